@@ -1,0 +1,82 @@
+// Rung 5: a thread computes a square of 8 x 8 elements of C.
+//
+// Change from rung 4: the register tile grows a second dimension: 16 shared loads feed 64 FMAs, 4 per load, not 0.9.
+// Expect: FMA pipe up, short scoreboard drains; what remains is MIO throttle, because the eight elements of A lie in
+// eight rows of As and arrive as eight scalar LDS per k-step.
+//
+//                    +------128------+
+//                    |      Bs       | 8       block: 128 x 128 elements of C, 256 threads
+//                    +------8--------+         thread t: rows 8 (t / 16), columns 8 (t % 16)
+//        +-8-+       +---------------+
+//        |   |       |      +-+      |         per k-step and thread: 8 elements of As (row-major,
+//    128 |As 8       |      | | 8 x 8| 128     8 x LDS), 8 of Bs (adjacent: the compiler makes
+//        |   |       |      +-+      |         2 x LDS.128 of them), 64 FMAs
+//        +---+       +---------------+
+//
+// Traffic per element: 2K/128 global loads, K/4 shared loads for K FMAs.
+#include "device.cuh"
+#include "harness.cuh"
+
+constexpr int BM = 128, BN = 128, BK = 8, TM = 8, TN = 8;
+constexpr int THREADS = (BM / TM) * (BN / TN);
+constexpr int A_ROWS = THREADS / BK;  // rows of As that one pass of the block's threads copies
+constexpr int B_ROWS = THREADS / BN;
+static_assert(THREADS % BK == 0 && BM % A_ROWS == 0, "whole passes of the block's threads must cover As");
+static_assert(THREADS % BN == 0 && BK % B_ROWS == 0, "whole passes of the block's threads must cover Bs");
+
+template <bool FULL>
+__global__ void __launch_bounds__(THREADS, 2)
+gemm_05_tile_2d(int m, int n, int k, const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c) {
+    __shared__ float as[BM][BK];
+    __shared__ float bs[BK][BN];
+    const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
+    const int a_row = threadIdx.x / BK, a_col = threadIdx.x % BK;
+    const int b_row = threadIdx.x / BN, b_col = threadIdx.x % BN;
+    const int row = threadIdx.x / (BN / TN) * TM, col = threadIdx.x % (BN / TN) * TN;
+    // Where this thread's copies start, and how much of the matrix lies beyond.
+    const float* a_at = a + size_t(row0 + a_row) * k + a_col;
+    const float* b_at = b + size_t(b_row) * n + col0 + b_col;
+    const int a_rows = m - row0 - a_row, a_valid = k - a_col;
+    const int b_rows = k - b_row, b_valid = n - col0 - b_col;
+    float sum[TM][TN] = {};
+    for (int k0 = 0; k0 < k; k0 += BK) {
+#pragma unroll
+        for (int y = 0; y < BM; y += A_ROWS)
+            as[a_row + y][a_col] = load_1<FULL>(a_at + size_t(y) * k + k0, y < a_rows ? a_valid - k0 : 0);
+#pragma unroll
+        for (int y = 0; y < BK; y += B_ROWS)
+            bs[b_row + y][b_col] = load_1<FULL>(b_at + size_t(k0 + y) * n, k0 + y < b_rows ? b_valid : 0);
+        __syncthreads();
+        // Not unrolled: were it, the compiler would fetch four k of one row of As by a single LDS.128, and the scalar
+        // loads that rung 6 does away with would be gone already.
+#pragma unroll 1
+        for (int kk = 0; kk < BK; ++kk) {
+            float a_part[TM], b_part[TN];
+#pragma unroll
+            for (int i = 0; i < TM; ++i) a_part[i] = as[row + i][kk];
+#pragma unroll
+            for (int j = 0; j < TN; ++j) b_part[j] = bs[kk][col + j];
+#pragma unroll
+            for (int i = 0; i < TM; ++i)
+#pragma unroll
+                for (int j = 0; j < TN; ++j) sum[i][j] += a_part[i] * b_part[j];
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < TM; ++i) {
+        const int c_row = row0 + row + i, c_col = col0 + col;
+#pragma unroll
+        for (int j = 0; j < TN; ++j)
+            store_1<FULL>(c + size_t(c_row) * n + c_col + j, c_row < m ? n - c_col - j : 0, sum[i][j]);
+    }
+}
+
+void launch(const harness::Gemm<float>& g) {
+    const dim3 grid = harness::grid_of_tiles(g.m, g.n, BM, BN);
+    const bool full = g.m % BM == 0 && g.n % BN == 0 && g.k % BK == 0;
+    const auto kernel = full ? gemm_05_tile_2d<true> : gemm_05_tile_2d<false>;
+    kernel<<<grid, THREADS>>>(g.m, g.n, g.k, g.a, g.b, g.c);
+}
+
+int main(int argc, char** argv) { return harness::run<float>(argc, argv, {"05_tile_2d", launch}); }
