@@ -1,0 +1,237 @@
+"""Two profiles in, a `Comparison` out: may they be compared, what changed, how surely."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+
+from profiler.analyse.findings import (
+    SCHEMA_VERSION,
+    Comparability,
+    Comparison,
+    Instructions,
+    MetricDelta,
+    MissingMetric,
+    Reason,
+    Side,
+    Speedup,
+    VerdictName,
+)
+from profiler.analyse.fingerprints import FINGERPRINTS, confirm
+from profiler.analyse.profile import Profile, Series, require_metrics
+from profiler.analyse.sass import compare_opcodes
+from profiler.analyse.stats import Interval, welch_interval
+from profiler.catalog.metrics import CATALOGUE, HEADLINE, SMALLEST_RELATIVE_EFFECT, Metric
+from profiler.errors import NotComparable
+
+_CLOCK_TOLERANCE = 0.05
+
+
+def compare_profiles(
+    before: Profile, after: Profile, *, force: bool = False, metrics: Iterable[str] = ()
+) -> Comparison:
+    """Refuses a pair that was measured differently, unless `force` keeps it as warnings."""
+    obstacles = find_obstacles(before, after)
+    if obstacles and not force:
+        reasons = "".join(f"\n  {obstacle}" for obstacle in obstacles)
+        raise NotComparable(f"{before.label} and {after.label} were not measured alike:{reasons}")
+    wanted = require_metrics(metrics, (before, after))
+    deltas = _ranked([*_deltas(before, after), *_extra_deltas(before, after, wanted)], wanted)
+    return Comparison(
+        schema_version=SCHEMA_VERSION,
+        before=_side(before),
+        after=_side(after),
+        comparable=Comparability(not obstacles, [*obstacles, *find_cautions(before, after)]),
+        speedup=derive_speedup(before, after),
+        metrics=deltas,
+        missing=_missing(before, after),
+        confirmations=[confirm(fingerprint, deltas) for fingerprint in FINGERPRINTS],
+        attribution=None,
+        instructions=Instructions(compare_opcodes(before.opcodes, after.opcodes)),
+        suspects=[],
+    )
+
+
+# Whether the two may be compared
+
+
+def find_obstacles(before: Profile, after: Profile) -> list[str]:
+    """Differences of the measurement that would pass as differences of the kernels."""
+    left, right = before.manifest, after.manifest
+    facts = [
+        ("the GPU", before.gpu, after.gpu),
+        ("the workload", _workload(left.workload), _workload(right.workload)),
+        ("clock control", left.clock_control, right.clock_control),
+        ("cache control", left.cache_control, right.cache_control),
+        ("the replay mode", left.replay_mode, right.replay_mode),
+        ("ncu's major version", _major(left.ncu_version), _major(right.ncu_version)),
+        ("the sections recorded", _words(left.sections), _words(right.sections)),
+    ]
+    return [
+        f"{what} differs: {one or 'none'} against {other or 'none'}"
+        for what, one, other in facts
+        if one != other and "unknown" not in (one, other)
+    ]
+
+
+def find_cautions(before: Profile, after: Profile) -> list[str]:
+    """What a reader should know, though it does not forbid the comparison."""
+    cautions = []
+    unknown = [
+        what
+        for what, values in (
+            ("workload", (before.manifest.workload, after.manifest.workload)),
+            ("clock control", (before.manifest.clock_control, after.manifest.clock_control)),
+        )
+        if any(value in (None, "unknown") for value in values)
+    ]
+    if unknown:
+        cautions.append(f"not recorded, so not checked: {' and '.join(unknown)}")
+    clocks = [profile.series.get("sm_frequency_hz") for profile in (before, after)]
+    if clocks[0] and clocks[1]:
+        ratio = fmean(clocks[1].values) / fmean(clocks[0].values)
+        if abs(ratio - 1) > _CLOCK_TOLERANCE:
+            cautions.append(f"the SM clock of the second is {ratio:.2f} times that of the first")
+    for profile in (before, after):
+        if profile.launches < 2:
+            cautions.append(f"{profile.label}: one launch only, so no interval can be given")
+    return cautions
+
+
+def _workload(workload: dict[str, int] | None) -> str:
+    if workload is None:
+        return "unknown"
+    return " ".join(f"{name}={value}" for name, value in sorted(workload.items()))
+
+
+def _major(version: str) -> str:
+    return version.split(".", maxsplit=1)[0] or "unknown"
+
+
+def _words(names: Sequence[str]) -> str:
+    return " ".join(sorted(names)) or "unknown"
+
+
+# What changed
+
+
+def derive_speedup(before: Profile, after: Profile) -> Speedup | None:
+    """The ratio of geometric means, so that swapping the sides inverts it exactly."""
+    if before.timings_ns and after.timings_ns:
+        return _ratio(before.timings_ns, after.timings_ns, "unprofiled")
+    durations = [profile.series.get("duration_ns") for profile in (before, after)]
+    if durations[0] is None or durations[1] is None:
+        return None
+    return _ratio(durations[0].values, durations[1].values, "profiled")
+
+
+def _ratio(before: Sequence[float], after: Sequence[float], basis: str) -> Speedup | None:
+    if min(*before, *after) <= 0:
+        return None
+    left, right = [math.log(value) for value in before], [math.log(value) for value in after]
+    interval = welch_interval(right, left)
+    return Speedup(
+        ratio=math.exp(fmean(left) - fmean(right)),
+        ci=None if interval is None else (math.exp(interval.low), math.exp(interval.high)),
+        basis="unprofiled" if basis == "unprofiled" else "profiled",
+    )
+
+
+def _deltas(before: Profile, after: Profile) -> list[MetricDelta]:
+    return [
+        _delta(before.series[metric.name], after.series[metric.name])
+        for metric in CATALOGUE
+        if metric.name in before.series and metric.name in after.series
+    ]
+
+
+def _extra_deltas(before: Profile, after: Profile, wanted: Iterable[str]) -> list[MetricDelta]:
+    """Metrics asked for by ncu's own name, outside of the catalogue."""
+    extra = [name for name in wanted if name not in before.series]
+    return [_delta(before.raw[name], after.raw[name]) for name in extra]
+
+
+def _delta(before: Series, after: Series) -> MetricDelta:
+    interval, verdict, reason = judge(before.metric, before.values, after.values)
+    left, right = fmean(before.values), fmean(after.values)
+    return MetricDelta(
+        name=before.metric.name,
+        ncu=after.ncu,
+        unit=before.metric.unit,
+        before=left,
+        after=right,
+        delta=right - left,
+        ci=None if interval is None else (interval.low, interval.high),
+        verdict=verdict,
+        reason=reason,
+    )
+
+
+def judge(
+    metric: Metric, before: Sequence[float], after: Sequence[float]
+) -> tuple[Interval | None, VerdictName, Reason]:
+    """The interval of the change, and what it allows to say."""
+    interval = welch_interval(before, after)
+    if sorted(before) == sorted(after):
+        return interval, "same", "identical"
+    constant = len(set(before)) == len(set(after)) == 1
+    if (metric.fixed or metric.share is not None) and constant:
+        delta = after[0] - before[0]
+        return Interval(delta, delta), _direction(metric, delta), ""
+    if interval is None:
+        return None, "unclear", "too_few_launches"
+    delta = fmean(after) - fmean(before)
+    relative = SMALLEST_RELATIVE_EFFECT * max(abs(fmean(before)), abs(fmean(after)))
+    effect = max(metric.smallest_effect, relative)
+    if interval.low <= 0 <= interval.high:
+        if max(-interval.low, interval.high) <= effect:
+            return interval, "same", "within_effect_size"
+        return interval, "unclear", "interval_spans_zero"
+    if abs(delta) < effect:
+        return interval, "same", "below_effect_size"
+    return interval, _direction(metric, delta), ""
+
+
+def _direction(metric: Metric, delta: float) -> VerdictName:
+    if metric.better is None:
+        return "changed"
+    return "better" if (delta < 0) == (metric.better == "lower") else "worse"
+
+
+def _ranked(deltas: Sequence[MetricDelta], wanted: Sequence[str]) -> list[MetricDelta]:
+    """What was asked for first, then the headline, then by size of the relative change."""
+    first = [*wanted, *HEADLINE]
+
+    def rank(delta: MetricDelta) -> tuple[int, int, float, str]:
+        if delta.name in first:
+            return (0, first.index(delta.name), 0.0, delta.name)
+        scale = max(abs(delta.before), abs(delta.after)) or 1.0
+        settled = delta.verdict in ("same", "unclear")
+        return (1, int(settled), -abs(delta.delta) / scale, delta.name)
+
+    return sorted(deltas, key=rank)
+
+
+def _missing(before: Profile, after: Profile) -> list[MissingMetric]:
+    missing = []
+    for metric in CATALOGUE:
+        here, there = metric.name in before.series, metric.name in after.series
+        if here != there:
+            missing.append(MissingMetric(metric.name, "after" if here else "before"))
+    return missing
+
+
+def _side(profile: Profile) -> Side:
+    manifest = profile.manifest
+    return Side(
+        label=profile.label,
+        kernel_name=profile.kernel,
+        gpu=profile.gpu,
+        workload=manifest.workload,
+        launches=profile.launches,
+        run_id=manifest.run_id if profile.stored else None,
+        report=None if profile.stored else profile.label,
+        ncu_version=manifest.ncu_version,
+        clock_control=manifest.clock_control,
+    )

@@ -1,0 +1,129 @@
+"""What an analysis finds, as data: the shape of `--format json`, and its contract.
+
+Names may be added, none renamed without a new `SCHEMA_VERSION`. The published JSON
+Schema is generated from these classes (`prof compare --schema`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+SCHEMA_VERSION = 1
+
+VerdictName = Literal["better", "worse", "same", "unclear", "changed"]
+Reason = Literal[
+    "",
+    "identical",
+    "too_few_launches",
+    "interval_spans_zero",
+    "below_effect_size",
+    "within_effect_size",
+]
+
+REASONS: dict[str, str] = {
+    "": "",
+    "identical": "equal in every launch",
+    "too_few_launches": "too few launches to tell: two a side are the least",
+    "interval_spans_zero": "the interval spans zero",
+    "below_effect_size": "certain, but too small to matter",
+    "within_effect_size": "no difference that would matter",
+}
+
+CI = Annotated[tuple[float, float], Meta(description="95 % confidence interval, low and high")]
+
+
+class Side(Struct, frozen=True):
+    """One of the two recordings, as far as needed to find and judge it."""
+
+    label: str
+    kernel_name: str
+    gpu: str
+    workload: dict[str, int] | None
+    launches: int
+    run_id: str | None = None
+    report: str | None = None
+    ncu_version: str = ""
+    clock_control: str = ""
+
+
+class Comparability(Struct, frozen=True):
+    ok: bool
+    warnings: list[str]
+
+
+class Speedup(Struct, frozen=True):
+    """`ratio` above 1 means that the second is faster."""
+
+    ratio: float
+    ci: CI | None
+    basis: Literal["unprofiled", "profiled"]
+
+
+class MetricDelta(Struct, frozen=True):
+    name: str
+    ncu: str
+    unit: str
+    before: float
+    after: float
+    delta: float
+    ci: CI | None
+    verdict: VerdictName
+    reason: Reason
+
+
+class MissingMetric(Struct, frozen=True):
+    """A catalogue metric that one recording has and the other has not."""
+
+    name: str
+    missing_in: Literal["before", "after"]
+
+
+class Check(Struct, frozen=True):
+    """`ok` is null where the metric is missing or its change unclear."""
+
+    metric: str
+    expected: Literal["up", "down"]
+    ok: bool | None
+
+
+class Confirmation(Struct, frozen=True):
+    name: str
+    confirmed: bool
+    checks: list[Check]
+
+
+class Opcode(Struct, frozen=True):
+    """Warp instructions executed per launch; `width_bits` is set for memory accesses."""
+
+    opcode: str
+    before: float
+    after: float
+    width_bits: int | None = None
+
+
+class Instructions(Struct, frozen=True):
+    opcodes: list[Opcode]
+    hot_loop: None = None
+
+
+class Comparison(Struct, frozen=True):
+    schema_version: int
+    before: Side
+    after: Side
+    comparable: Comparability
+    speedup: Speedup | None
+    metrics: list[MetricDelta]
+    missing: list[MissingMetric]
+    confirmations: list[Confirmation]
+    attribution: None
+    instructions: Instructions
+    suspects: list[str]
+
+
+class Comparisons(Struct, frozen=True):
+    """Every common kernel of two recordings (`prof compare --all`)."""
+
+    schema_version: int
+    comparisons: list[Comparison]

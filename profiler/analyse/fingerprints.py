@@ -1,0 +1,47 @@
+"""Named patterns of change: what a set of counters does together when an idea works."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from profiler.analyse.findings import Check, Confirmation, MetricDelta
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    name: str
+    doc: str
+    expected: tuple[tuple[str, Literal["up", "down"]], ...]
+
+
+FOUR_WAY = Fingerprint(
+    "four-way",
+    "Wider shared-memory loads: more issue slots do useful FMAs, and the MIO queue drains.",
+    (
+        ("issue_active_pct", "up"),
+        ("fma_pipe_pct", "up"),
+        ("lsu_pipe_pct", "down"),
+        ("stall_mio_throttle", "down"),
+    ),
+)
+
+FINGERPRINTS = (FOUR_WAY,)
+
+
+def confirm(fingerprint: Fingerprint, deltas: Sequence[MetricDelta]) -> Confirmation:
+    by_name = {delta.name: delta for delta in deltas}
+    checks = [
+        Check(metric, expected, _holds(by_name.get(metric), expected))
+        for metric, expected in fingerprint.expected
+    ]
+    return Confirmation(fingerprint.name, all(check.ok is True for check in checks), checks)
+
+
+def _holds(delta: MetricDelta | None, expected: str) -> bool | None:
+    if delta is None or delta.verdict == "unclear":
+        return None
+    if delta.verdict == "same":
+        return False
+    return (delta.delta > 0) == (expected == "up")

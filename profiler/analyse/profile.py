@@ -1,0 +1,229 @@
+"""One kernel of one recording, its launches side by side: what every analysis starts from.
+
+A `Run` and a kernel name in; a `Profile` out, with the catalogue's metrics under our
+names and anything else under ncu's.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, Metric
+from profiler.errors import KernelAmbiguous, KernelNotFound, MetricNotFound
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from profiler.store.manifest import Manifest
+    from profiler.store.runs import Run
+
+# Units that older versions of ncu wrote for the same quantity, as factors.
+_SCALE = {
+    "ns": {"us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9},
+    "byte": {"Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9},
+    "byte/s": {"Kbyte/s": 1e3, "Mbyte/s": 1e6, "Gbyte/s": 1e9},
+    "hz": {"Khz": 1e3, "Mhz": 1e6, "Ghz": 1e9},
+}
+
+
+@dataclass(frozen=True)
+class Series:
+    """One metric over the launches of a kernel; a launch without it is left out."""
+
+    metric: Metric
+    ncu: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Profile:
+    label: str
+    kernel: str
+    manifest: Manifest
+    stored: bool
+    gpu: str
+    launches: int
+    series: Mapping[str, Series]
+    opcodes: Mapping[str, float]
+    timings_ns: tuple[float, ...] = ()
+    raw: Mapping[str, Series] = field(default_factory=dict, repr=False)
+
+    def find(self, name: str) -> Series | None:
+        return self.series.get(name) or self.raw.get(name)
+
+
+def choose_kernels(runs: Iterable[Run], pattern: str | None) -> list[list[str]]:
+    """The kernel names of each run that the pattern leaves, in order of first launch."""
+    try:
+        regex = re.compile(pattern or "")
+    except re.error as error:
+        raise KernelNotFound(f"'{pattern}' is not a regular expression: {error}") from None
+    chosen = []
+    for run in runs:
+        names = [kernel.name for kernel in run.manifest.kernels if regex.search(kernel.name)]
+        if not names:
+            raise KernelNotFound(f"{run.label}: no kernel name matches '{pattern}'{_listing(run)}")
+        chosen.append(names)
+    return chosen
+
+
+def choose_kernel(run: Run, pattern: str | None) -> str:
+    """The one kernel meant, or an error that lists the candidates."""
+    ((name, *others),) = choose_kernels([run], pattern)
+    if others:
+        raise KernelAmbiguous(f"{run.label}: holds {1 + len(others)} kernels{_listing(run, pattern)}")
+    return name
+
+
+def match_kernels(before: Run, after: Run, pattern: str | None, every: bool) -> list[tuple[str, str]]:
+    """Which kernel of one run is compared with which of the other.
+
+    One kernel a side is a pair whatever the names, since a rung renames its kernel;
+    otherwise launches are matched by kernel name.
+    """
+    left, right = choose_kernels([before, after], pattern)
+    common = [name for name in left if name in right]
+    if every:
+        if not common:
+            raise KernelNotFound(f"no kernel name is common to both sides{_both(before, after, pattern)}")
+        return [(name, name) for name in common]
+    if len(left) == len(right) == 1:
+        return [(left[0], right[0])]
+    if len(common) == 1:
+        return [(common[0], common[0])]
+    raise KernelAmbiguous(f"which kernel to compare is not clear{_both(before, after, pattern)}")
+
+
+def profile_kernel(run: Run, kernel: str) -> Profile:
+    launches = run.table("launches")
+    numbers = [
+        number
+        for number, name in zip(
+            launches.column("launch").to_pylist(), launches.column("kernel").to_pylist(), strict=True
+        )
+        if name == kernel
+    ]
+    gpus = {name for name in launches.column("gpu").to_pylist() if name}
+    raw = _series(run.table("metrics"), frozenset(numbers))
+    opcodes = _opcodes(run, frozenset(numbers))
+    return Profile(
+        label=run.label,
+        kernel=kernel,
+        manifest=run.manifest,
+        stored=run.stored,
+        gpu=", ".join(sorted(gpus) or run.manifest.gpus) or "unknown GPU",
+        launches=len(numbers),
+        series=_catalogued(raw, opcodes),
+        opcodes=opcodes,
+        timings_ns=tuple(run.table("timings").column("kernel_ns").to_pylist()),
+        raw=raw,
+    )
+
+
+def require_metrics(names: Iterable[str], profiles: Iterable[Profile]) -> list[str]:
+    """The names as given, or MetricNotFound naming the nearest that the recordings hold."""
+    names, profiles = list(names), list(profiles)
+    for name in names:
+        for profile in profiles:
+            if profile.find(name) is None:
+                raise MetricNotFound(
+                    f"{profile.label}: metric '{name}' is not in this recording{_near(name, profile)}"
+                )
+    return names
+
+
+def _series(metrics: pa.Table, launches: frozenset[int]) -> dict[str, Series]:
+    columns = metrics.unify_dictionaries().combine_chunks()
+    numbers = columns.column("launch").to_pylist()
+    names = columns.column("metric").to_pylist()
+    values = columns.column("value").to_pylist()
+    units = columns.column("unit").to_pylist()
+    collected: dict[str, list[float]] = {}
+    unit_of: dict[str, str] = {}
+    for number, name, value, unit in zip(numbers, names, values, units, strict=True):
+        if value is not None and number in launches:
+            collected.setdefault(name, []).append(value)
+            unit_of[name] = unit
+    return {
+        name: Series(Metric(name, (name,), unit_of[name], "report", ""), name, tuple(values))
+        for name, values in collected.items()
+    }
+
+
+def _catalogued(raw: Mapping[str, Series], opcodes: Mapping[str, float]) -> dict[str, Series]:
+    found: dict[str, Series] = {}
+    for metric in CATALOGUE:
+        if metric.share is not None:
+            total = sum(opcodes.values())
+            if total:
+                part = sum(
+                    count for name, count in opcodes.items() if name.split(".")[0] in metric.share.opcodes
+                )
+                found[metric.name] = Series(metric, metric.share.source, (100.0 * part / total,))
+            continue
+        for name in metric.ncu:
+            if name in raw:
+                factor = _SCALE.get(metric.unit, {}).get(raw[name].metric.unit, 1.0)
+                found[metric.name] = Series(metric, name, tuple(v * factor for v in raw[name].values))
+                break
+    return found
+
+
+def _opcodes(run: Run, launches: frozenset[int]) -> dict[str, float]:
+    """Executed warp instructions by opcode with modifiers, per launch."""
+    totals: dict[str, float] = {}
+    instances = run.table("instances")
+    rows = zip(
+        instances.column("launch").to_pylist(),
+        instances.column("metric").to_pylist(),
+        instances.column("id_name").to_pylist(),
+        instances.column("value").to_pylist(),
+        strict=True,
+    )
+    for launch, metric, opcode, value in rows:
+        if metric == OPCODES and launch in launches and opcode is not None and value is not None:
+            totals[opcode] = totals.get(opcode, 0.0) + value
+    if not totals:
+        totals = _opcodes_from_instructions(run, launches)
+    return {opcode: total / len(launches) for opcode, total in totals.items()}
+
+
+def _opcodes_from_instructions(run: Run, launches: frozenset[int]) -> dict[str, float]:
+    instructions = run.table("instructions")
+    totals: dict[str, float] = {}
+    for launch, opcode, executed in zip(
+        instructions.column("launch").to_pylist(),
+        instructions.column("opcode").to_pylist(),
+        instructions.column("executed").to_pylist(),
+        strict=True,
+    ):
+        if launch in launches and executed:
+            totals[opcode] = totals.get(opcode, 0.0) + executed
+    return totals
+
+
+def _near(name: str, profile: Profile) -> str:
+    known = [*profile.series, *profile.raw]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    near = near or [candidate for candidate in known if name.lower() in candidate.lower()][:3]
+    if name in BY_NAME and BY_NAME[name].ncu:
+        return f"; record it with ncu --metrics {BY_NAME[name].ncu[0]}"
+    return f"; nearest: {', '.join(near)}" if near else ""
+
+
+def _both(before: Run, after: Run, pattern: str | None) -> str:
+    return f"\n{before.label}{_listing(before, pattern)}\n{after.label}{_listing(after, pattern)}"
+
+
+def _listing(run: Run, pattern: str | None = None) -> str:
+    """The kernels of a run with their launch counts, one a line."""
+    regex = re.compile(pattern or "")
+    kernels = [kernel for kernel in run.manifest.kernels if regex.search(kernel.name)]
+    lines = [f"\n  {kernel.launches:>5} x {kernel.name}" for kernel in kernels[:20]]
+    if len(kernels) > 20:
+        lines.append(f"\n  and {len(kernels) - 20} more")
+    return "".join(lines)

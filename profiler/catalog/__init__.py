@@ -1,0 +1,1 @@
+"""What can be measured, as data."""

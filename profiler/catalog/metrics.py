@@ -1,0 +1,257 @@
+"""The metrics that prof speaks of: one entry each, our name first.
+
+An entry gives ncu's names for the same thing, newest first, so that a report of an older
+version resolves too; the unit; which direction is better, if any; and one line of
+documentation. A utilisation has no better direction: a busier pipe may be progress or
+waste, and duration decides.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Literal
+
+from profiler.errors import MetricNotFound
+
+Direction = Literal["lower", "higher"]
+
+OPCODES = "sass__inst_executed_per_opcode_with_modifier_all"
+
+ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
+
+# Opcodes that issue to the load/store unit: memory through L1, shared memory, shuffles.
+LSU_OPCODES = frozenset(
+    [
+        "LD",
+        "LDG",
+        "LDL",
+        "LDS",
+        "LDSM",
+        "LDGSTS",
+        "LDGDEPBAR",
+        "ST",
+        "STG",
+        "STL",
+        "STS",
+        "STSM",
+        "STAS",
+        "ATOM",
+        "ATOMG",
+        "ATOMS",
+        "RED",
+        "REDAS",
+        "REDG",
+        "MATCH",
+        "SHFL",
+        "SUATOM",
+        "SULD",
+        "SURED",
+        "SUST",
+        "CCTL",
+        "CCTLL",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class OpcodeShare:
+    """A metric computed from executed instructions by opcode: the share of `opcodes`, in %."""
+
+    source: str
+    opcodes: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Metric:
+    name: str
+    ncu: tuple[str, ...]
+    unit: str
+    group: str
+    doc: str
+    better: Direction | None = None
+    fixed: bool = False  # the same in every launch of a binary: one launch decides
+    share: OpcodeShare | None = None
+
+    @property
+    def smallest_effect(self) -> float:
+        """Differences below this are nobody's business, however certain (absolute)."""
+        return {"%": 0.1, "cycle/issue": 0.005}.get(self.unit, 0.0)
+
+
+# A relative change below 1 % is called the same, unless a metric is a fixed property.
+SMALLEST_RELATIVE_EFFECT = 0.01
+
+
+def _stall(reason: str, ncu_reason: str, doc: str, better: Direction | None = "lower") -> Metric:
+    return Metric(
+        f"stall_{reason}",
+        (f"smsp__average_warps_issue_stalled_{ncu_reason}_per_issue_active.ratio",),
+        "cycle/issue",
+        "stalls",
+        doc,
+        better,
+    )
+
+
+_TIME = [
+    Metric("duration_ns", ("gpu__time_duration.sum", "gpu__time_duration.avg"), "ns", "time",
+           "Duration of the launch under the profiler.", "lower"),
+    Metric("cycles", ("sm__cycles_elapsed.max", "sm__cycles_elapsed.avg"), "cycle", "time",
+           "SM cycles from start to end of the launch.", "lower"),
+    Metric("sm_frequency_hz", ("sm__cycles_elapsed.avg.per_second", "smsp__cycles_elapsed.avg.per_second"), "hz", "time",
+           "SM clock during the launch; two recordings at different clocks are not comparable."),
+]  # fmt: skip
+
+_PIPES = [
+    Metric("issue_active_pct", ("sm__issue_active" + ELAPSED, "sm__inst_issued" + ELAPSED), "%", "pipes",
+           "Cycles in which a scheduler issued an instruction, of all its cycles."),
+    Metric("fma_pipe_pct", ("sm__pipe_fma_cycles_active" + ELAPSED,), "%", "pipes",
+           "Cycles in which the FMA pipe worked: on GEMM, the share of the peak that is useful."),
+    Metric("lsu_pipe_pct", ("sm__inst_executed_pipe_lsu" + ELAPSED,), "%", "pipes",
+           "Load/store instructions against the most that the LSU pipe could take."),
+    Metric("lsu_inst_share_pct", (), "%", "pipes",
+           "Load/store instructions as a share of all executed instructions: the other LSU share.",
+           share=OpcodeShare(OPCODES, LSU_OPCODES)),
+    Metric("alu_pipe_pct", ("sm__inst_executed_pipe_alu" + ELAPSED,), "%", "pipes",
+           "Integer and logic instructions against the peak of the ALU pipe."),
+    Metric("tensor_pipe_pct", ("sm__pipe_tensor_cycles_active" + ELAPSED, "sm__inst_executed_pipe_tensor" + ELAPSED), "%", "pipes",
+           "Cycles in which the tensor pipe worked."),
+]  # fmt: skip
+
+_STALLS = [
+    _stall("mio_throttle", "mio_throttle",
+           "Waiting for room in the memory input/output queue: too many shared-memory or special instructions."),
+    _stall("short_scoreboard", "short_scoreboard",
+           "Waiting for a result of shared memory or another MIO operation."),
+    _stall("long_scoreboard", "long_scoreboard",
+           "Waiting for a result of global, local or texture memory."),
+    _stall("lg_throttle", "lg_throttle",
+           "Waiting for room in the queue of local and global memory operations."),
+    _stall("tex_throttle", "tex_throttle", "Waiting for room in the texture queue."),
+    _stall("math_pipe_throttle", "math_pipe_throttle", "Waiting for the execution pipe to be free."),
+    _stall("barrier", "barrier", "Waiting for the other warps at a barrier of the block."),
+    _stall("membar", "membar", "Waiting on a memory barrier."),
+    _stall("branch_resolving", "branch_resolving", "Waiting for a branch target to be known."),
+    _stall("dispatch", "dispatch_stall", "Waiting because the dispatcher held the warp back."),
+    _stall("drain", "drain", "Waiting after EXIT for stores to finish."),
+    _stall("imc_miss", "imc_miss", "Waiting for a miss in the immediate constant cache."),
+    _stall("no_instruction", "no_instruction", "Waiting for the instruction cache, or for a fetch."),
+    _stall("gmma", "gmma", "Waiting for a warpgroup matrix operation."),
+    _stall("misc", "misc", "Waiting for another reason of the hardware."),
+    _stall("sleeping", "sleeping", "All threads of the warp asleep or yielded."),
+    _stall("wait", "wait", "Waiting on a fixed latency of the previous instruction."),
+    _stall("not_selected", "not_selected", "Ready, but another warp was chosen: more warps than needed.", None),
+    _stall("selected", "selected", "Issuing: 1 by definition.", None),
+    Metric("warp_latency", ("smsp__average_warp_latency_per_inst_issued.ratio",), "cycle/issue", "stalls",
+           "Cycles between two instructions of a warp: the sum of all stall reasons.", "lower"),
+]  # fmt: skip
+
+_MEMORY = [
+    Metric("dram_bytes_per_s", ("dram__bytes.sum.per_second",), "byte/s", "memory",
+           "Memory Throughput: bytes moved to and from device memory per second."),
+    Metric("dram_bytes_read", ("dram__bytes_read.sum",), "byte", "memory",
+           "Bytes read from device memory.", "lower"),
+    Metric("dram_bytes_written", ("dram__bytes_write.sum",), "byte", "memory",
+           "Bytes written to device memory.", "lower"),
+    Metric("dram_throughput_pct", ("gpu__dram_throughput" + ELAPSED, "dram__throughput" + ELAPSED), "%", "memory",
+           "Device memory throughput, of its peak."),
+    Metric("mem_busy_pct", ("gpu__compute_memory_access_throughput" + ELAPSED,), "%", "memory",
+           "Mem Busy: how busy the busiest unit inside the cache and memory hierarchy is."),
+    Metric("max_bandwidth_pct", ("gpu__compute_memory_request_throughput" + ELAPSED,), "%", "memory",
+           "Max Bandwidth: how full the busiest link between SMs, caches and memory is."),
+    Metric("mem_pipes_busy_pct", ("sm__memory_throughput" + ELAPSED, "sm__memory_pipes_busy" + ELAPSED), "%", "memory",
+           "Mem Pipes Busy: how busy the SM's memory instruction pipes are."),
+    Metric("l1_hit_pct", ("l1tex__t_sector_hit_rate.pct",), "%", "memory",
+           "Sectors that hit in L1."),
+    Metric("l2_hit_pct", ("lts__t_sector_hit_rate.pct",), "%", "memory",
+           "Sectors that hit in L2."),
+    Metric("l1_throughput_pct", ("l1tex__throughput" + ELAPSED, "l1tex__throughput.avg.pct_of_peak_sustained_active"), "%", "memory",
+           "L1 throughput, of its peak."),
+    Metric("l2_throughput_pct", ("lts__throughput" + ELAPSED,), "%", "memory",
+           "L2 throughput, of its peak."),
+]  # fmt: skip
+
+_SHARED = [
+    Metric("shared_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",), "wavefront", "shared memory",
+           "Passes through shared memory; one access without conflicts is one.", "lower"),
+    Metric("shared_load_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",), "wavefront", "shared memory",
+           "Passes through shared memory made by loads.", "lower"),
+    Metric("shared_store_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",), "wavefront", "shared memory",
+           "Passes through shared memory made by stores.", "lower"),
+    Metric("shared_load_conflicts", ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",), "wavefront", "shared memory",
+           "Extra passes of shared-memory loads because of bank conflicts.", "lower"),
+    Metric("shared_store_conflicts", ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",), "wavefront", "shared memory",
+           "Extra passes of shared-memory stores because of bank conflicts.", "lower"),
+    Metric("shared_conflicts", ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",), "wavefront", "shared memory",
+           "Extra passes of shared-memory accesses because of bank conflicts.", "lower"),
+]  # fmt: skip
+
+_OCCUPANCY = [
+    Metric("occupancy_pct", ("sm__warps_active.avg.pct_of_peak_sustained_active",), "%", "occupancy",
+           "Achieved occupancy: active warps, of the most an SM can hold."),
+    Metric("occupancy_limit_pct", ("sm__maximum_warps_per_active_cycle_pct",), "%", "occupancy",
+           "Theoretical occupancy: what registers, shared memory and block size allow.", fixed=True),
+    Metric("active_warps", ("smsp__warps_active.avg.per_cycle_active", "smsp__warps_active.avg.peak_sustained_active"), "warp", "occupancy",
+           "Warps resident per scheduler, on average."),
+    Metric("eligible_warps", ("smsp__warps_eligible.avg.per_cycle_active",), "warp", "occupancy",
+           "Warps per scheduler that could issue, on average."),
+    Metric("registers", ("launch__registers_per_thread",), "register/thread", "occupancy",
+           "Registers per thread.", fixed=True),
+    Metric("shared_bytes", ("launch__shared_mem_per_block_allocated", "launch__shared_mem_per_block"), "byte/block", "occupancy",
+           "Shared memory allocated per block.", fixed=True),
+    Metric("blocks_by_registers", ("launch__occupancy_limit_registers",), "block", "occupancy",
+           "Blocks per SM that the registers allow.", fixed=True),
+    Metric("blocks_by_shared", ("launch__occupancy_limit_shared_mem",), "block", "occupancy",
+           "Blocks per SM that the shared memory allows.", fixed=True),
+    Metric("waves", ("launch__waves_per_multiprocessor",), "wave", "occupancy",
+           "How many times the grid fills the GPU.", fixed=True),
+]  # fmt: skip
+
+_INSTRUCTIONS = [
+    Metric("inst_executed", ("smsp__inst_executed.sum", "sm__inst_executed.sum", "inst_executed"), "inst", "instructions",
+           "Warp instructions executed.", "lower"),
+    Metric("inst_issued", ("smsp__inst_issued.sum", "sm__inst_issued.sum"), "inst", "instructions",
+           "Warp instructions issued, replays included.", "lower"),
+    Metric("inst_per_cycle", ("sm__inst_executed.avg.per_cycle_elapsed", "sm__inst_executed.avg.per_cycle_active"), "inst/cycle", "instructions",
+           "Warp instructions executed per SM and cycle."),
+    Metric("issue_rate", ("smsp__issue_active.avg.per_cycle_active",), "issue/cycle", "instructions",
+           "Instructions issued per scheduler and active cycle; 1 is the limit."),
+    Metric("threads_per_inst", ("smsp__thread_inst_executed_per_inst_executed.ratio",), "thread", "instructions",
+           "Threads active per warp instruction: 32 without divergence.", "higher"),
+    Metric("local_spill_inst", ("sass__inst_executed_register_spilling", "sass__inst_executed_register_spilling_mem_local"), "inst", "instructions",
+           "Instructions that spill registers.", "lower", fixed=True),
+]  # fmt: skip
+
+CATALOGUE: tuple[Metric, ...] = tuple(
+    _TIME + _PIPES + _STALLS + _MEMORY + _SHARED + _OCCUPANCY + _INSTRUCTIONS
+)
+BY_NAME: dict[str, Metric] = {metric.name: metric for metric in CATALOGUE}
+
+# What a comparison leads with, in this order.
+HEADLINE = (
+    "duration_ns",
+    "issue_active_pct",
+    "fma_pipe_pct",
+    "lsu_pipe_pct",
+    "lsu_inst_share_pct",
+    "stall_mio_throttle",
+    "stall_short_scoreboard",
+)
+
+
+def find_metric(name: str) -> Metric:
+    """By our name or by one of ncu's; an unknown name is answered with the nearest ones."""
+    if name in BY_NAME:
+        return BY_NAME[name]
+    for metric in CATALOGUE:
+        if name in metric.ncu:
+            return metric
+    raise MetricNotFound(f"no metric '{name}' in the catalogue{_nearest_hint(name)}")
+
+
+def _nearest_hint(name: str) -> str:
+    known = [*BY_NAME, *(ncu for metric in CATALOGUE for ncu in metric.ncu)]
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    near = near or [candidate for candidate in BY_NAME if name.lower() in candidate][:3]
+    return f"; nearest: {', '.join(near)}" if near else ""

@@ -1,0 +1,102 @@
+"""The command line: the verbs, the options they share, and the one error boundary.
+
+Start-up is part of the product: this module imports typer, the verbs' signatures and
+nothing heavier. Each verb imports what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from profiler.commands import compare, ingest, list_runs, metrics, query, show
+from profiler.commands.options import FormatOption, LadderOption, RunsOption, Settings
+from profiler.errors import InternalError, ProfError
+
+_INTERRUPTED = 130
+_BROKEN_PIPE = 141
+
+app = typer.Typer(
+    name="prof",
+    help="Did my kernel change do what I believe it did?\n\nReads Nsight Compute reports, keeps them as Parquet, and compares kernels.",
+    epilog="Two reports, nothing stored:  prof compare before.ncu-rep after.ncu-rep",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"prof {version('ncu-prof')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    context: typer.Context,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print the traceback of an error.")
+    ] = False,
+    version: Annotated[  # noqa: ARG001 - its callback does the work
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    context.obj = Settings(runs=runs, ladder=ladder, format=format, quiet=quiet, verbose=verbose)
+
+
+app.command("compare")(compare.compare)
+app.command("show")(show.show)
+app.command("list")(list_runs.list_runs)
+app.command("ingest")(ingest.ingest)
+app.command("query")(query.query)
+app.command("metrics")(metrics.metrics)
+
+
+def main() -> NoReturn:
+    """Run a verb; whatever goes wrong ends here, as one message and one exit code."""
+    arguments = _global_flags_first(sys.argv[1:])
+    verbose = "--verbose" in arguments or "-v" in arguments
+    try:
+        app(args=arguments, prog_name="prof")
+    except ProfError as error:
+        if verbose:
+            raise
+        _fail(str(error), error.remedy, error.exit_code)
+    except BrokenPipeError:
+        # The reader of a pipe has gone, as in `prof list | head`: nothing is wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(_BROKEN_PIPE)
+    except KeyboardInterrupt:
+        _fail("interrupted", "", _INTERRUPTED)
+    except Exception as error:
+        if verbose:
+            raise
+        _fail(f"{type(error).__name__}: {error}", InternalError.remedy, InternalError.exit_code)
+    sys.exit(0)
+
+
+def _global_flags_first(arguments: list[str]) -> list[str]:
+    """`prof compare 5 6 --verbose` is what people type: let these flags stand anywhere."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    flags = [word for word in arguments[:end] if word in ("--quiet", "-q", "--verbose", "-v")]
+    return [*flags, *(word for word in arguments[:end] if word not in flags), *arguments[end:]]
+
+
+def _fail(message: str, remedy: str, exit_code: int) -> NoReturn:
+    from profiler.present.text import printable
+
+    print("\n".join(f"{printable(line)}" for line in f"prof: {message}".split("\n")), file=sys.stderr)
+    if remedy:
+        print(f"      {remedy}", file=sys.stderr)
+    sys.exit(exit_code)

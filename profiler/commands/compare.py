@@ -1,0 +1,102 @@
+"""`prof compare`: what changed between two kernels."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.commands.options import (
+    Format,
+    FormatOption,
+    KernelNameOption,
+    LadderOption,
+    RunsOption,
+    settings_of,
+    terminal_width,
+)
+
+if TYPE_CHECKING:
+    from profiler.analyse.findings import Comparison
+
+
+def compare(
+    context: typer.Context,
+    before: Annotated[
+        str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
+    ] = None,
+    after: Annotated[str | None, typer.Argument(help="The same, for the other side.")] = None,
+    kernel_name: KernelNameOption = None,
+    every: Annotated[bool, typer.Option("--all", help="Compare every kernel common to both sides.")] = False,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="Show this metric, by prof's or ncu's name; may be repeated."),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Show every metric and opcode.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Compare recordings that were not measured alike.")
+    ] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Show what changed between two kernels, with the noise beside every difference.
+
+    Examples:
+
+      prof compare 5 6
+
+      prof compare before.ncu-rep after.ncu-rep --kernel-name 'gemm'
+
+      prof compare 5 6 --format json
+    """
+    if schema:
+        from profiler.analyse.findings import Comparison
+        from profiler.present.encode import json_schema
+
+        print(json_schema(Comparison, "prof compare --format json"))
+        return
+    if before is None or after is None:
+        raise typer.BadParameter("give two kernels to compare, for example: prof compare 5 6")
+
+    from profiler.analyse.compare import compare_profiles
+    from profiler.analyse.profile import match_kernels, profile_kernel
+    from profiler.commands.sources import open_sources
+
+    settings = settings_of(context, runs, ladder, format)
+    left, right = open_sources([before, after], settings)
+    comparisons = [
+        compare_profiles(
+            profile_kernel(left, left_kernel),
+            profile_kernel(right, right_kernel),
+            force=force,
+            metrics=metric or (),
+        )
+        for left_kernel, right_kernel in match_kernels(left, right, kernel_name, every)
+    ]
+    print(_rendered(comparisons, settings.format or Format.table, every, full, tuple(metric or ())))
+
+
+def _rendered(
+    comparisons: list[Comparison], format: Format, every: bool, full: bool, wanted: tuple[str, ...]
+) -> str:
+    from profiler.analyse.findings import SCHEMA_VERSION, Comparisons
+
+    if format is Format.json:
+        from profiler.present.encode import to_json
+
+        return to_json(Comparisons(SCHEMA_VERSION, comparisons) if every else comparisons[0])
+    from profiler.present import comparison as page
+
+    if format is Format.csv:
+        return page.comparisons_csv(comparisons)
+    if format is Format.markdown:
+        return "\n\n".join(page.comparison_markdown(one) for one in comparisons)
+    from profiler.present.terminal import wants_colour
+
+    layout = page.Layout(
+        full=full, colour=wants_colour(sys.stdout.isatty()), width=terminal_width(), wanted=wanted
+    )
+    return "\n\n\n".join(page.comparison_text(one, layout) for one in comparisons)

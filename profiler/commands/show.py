@@ -1,0 +1,56 @@
+"""`prof show`: one kernel's sheet."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from profiler.commands.options import (
+    Format,
+    FormatOption,
+    KernelNameOption,
+    LadderOption,
+    RunsOption,
+    settings_of,
+    terminal_width,
+)
+
+
+def show(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")],
+    kernel_name: KernelNameOption = None,
+    full: Annotated[bool, typer.Option("--full", help="Show every metric the report holds.")] = False,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Show one recording: where it comes from, its kernels, their metrics and rules.
+
+    Examples:
+
+      prof show 6
+
+      prof show mine.ncu-rep --kernel-name 'softmax'
+    """
+    from profiler.analyse.profile import choose_kernels, profile_kernel
+    from profiler.commands.sources import open_sources
+    from profiler.present import sheet
+    from profiler.present.encode import to_json
+    from profiler.present.terminal import wants_colour
+
+    settings = settings_of(context, runs, ladder, format)
+    (run,) = open_sources([source], settings)
+    ((kernels),) = choose_kernels([run], kernel_name)
+    sheets = [sheet.derive_sheet(run, profile_kernel(run, kernel), full) for kernel in kernels]
+    if settings.format is Format.json:
+        print(to_json(sheet.Sheets(run.manifest, sheets)))
+    elif settings.format is Format.csv:
+        print(sheet.sheets_csv(sheets))
+    elif settings.format is Format.markdown:
+        print(sheet.sheets_markdown(run, sheets))
+    else:
+        colour = wants_colour(sys.stdout.isatty())
+        print(sheet.sheets_text(run, sheets, colour=colour, width=terminal_width()))

@@ -1,0 +1,45 @@
+"""What a person may name on the command line: a rung, a run, or a report file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from profiler.commands.options import DEFAULT_LADDER, Settings
+
+if TYPE_CHECKING:
+    from profiler.store.runs import Run
+
+
+def open_sources(references: list[str], settings: Settings) -> list[Run]:
+    """Every reference as a run; report files are read side by side."""
+    from profiler.store.runs import RunStore, open_reports
+
+    store = RunStore(settings.runs_folder)
+    reports = [Path(reference) for reference in references if is_report_path(reference)]
+    read = iter(open_reports(reports) if reports else [])
+    runs = []
+    for reference in references:
+        if is_report_path(reference):
+            runs.append(next(read))
+        else:
+            run = store.find(_run_id_of(reference), settings.ladder or DEFAULT_LADDER)
+            run.verify_report()
+            runs.append(run)
+    return runs
+
+
+def is_report_path(reference: str) -> bool:
+    """A file name of a report, or anything on disk that is not a run's folder."""
+    path = Path(reference)
+    if reference.endswith((".ncu-rep", ".ncu-rep.zst")):
+        return True
+    if reference.isdecimal() or (path / "run.json").exists():
+        return False
+    return "/" in reference or path.is_file()
+
+
+def _run_id_of(reference: str) -> str:
+    """`runs/<id>/` works as well as `<id>`."""
+    path = Path(reference)
+    return path.resolve().name if (path / "run.json").exists() else reference

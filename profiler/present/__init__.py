@@ -1,0 +1,1 @@
+"""Findings to text: each function returns a string and writes nothing."""

@@ -1,0 +1,256 @@
+"""A `Comparison` as a terminal page, Markdown, CSV or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from profiler.analyse.findings import REASONS, Comparison, MetricDelta, Opcode, Side
+from profiler.catalog.metrics import HEADLINE
+from profiler.present import encode
+from profiler.present.terminal import VERDICT_STYLE, render_table, styled
+from profiler.present.text import interval, number, printable, relative, shortened, signed
+
+_NAME_WIDTH = 100
+_OTHER_METRICS = 12
+_OPCODES = 12
+_MARK = {True: "✓", False: "✗", None: "?"}
+_OUTCOME = {True: "yes", False: "no", None: "unclear or not recorded"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How to print: everything or the essentials, in colour or not, how wide."""
+
+    full: bool = False
+    colour: bool = False
+    width: int | None = None
+    wanted: tuple[str, ...] = ()
+
+
+def comparison_text(comparison: Comparison, layout: Layout) -> str:
+    """The page a person reads first: what, how much faster, which counters, which instructions."""
+    parts = [
+        _heading(comparison, layout),
+        _metrics_table(comparison, layout),
+        _confirmations(comparison, layout),
+        _opcodes_table(comparison, layout),
+        _notes(comparison),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def comparison_markdown(comparison: Comparison) -> str:
+    head = [
+        f"### {encode.markdown_text(comparison.before.label)} → {encode.markdown_text(comparison.after.label)}",
+        "",
+        encode.markdown_text(_speedup(comparison)) + ".",
+        "",
+        *(f"> **Caution:** {encode.markdown_text(text)}  " for text in comparison.comparable.warnings),
+        "",
+        encode.to_markdown(
+            ("metric", "unit", "before", "after", "change", "95 % interval of the change", "verdict"),
+            [
+                (*_metric_cells(delta)[:5], interval(delta.ci, delta.delta), _verdict(delta))
+                for delta in comparison.metrics
+            ],
+            numeric=(2, 3, 4, 5),
+        ),
+        "",
+    ]
+    for confirmation in comparison.confirmations:
+        head += [
+            f"**{confirmation.name}: {'confirmed' if confirmation.confirmed else 'not confirmed'}**",
+            "",
+            encode.to_markdown(
+                ("metric", "expected", "holds"),
+                [(check.metric, check.expected, _OUTCOME[check.ok]) for check in confirmation.checks],
+            ),
+            "",
+        ]
+    opcodes = [opcode for opcode in comparison.instructions.opcodes if opcode.before != opcode.after]
+    if opcodes:
+        head.append(
+            encode.to_markdown(
+                ("executed instructions", "bits", "before", "after", "change"),
+                [_opcode_cells(opcode) for opcode in opcodes],
+                numeric=(1, 2, 3, 4),
+            )
+        )
+    return "\n".join(head).rstrip()
+
+
+def comparisons_csv(comparisons: Sequence[Comparison]) -> str:
+    """One row a metric, or an executed opcode, of each compared kernel; values in full."""
+    header = (
+        "kernel_before",
+        "kernel_after",
+        "kind",
+        "name",
+        "ncu",
+        "unit",
+        "before",
+        "after",
+        "delta",
+        "ci_low",
+        "ci_high",
+        "verdict",
+        "reason",
+    )
+    rows: list[Sequence[encode.Cell]] = []
+    for comparison in comparisons:
+        kernels = (comparison.before.kernel_name, comparison.after.kernel_name)
+        rows += [
+            (
+                *kernels, "metric", delta.name, delta.ncu, delta.unit, delta.before, delta.after, delta.delta,
+                *(delta.ci or (None, None)), delta.verdict, delta.reason,
+            )
+            for delta in comparison.metrics
+        ]  # fmt: skip
+        rows += [
+            (
+                *kernels, "opcode", opcode.opcode, None, "inst", opcode.before, opcode.after,
+                opcode.after - opcode.before, None, None, None, None,
+            )
+            for opcode in comparison.instructions.opcodes
+        ]  # fmt: skip
+    return encode.to_csv(header, rows)
+
+
+def _heading(comparison: Comparison, layout: Layout) -> str:
+    lines = [
+        f"before  {_side(comparison.before)}",
+        f"after   {_side(comparison.after)}",
+        "",
+        styled(_speedup(comparison), "bold", colour=layout.colour),
+    ]
+    for warning in comparison.comparable.warnings:
+        lines.append(styled(f"caution: {printable(warning)}", "yellow", colour=layout.colour))
+    return "\n".join(lines)
+
+
+def _side(side: Side) -> str:
+    workload = ""
+    if side.workload:
+        workload = ", " + " ".join(f"{name}={value}" for name, value in side.workload.items())
+    return (
+        f"{printable(side.label)}: {shortened(side.kernel_name, _NAME_WIDTH)}\n"
+        f"        {side.launches} launches on {printable(side.gpu)}{workload}, "
+        f"ncu {printable(side.ncu_version) or 'of unknown version'}, clock control {printable(side.clock_control)}"
+    )
+
+
+def _speedup(comparison: Comparison) -> str:
+    speedup = comparison.speedup
+    if speedup is None:
+        return "No duration was recorded on both sides, so no speedup can be given"
+    faster = speedup.ratio if speedup.ratio >= 1 else 1 / speedup.ratio
+    if speedup.ratio == 1:
+        verdict = "The same duration"
+    else:
+        which = "second" if speedup.ratio > 1 else "first"
+        verdict = f"The {which} is {faster:.3f}x as fast"
+    bounds = ""
+    if speedup.ci is not None and speedup.ratio != 1:
+        low, high = sorted(speedup.ci if speedup.ratio > 1 else (1 / bound for bound in speedup.ci))
+        bounds = f", 95 % interval {low:.3f} to {high:.3f}"
+    basis = "timed without the profiler" if speedup.basis == "unprofiled" else "by profiled duration"
+    return f"{verdict} ({basis}{bounds})"
+
+
+def _metrics_table(comparison: Comparison, layout: Layout) -> str:
+    shown, hidden = _shown_metrics(comparison, layout)
+    if not shown:
+        return "No metric of the catalogue is recorded on both sides."
+    table = render_table(
+        ("metric", "unit", "before", "after", "change", "", "verdict"),
+        [(*_metric_cells(delta), _verdict(delta)) for delta in shown],
+        right=(2, 3, 4, 5),
+        styles=[VERDICT_STYLE[delta.verdict] if layout.colour else "" for delta in shown],
+        fold=6,
+        colour=layout.colour,
+        width=layout.width,
+    )
+    if not hidden:
+        return table
+    counts = ", ".join(
+        f"{count} {verdict}"
+        for verdict in ("better", "worse", "changed", "unclear", "same")
+        if (count := sum(delta.verdict == verdict for delta in hidden))
+    )
+    return f"{table}\n{len(hidden)} more with --full: {counts}"
+
+
+def _shown_metrics(comparison: Comparison, layout: Layout) -> tuple[list[MetricDelta], list[MetricDelta]]:
+    if layout.full:
+        return comparison.metrics, []
+    if layout.wanted:
+        shown = [delta for delta in comparison.metrics if delta.name in layout.wanted]
+        return shown, [delta for delta in comparison.metrics if delta not in shown]
+    first = [delta for delta in comparison.metrics if delta.name in HEADLINE]
+    rest = [delta for delta in comparison.metrics if delta.name not in HEADLINE]
+    moved = [delta for delta in rest if delta.verdict not in ("same", "unclear")][:_OTHER_METRICS]
+    return [*first, *moved], [delta for delta in rest if delta not in moved]
+
+
+def _metric_cells(delta: MetricDelta) -> tuple[str, ...]:
+    return (
+        delta.name,
+        delta.unit,
+        number(delta.before),
+        number(delta.after),
+        signed(delta.delta),
+        relative(delta.before, delta.after),
+    )
+
+
+def _verdict(delta: MetricDelta) -> str:
+    reason = REASONS[delta.reason]
+    return f"{delta.verdict} ({reason})" if reason else delta.verdict
+
+
+def _confirmations(comparison: Comparison, layout: Layout) -> str:
+    lines = []
+    for confirmation in comparison.confirmations:
+        verdict = "confirmed" if confirmation.confirmed else "not confirmed"
+        style = "bold green" if confirmation.confirmed else "bold yellow"
+        lines.append(styled(f"{confirmation.name}: {verdict}", style, colour=layout.colour))
+        for check in confirmation.checks:
+            why = "" if check.ok is not None else " (unclear or not recorded)"
+            lines.append(f"  {_MARK[check.ok]} {check.metric} {check.expected}{why}")
+    return "\n".join(lines)
+
+
+def _opcodes_table(comparison: Comparison, layout: Layout) -> str:
+    opcodes = comparison.instructions.opcodes
+    if not opcodes:
+        return ""
+    changed = [opcode for opcode in opcodes if opcode.before != opcode.after]
+    shown = opcodes if layout.full else changed[:_OPCODES]
+    total = Opcode("all", sum(opcode.before for opcode in opcodes), sum(opcode.after for opcode in opcodes))
+    table = render_table(
+        ("executed instructions, per launch", "bits", "before", "after", "change"),
+        [_opcode_cells(opcode) for opcode in (total, *shown)],
+        right=(1, 2, 3, 4, 5),
+        colour=layout.colour,
+        width=layout.width,
+    )
+    left = len(changed) - len(shown)
+    return table if layout.full or left <= 0 else f"{table}\n{left} more changed, with --full"
+
+
+def _opcode_cells(opcode: Opcode) -> tuple[str, ...]:
+    return (
+        opcode.opcode,
+        "" if opcode.width_bits is None else str(opcode.width_bits),
+        number(opcode.before),
+        number(opcode.after),
+        signed(opcode.after - opcode.before),
+    )
+
+
+def _notes(comparison: Comparison) -> str:
+    if not comparison.missing:
+        return ""
+    names = ", ".join(f"{item.name} (not {item.missing_in})" for item in comparison.missing)
+    return f"recorded on one side only: {names}"

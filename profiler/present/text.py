@@ -1,0 +1,104 @@
+"""Text that is safe to print, and numbers a person can read.
+
+Kernel and NVTX names come from anybody's program: they may hold terminal escapes,
+newlines, text-direction overrides or four thousand characters of templates. `printable`
+stands between every such name and every output.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+
+# Control characters of both sets, line and paragraph separators, and everything that
+# changes the direction or the visibility of the text around it.
+_HIDDEN_CATEGORIES = {"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"}
+_PLAIN = re.compile(r"[\x20-\x7e]*")
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def printable(text: str) -> str:
+    """The same text with every character that a terminal would act on written as an escape."""
+    if _PLAIN.fullmatch(text):
+        return text
+    return "".join(
+        _escaped(character) if unicodedata.category(character) in _HIDDEN_CATEGORIES else character
+        for character in text
+    )
+
+
+def shortened(text: str, width: int) -> str:
+    """The start and the end of a long name: template arguments differ in the middle."""
+    text = printable(text)
+    if len(text) <= width:
+        return text
+    tail = width // 3
+    return f"{text[: width - tail - 1]}…{text[len(text) - tail :]}"
+
+
+def number(value: float | None) -> str:
+    """Four significant digits; large values grouped in thousands."""
+    if value is None:
+        return "-"
+    if not math.isfinite(value):
+        return str(value)
+    if value == 0:
+        return "0"
+    if float(value).is_integer() and abs(value) < 1e6:
+        return f"{value:,.0f}"
+    magnitude = math.floor(math.log10(abs(value)))
+    if magnitude >= 9:
+        return f"{value:.4g}"
+    return f"{value:,.{max(0, 3 - magnitude)}f}"
+
+
+def signed(value: float) -> str:
+    return f"+{number(value)}" if value > 0 else number(value)
+
+
+def relative(before: float, after: float) -> str:
+    """The change in percent of the value before."""
+    if before == after:
+        return "0 %"
+    if before == 0:
+        return "from 0"
+    percent = 100 * (after - before) / abs(before)
+    return f"{percent:+.1f} %" if abs(percent) < 1000 else f"{after / before:.3g}x"
+
+
+def interval(ci: tuple[float, float] | None, digits_of: float) -> str:
+    if ci is None:
+        return ""
+    return f"{_like(ci[0], digits_of)} … {_like(ci[1], digits_of)}"
+
+
+def duration(ns: float) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= size:
+            return f"{number(ns / size)} {unit}"
+    return f"{number(ns)} ns"
+
+
+def size(count: float) -> str:
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{number(count / factor)} {unit}"
+    return f"{number(count)} B"
+
+
+def _like(value: float, reference: float) -> str:
+    """As many decimals as `reference` would get, plus one."""
+    if reference == 0 or not math.isfinite(value):
+        return number(value)
+    decimals = max(0, 4 - math.floor(math.log10(abs(reference))) - 1)
+    return f"{value:+,.{min(decimals, 6)}f}"
+
+
+def _escaped(character: str) -> str:
+    if character in _SHORT:
+        return _SHORT[character]
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

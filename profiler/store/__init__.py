@@ -1,0 +1,1 @@
+"""Reports in, Parquet out: reading `.ncu-rep` files and keeping runs."""

@@ -1,0 +1,98 @@
+"""Column builders: Python values in, Arrow columns of a declared table out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from profiler.store.schema import TABLES, arrow_schema, check_table
+
+
+class Labels:
+    """A text column in which few values repeat often: each is stored once."""
+
+    def __init__(self) -> None:
+        self._codes: list[int | None] = []
+        self._code_of: dict[str, int] = {}
+
+    def append(self, value: str | None) -> None:
+        self._codes.append(None if value is None else self._code(value))
+
+    def repeat(self, value: str | None, count: int) -> None:
+        self._codes.extend([None if value is None else self._code(value)] * count)
+
+    def extend(self, values: Iterable[str | None]) -> None:
+        code = self._code
+        self._codes.extend([None if value is None else code(value) for value in values])
+
+    def finish(self) -> pa.DictionaryArray:
+        values = text_array(list(self._code_of))
+        return pa.DictionaryArray.from_arrays(pa.array(self._codes, pa.int32()), values)
+
+    def _code(self, value: str) -> int:
+        return self._code_of.setdefault(value, len(self._code_of))
+
+
+class TableBuilder:
+    """The columns of one table, as attributes of `columns`, until `finish` makes them a table."""
+
+    def __init__(self, name: str, run_id: str) -> None:
+        self.name = name
+        self._run_id = run_id
+        self._types = {column.name: column.type for column in TABLES[name].columns}
+        self.columns: dict[str, Any] = {
+            column: Labels() if kind == "label" else []
+            for column, kind in self._types.items()
+            if column != "run_id"
+        }
+
+    def append(self, **row: Any) -> None:
+        """Add one row; columns that are not named get null."""
+        for name, column in self.columns.items():
+            column.append(row.get(name))
+
+    def finish(self) -> pa.Table:
+        schema = arrow_schema(self.name)
+        arrays = {
+            name: column.finish()
+            if isinstance(column, Labels)
+            else pa.array(_clean(column), schema.field(name).type)
+            for name, column in self.columns.items()
+        }
+        rows = len(next(iter(arrays.values())))
+        labels = Labels()
+        labels.repeat(self._run_id, rows)
+        arrays["run_id"] = labels.finish()
+        table = pa.table([arrays[name] for name in schema.names], schema=schema)
+        return check_table(table, self.name, f"new table '{self.name}'")
+
+
+def text_array(values: Sequence[str]) -> pa.Array:
+    """Names come from anybody's program: what is not valid Unicode becomes U+FFFD."""
+    try:
+        return pa.array(values, pa.string())
+    except UnicodeEncodeError:
+        return pa.array([valid_unicode(value) for value in values], pa.string())
+
+
+def valid_unicode(value: str) -> str:
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _clean(values: list[Any]) -> list[Any]:
+    """NVTX names are the only text outside of Labels."""
+    if not (values and isinstance(values[0], list)):
+        return values
+    return [
+        [
+            {key: valid_unicode(text) if isinstance(text, str) else text for key, text in item.items()}
+            if isinstance(item, dict)
+            else item
+            for item in cell
+        ]
+        if isinstance(cell, list)
+        else cell
+        for cell in values
+    ]

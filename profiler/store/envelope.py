@@ -1,0 +1,249 @@
+"""The outer wrapping of a `.ncu-rep`, read without NVIDIA's library.
+
+Bytes in; the session that made the report and the number of results it announces out.
+NVIDIA's reader accepts empty, random and truncated files without a word, so this module
+looks first: it walks every block to the end of the file and refuses a file whose blocks
+do not add up. The layout (a magic number, then blocks of a protobuf header and a
+payload) is the one Nsight Compute documents in its `extras/FileFormat` folder; only
+field numbers are used here, and unknown fields are skipped, so newer reports still read.
+
+    "NVR\\0"  u32 length, FileHeader  { u32 length, BlockHeader, payload }...
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from profiler.errors import NotAReport, ReportDamaged, ReportEmpty
+
+MAGIC = b"NVR\x00"
+
+# BlockHeader fields: how many results of each kind its payload holds.
+_RESULT_COUNTS = {2: "kernels", 7: "ranges", 8: "command lists", 9: "graphs"}
+_SOURCES, _SESSION, _PAYLOAD_SIZE, _PROCESS = 1, 3, 5, 6
+# SessionDetails fields.
+_CREATED, _DEVICE, _SOFTWARE, _COMMAND_LINE = 2, 6, 8, 11
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_U32 = struct.Struct("<I")
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """What a report says about itself before any result is decoded."""
+
+    results: int = 0
+    created: datetime | None = None
+    program: str = ""
+    ncu_version: str = ""
+    cuda_version: str = ""
+    command_line: str = ""
+    devices: tuple[str, ...] = ()
+    processes: int = 0
+
+
+@dataclass
+class _Walk:
+    """What the blocks have told so far."""
+
+    results: int = 0
+    pending_sources: int = 0
+    created: int | None = None
+    programs: list[str] = field(default_factory=list)
+    process_ids: set[int] = field(default_factory=set)
+    software: dict[str, str] = field(default_factory=dict)
+    command_line: str = ""
+    devices: list[str] = field(default_factory=list)
+    format_version: int = 0
+
+
+def read_envelope(data: bytes | memoryview, name: str) -> Envelope:
+    """Walk the whole file; raise for anything that is not a complete report.
+
+    `name` is only used in messages. A cut exactly between two results leaves a shorter
+    but complete report, which no reader can tell from a recording of fewer launches;
+    only the hash taken when a report is stored can.
+    """
+    view = memoryview(data)
+    _check_magic(view, name)
+    walk = _Walk()
+    try:
+        position = _read_file_header(view, walk)
+        while position < len(view):
+            position = _read_block(view, position, walk)
+    except _Malformed as flaw:
+        raise ReportDamaged(f"{name}: damaged or cut short: {flaw}") from None
+    _check_complete(walk, name)
+    return Envelope(
+        results=walk.results,
+        created=None if walk.created is None else datetime.fromtimestamp(walk.created, UTC),
+        program=walk.programs[0] if walk.programs else "",
+        ncu_version=walk.software.get("Nsight Compute Target", "").split(" ")[0],
+        cuda_version=walk.software.get("CUDA Version", ""),
+        command_line=walk.command_line.strip(),
+        devices=tuple(walk.devices),
+        processes=len(walk.process_ids),
+    )
+
+
+class _Malformed(Exception):
+    pass
+
+
+def _check_magic(view: memoryview, name: str) -> None:
+    if len(view) == 0:
+        raise NotAReport(f"{name}: the file is empty")
+    start = bytes(view[:4])
+    if start == MAGIC:
+        return
+    if MAGIC.startswith(start):
+        raise ReportDamaged(f"{name}: damaged or cut short: only {len(view)} bytes are left")
+    if not any(view[:4096]):
+        raise ReportDamaged(f"{name}: it starts with zero bytes, as after a failed copy")
+    raise NotAReport(f"{name}: not an Nsight Compute report (it does not start with 'NVR')")
+
+
+def _read_file_header(view: memoryview, walk: _Walk) -> int:
+    header, position = _sized(view, 4, "the file header")
+    for number, wire, value in _fields(header):
+        if number == 1 and wire == _VARINT:
+            walk.format_version = _integer(value)
+    return position
+
+
+def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
+    start = position
+    header, position = _sized(view, position, f"the header of the block at byte {start:,}")
+    payload_size = 0
+    results = 0
+    for number, wire, value in _fields(header):
+        if number == _PAYLOAD_SIZE and wire == _VARINT:
+            payload_size = _integer(value)
+        elif number in _RESULT_COUNTS and wire == _VARINT:
+            results += _integer(value)
+        elif number == _SOURCES and wire == _VARINT:
+            walk.pending_sources += _integer(value)
+        elif number == _SESSION and wire == _BYTES:
+            _read_session(_bytes(value), walk)
+        elif number == _PROCESS and wire == _BYTES:
+            _read_process(_bytes(value), walk)
+    end = position + payload_size
+    if end > len(view):
+        missing = end - len(view)
+        raise _Malformed(f"the block at byte {start:,} lacks its last {missing:,} bytes")
+    _check_entries(view[position:end], start)
+    if results:
+        walk.results += results
+        walk.pending_sources = 0
+    return end
+
+
+def _check_entries(payload: memoryview, start: int) -> None:
+    """A payload is a sequence of length-prefixed messages that fills it exactly."""
+    position = 0
+    while position < len(payload):
+        _, position = _sized(payload, position, f"an entry of the block at byte {start:,}")
+
+
+def _check_complete(walk: _Walk, name: str) -> None:
+    """Format 7 writes the session's details, the command line last, after the first result."""
+    if walk.pending_sources:
+        raise ReportDamaged(f"{name}: damaged or cut short: it ends with code that has no result")
+    if walk.results == 0:
+        raise ReportEmpty(f"{name}: the report holds no launches")
+    if walk.format_version >= 7 and not (walk.devices and walk.command_line):
+        raise ReportDamaged(f"{name}: damaged or cut short: it ends before its session details")
+
+
+def _read_session(message: memoryview, walk: _Walk) -> None:
+    for number, wire, value in _fields(message):
+        if number == _CREATED and wire == _VARINT:
+            walk.created = walk.created or _timestamp(_integer(value))
+        elif number == _DEVICE and wire == _BYTES:
+            names = [_text(v) for n, w, v in _fields(_bytes(value)) if n == 2 and w == _BYTES]
+            walk.devices.extend(names)
+        elif number == _SOFTWARE and wire == _BYTES:
+            pair = {n: _text(v) for n, w, v in _fields(_bytes(value)) if w == _BYTES}
+            walk.software.setdefault(pair.get(1, ""), pair.get(2, ""))
+        elif number == _COMMAND_LINE and wire == _BYTES:
+            walk.command_line = walk.command_line or _text(value)
+
+
+def _read_process(message: memoryview, walk: _Walk) -> None:
+    for number, wire, value in _fields(message):
+        if number == 1 and wire == _VARINT:
+            walk.process_ids.add(_integer(value))
+        elif number == 3 and wire == _BYTES and (program := _text(value)) not in walk.programs:
+            walk.programs.append(program)
+
+
+def _timestamp(seconds: int) -> int:
+    if not 0 < seconds < 2**33:  # until the year 2242; anything else is a flipped bit
+        raise _Malformed("its creation time is impossible")
+    return seconds
+
+
+def _sized(view: memoryview, position: int, what: str) -> tuple[memoryview, int]:
+    """The length-prefixed bytes at `position`, and where they end."""
+    start = position + 4
+    if start > len(view):
+        raise _Malformed(f"it ends inside {what}")
+    (length,) = _U32.unpack_from(view, position)
+    if start + length > len(view):
+        raise _Malformed(f"it ends inside {what}")
+    return view[start : start + length], start + length
+
+
+def _fields(message: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
+    """The fields of a protobuf message as (number, wire type, value)."""
+    position = 0
+    while position < len(message):
+        key, position = _varint(message, position)
+        wire = key & 7
+        if wire == _VARINT:
+            value, position = _varint(message, position)
+            yield key >> 3, wire, value
+            continue
+        if wire == _BYTES:
+            length, position = _varint(message, position)
+        elif wire == _FIXED64:
+            length = 8
+        elif wire == _FIXED32:
+            length = 4
+        else:
+            raise _Malformed("a block header holds an impossible field")
+        end = position + length
+        if end > len(message):
+            raise _Malformed("a field of a block header reaches past its end")
+        yield key >> 3, wire, message[position:end]
+        position = end
+
+
+def _varint(message: memoryview, position: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if position >= len(message):
+            break
+        byte = message[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+    raise _Malformed("a number in a block header never ends")
+
+
+def _integer(value: int | memoryview) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _bytes(value: int | memoryview) -> memoryview:
+    assert isinstance(value, memoryview)
+    return value
+
+
+def _text(value: int | memoryview) -> str:
+    return bytes(_bytes(value)).decode("utf-8", "replace")

@@ -1,0 +1,176 @@
+"""One report into one folder: six Parquet files, the manifest, and a copy of the report.
+
+Runs inside a worker of `sandbox.py`. The folder is not a run until `runs.py` commits it.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from profiler.errors import DiskFull, ReportDamaged, ReportUnreadable, StoreNotWritable
+from profiler.store.controls import derive_controls
+from profiler.store.identity import (
+    COMPRESSED_SUFFIX,
+    REPORT_SUFFIX,
+    ReportFile,
+    identify_report,
+    pack_report,
+)
+from profiler.store.manifest import (
+    KernelCount,
+    Manifest,
+    RunId,
+    StoredReport,
+    StoredTable,
+    rung_name,
+    write_manifest,
+)
+from profiler.store.report import Decoded, decode_report
+from profiler.store.schema import SCHEMA_VERSION
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which report to read, where its folder goes, and what the run will be called."""
+
+    report: Path
+    folder: Path
+    name: str | None = None
+    ladder: str | None = None
+    kernel: int | None = None
+    copy: bool = True
+    stored_hashes: frozenset[str] = frozenset()
+
+    def run_name(self) -> str:
+        if self.ladder is not None and self.kernel is not None:
+            return rung_name(self.ladder, self.kernel)
+        return self.name or self.report.name.removesuffix(".zst").removesuffix(REPORT_SUFFIX)
+
+
+@dataclass(frozen=True)
+class AlreadyStored:
+    """Nothing was read: a run with this hash exists."""
+
+    sha256: str
+
+
+def extract_report(request: Request) -> Manifest | AlreadyStored:
+    """Fill `request.folder`; every file is flushed to disk before this returns."""
+    try:
+        request.folder.mkdir(parents=True, exist_ok=True)
+        return _extract(request)
+    except OSError as error:
+        raise _storage_error(error, request.folder) from error
+
+
+def _extract(request: Request) -> Manifest | AlreadyStored:
+    file = identify_report(request.report, scratch=request.folder)
+    run_id = RunId.make(file.envelope.created, request.run_name(), file.sha256)
+    if run_id.hash in request.stored_hashes:
+        return AlreadyStored(file.sha256)
+    before = os.stat(file.plain)
+    decoded = decode_report(file.plain, str(run_id), file.envelope.results)
+    tables = {name: _write_table(request.folder, name, table) for name, table in decoded.tables.items()}
+    report = _keep_report(request, file)
+    after = os.stat(file.plain)
+    if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
+        raise ReportUnreadable(
+            f"{request.report}: the file changed while it was read",
+            remedy="Wait until ncu has finished writing it, then run the same command again.",
+        )
+    if file.plain != file.path:
+        file.plain.unlink()
+    manifest = _manifest(request, file, run_id, decoded, tables, report)
+    _flush(write_manifest(manifest, request.folder))
+    return manifest
+
+
+def _write_table(folder: Path, name: str, table: pa.Table) -> StoredTable:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    data = sink.getvalue()
+    path = folder / f"{name}.parquet"
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    return StoredTable(path.name, table.num_rows, hashlib.sha256(data).hexdigest())
+
+
+def _keep_report(request: Request, file: ReportFile) -> StoredReport:
+    if not request.copy:
+        return StoredReport(file.sha256, file.bytes, reference=str(request.report.absolute()))
+    packed = request.folder / f"report{COMPRESSED_SUFFIX}"
+    if file.plain != file.path:
+        shutil.copyfile(file.path, packed)
+    else:
+        pack_report(file.plain, packed)
+    _flush(packed)
+    return StoredReport(file.sha256, file.bytes, file=packed.name)
+
+
+def _manifest(
+    request: Request,
+    file: ReportFile,
+    run_id: RunId,
+    decoded: Decoded,
+    tables: dict[str, StoredTable],
+    report: StoredReport,
+) -> Manifest:
+    launches = decoded.tables["launches"]
+    kernels = Counter(launches.column("kernel").to_pylist())
+    gpus = sorted({name for name in launches.column("gpu").to_pylist() if name})
+    envelope = file.envelope
+    controls = derive_controls(envelope.command_line, envelope.ncu_version)
+    recorded = envelope.created or datetime.fromtimestamp(0, UTC)
+    if not tables["launches"].rows:
+        raise ReportDamaged(f"{request.report}: damaged: no launch can be read")
+    return Manifest(
+        schema_version=SCHEMA_VERSION,
+        run_id=str(run_id),
+        name=run_id.name,
+        origin="ingested",
+        recorded=recorded.isoformat().replace("+00:00", "Z"),
+        report=report,
+        kernels=[KernelCount(name, count) for name, count in kernels.items()],
+        tables=tables,
+        ladder=request.ladder,
+        kernel=request.kernel,
+        gpus=gpus or list(envelope.devices),
+        cuda_version=envelope.cuda_version,
+        ncu_version=envelope.ncu_version,
+        reader_version=version("ncu-report"),
+        prof_version=version("ncu-prof"),
+        program=envelope.program,
+        command_line=envelope.command_line,
+        sections=decoded.sections,
+        clock_control=controls.clock,
+        cache_control=controls.cache,
+        replay_mode=controls.replay,
+    )
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _storage_error(error: OSError, folder: Path) -> DiskFull | StoreNotWritable:
+    store = folder.parent
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(f"{store}: the disk is full")
+    return StoreNotWritable(f"{store}: cannot be written: {error.strerror or error}")

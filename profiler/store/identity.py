@@ -1,0 +1,138 @@
+"""What a report file is: opened safely, hashed, and its envelope checked.
+
+A path goes in, anything a shell may hand over: a folder, a pipe, a file nobody may read.
+A `ReportFile` comes out, or a `ReportError` that names the path and what is wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from profiler.errors import (
+    DiskFull,
+    NotAReport,
+    ReportDamaged,
+    ReportNotFound,
+    ReportUnreadable,
+)
+from profiler.store.envelope import Envelope, read_envelope
+
+REPORT_SUFFIX = ".ncu-rep"
+COMPRESSED_SUFFIX = ".ncu-rep.zst"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_CHUNK_BYTES = 1 << 22
+
+
+@dataclass(frozen=True)
+class ReportFile:
+    """A report that is whole as far as its own structure tells.
+
+    `plain` is the uncompressed file to hand to NVIDIA's reader; it equals `path` unless
+    the report was stored compressed.
+    """
+
+    path: Path
+    plain: Path
+    sha256: str
+    bytes: int
+    envelope: Envelope
+
+
+def identify_report(path: Path, scratch: Path) -> ReportFile:
+    """Open, hash and check `path`; a compressed report is unpacked into `scratch`."""
+    with _opened(path) as descriptor:
+        head = os.pread(descriptor, 4, 0)
+        if head == _ZSTD_MAGIC:
+            plain = scratch / "unpacked.ncu-rep"
+            _unpack(path, plain)
+        else:
+            plain = path
+    with _opened(plain) as descriptor:
+        size = os.fstat(descriptor).st_size
+        if size == 0:
+            raise NotAReport(f"{path}: the file is empty")
+        try:
+            # Never closed by hand: an error's traceback may still hold a view of it.
+            view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        except OSError as error:
+            raise ReportUnreadable(f"{path}: cannot be read: {error.strerror}") from error
+        envelope = read_envelope(view, str(path))
+        digest = hashlib.sha256(view).hexdigest()
+    return ReportFile(path, plain, digest, size, envelope)
+
+
+def sha256_of_report(path: Path) -> str:
+    """The hash of a stored report's uncompressed bytes."""
+    import pyarrow as pa
+
+    digest = hashlib.sha256()
+    with pa.OSFile(str(path)) as file:
+        stream = pa.CompressedInputStream(file, "zstd") if path.suffix == ".zst" else file
+        while chunk := stream.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def pack_report(plain: Path, packed: Path) -> None:
+    """Reports hold whole cubins and metric names over and over: they shrink many times."""
+    import pyarrow as pa
+
+    with (
+        plain.open("rb") as source,
+        pa.OSFile(str(packed), "wb") as file,
+        pa.CompressedOutputStream(file, "zstd") as stream,
+    ):
+        while chunk := source.read(_CHUNK_BYTES):
+            stream.write(chunk)
+
+
+def _unpack(packed: Path, plain: Path) -> None:
+    import pyarrow as pa
+
+    try:
+        with (
+            pa.OSFile(str(packed)) as file,
+            pa.CompressedInputStream(file, "zstd") as stream,
+            plain.open("wb") as target,
+        ):
+            while chunk := stream.read(_CHUNK_BYTES):
+                target.write(chunk)
+    except OSError as error:
+        if error.errno is not None:
+            raise DiskFull(f"{packed}: cannot be unpacked: {error.strerror}") from error
+        raise ReportDamaged(f"{packed}: damaged: it does not decompress") from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """A descriptor of a regular file; never blocks on a pipe or a device."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise ReportNotFound(f"{path}: no such file") from None
+    except OSError as error:
+        raise ReportUnreadable(f"{path}: cannot be opened: {error.strerror}") from error
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise NotAReport(f"{path}: {_kind(mode)}, not a report file")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISFIFO(mode):
+        return "a named pipe"
+    if stat.S_ISSOCK(mode):
+        return "a socket"
+    return "a device"

@@ -1,0 +1,120 @@
+"""Many reports into runs: found, read in parallel, committed one by one.
+
+Yields what became of each report as it happens; nothing here prints.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from profiler.errors import DiskFull, InternalError, ProfError, ReportNotFound, StoreNotWritable
+from profiler.store.extract import AlreadyStored, Request
+from profiler.store.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
+from profiler.store.manifest import RunId
+from profiler.store.runs import RunStore
+from profiler.store.sandbox import Extracted, Sandbox, outcome
+from profiler.store.staging import Staging
+
+
+@dataclass(frozen=True)
+class Options:
+    name: str | None = None
+    ladder: str | None = None
+    kernel: int | None = None
+    copy: bool = True
+    jobs: int | None = None
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """`status` is stored, known (a run of the same report exists) or failed."""
+
+    report: Path
+    status: str
+    run_id: str | None = None
+    launches: int = 0
+    error: ProfError | None = None
+
+
+def find_reports(places: list[str]) -> list[Path]:
+    """Files as given, folders searched to the bottom, patterns expanded; each file once."""
+    found: dict[Path, Path] = {}
+    for place in places:
+        for path in _expand(place):
+            found.setdefault(path.resolve(), path)
+    return list(found.values())
+
+
+def ingest_reports(reports: list[Path], store: RunStore, options: Options) -> Iterator[Ingested]:
+    """Store every report; one bad report never stops the others, a full disk does."""
+    hashes = frozenset(run_id.hash for run_id in store.ids())
+    with (
+        Staging(store.root) as staging,
+        Sandbox(options.jobs, options.timeout_s) as sandbox,
+    ):
+        request = Request(
+            Path(),
+            Path(),
+            name=options.name,
+            ladder=options.ladder,
+            kernel=options.kernel,
+            copy=options.copy,
+            stored_hashes=hashes,
+        )
+        pending: dict[Future[Extracted], Request] = {}
+        for report in reports:
+            one = replace(request, report=report, folder=staging.folder())
+            pending[sandbox.submit(one)] = one
+        for future in as_completed(pending):
+            one = pending[future]
+            try:
+                yield _commit(outcome(future, one.report), one, staging, store)
+            except (DiskFull, StoreNotWritable, InternalError):
+                raise
+            except ProfError as error:
+                staging.discard(one.folder)
+                yield Ingested(one.report, "failed", error=error)
+
+
+def _commit(extracted: Extracted, request: Request, staging: Staging, store: RunStore) -> Ingested:
+    if isinstance(extracted, AlreadyStored):
+        staging.discard(request.folder)
+        return _known(request.report, extracted.sha256, store)
+    if staging.commit(request.folder, extracted.run_id) is None:
+        return _known(request.report, extracted.report.sha256, store)
+    return Ingested(request.report, "stored", extracted.run_id, extracted.launches)
+
+
+def _known(report: Path, sha256: str, store: RunStore) -> Ingested:
+    run = store.with_hash(sha256)
+    if run is None:
+        raise StoreNotWritable(f"{store.root}: the run of {report} vanished while it was looked up")
+    run.verify()
+    return Ingested(report, "known", run.manifest.run_id, run.manifest.launches)
+
+
+def _expand(place: str) -> list[Path]:
+    path = Path(place)
+    if path.is_dir():
+        return sorted(_reports_below(path))
+    if path.exists() or path.is_symlink() or not glob.has_magic(place):
+        return [path]
+    matches = [Path(match) for match in sorted(glob.glob(place, recursive=True))]
+    if not matches:
+        raise ReportNotFound(f"{place}: no file matches this pattern")
+    return [report for match in matches for report in _expand(str(match))]
+
+
+def _reports_below(folder: Path) -> Iterator[Path]:
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in files:
+            inside_a_run = RunId.parse(Path(parent).name) is not None
+            if name.endswith((REPORT_SUFFIX, COMPRESSED_SUFFIX)) and not inside_a_run:
+                yield Path(parent) / name

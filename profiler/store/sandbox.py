@@ -1,0 +1,128 @@
+"""Reads reports in child processes, so that NVIDIA's library cannot take `prof` down.
+
+Requests go in, manifests or `ReportError`s come out. A worker that crashes or exceeds
+its time is replaced, and only the report it was reading fails. A worker never outlives
+its parent: it leaves when the parent is gone, and an alarm ends it if it spins in native
+code, where no Python runs.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+import threading
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from pathlib import Path
+from types import TracebackType
+
+from pebble import ProcessExpired, ProcessPool
+
+from profiler.errors import InternalError, ProfError, ReaderFailed
+from profiler.store.extract import AlreadyStored, Request, extract_report
+from profiler.store.manifest import Manifest
+
+Extracted = Manifest | AlreadyStored
+
+_GRACE_SECONDS = 5
+_MAX_TASKS = 200  # the native library does not give all its memory back
+
+
+class Sandbox:
+    """A pool of reader processes; use it in a `with` statement."""
+
+    def __init__(self, workers: int | None = None, timeout_s: float | None = None) -> None:
+        self.workers = workers or available_cores()
+        self._timeout_s = timeout_s
+        self._pool = ProcessPool(
+            max_workers=self.workers,
+            max_tasks=_MAX_TASKS,
+            context=multiprocessing.get_context("spawn"),
+            initializer=_enter_worker,
+            initargs=[_physical_memory_bytes()],
+        )
+
+    def submit(self, request: Request) -> Future[Extracted]:
+        limit = self._timeout_s or default_timeout_s(request.report)
+        future: Future[Extracted] = self._pool.schedule(
+            _work, args=[request, limit + _GRACE_SECONDS], timeout=limit
+        )
+        return future
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._pool.close()
+        else:
+            self._pool.stop()
+        self._pool.join()
+
+
+def outcome(future: Future[Extracted], report: Path) -> Extracted:
+    """What a worker made of the report, or the error that says what is wrong with it."""
+    try:
+        return future.result()
+    except ProfError:
+        raise
+    except FutureTimeoutError:
+        raise ReaderFailed(f"{report}: NVIDIA's reader did not finish in time and was stopped") from None
+    except ProcessExpired as death:
+        how = f"signal {-death.exitcode}" if death.exitcode < 0 else f"exit code {death.exitcode}"
+        raise ReaderFailed(f"{report}: NVIDIA's reader crashed on it ({how})") from None
+    except MemoryError:
+        raise ReaderFailed(f"{report}: NVIDIA's reader ran out of memory on it") from None
+    except Exception as error:
+        raise InternalError(f"{report}: {type(error).__name__}: {error}") from error
+
+
+def available_cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        return os.cpu_count() or 1
+
+
+def default_timeout_s(report: Path) -> float:
+    """Reading takes well under a second per megabyte; more than this is a hang."""
+    try:
+        megabytes = report.stat().st_size / 1e6
+    except OSError:
+        megabytes = 0.0
+    return 60.0 + 4.0 * megabytes
+
+
+def _work(request: Request, alarm_s: float) -> Extracted:
+    signal.setitimer(signal.ITIMER_REAL, alarm_s)
+    try:
+        return extract_report(request)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _enter_worker(memory_bytes: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    # A crash is expected here: no core file, and nothing the library prints reaches the user.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    silence = os.open(os.devnull, os.O_RDWR)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _physical_memory_bytes() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

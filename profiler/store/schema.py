@@ -1,0 +1,219 @@
+"""The tables a run holds, declared as data: reading this file is reading their documentation.
+
+Every table carries `run_id`, so that `runs/*/metrics.parquet` can be read as one table by
+DuckDB, pandas, Polars or Spark. `check_table` is called when a table is written and when
+it is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from profiler.errors import RunDamaged
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: str  # a key of _arrow_types()
+    doc: str
+    unit: str = ""
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    row: str  # what one row is
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        names = [column.name for column in self.columns]
+        assert len(set(names)) == len(names), f"{self.name} declares a column twice"
+
+
+_RUN = Column("run_id", "label", "the run this row belongs to")
+_LAUNCH = Column("launch", "int32", "launch number within the report, from 0")
+
+LAUNCHES = Table(
+    "launches",
+    "one profiled launch, range or graph",
+    (
+        _RUN,
+        _LAUNCH,
+        Column("range", "int32", "range of the report that holds it, from 0"),
+        Column("workload", "label", "kernel, range, graph, cmdlist or subgrid"),
+        Column("function", "label", "kernel name without template and argument lists"),
+        Column("kernel", "label", "demangled kernel name"),
+        Column("mangled", "label", "mangled kernel name"),
+        Column("gpu", "label", "name of the GPU", nullable=True),
+        Column("compute_capability", "label", "for example 9.0", nullable=True),
+        Column("grid_x", "int64", "grid size, x", "block", nullable=True),
+        Column("grid_y", "int64", "grid size, y", "block", nullable=True),
+        Column("grid_z", "int64", "grid size, z", "block", nullable=True),
+        Column("block_x", "int64", "block size, x", "thread", nullable=True),
+        Column("block_y", "int64", "block size, y", "thread", nullable=True),
+        Column("block_z", "int64", "block size, z", "thread", nullable=True),
+        Column("registers", "int64", "registers per thread", "register", nullable=True),
+        Column("shared_static_bytes", "int64", "static shared memory per block", "byte", True),
+        Column("shared_dynamic_bytes", "int64", "dynamic shared memory per block", "byte", True),
+        Column("nvtx", "nvtx", "NVTX ranges around the launch, outermost first"),
+    ),
+)
+
+METRICS = Table(
+    "metrics",
+    "one metric of one launch",
+    (
+        _RUN,
+        _LAUNCH,
+        Column("metric", "label", "Nsight Compute's name"),
+        Column("value", "float64", "null where the report has none or NaN: never zero", "", True),
+        Column("text", "label", "the value of a textual metric", nullable=True),
+        Column("unit", "label", "as the report states it; empty for a plain number"),
+        Column("kind", "label", "how the report stores it: float, double, uint32, uint64, string, none"),
+        Column("exact", "uint64", "an integer that float64 would round (2^53 and above)", "", True),
+    ),
+)
+
+INSTANCES = Table(
+    "instances",
+    "one instance of one metric of one launch",
+    (
+        _RUN,
+        _LAUNCH,
+        Column("metric", "label", "Nsight Compute's name"),
+        Column("instance", "int32", "position within the metric, from 0"),
+        Column("id_kind", "label", "what the id is: name, offset, address, time_ns, number or none"),
+        Column("id_name", "label", "the id where it is a name, for example an opcode", nullable=True),
+        Column(
+            "id_number",
+            "uint64",
+            "the id where it is a number; for `offset`: bytes from the start of the function",
+            nullable=True,
+        ),
+        Column("function_index", "int16", "for `offset`: which function of the launch", "", True),
+        Column("value", "float64", "null where the report has none or NaN", nullable=True),
+        Column("text", "label", "the value of a textual instance", nullable=True),
+        Column("exact", "uint64", "an integer that float64 would round (2^53 and above)", "", True),
+    ),
+)
+
+INSTRUCTIONS = Table(
+    "instructions",
+    "one SASS instruction of one launch",
+    (
+        _RUN,
+        _LAUNCH,
+        Column("function_index", "int16", "which function: 0 but for ranges and graphs"),
+        Column("index", "int32", "position within the function, from 0"),
+        Column("offset", "uint64", "from the start of the function", "byte"),
+        Column("opcode", "label", "with modifiers, without predicate: LDS.128"),
+        Column("sass", "label", "the whole instruction; branch targets are offsets too"),
+        Column("file", "label", "source file, where line information was compiled in", nullable=True),
+        Column("line", "int32", "source line, from 1", nullable=True),
+        Column("source", "label", "the text of that line, where the report imported it", nullable=True),
+        Column("executed", "int64", "times executed, counted per warp", "warp instruction", True),
+        Column("samples", "int64", "warp samples taken here, all reasons", "sample", True),
+        Column("stalls", "stalls", "warp samples by stall reason", "sample", True),
+    ),
+)
+
+RULES = Table(
+    "rules",
+    "one finding of Nsight Compute's own rules",
+    (
+        _RUN,
+        _LAUNCH,
+        Column("section", "label", "section the rule belongs to"),
+        Column("rule", "label", "the rule's identifier"),
+        Column("name", "label", "the rule's name", nullable=True),
+        Column("kind", "label", "none, ok, optimization, warning or error"),
+        Column("title", "label", "headline", nullable=True),
+        Column("message", "label", "the finding; @section:…@ and @url:…@ mark links"),
+        Column("speedup_kind", "label", "local, global or unknown", nullable=True),
+        Column("speedup_pct", "float64", "speedup that the rule estimates", "%", True),
+        Column("offset", "uint64", "instruction the finding points at", "byte", True),
+        Column("file", "label", "source file it points at", nullable=True),
+        Column("line", "int32", "source line it points at", nullable=True),
+        Column("details", "label", "focus metrics and result tables, as JSON", nullable=True),
+    ),
+)
+
+TIMINGS = Table(
+    "timings",
+    "one repeat without the profiler, the reference kernel interleaved",
+    (
+        _RUN,
+        Column("process", "int32", "which process made it, from 0"),
+        Column("repeat", "int32", "position within the process, from 0"),
+        Column("kernel_ns", "float64", "duration of the kernel", "ns"),
+        Column("reference_ns", "float64", "duration of the reference kernel beside it", "ns", True),
+    ),
+)
+
+TABLES: dict[str, Table] = {
+    table.name: table for table in (LAUNCHES, METRICS, INSTANCES, INSTRUCTIONS, RULES, TIMINGS)
+}
+
+
+@cache
+def _arrow_types() -> dict[str, pa.DataType]:
+    import pyarrow as pa
+
+    label = pa.dictionary(pa.int32(), pa.string())
+    nvtx = pa.struct(
+        [
+            pa.field("domain", pa.string(), nullable=False),
+            pa.field("kind", pa.string(), nullable=False),
+            pa.field("name", pa.string(), nullable=False),
+        ]
+    )
+    return {
+        "label": label,
+        "int16": pa.int16(),
+        "int32": pa.int32(),
+        "int64": pa.int64(),
+        "uint64": pa.uint64(),
+        "float64": pa.float64(),
+        "nvtx": pa.list_(nvtx),
+        "stalls": pa.map_(pa.string(), pa.int64()),
+    }
+
+
+@cache
+def arrow_schema(name: str) -> pa.Schema:
+    """The Arrow schema of a table, with units and documentation as metadata."""
+    import pyarrow as pa
+
+    types = _arrow_types()
+    return pa.schema(
+        [
+            pa.field(
+                column.name,
+                types[column.type],
+                nullable=column.nullable,
+                metadata={"unit": column.unit, "doc": column.doc},
+            )
+            for column in TABLES[name].columns
+        ],
+        metadata={"schema_version": str(SCHEMA_VERSION), "table": name, "row": TABLES[name].row},
+    )
+
+
+def check_table(table: pa.Table, name: str, where: str) -> pa.Table:
+    """The same table, or RunDamaged: right columns, right types, no null where none may be."""
+    expected = arrow_schema(name)
+    if not table.schema.equals(expected, check_metadata=False):
+        raise RunDamaged(f"{where}: the columns are not those of table '{name}', version {SCHEMA_VERSION}")
+    for column in expected:
+        if not column.nullable and table.column(column.name).null_count:
+            raise RunDamaged(f"{where}: column '{column.name}' of table '{name}' has missing values")
+    return table
