@@ -27,6 +27,9 @@ from profiler.errors import NotComparable
 
 _CLOCK_TOLERANCE = 0.05
 
+# What a large value of a unit is; other units are weighed by relative change.
+_FULL_SCALE = {"%": 100.0, "cycle/issue": 10.0}
+
 
 def compare_profiles(
     before: Profile, after: Profile, *, force: bool = False, metrics: Iterable[str] = ()
@@ -200,17 +203,22 @@ def _direction(metric: Metric, delta: float) -> VerdictName:
 
 
 def _ranked(deltas: Sequence[MetricDelta], wanted: Sequence[str]) -> list[MetricDelta]:
-    """What was asked for first, then the headline, then by size of the relative change."""
+    """What was asked for first, then the headline, then what changed most."""
     first = [*wanted, *HEADLINE]
 
     def rank(delta: MetricDelta) -> tuple[int, int, float, str]:
         if delta.name in first:
             return (0, first.index(delta.name), 0.0, delta.name)
-        scale = max(abs(delta.before), abs(delta.after)) or 1.0
         settled = delta.verdict in ("same", "unclear")
-        return (1, int(settled), -abs(delta.delta) / scale, delta.name)
+        return (1, int(settled), -_weight(delta), delta.name)
 
     return sorted(deltas, key=rank)
+
+
+def _weight(delta: MetricDelta) -> float:
+    """How much a change matters: tiny stalls that double are still tiny."""
+    scale = _FULL_SCALE.get(delta.unit) or max(abs(delta.before), abs(delta.after)) or 1.0
+    return abs(delta.delta) / scale
 
 
 def _missing(before: Profile, after: Profile) -> list[MissingMetric]:

@@ -144,7 +144,7 @@ _STALLS = [
     _stall("not_selected", "not_selected", "Ready, but another warp was chosen: more warps than needed.", None),
     _stall("selected", "selected", "Issuing: 1 by definition.", None),
     Metric("warp_latency", ("smsp__average_warp_latency_per_inst_issued.ratio",), "cycle/issue", "stalls",
-           "Cycles between two instructions of a warp: the sum of all stall reasons.", "lower"),
+           "Cycles between two instructions of a warp: the sum of all stall reasons."),
 ]  # fmt: skip
 
 _MEMORY = [

@@ -42,7 +42,7 @@ def compare(
     ladder: LadderOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Show what changed between two kernels, with the noise beside every difference.
+    """Compare two kernels: what changed, and how surely.
 
     Examples:
 

@@ -42,7 +42,9 @@ def ingest(
     ladder: LadderOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Store reports as Parquet; one that is already stored changes nothing.
+    """Store reports as runs, in Parquet.
+
+    A report that is already stored changes nothing, whatever its file is called.
 
     Examples:
 

@@ -18,7 +18,9 @@ def list_runs(
     runs: RunsOption = None,
     format: FormatOption = None,
 ) -> None:
-    """List what is stored: one line per kernel, or every run of a name.
+    """List what is stored.
+
+    One line per name; with a name, every run whose name contains it.
 
     Examples:
 

@@ -15,7 +15,7 @@ def metrics(
     name: Annotated[str | None, typer.Argument(help="One metric, by prof's name or by ncu's.")] = None,
     format: FormatOption = None,
 ) -> None:
-    """Print the metrics prof knows: name, unit, better direction, meaning, ncu's names.
+    """Print the catalogue of metrics, or one of them.
 
     Examples:
 

@@ -17,7 +17,9 @@ def query(
     runs: RunsOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Ask the stored runs anything, in DuckDB's SQL. Reads only the runs, writes nothing.
+    """Ask the stored runs anything, in SQL.
+
+    DuckDB's dialect. Reads nothing but the runs and writes nothing.
 
     Examples:
 

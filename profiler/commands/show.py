@@ -27,7 +27,7 @@ def show(
     ladder: LadderOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Show one recording: where it comes from, its kernels, their metrics and rules.
+    """Show one recording: provenance, kernels, metrics, rules.
 
     Examples:
 

@@ -9,7 +9,7 @@ from profiler.analyse.findings import REASONS, Comparison, MetricDelta, Opcode, 
 from profiler.catalog.metrics import HEADLINE
 from profiler.present import encode
 from profiler.present.terminal import VERDICT_STYLE, render_table, styled
-from profiler.present.text import interval, number, printable, relative, shortened, signed
+from profiler.present.text import half_width, number, printable, relative, shortened, signed
 
 _NAME_WIDTH = 100
 _OTHER_METRICS = 12
@@ -49,12 +49,9 @@ def comparison_markdown(comparison: Comparison) -> str:
         *(f"> **Caution:** {encode.markdown_text(text)}  " for text in comparison.comparable.warnings),
         "",
         encode.to_markdown(
-            ("metric", "unit", "before", "after", "change", "95 % interval of the change", "verdict"),
-            [
-                (*_metric_cells(delta)[:5], interval(delta.ci, delta.delta), _verdict(delta))
-                for delta in comparison.metrics
-            ],
-            numeric=(2, 3, 4, 5),
+            ("metric", "unit", "before", "after", "change", "± 95 %", "relative", "verdict"),
+            [(*_metric_cells(delta), _verdict(delta)) for delta in comparison.metrics],
+            numeric=(2, 3, 4, 5, 6),
         ),
         "",
     ]
@@ -163,11 +160,11 @@ def _metrics_table(comparison: Comparison, layout: Layout) -> str:
     if not shown:
         return "No metric of the catalogue is recorded on both sides."
     table = render_table(
-        ("metric", "unit", "before", "after", "change", "", "verdict"),
+        ("metric", "unit", "before", "after", "change", "± 95 %", "relative", "verdict"),
         [(*_metric_cells(delta), _verdict(delta)) for delta in shown],
-        right=(2, 3, 4, 5),
+        right=(2, 3, 4, 5, 6),
         styles=[VERDICT_STYLE[delta.verdict] if layout.colour else "" for delta in shown],
-        fold=6,
+        fold=7,
         colour=layout.colour,
         width=layout.width,
     )
@@ -200,6 +197,7 @@ def _metric_cells(delta: MetricDelta) -> tuple[str, ...]:
         number(delta.before),
         number(delta.after),
         signed(delta.delta),
+        half_width(delta.ci),
         relative(delta.before, delta.after),
     )
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from profiler.present.text import printable
 
-VERDICT_STYLE = {"better": "green", "worse": "red", "changed": "bold", "unclear": "yellow", "same": "dim"}
+VERDICT_STYLE = {"better": "green", "worse": "red", "changed": "", "unclear": "yellow", "same": "dim"}
 _UNLIMITED_WIDTH = 2000  # into a file or a pipe: never fold
 
 
@@ -47,8 +47,10 @@ def styled(text: str, style: str, *, colour: bool) -> str:
 
 
 def wants_colour(is_terminal: bool) -> bool:
-    """Colour only on a terminal, and never against NO_COLOR."""
-    return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """NO_COLOR forbids it, FORCE_COLOR asks for it, otherwise a terminal gets it."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (is_terminal and os.environ.get("TERM") != "dumb")
 
 
 def _render(renderable: object, colour: bool, width: int | None) -> str:

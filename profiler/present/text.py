@@ -45,10 +45,10 @@ def number(value: float | None) -> str:
         return str(value)
     if value == 0:
         return "0"
-    if float(value).is_integer() and abs(value) < 1e6:
+    if float(value).is_integer() and abs(value) < 1e10:
         return f"{value:,.0f}"
     magnitude = math.floor(math.log10(abs(value)))
-    if magnitude >= 9:
+    if magnitude >= 10:
         return f"{value:.4g}"
     return f"{value:,.{max(0, 3 - magnitude)}f}"
 
@@ -67,17 +67,9 @@ def relative(before: float, after: float) -> str:
     return f"{percent:+.1f} %" if abs(percent) < 1000 else f"{after / before:.3g}x"
 
 
-def interval(ci: tuple[float, float] | None, digits_of: float) -> str:
-    if ci is None:
-        return ""
-    return f"{_like(ci[0], digits_of)} … {_like(ci[1], digits_of)}"
-
-
-def duration(ns: float) -> str:
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if ns >= size:
-            return f"{number(ns / size)} {unit}"
-    return f"{number(ns)} ns"
+def half_width(ci: tuple[float, float] | None) -> str:
+    """Half of a symmetric interval; empty where there is none."""
+    return "" if ci is None else number((ci[1] - ci[0]) / 2)
 
 
 def size(count: float) -> str:
@@ -85,14 +77,6 @@ def size(count: float) -> str:
         if count >= factor:
             return f"{number(count / factor)} {unit}"
     return f"{number(count)} B"
-
-
-def _like(value: float, reference: float) -> str:
-    """As many decimals as `reference` would get, plus one."""
-    if reference == 0 or not math.isfinite(value):
-        return number(value)
-    decimals = max(0, 4 - math.floor(math.log10(abs(reference))) - 1)
-    return f"{value:+,.{min(decimals, 6)}f}"
 
 
 def _escaped(character: str) -> str:

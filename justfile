@@ -1,0 +1,34 @@
+# What people guess: `just check`, `just test`, `just bench`, `just docs`, `just lock`.
+
+python := ".venv/bin/python"
+
+# Format, lint and types.
+check:
+    .venv/bin/ruff format .
+    .venv/bin/ruff check --fix .
+    .venv/bin/mypy
+
+# The suite; `just test tests/store -k kill` narrows it.
+test *arguments:
+    {{ python }} -m pytest {{ arguments }}
+
+# The long seeded campaigns: thousands of damaged reports, hundreds of kills.
+campaign:
+    {{ python }} -m pytest -m campaign
+
+# Speed, as ratios measured side by side.
+bench:
+    {{ python }} -m pytest -m benchmark -s
+
+# Regenerate the README's output and pictures from runs/.
+docs:
+    {{ python }} tests/readme.py --write
+
+# Resolve the dependencies again.
+lock:
+    uv pip compile pyproject.toml --extra build --universal --python-version 3.11 --generate-hashes --no-annotate --no-header -q -o requirements.lock
+    uv pip compile pyproject.toml --extra build --extra test -c requirements.lock --universal --python-version 3.11 --generate-hashes --no-annotate --no-header -q -o requirements-test.lock
+
+# What CI runs, in a fresh clone.
+ci:
+    .ci/run
