@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, NoReturn
+from io import TextIOWrapper
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from profiler.commands import compare, ingest, list_runs, metrics, query, show
 from profiler.commands.options import FormatOption, LadderOption, RunsOption, Settings
@@ -19,8 +21,21 @@ from profiler.errors import InternalError, ProfError
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 
+
+class _Verbs(TyperGroup):
+    """Typer would end a broken pipe with exit code 1, which here means a regression."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _discard_output()
+            raise typer.Exit(_BROKEN_PIPE) from None
+
+
 app = typer.Typer(
     name="prof",
+    cls=_Verbs,
     help="Did my kernel change do what I believe it did?\n\nReads Nsight Compute reports, keeps them as Parquet, and compares kernels.",
     epilog="Two reports, nothing stored:  prof compare before.ncu-rep after.ncu-rep",
     no_args_is_help=True,
@@ -65,24 +80,26 @@ app.command("metrics")(metrics.metrics)
 
 def main() -> NoReturn:
     """Run a verb; whatever goes wrong ends here, as one message and one exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a name that the locale cannot write is no failure
+            stream.reconfigure(errors="backslashreplace")
     arguments = _global_flags_first(sys.argv[1:])
     verbose = "--verbose" in arguments or "-v" in arguments
     try:
-        app(args=arguments, prog_name="prof")
-    except ProfError as error:
-        if verbose:
-            raise
-        _fail(str(error), error.remedy, error.exit_code)
+        try:
+            app(args=arguments, prog_name="prof")
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of a pipe has gone, as in `prof list | head`: nothing is wrong.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         sys.exit(_BROKEN_PIPE)
     except KeyboardInterrupt:
-        _fail("interrupted", "", _INTERRUPTED)
+        _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
+    except ProfError as error:
+        _fail(error, error.exit_code, verbose)
     except Exception as error:
-        if verbose:
-            raise
-        _fail(f"{type(error).__name__}: {error}", InternalError.remedy, InternalError.exit_code)
+        bug = InternalError(f"{type(error).__name__}: {error}")
+        _fail(bug.with_traceback(error.__traceback__), bug.exit_code, verbose)
     sys.exit(0)
 
 
@@ -93,10 +110,20 @@ def _global_flags_first(arguments: list[str]) -> list[str]:
     return [*flags, *(word for word in arguments[:end] if word not in flags), *arguments[end:]]
 
 
-def _fail(message: str, remedy: str, exit_code: int) -> NoReturn:
+def _discard_output() -> None:
+    """The reader of a pipe has gone, as in `prof list | head`: nothing is wrong."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
     from profiler.present.text import printable
 
-    print("\n".join(f"{printable(line)}" for line in f"prof: {message}".split("\n")), file=sys.stderr)
-    if remedy:
-        print(f"      {remedy}", file=sys.stderr)
+    lines = [f"prof: {error.message}", *error.details]
+    if verbose:
+        from traceback import format_exception
+
+        lines = "".join(format_exception(error)).splitlines() + lines
+    if error.remedy:
+        lines.append(f"      {error.remedy}")
+    print("\n".join(printable(line) for line in lines), file=sys.stderr)
     sys.exit(exit_code)

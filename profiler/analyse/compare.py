@@ -19,13 +19,15 @@ from profiler.analyse.findings import (
     VerdictName,
 )
 from profiler.analyse.fingerprints import FINGERPRINTS, confirm
-from profiler.analyse.profile import Profile, Series, require_metrics
+from profiler.analyse.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.sass import compare_opcodes
 from profiler.analyse.stats import Interval, welch_interval
 from profiler.catalog.metrics import CATALOGUE, HEADLINE, SMALLEST_RELATIVE_EFFECT, Metric
 from profiler.errors import NotComparable
 
+_UNKNOWN = "unknown"
 _CLOCK_TOLERANCE = 0.05
+_LARGEST_EXPONENT = 700.0  # the logarithm of what a float can hold
 
 # What a large value of a unit is; other units are weighed by relative change.
 _FULL_SCALE = {"%": 100.0, "cycle/issue": 10.0}
@@ -37,8 +39,10 @@ def compare_profiles(
     """Refuses a pair that was measured differently, unless `force` keeps it as warnings."""
     obstacles = find_obstacles(before, after)
     if obstacles and not force:
-        reasons = "".join(f"\n  {obstacle}" for obstacle in obstacles)
-        raise NotComparable(f"{before.label} and {after.label} were not measured alike:{reasons}")
+        raise NotComparable(
+            f"{before.label} and {after.label} were not measured alike:",
+            details=[f"  {obstacle}" for obstacle in obstacles],
+        )
     wanted = require_metrics(metrics, (before, after))
     deltas = _ranked([*_deltas(before, after), *_extra_deltas(before, after, wanted)], wanted)
     return Comparison(
@@ -61,9 +65,35 @@ def compare_profiles(
 
 def find_obstacles(before: Profile, after: Profile) -> list[str]:
     """Differences of the measurement that would pass as differences of the kernels."""
+    return [
+        f"{what} differs: {one or 'none'} against {other or 'none'}"
+        for what, one, other in _conditions(before, after)
+        if one != other and _UNKNOWN not in (one, other)
+    ]
+
+
+def find_cautions(before: Profile, after: Profile) -> list[str]:
+    """What a reader should know, though it does not forbid the comparison."""
+    cautions = []
+    unknown = [what for what, one, other in _conditions(before, after) if _UNKNOWN in (one, other)]
+    if unknown:
+        cautions.append(f"not recorded, so not checked: {', '.join(unknown)}")
+    clocks = [profile.series.get("sm_frequency_hz") for profile in (before, after)]
+    if clocks[0] and clocks[1]:
+        first, second = fmean(clocks[0].values), fmean(clocks[1].values)
+        if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
+            cautions.append(f"the SM clock of the second is {second / first:.2f} times that of the first")
+    for profile in (before, after):
+        if profile.launches < 2:
+            cautions.append(f"{profile.label}: one launch only, so no interval can be given")
+    return cautions
+
+
+def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
+    """What must be alike for a difference to be the kernel's: a name, and its value on each side."""
     left, right = before.manifest, after.manifest
-    facts = [
-        ("the GPU", before.gpu, after.gpu),
+    return [
+        ("the GPU", _gpu(before.gpu), _gpu(after.gpu)),
         ("the workload", _workload(left.workload), _workload(right.workload)),
         ("clock control", left.clock_control, right.clock_control),
         ("cache control", left.cache_control, right.cache_control),
@@ -71,49 +101,24 @@ def find_obstacles(before: Profile, after: Profile) -> list[str]:
         ("ncu's major version", _major(left.ncu_version), _major(right.ncu_version)),
         ("the sections recorded", _words(left.sections), _words(right.sections)),
     ]
-    return [
-        f"{what} differs: {one or 'none'} against {other or 'none'}"
-        for what, one, other in facts
-        if one != other and "unknown" not in (one, other)
-    ]
 
 
-def find_cautions(before: Profile, after: Profile) -> list[str]:
-    """What a reader should know, though it does not forbid the comparison."""
-    cautions = []
-    unknown = [
-        what
-        for what, values in (
-            ("workload", (before.manifest.workload, after.manifest.workload)),
-            ("clock control", (before.manifest.clock_control, after.manifest.clock_control)),
-        )
-        if any(value in (None, "unknown") for value in values)
-    ]
-    if unknown:
-        cautions.append(f"not recorded, so not checked: {' and '.join(unknown)}")
-    clocks = [profile.series.get("sm_frequency_hz") for profile in (before, after)]
-    if clocks[0] and clocks[1]:
-        ratio = fmean(clocks[1].values) / fmean(clocks[0].values)
-        if abs(ratio - 1) > _CLOCK_TOLERANCE:
-            cautions.append(f"the SM clock of the second is {ratio:.2f} times that of the first")
-    for profile in (before, after):
-        if profile.launches < 2:
-            cautions.append(f"{profile.label}: one launch only, so no interval can be given")
-    return cautions
+def _gpu(name: str) -> str:
+    return _UNKNOWN if name == UNKNOWN_GPU else name
 
 
 def _workload(workload: dict[str, int] | None) -> str:
     if workload is None:
-        return "unknown"
+        return _UNKNOWN
     return " ".join(f"{name}={value}" for name, value in sorted(workload.items()))
 
 
 def _major(version: str) -> str:
-    return version.split(".", maxsplit=1)[0] or "unknown"
+    return version.split(".", maxsplit=1)[0] or _UNKNOWN
 
 
 def _words(names: Sequence[str]) -> str:
-    return " ".join(sorted(names)) or "unknown"
+    return " ".join(sorted(names)) or _UNKNOWN
 
 
 # What changed
@@ -135,18 +140,28 @@ def _ratio(before: Sequence[float], after: Sequence[float], basis: str) -> Speed
     left, right = [math.log(value) for value in before], [math.log(value) for value in after]
     interval = welch_interval(right, left)
     return Speedup(
-        ratio=math.exp(fmean(left) - fmean(right)),
-        ci=None if interval is None else (math.exp(interval.low), math.exp(interval.high)),
+        ratio=_exp(fmean(left) - fmean(right)),
+        ci=None if interval is None else (_exp(interval.low), _exp(interval.high)),
         basis="unprofiled" if basis == "unprofiled" else "profiled",
     )
 
 
+def _exp(logarithm: float) -> float:
+    return math.exp(max(-_LARGEST_EXPONENT, min(logarithm, _LARGEST_EXPONENT)))
+
+
 def _deltas(before: Profile, after: Profile) -> list[MetricDelta]:
-    return [
-        _delta(before.series[metric.name], after.series[metric.name])
-        for metric in CATALOGUE
-        if metric.name in before.series and metric.name in after.series
-    ]
+    pairs = (_paired(metric, before, after) for metric in CATALOGUE)
+    return [_delta(*pair) for pair in pairs if pair]
+
+
+def _paired(metric: Metric, before: Profile, after: Profile) -> tuple[Series, Series] | None:
+    """Under the newest name that both recordings hold: a maximum is not compared with an average."""
+    for name in metric.ncu:
+        if name in before.raw and name in after.raw:
+            return as_catalogued(metric, before.raw[name]), as_catalogued(metric, after.raw[name])
+    left, right = before.series.get(metric.name), after.series.get(metric.name)
+    return (left, right) if left and right else None
 
 
 def _extra_deltas(before: Profile, after: Profile, wanted: Iterable[str]) -> list[MetricDelta]:

@@ -103,9 +103,51 @@ class Opcode(Struct, frozen=True):
     width_bits: int | None = None
 
 
+class LoopInstruction(Struct, frozen=True):
+    opcode: str
+    count: float
+
+
+class HotLoop(Struct, frozen=True):
+    before: list[LoopInstruction]
+    after: list[LoopInstruction]
+
+
 class Instructions(Struct, frozen=True):
     opcodes: list[Opcode]
-    hot_loop: None = None
+    hot_loop: HotLoop | None = None
+
+
+class Factor(Struct, frozen=True):
+    """One factor of the speedup; the shares of all add up to the logarithm of the whole."""
+
+    name: str
+    ratio: float
+    share: float
+
+
+class StallShare(Struct, frozen=True):
+    name: str
+    before: float
+    after: float
+    share: float
+
+
+class Attribution(Struct, frozen=True):
+    view: Literal["issue", "bytes"]
+    profiled_ratio: float
+    factors: list[Factor]
+    stalls: list[StallShare]
+    closure_error_pct: float
+    clock: Literal["measured", "inferred"]
+
+
+class Suspect(Struct, frozen=True):
+    """What binds the faster kernel now, and the figures that say so."""
+
+    name: str
+    sentence: str
+    evidence: dict[str, float]
 
 
 class Comparison(Struct, frozen=True):
@@ -117,9 +159,9 @@ class Comparison(Struct, frozen=True):
     metrics: list[MetricDelta]
     missing: list[MissingMetric]
     confirmations: list[Confirmation]
-    attribution: None
+    attribution: Attribution | None
     instructions: Instructions
-    suspects: list[str]
+    suspects: list[Suspect]
 
 
 class Comparisons(Struct, frozen=True):

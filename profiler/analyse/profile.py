@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from profiler.store.manifest import Manifest
     from profiler.store.runs import Run
 
+# Beyond this is damage, not measurement; its square would overflow.
+_LARGEST_VALUE = 1e100
+_NAME_WIDTH = 200
+
 # Units that older versions of ncu wrote for the same quantity, as factors.
 _SCALE = {
     "ns": {"us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9},
@@ -28,6 +32,9 @@ _SCALE = {
     "byte/s": {"Kbyte/s": 1e3, "Mbyte/s": 1e6, "Gbyte/s": 1e9},
     "hz": {"Khz": 1e3, "Mhz": 1e6, "Ghz": 1e9},
 }
+
+
+UNKNOWN_GPU = "unknown GPU"
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ def choose_kernels(runs: Iterable[Run], pattern: str | None) -> list[list[str]]:
     for run in runs:
         names = [kernel.name for kernel in run.manifest.kernels if regex.search(kernel.name)]
         if not names:
-            raise KernelNotFound(f"{run.label}: no kernel name matches '{pattern}'{_listing(run)}")
+            raise KernelNotFound(f"{run.label}: no kernel name matches '{pattern}'", details=_listing(run))
         chosen.append(names)
     return chosen
 
@@ -75,7 +82,7 @@ def choose_kernel(run: Run, pattern: str | None) -> str:
     """The one kernel meant, or an error that lists the candidates."""
     ((name, *others),) = choose_kernels([run], pattern)
     if others:
-        raise KernelAmbiguous(f"{run.label}: holds {1 + len(others)} kernels{_listing(run, pattern)}")
+        raise KernelAmbiguous(f"{run.label}: holds {1 + len(others)} kernels", details=_listing(run, pattern))
     return name
 
 
@@ -89,33 +96,30 @@ def match_kernels(before: Run, after: Run, pattern: str | None, every: bool) -> 
     common = [name for name in left if name in right]
     if every:
         if not common:
-            raise KernelNotFound(f"no kernel name is common to both sides{_both(before, after, pattern)}")
+            raise KernelNotFound(
+                "no kernel name is common to both sides", details=_both(before, after, pattern)
+            )
         return [(name, name) for name in common]
     if len(left) == len(right) == 1:
         return [(left[0], right[0])]
     if len(common) == 1:
         return [(common[0], common[0])]
-    raise KernelAmbiguous(f"which kernel to compare is not clear{_both(before, after, pattern)}")
+    raise KernelAmbiguous("which kernel to compare is not clear", details=_both(before, after, pattern))
 
 
 def profile_kernel(run: Run, kernel: str) -> Profile:
-    launches = run.table("launches")
-    numbers = [
-        number
-        for number, name in zip(
-            launches.column("launch").to_pylist(), launches.column("kernel").to_pylist(), strict=True
-        )
-        if name == kernel
-    ]
-    gpus = {name for name in launches.column("gpu").to_pylist() if name}
-    raw = _series(run.table("metrics"), frozenset(numbers))
-    opcodes = _opcodes(run, frozenset(numbers))
+    launches = run.table("launches").select(["launch", "kernel", "gpu"]).to_pylist()
+    chosen = [launch for launch in launches if launch["kernel"] == kernel]
+    numbers = frozenset(launch["launch"] for launch in chosen)
+    gpus = {launch["gpu"] for launch in chosen if launch["gpu"]}
+    raw = _series(run.table("metrics"), numbers)
+    opcodes = _opcodes(run, numbers)
     return Profile(
         label=run.label,
         kernel=kernel,
         manifest=run.manifest,
         stored=run.stored,
-        gpu=", ".join(sorted(gpus) or run.manifest.gpus) or "unknown GPU",
+        gpu=", ".join(sorted(gpus) or run.manifest.gpus) or UNKNOWN_GPU,
         launches=len(numbers),
         series=_catalogued(raw, opcodes),
         opcodes=opcodes,
@@ -125,8 +129,9 @@ def profile_kernel(run: Run, kernel: str) -> Profile:
 
 
 def require_metrics(names: Iterable[str], profiles: Iterable[Profile]) -> list[str]:
-    """The names as given, or MetricNotFound naming the nearest that the recordings hold."""
-    names, profiles = list(names), list(profiles)
+    """Each name once, ours where ncu's was given; or MetricNotFound naming the nearest recorded."""
+    profiles = list(profiles)
+    names = list(dict.fromkeys(_our_name(name, profiles) for name in names))
     for name in names:
         for profile in profiles:
             if profile.find(name) is None:
@@ -134,6 +139,15 @@ def require_metrics(names: Iterable[str], profiles: Iterable[Profile]) -> list[s
                     f"{profile.label}: metric '{name}' is not in this recording{_near(name, profile)}"
                 )
     return names
+
+
+def _our_name(name: str, profiles: Iterable[Profile]) -> str:
+    """The catalogue's name where ncu's was given and is what the catalogue resolved to."""
+    for metric in CATALOGUE:
+        if name in metric.ncu:
+            found = [profile.series.get(metric.name) for profile in profiles]
+            return metric.name if all(one and one.ncu == name for one in found) else name
+    return name
 
 
 def _series(metrics: pa.Table, launches: frozenset[int]) -> dict[str, Series]:
@@ -145,7 +159,7 @@ def _series(metrics: pa.Table, launches: frozenset[int]) -> dict[str, Series]:
     collected: dict[str, list[float]] = {}
     unit_of: dict[str, str] = {}
     for number, name, value, unit in zip(numbers, names, values, units, strict=True):
-        if value is not None and number in launches:
+        if value is not None and abs(value) < _LARGEST_VALUE and number in launches:
             collected.setdefault(name, []).append(value)
             unit_of[name] = unit
     return {
@@ -165,12 +179,16 @@ def _catalogued(raw: Mapping[str, Series], opcodes: Mapping[str, float]) -> dict
                 )
                 found[metric.name] = Series(metric, metric.share.source, (100.0 * part / total,))
             continue
-        for name in metric.ncu:
-            if name in raw:
-                factor = _SCALE.get(metric.unit, {}).get(raw[name].metric.unit, 1.0)
-                found[metric.name] = Series(metric, name, tuple(v * factor for v in raw[name].values))
-                break
+        name = next((name for name in metric.ncu if name in raw), None)
+        if name is not None:
+            found[metric.name] = as_catalogued(metric, raw[name])
     return found
+
+
+def as_catalogued(metric: Metric, raw: Series) -> Series:
+    """The same values in the catalogue's unit."""
+    factor = _SCALE.get(metric.unit, {}).get(raw.metric.unit, 1.0)
+    return Series(metric, raw.ncu, tuple(value * factor for value in raw.values))
 
 
 def _opcodes(run: Run, launches: frozenset[int]) -> dict[str, float]:
@@ -215,15 +233,20 @@ def _near(name: str, profile: Profile) -> str:
     return f"; nearest: {', '.join(near)}" if near else ""
 
 
-def _both(before: Run, after: Run, pattern: str | None) -> str:
-    return f"\n{before.label}{_listing(before, pattern)}\n{after.label}{_listing(after, pattern)}"
+def _both(before: Run, after: Run, pattern: str | None) -> list[str]:
+    return [before.label, *_listing(before, pattern), after.label, *_listing(after, pattern)]
 
 
-def _listing(run: Run, pattern: str | None = None) -> str:
+def _listing(run: Run, pattern: str | None = None) -> list[str]:
     """The kernels of a run with their launch counts, one a line."""
     regex = re.compile(pattern or "")
     kernels = [kernel for kernel in run.manifest.kernels if regex.search(kernel.name)]
-    lines = [f"\n  {kernel.launches:>5} x {kernel.name}" for kernel in kernels[:20]]
+    lines = [f"  {kernel.launches:>5} x {_brief(kernel.name)}" for kernel in kernels[:20]]
     if len(kernels) > 20:
-        lines.append(f"\n  and {len(kernels) - 20} more")
-    return "".join(lines)
+        lines.append(f"  and {len(kernels) - 20} more")
+    return lines
+
+
+def _brief(name: str) -> str:
+    """An error is read on a terminal: a template of thousands of characters is cut there."""
+    return name if len(name) <= _NAME_WIDTH else f"{name[: _NAME_WIDTH - 1]}…"

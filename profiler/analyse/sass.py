@@ -7,12 +7,15 @@ from collections.abc import Mapping
 
 from profiler.analyse.findings import Opcode
 
-_MEMORY = re.compile(r"(LD|ST|ATOM|RED|SULD|SUST|UBLKCP|UTMA)")
-_WIDTH = re.compile(r"\.[US]?(8|16|32|64|128|256)(?![0-9])")
+_MEMORY = re.compile(r"(LD[GLS]?|LDCU?|LDGSTS|ST[GLS]?|STAS|ATOM[GS]?|RED(G|AS)?|SULD|SUST)(\.|$)")
+_MATRIX = re.compile(r"(LDSM|STSM)\.16\.MT?88(?:\.([24]))?$")
+_WIDTH = re.compile(r"\.[USF]?(8|16|32|64|128|256)(?![0-9x])")
 
 
 def width_bits(opcode: str) -> int | None:
     """The width of one thread's memory access: 128 for LDS.128, 32 for LDS; None otherwise."""
+    if matrix := _MATRIX.match(opcode):  # each 8 x 8 matrix gives a thread one register
+        return 32 * int(matrix.group(2) or 1)
     if not _MEMORY.match(opcode):
         return None
     widths = _WIDTH.findall(opcode)

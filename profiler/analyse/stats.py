@@ -31,7 +31,9 @@ def welch_interval(before: Sequence[float], after: Sequence[float]) -> Interval 
     squared_error = share_before + share_after
     if squared_error == 0.0:
         return Interval(delta, delta)
-    freedom = squared_error**2 / (share_before**2 / (len(before) - 1) + share_after**2 / (len(after) - 1))
+    # Welch and Satterthwaite's degrees of freedom, from shares so that no square can overflow.
+    part_before, part_after = share_before / squared_error, share_after / squared_error
+    freedom = 1 / (part_before**2 / (len(before) - 1) + part_after**2 / (len(after) - 1))
     reach = student_quantile((1 + CONFIDENCE) / 2, freedom) * math.sqrt(squared_error)
     return Interval(delta - reach, delta + reach)
 

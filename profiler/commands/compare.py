@@ -37,7 +37,10 @@ def compare(
     force: Annotated[
         bool, typer.Option("--force", help="Compare recordings that were not measured alike.")
     ] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", help="Print the JSON Schema of --format json, or of --all --format json."),
+    ] = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
@@ -53,10 +56,13 @@ def compare(
       prof compare 5 6 --format json
     """
     if schema:
-        from profiler.analyse.findings import Comparison
+        from profiler.analyse.findings import Comparison, Comparisons
         from profiler.present.encode import json_schema
 
-        print(json_schema(Comparison, "prof compare --format json"))
+        if every:
+            print(json_schema(Comparisons, "prof compare --all --format json"))
+        else:
+            print(json_schema(Comparison, "prof compare --format json"))
         return
     if before is None or after is None:
         raise typer.BadParameter("give two kernels to compare, for example: prof compare 5 6")

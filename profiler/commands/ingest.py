@@ -55,6 +55,7 @@ def ingest(
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
     from profiler.errors import IngestIncomplete
+    from profiler.present.text import printable
     from profiler.store.ingest import Options, find_reports, ingest_reports
     from profiler.store.runs import RunStore
 
@@ -63,7 +64,7 @@ def ingest(
         raise typer.BadParameter("--name and --kernel exclude each other")
     reports = find_reports(places)
     if not reports:
-        print(f"no .ncu-rep file in {', '.join(places)}", file=sys.stderr)
+        print(printable(f"no .ncu-rep file in {', '.join(places)}"), file=sys.stderr)
         return
     if kernel is not None and len(reports) > 1:
         raise typer.BadParameter(f"--kernel names one report, and {len(reports)} were given")

@@ -31,6 +31,7 @@ def list_runs(
     from profiler.present.encode import to_csv, to_json, to_markdown
     from profiler.present.listing import HEADER, RIGHT, kernel_rows, run_rows
     from profiler.present.terminal import render_table, wants_colour
+    from profiler.present.text import printable
     from profiler.store.runs import RunStore
 
     settings = settings_of(context, runs, None, format)
@@ -56,4 +57,4 @@ def list_runs(
         )
     else:
         what = f"no run whose name contains '{name}'" if name else "no runs yet: prof ingest REPORT adds one"
-        print(f"{store.root}: {what}", file=sys.stderr)
+        print(printable(f"{store.root}: {what}"), file=sys.stderr)

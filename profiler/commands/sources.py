@@ -23,7 +23,7 @@ def open_sources(references: list[str], settings: Settings) -> list[Run]:
         if is_report_path(reference):
             runs.append(next(read))
         else:
-            run = store.find(_run_id_of(reference), settings.ladder or DEFAULT_LADDER)
+            run = _run_in_folder(Path(reference)) or store.find(reference, settings.ladder or DEFAULT_LADDER)
             run.verify_report()
             runs.append(run)
     return runs
@@ -39,7 +39,11 @@ def is_report_path(reference: str) -> bool:
     return "/" in reference or path.is_file()
 
 
-def _run_id_of(reference: str) -> str:
-    """`runs/<id>/` works as well as `<id>`."""
-    path = Path(reference)
-    return path.resolve().name if (path / "run.json").exists() else reference
+def _run_in_folder(path: Path) -> Run | None:
+    """`elsewhere/runs/<id>/` works as well as `<id>`."""
+    from profiler.store.manifest import RunId
+    from profiler.store.runs import RunStore
+
+    folder = path.resolve()
+    run_id = RunId.parse(folder.name) if (path / "run.json").exists() else None
+    return RunStore(folder.parent).open(run_id) if run_id else None

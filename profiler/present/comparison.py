@@ -49,6 +49,15 @@ def comparison_markdown(comparison: Comparison) -> str:
         *(f"> **Caution:** {encode.markdown_text(text)}  " for text in comparison.comparable.warnings),
         "",
         encode.to_markdown(
+            ("side", "kernel", "launches", "GPU", "ncu", "clock control"),
+            [
+                (which, side.kernel_name, side.launches, side.gpu, side.ncu_version, side.clock_control)
+                for which, side in (("before", comparison.before), ("after", comparison.after))
+            ],
+            numeric=(2,),
+        ),
+        "",
+        encode.to_markdown(
             ("metric", "unit", "before", "after", "change", "± 95 %", "relative", "verdict"),
             [(*_metric_cells(delta), _verdict(delta)) for delta in comparison.metrics],
             numeric=(2, 3, 4, 5, 6),
@@ -182,7 +191,7 @@ def _shown_metrics(comparison: Comparison, layout: Layout) -> tuple[list[MetricD
     if layout.full:
         return comparison.metrics, []
     if layout.wanted:
-        shown = [delta for delta in comparison.metrics if delta.name in layout.wanted]
+        shown = [delta for delta in comparison.metrics if {delta.name, delta.ncu} & set(layout.wanted)]
         return shown, [delta for delta in comparison.metrics if delta not in shown]
     first = [delta for delta in comparison.metrics if delta.name in HEADLINE]
     rest = [delta for delta in comparison.metrics if delta.name not in HEADLINE]

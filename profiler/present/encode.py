@@ -18,7 +18,8 @@ Cell = str | float | int | None
 
 def to_json(finding: Any) -> str:
     """ASCII only, so that nothing in it can act on a terminal; NaN and infinity become null."""
-    return json.dumps(_finite(msgspec.to_builtins(finding)), indent=2)
+    text = json.dumps(_finite(msgspec.to_builtins(finding)), indent=2)
+    return text.replace("\x7f", "\\u007f")  # the one control character that JSON lets through
 
 
 def json_schema(finding: type, title: str) -> str:
@@ -56,9 +57,11 @@ def markdown_text(text: str) -> str:
     safe = printable(text)
     for character in "&\\`*_{}[]<>|#~$!@":
         safe = safe.replace(character, f"\\{character}" if character not in "<>&@" else _ENTITY[character])
-    return safe
+    return safe.replace("://", "&#58;//").replace("www.", "www&#46;")  # or GitHub makes links of them
 
 
+# A spreadsheet would run a cell that starts like a formula, also in full-width characters.
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ENTITY = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}
 
 
@@ -66,8 +69,7 @@ def _csv_cell(cell: Cell) -> str | float | int | None:
     if not isinstance(cell, str):
         return cell
     text = printable(cell)
-    # A spreadsheet would run a cell that starts like a formula.
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _plain(cell: Cell) -> str:

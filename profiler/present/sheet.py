@@ -14,6 +14,7 @@ from profiler.present.text import number, printable, shortened, size
 from profiler.store.manifest import Manifest
 from profiler.store.runs import Run
 
+_KERNEL_WIDTH = _NVTX_WIDTH = 110
 _HEADER = ("metric", "unit", "mean", "spread", "ncu")
 
 
@@ -36,9 +37,12 @@ class SheetRule(Struct, frozen=True):
 
 
 class Sheet(Struct, frozen=True):
+    """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`."""
+
     kernel: str
     launches: int
     gpu: str
+    nvtx: list[str]
     metrics: list[SheetMetric]
     rules: list[SheetRule]
 
@@ -57,6 +61,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:
         kernel=profile.kernel,
         launches=profile.launches,
         gpu=profile.gpu,
+        nvtx=_nvtx(run, profile.kernel),
         metrics=[_metric(one) for one in series],
         rules=_rules(run, profile.kernel),
     )
@@ -65,8 +70,10 @@ def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:
 def sheets_text(run: Run, sheets: Sequence[Sheet], *, colour: bool, width: int | None) -> str:
     parts = ["\n".join(f"{name:<10}{printable(value)}" for name, value in _provenance(run))]
     for one in sheets:
-        title = f"{shortened(one.kernel, 110)}, {one.launches} launches"
+        title = f"{shortened(one.kernel, _KERNEL_WIDTH)}, {one.launches} launches"
         parts.append(styled(title, "bold", colour=colour))
+        if one.nvtx:
+            parts.append("\n".join(f"NVTX  {shortened(ranges, _NVTX_WIDTH)}" for ranges in one.nvtx))
         parts.append(
             render_table(
                 _HEADER[:4],
@@ -76,7 +83,7 @@ def sheets_text(run: Run, sheets: Sequence[Sheet], *, colour: bool, width: int |
                 width=width,
             )
         )
-        parts += [f"{rule.section}: {printable(rule.message)}" for rule in one.rules]
+        parts += [printable(f"{rule.section}: {rule.message}") for rule in one.rules]
     return "\n\n".join(parts)
 
 
@@ -84,8 +91,10 @@ def sheets_markdown(run: Run, sheets: Sequence[Sheet]) -> str:
     parts = [to_markdown(("", ""), _provenance(run))]
     for one in sheets:
         parts.append(f"### {markdown_text(one.kernel)}")
+        if one.nvtx:
+            parts.append("\n".join(f"* NVTX: {markdown_text(ranges)}" for ranges in one.nvtx))
         parts.append(to_markdown(_HEADER, [_cells(metric) for metric in one.metrics], numeric=(2, 3)))
-        parts += [f"* {rule.section}: {markdown_text(rule.message)}" for rule in one.rules]
+        parts += [f"* {markdown_text(f'{rule.section}: {rule.message}')}" for rule in one.rules]
     return "\n\n".join(parts)
 
 
@@ -114,6 +123,14 @@ def _metric(series: Series) -> SheetMetric:
 
 def _cells(metric: SheetMetric) -> tuple[str, str, str, str, str]:
     return (metric.name, metric.unit, number(metric.mean), number(metric.spread), metric.ncu)
+
+
+def _nvtx(run: Run, kernel: str) -> list[str]:
+    launches = run.table("launches").select(["kernel", "nvtx"]).to_pylist()
+    nestings = (row["nvtx"] for row in launches if row["kernel"] == kernel and row["nvtx"])
+    return list(
+        dict.fromkeys(" > ".join(one["name"] or "(unnamed)" for one in nesting) for nesting in nestings)
+    )
 
 
 def _rules(run: Run, kernel: str) -> list[SheetRule]:
