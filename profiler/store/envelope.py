@@ -117,6 +117,8 @@ def _read_file_header(view: memoryview, walk: _Walk) -> int:
 def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
     start = position
     header, position = _sized(view, position, f"the header of the block at byte {start:,}")
+    if not header:
+        raise _Malformed(f"the block at byte {start:,} is blank")
     payload_size = 0
     results = 0
     for number, wire, value in _fields(header):

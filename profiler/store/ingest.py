@@ -12,7 +12,7 @@ from concurrent.futures import Future, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from profiler.errors import DiskFull, InternalError, ProfError, ReportNotFound, StoreNotWritable
+from profiler.errors import DiskFull, ProfError, ReportNotFound, StoreNotWritable
 from profiler.store.extract import AlreadyStored, Request
 from profiler.store.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 from profiler.store.manifest import RunId
@@ -75,7 +75,7 @@ def ingest_reports(reports: list[Path], store: RunStore, options: Options) -> It
             one = pending[future]
             try:
                 yield _commit(outcome(future, one.report), one, staging, store)
-            except (DiskFull, StoreNotWritable, InternalError):
+            except (DiskFull, StoreNotWritable):
                 raise
             except ProfError as error:
                 staging.discard(one.folder)

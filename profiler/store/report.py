@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import ncu_report
 
-from profiler.errors import ReportDamaged
+from profiler.errors import ReaderFailed, ReportDamaged
 from profiler.store.columns import TableBuilder
 from profiler.store.sass import opcode_of, rebase
 
@@ -62,19 +62,19 @@ class Decoded:
 
 def decode_report(path: Path, run_id: str, expected_results: int) -> Decoded:
     """Read every launch of every range; fail when the reader yields fewer than announced."""
-    decoder = _Decoder(run_id)
-    context = ncu_report.load_report(str(path))
-    launch = 0
-    for range_index in range(context.num_ranges()):
-        profiled = context.range_by_idx(range_index)
-        for action_index in range(profiled.num_actions()):
-            decoder.read_launch(launch, range_index, profiled.action_by_idx(action_index))
-            launch += 1
-    if launch != expected_results:
+    try:
+        decoder = _Decoder(run_id)
+        launches = decoder.read_all(ncu_report.load_report(str(path)))
+        decoded = decoder.finish()
+    except MemoryError:
+        raise
+    except Exception as error:  # flipped bits turn up as any type of nonsense
+        raise ReaderFailed(f"{path}: cannot be decoded: {type(error).__name__}: {error}") from error
+    if launches != expected_results:
         raise ReportDamaged(
-            f"{path}: damaged: it announces {expected_results} results, but only {launch} can be read"
+            f"{path}: damaged: it announces {expected_results} results, but only {launches} can be read"
         )
-    return decoder.finish()
+    return decoded
 
 
 Value = tuple[float | None, str | None, int | None]  # value, text, exact
@@ -132,6 +132,18 @@ class _Decoder:
     def finish(self) -> Decoded:
         tables = {name: builder.finish() for name, builder in self._tables.items()}
         return Decoded(tables, list(self._sections))
+
+    def read_all(self, context: Any) -> int:
+        """Every launch of every range; returns how many could be read."""
+        launch = 0
+        for range_index in range(context.num_ranges()):
+            profiled = context.range_by_idx(range_index)
+            for action_index in range(profiled.num_actions()):
+                action = profiled.action_by_idx(action_index)
+                if action.metric_names():  # a result it could not parse has none
+                    self.read_launch(launch, range_index, action)
+                    launch += 1
+        return launch
 
     def read_launch(self, number: int, range_index: int, action: Any) -> None:
         launch = _Launch(number, action, starts=_function_starts(action))
