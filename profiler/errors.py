@@ -12,11 +12,29 @@
     │   ├── RunNotFound
     │   ├── RunDamaged             a stored run differs from what its manifest recorded
     │   ├── DiskFull
-    │   └── StoreNotWritable
+    │   ├── StoreNotWritable
+    │   └── RunNotProfiled         it holds timings alone, and a profile was asked for
     ├── ComparisonError        two things cannot be compared
     │   ├── NotComparable          different GPU, workload, clocks, ...
     │   ├── KernelAmbiguous        several kernels, and no way to choose
     │   └── KernelNotFound
+    ├── LadderError            a ladder file cannot be used
+    │   ├── LadderNotFound
+    │   ├── LadderInvalid          its file and line, and what is wrong there
+    │   ├── RungNotFound           no kernel of that number
+    │   ├── WorkloadInvalid        a size that is no size, a parameter it does not have
+    │   └── ExpressionError        arithmetic that is none, or that has no finite result
+    ├── MeasureError           something could not be built, checked or timed
+    │   ├── ToolNotFound           nvcc, nvidia-smi
+    │   ├── GpuNotFound
+    │   ├── BuildFailed
+    │   ├── LibraryMissing         a rung needs cuBLAS, and there is none
+    │   ├── ProgramFailed          a rung's program failed; its last lines are the details
+    │   ├── ProgramTimedOut
+    │   ├── OutputInvalid          it succeeded but printed something else than it should
+    │   ├── DeviceMemoryFull
+    │   ├── ShapeRefused           a size that this rung cannot run
+    │   └── ResultWrong            `prof verify` found a rung that computes something else
     ├── MetricNotFound
     ├── QueryFailed
     ├── IngestIncomplete       some reports were ingested, some were not
@@ -28,27 +46,37 @@ command line parser. Each class below has its own, checked by a test.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 
 class ProfError(Exception):
-    """What happened, in one line; `remedy` says what to do about it."""
+    """What happened, in one line; `details` are further lines; `remedy` says what to do about it.
+
+    Lines are kept apart rather than joined, so that a name with a newline in it cannot
+    pass for a line of ours.
+    """
 
     exit_code: ClassVar[int] = 3
     remedy: str = ""
 
-    def __init__(self, message: str, *, remedy: str | None = None) -> None:
+    def __init__(self, message: str, *, details: Iterable[str] = (), remedy: str | None = None) -> None:
         super().__init__(message)
+        self.message = message
+        self.details = tuple(details)
         if remedy is not None:
             self.remedy = remedy
 
+    def __str__(self) -> str:
+        return "\n".join([self.message, *self.details])
+
     def __reduce__(self) -> tuple[object, ...]:
-        # Errors cross process boundaries; the default would lose the keyword argument.
-        return (_rebuild, (type(self), str(self), self.remedy))
+        # Errors cross process boundaries; the default would lose the keyword arguments.
+        return (_rebuild, (type(self), self.message, self.details, self.remedy))
 
 
-def _rebuild(cls: type[ProfError], message: str, remedy: str) -> ProfError:
-    return cls(message, remedy=remedy)
+def _rebuild(cls: type[ProfError], message: str, details: tuple[str, ...], remedy: str) -> ProfError:
+    return cls(message, details=details, remedy=remedy)
 
 
 class ReportError(ProfError):
@@ -109,6 +137,11 @@ class StoreNotWritable(StoreError):
     remedy = "Check the folder's permissions, or choose another folder with --runs."
 
 
+class RunNotProfiled(StoreError):
+    exit_code = 25
+    remedy = "Profile the same kernel with `ncu`, and `prof ingest` the report."
+
+
 class ComparisonError(ProfError):
     exit_code = 30
 
@@ -144,6 +177,89 @@ class QueryFailed(ProfError):
 class IngestIncomplete(ProfError):
     exit_code = 42
     remedy = "What was ingested stays. Mend or remove the files above and run the same command again."
+
+
+class LadderError(ProfError):
+    exit_code = 43
+
+
+class LadderNotFound(LadderError):
+    exit_code = 44
+    remedy = "Go to the folder that holds `kernels/`, or give the file: --ladder path/to/ladder.toml."
+
+
+class LadderInvalid(LadderError):
+    exit_code = 45
+    remedy = "`kernels/README.md` describes the file, with a complete example."
+
+
+class RungNotFound(LadderError):
+    exit_code = 46
+    remedy = "`prof list` shows the kernels of the ladder."
+
+
+class WorkloadInvalid(LadderError):
+    exit_code = 47
+    remedy = "Sizes are whole numbers from 1: `--size 4096`, or one by one `--set-param m=4096`."
+
+
+class ExpressionError(LadderError):
+    exit_code = 48
+    remedy = "Arithmetic may use numbers, the workload's parameters, + - * / // % ** and parentheses."
+
+
+class MeasureError(ProfError):
+    exit_code = 50
+
+
+class ToolNotFound(MeasureError):
+    exit_code = 51
+    remedy = "Install the CUDA toolkit and put it on the PATH, or set CUDA_HOME."
+
+
+class GpuNotFound(MeasureError):
+    exit_code = 52
+    remedy = "Run this on a machine with an NVIDIA GPU and its driver; `nvidia-smi` must list it."
+
+
+class BuildFailed(MeasureError):
+    exit_code = 53
+    remedy = "Mend what the compiler says above; the command can be run as it stands."
+
+
+class LibraryMissing(MeasureError):
+    exit_code = 54
+    remedy = "Install it beside the compiler (`pip install nvidia-cublas`, or the CUDA toolkit), then build again."
+
+
+class ProgramFailed(MeasureError):
+    exit_code = 55
+    remedy = "Run the command above by hand; `kernels/README.md` says what a program must do."
+
+
+class ProgramTimedOut(MeasureError):
+    exit_code = 56
+    remedy = "Give it longer with --timeout SECONDS, or a smaller --size."
+
+
+class OutputInvalid(MeasureError):
+    exit_code = 57
+    remedy = "`kernels/README.md` says what a program must print."
+
+
+class DeviceMemoryFull(MeasureError):
+    exit_code = 58
+    remedy = "Give a smaller --size, or free the GPU: `nvidia-smi` shows who uses it."
+
+
+class ShapeRefused(MeasureError):
+    exit_code = 59
+    remedy = "Choose a size that this kernel can run, or leave it out with --kernel."
+
+
+class ResultWrong(MeasureError):
+    exit_code = 60
+    remedy = "Do not believe its timings. A seed repeats one case: `prof verify --kernel N --seed SEED`."
 
 
 class InternalError(ProfError):

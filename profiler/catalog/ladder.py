@@ -1,0 +1,171 @@
+"""A ladder: kernels that do the same work, one idea apart, as a file declares them.
+
+`find_ladder` looks for `kernels/<name>/ladder.toml` as git looks for its repository;
+`ladder_file.py` reads it. What stands here is the result: plain values, and the two
+questions asked of them, a workload's sizes and a command's words.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from profiler.catalog.expressions import Expression
+from profiler.errors import LadderNotFound, RungNotFound, WorkloadInvalid
+
+LADDER_FILE = "ladder.toml"
+LARGEST_SIZE = 2**63 - 1
+Mode = Literal["profile", "time", "check"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+# What a command may mention beside the workload's parameters.
+PLACEHOLDERS = {
+    "binary": "the compiled program",
+    "source": "the kernel's source file",
+    "folder": "the folder of the ladder file",
+    "kernel": "the kernel's number",
+    "launches": "how many launches to profile",
+    "skip": "launches of the same kernel before the first that counts",
+    "repeats": "how many times to time it",
+    "warmup": "untimed repeats before them",
+    "seed": "a fresh random number, or the one given",
+}
+
+
+@dataclass(frozen=True)
+class Published:
+    """What somebody reported for this kernel, and the GPU that it holds for."""
+
+    gpu: str
+    gflops: float | None = None
+    gbytes_per_s: float | None = None
+    reference_pct: float | None = None
+
+
+@dataclass(frozen=True)
+class Workload:
+    parameters: Mapping[str, int]  # with their defaults
+    size: tuple[str, ...] = ()  # those that --size sets
+
+    def values(self, size: int | None = None, given: Mapping[str, int] | None = None) -> dict[str, int]:
+        """The sizes to run: defaults, then `size`, then what was given one by one."""
+        values = dict(self.parameters)
+        if size is not None:
+            if not self.size:
+                raise WorkloadInvalid(f"--size {size}: this ladder's workload has no size to set")
+            values |= dict.fromkeys(self.size, size)
+        values |= given or {}
+        for name, value in values.items():
+            if name not in self.parameters:
+                known = ", ".join(self.parameters) or "none"
+                raise WorkloadInvalid(f"'{name}' is no parameter of this workload; it has: {known}")
+            if not 1 <= value <= LARGEST_SIZE:
+                raise WorkloadInvalid(f"{name} = {value}: a size is a whole number from 1 to {LARGEST_SIZE}")
+        return values
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One rung. Its commands are lists of words, as programs receive them: no shell reads them."""
+
+    number: int
+    name: str
+    idea: str
+    regex: str
+    commands: Mapping[Mode, tuple[str, ...]]
+    source: Path | None = None
+    skip: int = 0
+    flags: tuple[str, ...] = ()
+    targets: Mapping[str, str] = field(default_factory=dict)  # sm_90 -> sm_90a
+    needs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    flops: Expression | None = None
+    bytes: Expression | None = None
+    published: tuple[Published, ...] = ()
+
+    @property
+    def is_compiled(self) -> bool:
+        return self.source is not None and self.source.suffix == ".cu"
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.number:02}_{self.name}"
+
+    def __str__(self) -> str:
+        return f"kernel {self.number} ({self.name})"
+
+
+@dataclass(frozen=True)
+class Ladder:
+    name: str
+    title: str
+    path: Path
+    workload: Workload
+    kernels: tuple[Kernel, ...]
+    reference: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
+
+    def kernel(self, number: int) -> Kernel:
+        for kernel in self.kernels:
+            if kernel.number == number:
+                return kernel
+        there_are = ", ".join(str(kernel.number) for kernel in self.kernels)
+        raise RungNotFound(f"ladder '{self.name}' has no kernel {number}; it has {there_are}")
+
+    def choose(self, numbers: Iterable[int] | None) -> list[Kernel]:
+        """The kernels of these numbers in the ladder's order, or all of them."""
+        wanted = {number: self.kernel(number) for number in numbers or ()}
+        return [kernel for kernel in self.kernels if not wanted or kernel.number in wanted]
+
+
+def fill_command(words: Iterable[str], values: Mapping[str, object]) -> list[str]:
+    """The words with their placeholders filled; checked when the ladder was read."""
+    return [word.format_map(dict(values)) for word in words]
+
+
+def placeholders_of(word: str) -> list[str]:
+    """The names in braces; ValueError when braces do not pair or hold more than a name."""
+    names = []
+    for _, name, specification, conversion in string.Formatter().parse(word):
+        if name is None:
+            continue
+        if not name.isidentifier() or specification or conversion:
+            raise ValueError(f"'{{{name}}}' is not a placeholder; write {{{{ and }}}} for braces")
+        names.append(name)
+    return names
+
+
+def find_ladder(reference: str, start: Path) -> Path:
+    """A ladder's file, by path or by name: `kernels/<name>/ladder.toml` here or further up."""
+    if is_path(reference):
+        path = Path(reference)
+        path = path / LADDER_FILE if path.is_dir() else path
+        if not path.is_file():
+            raise LadderNotFound(f"{reference}: no such ladder file")
+        return path
+    for folder in (start, *start.parents):
+        path = folder / "kernels" / reference / LADDER_FILE
+        if path.is_file():
+            return path
+    known = ", ".join(_known_ladders(start))
+    raise LadderNotFound(
+        f"no ladder '{reference}': no kernels/{reference}/{LADDER_FILE} in {start} or above"
+        + (f"; there is {known}" if known else "")
+    )
+
+
+def is_path(reference: str) -> bool:
+    return "/" in reference or reference.endswith(".toml")
+
+
+def _known_ladders(start: Path) -> list[str]:
+    for folder in (start, *start.parents):
+        names = sorted(path.parent.name for path in folder.glob(f"kernels/*/{LADDER_FILE}"))
+        if names:
+            return names
+    return []
