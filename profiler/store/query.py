@@ -34,7 +34,8 @@ def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[An
         columns = [column.to_pylist() for column in table.columns]
         return tuple(table.column_names), list(zip(*columns, strict=True))
     except duckdb.Error as error:
-        raise QueryFailed(f"the query failed: {error}") from error
+        first, *others = str(error).splitlines() or [""]
+        raise QueryFailed(f"the query failed: {first}", details=others) from error
     finally:
         connection.close()
 

@@ -142,9 +142,9 @@ class RunStore:
         if len(starting) == 1 or (starting and str(starting[0]) == reference):
             return self.open(starting[0])
         if starting:
-            listing = "".join(f"\n  {run_id}" for run_id in starting[:8])
             raise RunNotFound(
-                f"'{reference}' is the start of {len(starting)} run ids:{listing}",
+                f"'{reference}' is the start of {len(starting)} run ids:",
+                details=[f"  {run_id}" for run_id in starting[:8]],
                 remedy="Give more of the id.",
             )
         raise RunNotFound(self._nothing_found(reference, name, ids))
