@@ -35,7 +35,7 @@ _THEME = TerminalTheme(
 
 
 def generated_readme(text: str) -> str:
-    return _BLOCK.sub(lambda block: _filled(block), text)
+    return _BLOCK.sub(_filled, text)
 
 
 def generated_picture() -> str:

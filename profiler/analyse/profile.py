@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, Metric
 from profiler.errors import KernelAmbiguous, KernelNotFound, MetricNotFound
+from profiler.store.columns import labels_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,11 +152,10 @@ def _our_name(name: str, profiles: Iterable[Profile]) -> str:
 
 
 def _series(metrics: pa.Table, launches: frozenset[int]) -> dict[str, Series]:
-    columns = metrics.unify_dictionaries().combine_chunks()
-    numbers = columns.column("launch").to_pylist()
-    names = columns.column("metric").to_pylist()
-    values = columns.column("value").to_pylist()
-    units = columns.column("unit").to_pylist()
+    numbers = metrics.column("launch").to_pylist()
+    names = labels_of(metrics, "metric")
+    values = metrics.column("value").to_pylist()
+    units = labels_of(metrics, "unit")
     collected: dict[str, list[float]] = {}
     unit_of: dict[str, str] = {}
     for number, name, value, unit in zip(numbers, names, values, units, strict=True):
@@ -197,8 +197,8 @@ def _opcodes(run: Run, launches: frozenset[int]) -> dict[str, float]:
     instances = run.table("instances")
     rows = zip(
         instances.column("launch").to_pylist(),
-        instances.column("metric").to_pylist(),
-        instances.column("id_name").to_pylist(),
+        labels_of(instances, "metric"),
+        labels_of(instances, "id_name"),
         instances.column("value").to_pylist(),
         strict=True,
     )
@@ -215,7 +215,7 @@ def _opcodes_from_instructions(run: Run, launches: frozenset[int]) -> dict[str, 
     totals: dict[str, float] = {}
     for launch, opcode, executed in zip(
         instructions.column("launch").to_pylist(),
-        instructions.column("opcode").to_pylist(),
+        labels_of(instructions, "opcode"),
         instructions.column("executed").to_pylist(),
         strict=True,
     ):

@@ -1,4 +1,4 @@
-"""Column builders: Python values in, Arrow columns of a declared table out."""
+"""Python values into the columns of a declared table, and text columns back into Python."""
 
 from __future__ import annotations
 
@@ -67,6 +67,15 @@ class TableBuilder:
         arrays["run_id"] = labels.finish()
         table = pa.table([arrays[name] for name in schema.names], schema=schema)
         return check_table(table, self.name, f"new table '{self.name}'")
+
+
+def labels_of(table: pa.Table, column: str) -> list[str | None]:
+    """A text column as Python strings, many times faster than its own `to_pylist`."""
+    labels: list[str | None] = []
+    for chunk in table.column(column).chunks:
+        text = chunk.dictionary.to_pylist()
+        labels += [None if code is None else text[code] for code in chunk.indices.to_pylist()]
+    return labels
 
 
 def text_array(values: Sequence[str]) -> pa.Array:

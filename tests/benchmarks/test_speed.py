@@ -1,0 +1,182 @@
+"""Speed, as ratios of two things measured in turn, in one run, on one machine.
+
+Each side is measured several times, alternately, and its best time counts: what else the
+machine does can only make a run slower. `pytest -m benchmark -s` prints the figures.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import ncu_report
+import pytest
+
+from profiler.store.extract import Request, extract_report
+from profiler.store.manifest import RunId, read_manifest, write_manifest
+from profiler.store.runs import RunStore
+
+pytestmark = pytest.mark.benchmark
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNS = ROOT / "runs"
+
+
+def best_of(rounds: int, *sides: Callable[[], object]) -> list[float]:
+    """The best time of each side, in seconds, measured in turn."""
+    best = [float("inf")] * len(sides)
+    for _ in range(rounds):
+        for index, side in enumerate(sides):
+            start = time.perf_counter()
+            side()
+            best[index] = min(best[index], time.perf_counter() - start)
+    return best
+
+
+def process(*command: str) -> Callable[[], object]:
+    return lambda: subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, check=True)
+
+
+def prof(*arguments: str) -> Callable[[], object]:
+    script = str(Path(sys.executable).with_name("prof"))
+    return lambda: subprocess.run([script, *arguments], cwd=ROOT, capture_output=True, check=True)
+
+
+# Reading
+
+
+def bare_loop(path: Path) -> int:
+    """Reads what `prof` stores, the straightforward way, and stores nothing."""
+    values = 0
+    for profiled in ncu_report.load_report(str(path)):
+        for action in profiled:
+            action.name(action.NameBase_DEMANGLED), action.name(action.NameBase_MANGLED)
+            for name in action.metric_names():
+                metric = action[name]
+                metric.value(), metric.unit(), metric.kind()
+                ids = metric.correlation_ids() if metric.has_correlation_ids() else None
+                for instance in range(metric.num_instances()):
+                    metric.value(instance)
+                    if ids is not None:
+                        ids.value(instance)
+                    values += 1
+            _bare_instructions(action)
+            action.rule_results_as_dicts(), action.source_markers(), action.sections()
+            if state := action.nvtx_state():
+                for domain in state.domains():
+                    state[domain].push_pop_ranges(), state[domain].start_end_ranges()
+    return values
+
+
+def _bare_instructions(action) -> None:
+    starts = action.metric_by_name("launch__function_pcs")
+    for index in range(starts.num_instances() if starts else 0):
+        address = starts.as_uint64(index)
+        while action.sass_by_pc(address):
+            if info := action.source_info(address):
+                info.file_name(), info.line()
+            address += 16
+
+
+@pytest.mark.parametrize("name", ["gemm_5", "triton_add_full", "several"])
+def test_reading_and_storing_takes_at_most_1_6_times_a_bare_loop(name, reports, tmp_path):
+    report = reports / f"{name}.ncu-rep"
+    folders = iter(range(100))
+    store = lambda: extract_report(Request(report, tmp_path / str(next(folders))))  # noqa: E731
+    store(), bare_loop(report)  # the first unit() of a process costs 70 ms
+    ours, bare = best_of(5, store, lambda: bare_loop(report))
+    print(f"\n{name}: read and stored {ours * 1e3:.0f} ms, bare loop {bare * 1e3:.0f} ms: {ours / bare:.2f}x")
+    assert ours <= 1.6 * bare
+
+
+def test_two_cores_give_at_least_1_7_times_one(reports, tmp_path):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("needs two cores")
+    many = tmp_path / "reports"
+    many.mkdir()
+    for index in range(48):
+        (many / f"{index}.ncu-rep").write_bytes(recorded_later(reports / "several.ncu-rep", index))
+    folders = iter(range(100))
+
+    def ingest(jobs: int) -> Callable[[], object]:
+        def into_a_new_folder() -> None:
+            folder = tmp_path / str(next(folders))
+            prof("ingest", str(many), "--runs", str(folder), "-j", str(jobs))()
+
+        return into_a_new_folder
+
+    one, two = best_of(3, ingest(1), ingest(2))
+    print(f"\n48 reports: one core {one:.2f} s, two cores {two:.2f} s: {one / two:.2f}x")
+    assert one >= 1.7 * two
+
+
+def recorded_later(report: Path, seconds: int) -> bytes:
+    """The same report as if recorded some seconds later: another file to every hash."""
+    data = bytearray(report.read_bytes())
+    created = data.index(b"\x10", 20)  # field 2 of the session details, a varint
+    assert seconds < 64
+    data[created + 1] = (data[created + 1] & 0xC0) | ((data[created + 1] + seconds) & 0x3F)
+    return bytes(data)
+
+
+# Start-up
+
+
+def test_help_takes_little_more_than_starting_python():
+    imports, ours, nothing = best_of(
+        7, process("-c", "import pyarrow"), prof("--help"), process("-c", "pass")
+    )
+    print(f"\nprof --help {ours * 1e3:.0f} ms, import pyarrow {imports * 1e3:.0f} ms: {ours / imports:.2f}x")
+    print(f"python -c pass {nothing * 1e3:.0f} ms")
+    assert ours <= 1.1 * imports
+
+
+def test_comparing_two_runs_takes_at_most_four_times_import_pyarrow():
+    imports, ours = best_of(7, process("-c", "import pyarrow"), prof("compare", "5", "6"))
+    print(
+        f"\nprof compare 5 6 {ours * 1e3:.0f} ms, import pyarrow {imports * 1e3:.0f} ms: {ours / imports:.2f}x"
+    )
+    assert ours <= 4 * imports
+
+
+# Ten thousand runs
+
+
+@pytest.fixture(scope="module")
+def ten_thousand_runs(tmp_path_factory) -> Path:
+    """The shipped runs, a hundred kernels a hundred times each; tables are hard links."""
+    root = tmp_path_factory.mktemp("many") / "runs"
+    originals = [RUNS / str(run_id) for run_id in RunStore(RUNS).ids()]
+    for index in range(10_000):
+        original = originals[index % len(originals)]
+        manifest = read_manifest(original)
+        run_id = RunId(f"20260101t{index:06d}z", f"gemm-{index % 100}", f"{index:012x}")
+        folder = root / str(run_id)
+        folder.mkdir(parents=True)
+        for file in original.iterdir():
+            if file.name != "run.json":
+                os.link(file, folder / file.name) if _same_disk(file, root) else shutil.copy(file, folder)
+        changed = {"run_id": str(run_id), "name": run_id.name, "kernel": index % 100}
+        write_manifest(msgspec.structs.replace(manifest, **changed), folder)
+    return root
+
+
+def _same_disk(one: Path, other: Path) -> bool:
+    return one.stat().st_dev == other.stat().st_dev
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["list"], ["list", "gemm-7"], ["compare", "5", "6"], ["show", "42"]],
+    ids=" ".join,
+)
+def test_ten_thousand_runs_cost_less_than_two_seconds(arguments, ten_thousand_runs):
+    (many,) = best_of(3, prof(*arguments, "--runs", str(ten_thousand_runs)))
+    print(f"\nprof {' '.join(arguments)}: {many:.2f} s with 10,000 runs")
+    assert many < 2
