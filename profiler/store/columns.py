@@ -69,9 +69,9 @@ class TableBuilder:
         return check_table(table, self.name, f"new table '{self.name}'")
 
 
-def labels_of(table: pa.Table, column: str) -> list[str | None]:
-    """A text column as Python strings, many times faster than its own `to_pylist`."""
-    labels: list[str | None] = []
+def labels_of(table: pa.Table, column: str) -> list[Any]:
+    """A text column as strings, None where it is null; many times faster than `to_pylist`."""
+    labels: list[Any] = []
     for chunk in table.column(column).chunks:
         text = chunk.dictionary.to_pylist()
         labels += [None if code is None else text[code] for code in chunk.indices.to_pylist()]
