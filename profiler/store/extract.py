@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from profiler.errors import DiskFull, ReportDamaged, ReportUnreadable, StoreNotWritable
+from profiler.errors import DiskFull, ReportDamaged, StoreNotWritable
 from profiler.store.controls import derive_controls
 from profiler.store.identity import (
     COMPRESSED_SUFFIX,
@@ -79,16 +79,12 @@ def _extract(request: Request) -> Manifest | AlreadyStored:
     run_id = RunId.make(file.envelope.created, request.run_name(), file.sha256)
     if run_id.hash in request.stored_hashes:
         return AlreadyStored(file.sha256)
-    before = os.stat(file.plain)
-    decoded = decode_report(file.plain, str(run_id), file.envelope.results)
-    tables = {name: _write_table(request.folder, name, table) for name, table in decoded.tables.items()}
-    report = _keep_report(request, file)
-    after = os.stat(file.plain)
-    if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
-        raise ReportUnreadable(
-            f"{request.report}: the file changed while it was read",
-            remedy="Wait until ncu has finished writing it, then run the same command again.",
-        )
+    try:
+        decoded = decode_report(file.plain, str(run_id), file.envelope.results)
+        tables = {name: _write_table(request.folder, name, table) for name, table in decoded.tables.items()}
+        report = _keep_report(request, file)
+    finally:
+        file.check_unchanged()  # a change explains whatever else went wrong
     if file.plain != file.path:
         file.plain.unlink()
     manifest = _manifest(request, file, run_id, decoded, tables, report)

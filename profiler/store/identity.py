@@ -43,29 +43,39 @@ class ReportFile:
     sha256: str
     bytes: int
     envelope: Envelope
+    stamp: tuple[int, ...]
+
+    def check_unchanged(self) -> None:
+        """Raise unless `path` is still the file that was hashed."""
+        try:
+            stamp = _stamp(os.stat(self.path))
+        except OSError:
+            stamp = ()
+        if stamp != self.stamp:
+            raise ReportUnreadable(
+                f"{self.path}: the file changed while it was read",
+                remedy="Wait until ncu has finished writing it, then run the same command again.",
+            )
 
 
 def identify_report(path: Path, scratch: Path) -> ReportFile:
     """Open, hash and check `path`; a compressed report is unpacked into `scratch`."""
+    plain = path
     with _opened(path) as descriptor:
-        head = os.pread(descriptor, 4, 0)
-        if head == _ZSTD_MAGIC:
-            plain = scratch / "unpacked.ncu-rep"
-            _unpack(path, plain)
-        else:
-            plain = path
+        stamp = _stamp(os.fstat(descriptor))
+        packed = _is_packed(descriptor)
+    if packed:
+        plain = scratch / "unpacked.ncu-rep"
+        _unpack(path, plain)
     with _opened(plain) as descriptor:
         size = os.fstat(descriptor).st_size
         if size == 0:
             raise NotAReport(f"{path}: the file is empty")
-        try:
-            # Never closed by hand: an error's traceback may still hold a view of it.
-            view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
-        except OSError as error:
-            raise ReportUnreadable(f"{path}: cannot be read: {error.strerror}") from error
+        # Never closed by hand: an error's traceback may still hold a view of it.
+        view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
         envelope = read_envelope(view, str(path))
         digest = hashlib.sha256(view).hexdigest()
-    return ReportFile(path, plain, digest, size, envelope)
+    return ReportFile(path, plain, digest, size, envelope, stamp)
 
 
 def sha256_of_report(path: Path) -> str:
@@ -73,8 +83,10 @@ def sha256_of_report(path: Path) -> str:
     import pyarrow as pa
 
     digest = hashlib.sha256()
+    with _opened(path) as descriptor:
+        packed = _is_packed(descriptor)
     with pa.OSFile(str(path)) as file:
-        stream = pa.CompressedInputStream(file, "zstd") if path.suffix == ".zst" else file
+        stream = pa.CompressedInputStream(file, "zstd") if packed else file
         while chunk := stream.read(_CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
@@ -124,8 +136,18 @@ def _opened(path: Path) -> Iterator[int]:
         if not stat.S_ISREG(mode):
             raise NotAReport(f"{path}: {_kind(mode)}, not a report file")
         yield descriptor
+    except OSError as error:
+        raise ReportUnreadable(f"{path}: cannot be read: {error.strerror}") from error
     finally:
         os.close(descriptor)
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _is_packed(descriptor: int) -> bool:
+    return os.pread(descriptor, len(_ZSTD_MAGIC), 0) == _ZSTD_MAGIC
 
 
 def _kind(mode: int) -> str:

