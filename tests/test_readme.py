@@ -30,4 +30,4 @@ def test_the_picture_in_the_readme_is_what_the_command_prints_today():
 
 def test_the_picture_loads_nothing_from_elsewhere():
     addresses = re.findall(r"https?://[^\"' )]+", _generator().PICTURE.read_text())
-    assert set(addresses) <= {"http://www.w3.org/2000/svg", "https://www.textualize.io/"}, addresses
+    assert set(addresses) <= {"http://www.w3.org/2000/svg", "https://www.textualize.io"}, addresses

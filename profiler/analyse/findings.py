@@ -6,9 +6,12 @@ Schema is generated from these classes (`prof compare --schema`).
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, to_builtins
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA_VERSION = 1
 
@@ -162,6 +165,12 @@ class Comparison(Struct, frozen=True):
     attribution: Attribution | None
     instructions: Instructions
     suspects: list[Suspect]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a metric, indexed by its name."""
+        import pandas as pd
+
+        return pd.DataFrame([to_builtins(delta) for delta in self.metrics]).set_index("name")
 
 
 class Comparisons(Struct, frozen=True):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profiler.errors import RunDamaged, RunNotFound
+from profiler.errors import ReportError, RunDamaged, RunNotFound, StoreError
 from profiler.store.manifest import Manifest, RunId, read_manifest, rung_name
 from profiler.store.schema import SCHEMA_VERSION, TABLES, check_table
 
@@ -66,12 +66,14 @@ class Run:
         report = self.manifest.report
         if report.file is None:
             path = Path(report.reference or "")
-            if not path.exists():  # the original was left elsewhere: it may be gone
+            if not os.path.exists(path):  # the original was left elsewhere: it may be gone
                 return
         else:
             path = self.path / report.file
         try:
             actual = sha256_of_report(path)
+        except ReportError as error:
+            raise RunDamaged(f"{error} (it is the run's report)") from error
         except OSError as error:
             raise RunDamaged(f"{path}: the run's report cannot be read: {error}") from error
         if actual != report.sha256:
@@ -113,6 +115,11 @@ class RunStore:
             names = sorted(entry for entry in os.listdir(self.root) if not entry.startswith("."))
         except FileNotFoundError:
             return []
+        except OSError as error:
+            raise StoreError(
+                f"{self.root}: not a folder of runs: {error.strerror}",
+                remedy="Choose another folder with --runs.",
+            ) from error
         return [run_id for name in names if (run_id := RunId.parse(name))]
 
     def open(self, run_id: RunId) -> Run:
@@ -123,13 +130,21 @@ class RunStore:
                 f"{path}: written by a newer prof (schema {manifest.schema_version}, this one reads {SCHEMA_VERSION})",
                 remedy="Upgrade prof: `pip install -U ncu-prof`.",
             )
-        if manifest.run_id != str(run_id) or set(manifest.tables) != set(TABLES):
+        belongs = manifest.run_id == str(run_id) and manifest.report.sha256.startswith(run_id.hash)
+        if not belongs or set(manifest.tables) != set(TABLES):
             raise RunDamaged(f"{path}: the folder and its manifest do not belong together")
         return Run(path, manifest)
 
     def manifests(self) -> Iterator[Manifest]:
         for run_id in self.ids():
             yield read_manifest(self.root / str(run_id))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a run, from its manifest, oldest first."""
+        import pandas as pd
+        from msgspec import to_builtins
+
+        return pd.DataFrame([to_builtins(manifest) for manifest in self.manifests()])
 
     def find(self, reference: str, ladder: str) -> Run:
         """A kernel number, a run id or the start of one, or a name; the newest that fits."""

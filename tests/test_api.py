@@ -1,0 +1,49 @@
+"""`import profiler`: what notebooks use, with the answers the commands print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import profiler
+
+RUNS = Path(__file__).resolve().parent.parent / "runs"
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return profiler.open_runs(RUNS)
+
+
+def test_two_recorded_kernels_compare(runs):
+    finding = profiler.compare(runs.find("5", ladder="gemm"), runs.find("6", ladder="gemm"))
+    assert finding.speedup.ratio > 1
+    assert [check.ok for check in finding.confirmations[0].checks] == [True] * 4
+
+
+def test_a_comparison_is_a_data_frame_with_interval_and_verdict(runs):
+    frame = profiler.compare(runs.find("5", ladder="gemm"), runs.find("6", ladder="gemm")).to_pandas()
+    assert frame.loc["duration_ns", "verdict"] == "better"
+    low, high = frame.loc["duration_ns", "ci"]
+    assert low < frame.loc["duration_ns", "delta"] < high < 0
+
+
+def test_runs_are_a_data_frame_too(runs):
+    frame = runs.to_pandas()
+    assert list(frame["run_id"]) == [str(run_id) for run_id in runs.ids()]
+
+
+def test_a_report_is_read_without_storing_it(reports, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    report = profiler.read_report(reports / "graph.ncu-rep")
+    assert set(report.to_pandas("launches")["workload"]) == {"graph"}
+    assert report.table("metrics").num_rows == len(report.to_pandas("metrics"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_reports_compare_by_path(reports):
+    finding = profiler.compare(reports / "gemm_5.ncu-rep", str(reports / "gemm_6.ncu-rep"))
+    stored = profiler.open_runs(RUNS)
+    recorded = profiler.compare(stored.find("5", ladder="gemm"), stored.find("6", ladder="gemm"))
+    assert finding.metrics == recorded.metrics
