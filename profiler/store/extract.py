@@ -5,7 +5,6 @@ Runs inside a worker of `sandbox.py`. The folder is not a run until `runs.py` co
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import shutil
@@ -18,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from profiler.errors import DiskFull, ReportDamaged, StoreNotWritable
+from profiler.errors import ReportDamaged
 from profiler.store.controls import derive_controls
 from profiler.store.identity import (
     COMPRESSED_SUFFIX,
@@ -38,6 +37,7 @@ from profiler.store.manifest import (
 )
 from profiler.store.report import Decoded, decode_report
 from profiler.store.schema import SCHEMA_VERSION
+from profiler.store.staging import storage_error
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def extract_report(request: Request) -> Manifest | AlreadyStored:
         request.folder.mkdir(parents=True, exist_ok=True)
         return _extract(request)
     except OSError as error:
-        raise _storage_error(error, request.folder) from error
+        raise storage_error(error, request.folder.parent) from error
 
 
 def _extract(request: Request) -> Manifest | AlreadyStored:
@@ -80,7 +80,7 @@ def _extract(request: Request) -> Manifest | AlreadyStored:
     if run_id.hash in request.stored_hashes:
         return AlreadyStored(file.sha256)
     try:
-        decoded = decode_report(file.plain, str(run_id), file.envelope.results)
+        decoded = decode_report(file.plain, str(run_id), file.envelope.results, str(file.path))
         tables = {name: _write_table(request.folder, name, table) for name, table in decoded.tables.items()}
         report = _keep_report(request, file)
     finally:
@@ -163,10 +163,3 @@ def _flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _storage_error(error: OSError, folder: Path) -> DiskFull | StoreNotWritable:
-    store = folder.parent
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(f"{store}: the disk is full")
-    return StoreNotWritable(f"{store}: cannot be written: {error.strerror or error}")

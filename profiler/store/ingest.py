@@ -12,7 +12,7 @@ from concurrent.futures import Future, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from profiler.errors import DiskFull, ProfError, ReportNotFound, StoreNotWritable
+from profiler.errors import DiskFull, ProfError, StoreNotWritable
 from profiler.store.extract import AlreadyStored, Request
 from profiler.store.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 from profiler.store.manifest import RunId
@@ -43,11 +43,14 @@ class Ingested:
 
 
 def find_reports(places: list[str]) -> list[Path]:
-    """Files as given, folders searched to the bottom, patterns expanded; each file once."""
-    found: dict[Path, Path] = {}
+    """Files as given, folders searched to the bottom, patterns expanded; each file once.
+
+    What cannot be looked at stays in the list: reading it will say why.
+    """
+    found: dict[str, Path] = {}
     for place in places:
         for path in _expand(place):
-            found.setdefault(path.resolve(), path)
+            found.setdefault(os.path.realpath(path), path)
     return list(found.values())
 
 
@@ -100,21 +103,20 @@ def _known(report: Path, sha256: str, store: RunStore) -> Ingested:
 
 
 def _expand(place: str) -> list[Path]:
-    path = Path(place)
-    if path.is_dir():
-        return sorted(_reports_below(path))
-    if path.exists() or path.is_symlink() or not glob.has_magic(place):
-        return [path]
-    matches = [Path(match) for match in sorted(glob.glob(place, recursive=True))]
+    if os.path.isdir(place):
+        return sorted(_reports_below(Path(place)))
+    matches = [] if os.path.lexists(place) else sorted(glob.glob(place, recursive=True))
     if not matches:
-        raise ReportNotFound(f"{place}: no file matches this pattern")
-    return [report for match in matches for report in _expand(str(match))]
+        return [Path(place)]
+    return [report for match in matches for report in _expand(match)]
 
 
 def _reports_below(folder: Path) -> Iterator[Path]:
-    for parent, folders, files in os.walk(folder):
+    unreadable: list[OSError] = []
+    for parent, folders, files in os.walk(folder, onerror=unreadable.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in files:
             inside_a_run = RunId.parse(Path(parent).name) is not None
             if name.endswith((REPORT_SUFFIX, COMPRESSED_SUFFIX)) and not inside_a_run:
                 yield Path(parent) / name
+    yield from (Path(error.filename) for error in unreadable)

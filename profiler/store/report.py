@@ -60,8 +60,11 @@ class Decoded:
     sections: list[str]
 
 
-def decode_report(path: Path, run_id: str, expected_results: int) -> Decoded:
-    """Read every launch of every range; fail when the reader yields fewer than announced."""
+def decode_report(path: Path, run_id: str, expected_results: int, name: str) -> Decoded:
+    """Read every launch of every range; fail when the reader yields fewer than announced.
+
+    `name` is only used in messages: `path` may be an unpacked copy.
+    """
     try:
         decoder = _Decoder(run_id)
         launches = decoder.read_all(ncu_report.load_report(str(path)))
@@ -69,10 +72,10 @@ def decode_report(path: Path, run_id: str, expected_results: int) -> Decoded:
     except MemoryError:
         raise
     except Exception as error:  # flipped bits turn up as any type of nonsense
-        raise ReaderFailed(f"{path}: cannot be decoded: {type(error).__name__}: {error}") from error
+        raise ReaderFailed(f"{name}: cannot be decoded: {type(error).__name__}: {error}") from error
     if launches != expected_results:
         raise ReportDamaged(
-            f"{path}: damaged: it announces {expected_results} results, but only {launches} can be read"
+            f"{name}: damaged: it announces {expected_results} results, but only {launches} can be read"
         )
     return decoded
 

@@ -7,6 +7,7 @@ folder behind, unlocked; the next one to stage anything sweeps it away.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -16,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
-from profiler.errors import StoreNotWritable
+from profiler.errors import DiskFull, StoreNotWritable
 from profiler.store.manifest import RunId
 
 STAGING_FOLDER = ".staging"
@@ -30,13 +31,14 @@ class Staging:
     def __init__(self, root: Path) -> None:
         self.root = root
         try:
-            (root / STAGING_FOLDER).mkdir(parents=True, exist_ok=True)
+            root.mkdir(parents=True, exist_ok=True)
             with _locked(root / _LOCK_FILE):
+                (root / STAGING_FOLDER).mkdir(exist_ok=True)
                 _sweep(root / STAGING_FOLDER)
                 self._own = Path(tempfile.mkdtemp(dir=root / STAGING_FOLDER))
                 self._owner = _try_lock(self._own / _OWNER_FILE)
         except OSError as error:
-            raise StoreNotWritable(f"{root}: cannot be written: {error.strerror}") from error
+            raise storage_error(error, root) from error
         self._count = 0
 
     def folder(self) -> Path:
@@ -52,13 +54,16 @@ class Staging:
         run = RunId.parse(run_id)
         assert run is not None, run_id
         target = self.root / run_id
-        with _locked(self.root / _LOCK_FILE):
-            if any(name.endswith(run.hash) for name in _listing(self.root)):
-                self.discard(folder)
-                return None
-            _flush_folder(folder)
-            os.rename(folder, target)
-            _flush_folder(self.root)
+        try:
+            with _locked(self.root / _LOCK_FILE):
+                if any(name.endswith(run.hash) for name in _listing(self.root)):
+                    self.discard(folder)
+                    return None
+                _flush_folder(folder)
+                os.rename(folder, target)
+                _flush_folder(self.root)
+        except OSError as error:
+            raise storage_error(error, self.root) from error
         return target
 
     def __enter__(self) -> Staging:
@@ -70,8 +75,14 @@ class Staging:
         shutil.rmtree(self._own, ignore_errors=True)
         if self._owner is not None:
             os.close(self._owner)
-        with suppress(OSError):
+        with suppress(OSError), _locked(self.root / _LOCK_FILE):
             (self.root / STAGING_FOLDER).rmdir()
+
+
+def storage_error(error: OSError, place: Path) -> DiskFull | StoreNotWritable:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(f"{place}: the disk is full")
+    return StoreNotWritable(f"{place}: cannot be written: {error.strerror or error}")
 
 
 def _listing(root: Path) -> list[str]:
@@ -90,7 +101,7 @@ def _sweep(staging: Path) -> None:
 def _try_lock(path: Path) -> int | None:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
