@@ -13,8 +13,11 @@ import os
 import resource
 import signal
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from pathlib import Path
 from types import TracebackType
 
@@ -46,9 +49,10 @@ class Sandbox:
 
     def submit(self, request: Request) -> Future[Extracted]:
         limit = self._timeout_s or default_timeout_s(request.report)
-        future: Future[Extracted] = self._pool.schedule(
-            _work, args=[request, limit + _GRACE_SECONDS], timeout=limit
-        )
+        with _interrupts_held():
+            future: Future[Extracted] = self._pool.schedule(
+                _work, args=[request, limit + _GRACE_SECONDS], timeout=limit
+            )
         return future
 
     def __enter__(self) -> Sandbox:
@@ -105,8 +109,21 @@ def _work(request: Request, alarm_s: float) -> Extracted:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """The pool's threads start in here and inherit it, and so does every worker they start.
+
+    A worker never sees an interrupt: the parent decides what one means.
+    """
+    resource_tracker.ensure_running()  # would let interrupts through again, were it started later
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _enter_worker(memory_bytes: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     # A crash is expected here: no core file, and nothing the library prints reaches the user.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
