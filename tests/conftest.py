@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from profiler.catalog.metrics import OPCODES
+from profiler.store.columns import TableBuilder
 from profiler.store.ingest import Options, ingest_reports
-from profiler.store.runs import RunStore
+from profiler.store.manifest import KernelCount, Manifest, RunId, StoredReport, StoredTable, write_manifest
+from profiler.store.runs import Run, RunStore
+from profiler.store.schema import TABLES
 
 REPORTS = Path(__file__).parent / "data" / "reports"
 
@@ -47,4 +56,108 @@ def prof() -> Prof:
 def prof_command(*arguments: object) -> list[str]:
     """The command that a shell would run, by this interpreter whatever the PATH says."""
     start = "from profiler.cli import main; main()"
-    return [sys.executable, "-c", start, *(os.fspath(a) if isinstance(a, Path) else str(a) for a in arguments)]
+    return [
+        sys.executable,
+        "-c",
+        start,
+        *(os.fspath(a) if isinstance(a, Path) else str(a) for a in arguments),
+    ]
+
+
+@pytest.fixture
+def prof_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Prof:
+    """Like `prof`, through the same `main` and its error boundary, but in this process: faster."""
+    from profiler.cli import main
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        words = [str(argument) for argument in arguments]
+        monkeypatch.setattr(sys, "argv", ["prof", *words])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as exited:
+            main()
+        out, err = capsys.readouterr()
+        return subprocess.CompletedProcess(words, int(exited.value.code or 0), out, err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def recorded() -> RunStore:
+    """The runs that the repository ships: GEMM kernels 5 and 6; never change them."""
+    return RunStore(REPORTS.parents[2] / "runs")
+
+
+@pytest.fixture(scope="session")
+def make_run() -> Callable[..., Run]:
+    """`make_run({"kernel": "k", "metrics": {name: value}}, ...)`: a run of made-up launches.
+
+    A launch may also give `gpu`, `nvtx` (names), `opcodes` (counts, as Nsight Compute
+    counts them), `instructions` (pairs of opcode and count) and `rules` (messages);
+    anything else by keyword goes into the manifest, but `timings` and the folder `root`
+    to store it in.
+    """
+    return _make_run
+
+
+def _make_run(*launches: dict[str, Any], name: str = "made", root: Path | None = None,
+              timings: Sequence[float] = (), **fields: Any) -> Run:  # fmt: skip
+    run_id = RunId("20260101t000000z", name, hashlib.sha256(name.encode()).hexdigest()[:12])
+    builders = {table: TableBuilder(table, str(run_id)) for table in TABLES}
+    for number, launch in enumerate(launches):
+        _add_launch(builders, number, launch)
+    for repeat, kernel_ns in enumerate(timings):
+        builders["timings"].append(process=0, repeat=repeat, kernel_ns=kernel_ns)
+    tables = {table: builder.finish() for table, builder in builders.items()}
+    folder = (root or Path("made")) / str(run_id)
+    stored = {table: _stored(folder if root else None, table, tables[table]) for table in tables}
+    kernels = Counter(tables["launches"].column("kernel").to_pylist())
+    facts = {
+        "gpus": ["NVIDIA H200"], "ncu_version": "2025.3.1.0", "clock_control": "none", "cache_control": "all",
+        "replay_mode": "kernel", "sections": ["WarpStateStats"], "workload": {"m": 4096},
+    }  # fmt: skip
+    manifest = Manifest(
+        schema_version=1, run_id=str(run_id), name=name, origin="ingested", recorded="2026-01-01T00:00:00Z",
+        report=StoredReport("0" * 64, 1000, reference="/nowhere/made.ncu-rep"), tables=stored,
+        kernels=[KernelCount(kernel, count) for kernel, count in kernels.items()], **{**facts, **fields},
+    )  # fmt: skip
+    if root:
+        write_manifest(manifest, folder)
+    return Run(folder, manifest, stored=True, _tables={} if root else tables)
+
+
+def _add_launch(builders: dict[str, TableBuilder], number: int, launch: dict[str, Any]) -> None:
+    kernel = launch["kernel"]
+    nvtx = [{"domain": "d", "kind": "push_pop", "name": one} for one in launch.get("nvtx", ())]
+    builders["launches"].append(
+        launch=number, range=0, workload="kernel", function=kernel, kernel=kernel, mangled=kernel,
+        gpu=launch.get("gpu", "NVIDIA H200"), nvtx=nvtx,
+    )  # fmt: skip
+    for metric, given in launch.get("metrics", {}).items():
+        value, unit = given if isinstance(given, tuple) else (given, "")
+        builders["metrics"].append(launch=number, metric=metric, value=value, unit=unit, kind="double")
+    for instance, (opcode, count) in enumerate(launch.get("opcodes", {}).items()):
+        builders["instances"].append(
+            launch=number,
+            metric=OPCODES,
+            instance=instance,
+            id_kind="name",
+            id_name=opcode,
+            value=float(count),
+        )
+    for index, (opcode, count) in enumerate(launch.get("instructions", ())):
+        builders["instructions"].append(
+            launch=number, function_index=0, index=index, offset=16 * index, opcode=opcode, sass=opcode, executed=count
+        )  # fmt: skip
+    for message in launch.get("rules", ()):
+        builders["rules"].append(
+            launch=number, section=message, rule=message, kind="warning", message=message
+        )
+
+
+def _stored(folder: Path | None, name: str, table: pa.Table) -> StoredTable:
+    if folder is None:
+        return StoredTable(f"{name}.parquet", table.num_rows, "")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.parquet"
+    pq.write_table(table, path)
+    return StoredTable(path.name, table.num_rows, hashlib.sha256(path.read_bytes()).hexdigest())

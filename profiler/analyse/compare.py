@@ -191,7 +191,7 @@ def judge(
 ) -> tuple[Interval | None, VerdictName, Reason]:
     """The interval of the change, and what it allows to say."""
     interval = welch_interval(before, after)
-    if sorted(before) == sorted(after):
+    if sorted(before) == sorted(after) or len({*before, *after}) == 1:
         return interval, "same", "identical"
     constant = len(set(before)) == len(set(after)) == 1
     if (metric.fixed or metric.share is not None) and constant:

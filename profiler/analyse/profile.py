@@ -6,13 +6,12 @@ names and anything else under ncu's.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, Metric
+from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, Metric, nearest_hint
 from profiler.errors import KernelAmbiguous, KernelNotFound, MetricNotFound
 from profiler.store.columns import labels_of
 
@@ -225,12 +224,9 @@ def _opcodes_from_instructions(run: Run, launches: frozenset[int]) -> dict[str, 
 
 
 def _near(name: str, profile: Profile) -> str:
-    known = [*profile.series, *profile.raw]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    near = near or [candidate for candidate in known if name.lower() in candidate.lower()][:3]
     if name in BY_NAME and BY_NAME[name].ncu:
         return f"; record it with ncu --metrics {BY_NAME[name].ncu[0]}"
-    return f"; nearest: {', '.join(near)}" if near else ""
+    return nearest_hint(name, [*profile.series, *profile.raw])
 
 
 def _both(before: Run, after: Run, pattern: str | None) -> list[str]:

@@ -9,6 +9,7 @@ waste, and duration decides.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -247,11 +248,12 @@ def find_metric(name: str) -> Metric:
     for metric in CATALOGUE:
         if name in metric.ncu:
             return metric
-    raise MetricNotFound(f"no metric '{name}' in the catalogue{_nearest_hint(name)}")
-
-
-def _nearest_hint(name: str) -> str:
     known = [*BY_NAME, *(ncu for metric in CATALOGUE for ncu in metric.ncu)]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    near = near or [candidate for candidate in BY_NAME if name.lower() in candidate][:3]
-    return f"; nearest: {', '.join(near)}" if near else ""
+    raise MetricNotFound(f"no metric '{name}' in the catalogue{nearest_hint(name, known)}")
+
+
+def nearest_hint(name: str, known: Sequence[str]) -> str:
+    """Names that contain what was typed, then names that look like it."""
+    containing = [candidate for candidate in known if name.lower() in candidate.lower()]
+    near = dict.fromkeys([*containing[:3], *difflib.get_close_matches(name, known, n=3, cutoff=0.5)])
+    return f"; nearest: {', '.join(list(near)[:3])}" if near else ""

@@ -1,0 +1,113 @@
+"""Which recordings may be compared at all, and what is said of those that may not quite."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiler.analyse.compare import compare_profiles
+from profiler.analyse.profile import profile_kernel
+from profiler.catalog.metrics import BY_NAME
+from profiler.errors import NotComparable
+
+CLOCK = BY_NAME["sm_frequency_hz"].ncu[0]
+
+OBSTACLES = [
+    ({"gpu": "NVIDIA A100"}, {}, "the GPU differs: NVIDIA H200 against NVIDIA A100"),
+    ({}, {"workload": {"m": 512}}, "the workload differs: m=4096 against m=512"),
+    ({}, {"clock_control": "base"}, "clock control differs: none against base"),
+    ({}, {"cache_control": "none"}, "cache control differs: all against none"),
+    ({}, {"replay_mode": "application"}, "the replay mode differs: kernel against application"),
+    ({}, {"ncu_version": "2026.1.0.0"}, "ncu's major version differs: 2025 against 2026"),
+    (
+        {},
+        {"sections": ["SpeedOfLight"]},
+        "the sections recorded differs: WarpStateStats against SpeedOfLight",
+    ),
+]
+
+
+@pytest.fixture
+def pair(make_run):
+    """A profile, and another that differs from it in one condition."""
+
+    def profiles(launch=None, fields=None, launches=2):
+        metrics = {"gpu__time_duration.sum": 100.0}
+        one = make_run(*[{"kernel": "k", "metrics": metrics}] * launches)
+        other = make_run(
+            *[{"kernel": "k", "metrics": metrics, **(launch or {})}] * launches, **(fields or {})
+        )
+        return profile_kernel(one, "k"), profile_kernel(other, "k")
+
+    return profiles
+
+
+@pytest.mark.parametrize(("launch", "fields", "sentence"), OBSTACLES)
+def test_each_difference_of_the_measurement_is_refused_by_name(pair, launch, fields, sentence):
+    with pytest.raises(NotComparable) as refused:
+        compare_profiles(*pair(launch, fields))
+    assert refused.value.exit_code == 31
+    assert [line.strip() for line in refused.value.details] == [sentence]
+    assert "--force" in refused.value.remedy
+
+
+@pytest.mark.parametrize(("launch", "fields", "sentence"), OBSTACLES)
+def test_force_compares_anyway_and_keeps_the_reason(pair, launch, fields, sentence):
+    comparable = compare_profiles(*pair(launch, fields), force=True).comparable
+    assert comparable.ok is False
+    assert sentence in comparable.warnings
+
+
+def test_several_differences_are_all_named_at_once(pair):
+    with pytest.raises(NotComparable) as refused:
+        compare_profiles(*pair({"gpu": "NVIDIA A100"}, {"clock_control": "base", "cache_control": "none"}))
+    assert len(refused.value.details) == 3
+
+
+@pytest.mark.parametrize(
+    ("launch", "fields", "what"),
+    [
+        ({"gpu": None}, {"gpus": []}, "the GPU"),
+        ({}, {"workload": None}, "the workload"),
+        ({}, {"clock_control": "unknown"}, "clock control"),
+        ({}, {"cache_control": "unknown"}, "cache control"),
+        ({}, {"replay_mode": "unknown"}, "the replay mode"),
+        ({}, {"ncu_version": ""}, "ncu's major version"),
+        ({}, {"sections": []}, "the sections recorded"),
+    ],
+)
+def test_what_a_recording_does_not_say_is_a_caution_and_no_refusal(pair, launch, fields, what):
+    comparable = compare_profiles(*pair(launch, fields)).comparable
+    assert comparable.ok is True
+    assert comparable.warnings == [f"not recorded, so not checked: {what}"]
+
+
+def test_alike_recordings_carry_no_warning(pair):
+    assert compare_profiles(*pair()).comparable.warnings == []
+
+
+def test_the_order_of_sections_and_of_workload_parameters_does_not_matter(make_run):
+    launch = {"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}}
+    one = make_run(launch, launch, sections=["A", "B"], workload={"m": 1, "n": 2})
+    other = make_run(launch, launch, sections=["B", "A"], workload={"n": 2, "m": 1})
+    assert compare_profiles(profile_kernel(one, "k"), profile_kernel(other, "k")).comparable.ok
+
+
+@pytest.mark.parametrize("clocks", [(1.98e9, 1.5e9), (1.5e9, 1.98e9)])
+def test_a_clock_that_ran_differently_is_a_caution_whichever_side_was_faster(make_run, clocks):
+    one, other = (make_run(*[{"kernel": "k", "metrics": {CLOCK: clock}}] * 2) for clock in clocks)
+    (warning,) = compare_profiles(profile_kernel(one, "k"), profile_kernel(other, "k")).comparable.warnings
+    assert warning == f"the SM clock of the second is {clocks[1] / clocks[0]:.2f} times that of the first"
+
+
+def test_a_clock_within_five_per_cent_and_a_clock_of_zero_are_not_worth_a_caution(make_run):
+    for clocks in ((1.98e9, 1.90e9), (0.0, 1.98e9)):
+        one, other = (make_run(*[{"kernel": "k", "metrics": {CLOCK: clock}}] * 2) for clock in clocks)
+        comparison = compare_profiles(profile_kernel(one, "k"), profile_kernel(other, "k"))
+        assert comparison.comparable.warnings == []
+
+
+def test_only_the_gpus_that_ran_the_compared_kernel_count(make_run):
+    here = {"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}}
+    elsewhere = {"kernel": "other", "gpu": "NVIDIA A100"}
+    one, other = make_run(here, here, elsewhere), make_run(here, here)
+    assert compare_profiles(profile_kernel(one, "k"), profile_kernel(other, "k")).comparable.ok

@@ -1,0 +1,121 @@
+"""Machine code as evidence: access widths, and the story of kernels 5 and 6."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiler.analyse.compare import compare_profiles
+from profiler.analyse.profile import profile_kernel
+from profiler.analyse.sass import compare_opcodes, width_bits
+
+
+@pytest.mark.parametrize(
+    ("opcode", "bits"),
+    [
+        ("LDS", 32),
+        ("LDS.64", 64),
+        ("LDS.128", 128),
+        ("LDS.U.128", 128),
+        ("LDS.U8", 8),
+        ("LDS.S16", 16),
+        ("LDG.E", 32),
+        ("LDG.E.64", 64),
+        ("LDG.E.128.CONSTANT", 128),
+        ("LDG.E.U8", 8),
+        ("LDG.E.U16.CONSTANT", 16),
+        ("LDG.E.LTC128B.128", 128),
+        ("LDL.LU", 32),
+        ("LDC.64", 64),
+        ("LDCU.128", 128),
+        ("LDGSTS.E.BYPASS.128", 128),
+        ("LDGSTS.E.BYPASS.LTC128B.128", 128),
+        ("STS", 32),
+        ("STG.E.128", 128),
+        ("ST.E.64", 64),
+        ("ATOMG.E.ADD", 32),
+        ("ATOMG.E.ADD.64.STRONG.GPU", 64),
+        ("ATOMS.POPC.INC.32", 32),
+        ("RED.E.ADD.F64.RN.STRONG.GPU", 64),
+        ("REDG.E.ADD.F16x2.RN", 32),
+        ("LDSM.16.M88", 32),
+        ("LDSM.16.M88.4", 128),
+        ("LDSM.16.MT88.2", 64),
+        ("STSM.16.M88.4", 128),
+    ],
+)
+def test_the_width_of_a_memory_access_is_read_from_its_opcode(opcode, bits):
+    assert width_bits(opcode) == bits
+
+
+@pytest.mark.parametrize(
+    "opcode",
+    [
+        "FFMA",
+        "HMMA.16816.F32",
+        "IMAD.WIDE.U32",
+        "SHF.R.U32.HI",
+        "LOP3.LUT",
+        "BAR.SYNC.DEFER_BLOCKING",
+        "LDGDEPBAR",
+        "REDUX.SUM.S32",
+        "UTMALDG.2D",
+        "UBLKCP.S.G",
+        "I2F.U32.RP",
+        "LEA",
+        "STACK",
+        "",
+    ],
+)
+def test_an_instruction_that_moves_no_register_to_or_from_memory_has_no_width(opcode):
+    assert width_bits(opcode) is None
+
+
+def test_the_largest_change_leads_and_what_one_side_lacks_counts_as_zero():
+    changes = compare_opcodes(
+        {"LDS": 800.0, "FFMA": 64.0, "EXIT": 1.0}, {"LDS.128": 200.0, "FFMA": 64.0, "EXIT": 1.0}
+    )
+    assert [(one.opcode, one.before, one.after) for one in changes] == [
+        ("LDS", 800.0, 0.0),
+        ("LDS.128", 0.0, 200.0),
+        ("FFMA", 64.0, 64.0),
+        ("EXIT", 1.0, 1.0),
+    ]
+
+
+def executed(run, opcode):
+    """Straight from the instances of the report, without any of the code under test."""
+    rows = run.to_pandas("instances")
+    rows = rows[
+        (rows.metric == "sass__inst_executed_per_opcode_with_modifier_all") & (rows.id_name == opcode)
+    ]
+    return rows.value.sum() / len(run.table("launches"))
+
+
+@pytest.fixture(scope="module")
+def gemm(recorded):
+    return [recorded.find(number, "gemm") for number in "56"]
+
+
+@pytest.fixture(scope="module")
+def story(gemm):
+    comparison = compare_profiles(*(profile_kernel(run, run.manifest.kernels[0].name) for run in gemm))
+    return {one.opcode: one for one in comparison.instructions.opcodes}
+
+
+def test_the_eight_scalar_shared_loads_of_kernel_5_become_two_of_128_bits(story):
+    """Per thread and k-step, kernel 5 makes 8 LDS and 2 LDS.128; kernel 6 makes 4 LDS.128."""
+    k_steps = 4096 * (4096 // 128) ** 2 * 8  # per block column and row, 8 warps a block
+    assert (story["LDS"].before / k_steps, story["LDS"].after / k_steps) == (8, 0)
+    assert (story["LDS.128"].before / k_steps, story["LDS.128"].after / k_steps) == (2, 4)
+
+
+def test_global_loads_become_128_bits_wide(story):
+    assert story["LDG.E"].after == 0
+    assert story["LDG.E.128"].before == 0
+    assert story["LDG.E"].before == 4 * story["LDG.E.128"].after
+
+
+def test_every_count_is_the_reports_own(gemm, story):
+    for opcode in ("LDS", "LDS.128", "LDG.E", "LDG.E.128", "STS", "FFMA"):
+        assert story[opcode].before == executed(gemm[0], opcode)
+        assert story[opcode].after == executed(gemm[1], opcode)

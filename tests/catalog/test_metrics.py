@@ -1,0 +1,160 @@
+"""The catalogue of metrics keeps its promises, to the reader and against real reports."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from profiler.analyse.profile import profile_kernel
+from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE, find_metric
+from profiler.errors import MetricNotFound
+
+every_metric = pytest.mark.parametrize("metric", CATALOGUE, ids=lambda metric: metric.name)
+
+# How ncu 2025.3 writes the units of metrics that we name more exactly, or leaves out.
+OTHER_UNITS = {
+    "cycle/issue": {"inst", "cycle"},  # the stall reasons: warps per issue, which is cycles
+    "wavefront": {""},
+    "wave": {""},
+    "thread": {""},
+    "issue/cycle": {""},
+}
+
+
+@every_metric
+def test_a_metric_says_what_it_is(metric):
+    assert re.fullmatch(r"[a-z][a-z0-9_]*", metric.name)
+    assert metric.unit
+    assert metric.group
+    assert metric.doc.endswith(".")
+    assert "\n" not in metric.doc
+    assert len(metric.doc) < 120
+
+
+@every_metric
+def test_a_metric_comes_from_somewhere(metric):
+    assert bool(metric.ncu) != bool(metric.share)
+    assert len(set(metric.ncu)) == len(metric.ncu)
+
+
+@every_metric
+def test_the_name_ends_in_the_unit_where_it_has_one(metric):
+    suffixes = {"_pct": "%", "_ns": "ns", "_hz": "hz", "_bytes": "byte/block", "_per_s": "byte/s"}
+    for suffix, unit in suffixes.items():
+        if metric.name.endswith(suffix):
+            assert metric.unit == unit
+    if metric.unit == "%":
+        assert metric.name.endswith("_pct")
+
+
+@every_metric
+def test_a_busier_unit_is_never_better_by_itself(metric):
+    if metric.unit == "%":
+        assert metric.better is None
+
+
+def test_names_are_unique_and_so_is_the_meaning_of_each_of_ncus():
+    assert len(BY_NAME) == len(CATALOGUE)
+    claimed = Counter(name for metric in CATALOGUE for name in metric.ncu)
+    assert [name for name, count in claimed.items() if count > 1] == []
+
+
+def test_the_headline_is_in_the_catalogue():
+    assert set(HEADLINE) <= set(BY_NAME)
+    assert HEADLINE[0] == "duration_ns"
+
+
+def test_everything_that_the_delivery_names_is_there():
+    reasons = (
+        "mio_throttle short_scoreboard long_scoreboard lg_throttle tex_throttle math_pipe_throttle barrier membar "
+        "branch_resolving dispatch drain imc_miss no_instruction gmma misc sleeping wait not_selected selected"
+    )
+    wanted = {f"stall_{reason}" for reason in reasons.split()} | {
+        "issue_active_pct", "fma_pipe_pct", "lsu_pipe_pct", "lsu_inst_share_pct", "duration_ns", "sm_frequency_hz",
+        "dram_bytes_per_s", "dram_throughput_pct", "l1_throughput_pct", "l2_throughput_pct", "l1_hit_pct",
+        "l2_hit_pct", "mem_busy_pct", "max_bandwidth_pct", "mem_pipes_busy_pct", "shared_load_conflicts",
+        "shared_store_conflicts", "shared_wavefronts", "occupancy_pct", "registers", "shared_bytes",
+        "inst_executed", "inst_issued",
+    }  # fmt: skip
+    assert wanted <= set(BY_NAME)
+
+
+def test_a_full_report_resolves_every_metric_by_its_newest_name(store):
+    series = profile_kernel(store.find("triton_add_full", "gemm"), "add_kernel").series
+    assert [name for name in BY_NAME if name not in series] == []
+    assert [
+        one.metric.name for one in series.values() if one.metric.ncu and one.ncu != one.metric.ncu[0]
+    ] == []
+
+
+def test_the_catalogue_has_every_stall_reason_that_a_full_report_has(store):
+    raw = profile_kernel(store.find("triton_add_full", "gemm"), "add_kernel").raw
+    pattern = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
+    in_the_report = {name for name in raw if pattern.fullmatch(name)}
+    catalogued = {name for metric in CATALOGUE for name in metric.ncu}
+    assert in_the_report
+    assert in_the_report <= catalogued
+
+
+def test_what_the_recorded_kernels_lack_is_what_their_sections_do_not_collect(recorded):
+    """Three sections and three metrics: no shared-memory counters, no clock, no occupancy."""
+    missing = {
+        "cycles", "sm_frequency_hz", "alu_pipe_pct", "tensor_pipe_pct", "dram_bytes_read", "dram_bytes_written",
+        "dram_throughput_pct", "l1_throughput_pct", "l2_throughput_pct", "shared_wavefronts", "shared_load_wavefronts",
+        "shared_store_wavefronts", "shared_load_conflicts", "shared_store_conflicts", "shared_conflicts",
+        "occupancy_pct", "active_warps", "eligible_warps", "inst_per_cycle",
+    }  # fmt: skip
+    for number in "56":
+        run = recorded.find(number, "gemm")
+        series = profile_kernel(run, run.manifest.kernels[0].name).series
+        assert set(BY_NAME) - set(series) == missing
+
+
+@pytest.mark.parametrize(
+    "report", ["gemm_5", "triton_add_full", "several", "hostile", "range", "graph", "pm_sampling"]
+)
+def test_the_units_are_the_reports(store, report):
+    run = store.find(report, "gemm")
+    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    for one in profile.series.values():
+        if one.ncu in profile.raw and one.metric.ncu:
+            recorded_unit = profile.raw[one.ncu].metric.unit
+            assert recorded_unit in {one.metric.unit, *OTHER_UNITS.get(one.metric.unit, ())}, one.metric.name
+
+
+def test_a_share_of_a_whole_lies_between_none_and_all_of_it(store):
+    series = profile_kernel(store.find("triton_add_full", "gemm"), "add_kernel").series
+    for one in series.values():
+        if one.metric.unit == "%":
+            assert all(0 <= value <= 100.5 for value in one.values), one.metric.name
+
+
+def test_a_metric_is_found_by_our_name_and_by_each_of_ncus():
+    for metric in CATALOGUE:
+        assert find_metric(metric.name) is metric
+        assert all(find_metric(name) is metric for name in metric.ncu)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "nearest"),
+    [
+        ("issue_active", "issue_active_pct"),
+        ("stall_mio", "stall_mio_throttle"),
+        ("gpu__time_duration.max", "gpu__time_duration.avg"),
+        ("occupancy", "occupancy_pct"),
+        ("OCCUPANCY", "occupancy_pct"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(wrong, nearest):
+    with pytest.raises(MetricNotFound) as error:
+        find_metric(wrong)
+    assert error.value.exit_code == 40
+    assert nearest in error.value.message
+
+
+def test_a_name_that_is_near_to_nothing_is_answered_without_a_guess():
+    with pytest.raises(MetricNotFound) as error:
+        find_metric("%%%")
+    assert "nearest" not in error.value.message
