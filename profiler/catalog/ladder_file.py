@@ -14,7 +14,17 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
 from profiler.catalog.expressions import Expression, parse_expression
-from profiler.catalog.ladder import LARGEST_SIZE, MODES, PLACEHOLDERS, Kernel, Ladder, Mode, Published, Workload, placeholders_of
+from profiler.catalog.ladder import (
+    LARGEST_SIZE,
+    MODES,
+    PLACEHOLDERS,
+    Kernel,
+    Ladder,
+    Mode,
+    Published,
+    Workload,
+    placeholders_of,
+)
 from profiler.errors import ExpressionError, LadderInvalid, LadderNotFound
 
 LIBRARIES = ("cublas",)
@@ -93,7 +103,10 @@ class _Reader:
             if not 1 <= value <= LARGEST_SIZE:
                 self._fail(("workload", name), f"{name} = {value}: {_SIZE_RULE}")
             if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
-                self._fail(("workload", name), f"a parameter's name is lower-case letters, digits and _, not '{name}'")
+                self._fail(
+                    ("workload", name),
+                    f"a parameter's name is lower-case letters, digits and _, not '{name}'",
+                )
             if name in PLACEHOLDERS:
                 self._fail(("workload", name), f"'{name}' already means {PLACEHOLDERS[name]}")
         size = self._words(table, (), "size") if "size" in table else tuple(parameters)
@@ -117,7 +130,9 @@ class _Reader:
         if skip < 0:
             self._fail((*place, "skip"), f"skip counts launches, so not {skip}")
         has_binary = source is not None and source.endswith(".cu")
-        flags = [self._words(owner, at, "flags") for owner, at in ((ladder, ()), (row, place)) if "flags" in owner]
+        flags = [
+            self._words(owner, at, "flags") for owner, at in ((ladder, ()), (row, place)) if "flags" in owner
+        ]
         return Kernel(
             number=number,
             name=name,
@@ -129,7 +144,9 @@ class _Reader:
             flags=tuple(flag for group in flags for flag in group),
             targets=self._targets(row, place),
             needs=self._libraries(row, place, "needs"),
-            uses=self._libraries(row, place, "uses") if "uses" in row else self._libraries(ladder, (), "uses"),
+            uses=self._libraries(row, place, "uses")
+            if "uses" in row
+            else self._libraries(ladder, (), "uses"),
             flops=self._expression(row, ladder, place, "flops"),
             bytes=self._expression(row, ladder, place, "bytes"),
             published=self._published(row, place),
@@ -176,7 +193,9 @@ class _Reader:
             self._fail((*place, "regex"), f"'{pattern}' is not a regular expression: {error}")
         return pattern
 
-    def _expression(self, row: dict[str, Any], ladder: dict[str, Any], place: Place, key: str) -> Expression | None:
+    def _expression(
+        self, row: dict[str, Any], ladder: dict[str, Any], place: Place, key: str
+    ) -> Expression | None:
         owner, at = (row, place) if key in row else (ladder, ())
         if key not in owner:
             return None
@@ -198,7 +217,10 @@ class _Reader:
         for arch in targets:
             target = self._take(targets, (*place, "targets"), arch, str)
             if not _TARGET.fullmatch(arch) or not _TARGET.fullmatch(target):
-                self._fail((*place, "targets", arch), f"targets pair names such as sm_90, not '{arch}' and '{target}'")
+                self._fail(
+                    (*place, "targets", arch),
+                    f"targets pair names such as sm_90, not '{arch}' and '{target}'",
+                )
         return targets
 
     def _libraries(self, row: dict[str, Any], place: Place, key: str) -> tuple[str, ...]:
@@ -243,7 +265,7 @@ class _Reader:
             self._fail((*place, key), f"{key} must be {_KINDS[kind]}, not {_shown(value)}")
         if isinstance(value, str) and not value.strip():
             self._fail((*place, key), f"{key} is empty")
-        return cast(Value, value)
+        return value
 
     def _words(self, table: dict[str, Any], place: Place, key: str) -> tuple[str, ...]:
         words = self._take(table, place, key, list)

@@ -145,6 +145,11 @@ def _rules(run: Run, kernel: str) -> list[SheetRule]:
     return sorted(found.values(), key=lambda rule: -(rule.speedup_pct or 0.0))
 
 
+def _report(manifest: Manifest) -> str:
+    report = manifest.report
+    return f"{size(report.bytes)}, SHA-256 {report.sha256}" if report is not None else ""
+
+
 def _provenance(run: Run) -> list[tuple[str, str]]:
     manifest = run.manifest
     rows = [
@@ -159,7 +164,7 @@ def _provenance(run: Run) -> list[tuple[str, str]]:
         ("sections", ", ".join(manifest.sections)),
         ("program", manifest.program),
         ("command", manifest.command_line),
-        ("report", f"{size(manifest.report.bytes)}, SHA-256 {manifest.report.sha256}"),
+        ("report", _report(manifest)),
     ]
     if manifest.origin == "ingested" and run.stored:
         rows.insert(1, ("origin", "ingested from a report, not collected by prof"))

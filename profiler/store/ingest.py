@@ -90,7 +90,7 @@ def _commit(extracted: Extracted, request: Request, staging: Staging, store: Run
         staging.discard(request.folder)
         return _known(request.report, extracted.sha256, store)
     if staging.commit(request.folder, extracted.run_id) is None:
-        return _known(request.report, extracted.report.sha256, store)
+        return _known(request.report, extracted.sha256, store)
     return Ingested(request.report, "stored", extracted.run_id, extracted.launches)
 
 

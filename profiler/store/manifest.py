@@ -1,7 +1,7 @@
 """`run.json`: everything needed to believe a run, or to repeat it.
 
 Run ids are `TIME-NAME-HASH`: the time the report was recorded, what was measured, and
-the start of the report's SHA-256, so that a folder listing sorts by time, says what each
+the start of the report's SHA-256 (without a report: of what was measured), so that a folder listing sorts by time, says what each
 run is, and shows at once whether a report is already stored.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
@@ -51,6 +52,11 @@ def rung_name(ladder: str, kernel: int) -> str:
     return f"{path_name(ladder)}-{kernel}"
 
 
+def timed_name(ladder: str, kernel: int) -> str:
+    """Timings have a name of their own: whoever asks for the rung wants its profile."""
+    return f"{rung_name(ladder, kernel)}-timed"
+
+
 class StoredReport(msgspec.Struct, frozen=True):
     """`file` lies in the run's folder; `reference` points elsewhere. One of them is set."""
 
@@ -71,13 +77,31 @@ class KernelCount(msgspec.Struct, frozen=True):
     launches: int
 
 
+class Provenance(msgspec.Struct, frozen=True):
+    """What was measured, where prof itself ran it; paths are relative to the ladder's folder."""
+
+    driver_version: str = ""
+    nvcc_version: str = ""
+    build_flags: list[str] = []
+    without: list[str] = []  # libraries it would have used, had they been there
+    sources: dict[str, str] = {}  # SHA-256 of each file compiled
+    binary_sha256: str | None = None
+    git_commit: str | None = None
+    git_dirty: bool | None = None  # whether the tree differed from the commit
+    seed: int | None = None
+    reference: str | None = None  # what `reference_ns` is the time of
+    seconds: float | None = None  # how long the measurement took
+
+
 class Manifest(msgspec.Struct, frozen=True):
+    """A `timed` run holds timings without the profiler and has no report."""
+
     schema_version: int
     run_id: str
     name: str
-    origin: Literal["ingested", "collected"]
-    recorded: str  # when Nsight Compute made the report, UTC
-    report: StoredReport
+    origin: Literal["ingested", "collected", "timed"]
+    recorded: str  # when Nsight Compute made the report, or when timing began, UTC
+    report: StoredReport | None
     kernels: list[KernelCount]
     tables: dict[str, StoredTable]
     ladder: str | None = None
@@ -94,10 +118,25 @@ class Manifest(msgspec.Struct, frozen=True):
     clock_control: str = "unknown"
     cache_control: str = "unknown"
     replay_mode: str = "unknown"
+    provenance: Provenance | None = None
+    content_sha256: str | None = None  # of a run without a report: what its id ends in
+
+    @property
+    def sha256(self) -> str:
+        """What makes this run the one it is, and what its id ends in."""
+        return self.report.sha256 if self.report is not None else self.content_sha256 or ""
 
     @property
     def launches(self) -> int:
         return sum(kernel.launches for kernel in self.kernels)
+
+
+def prof_version() -> str:
+    """Also where prof runs from a checkout and is not installed."""
+    try:
+        return version("ncu-prof")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def write_manifest(manifest: Manifest, folder: Path) -> Path:

@@ -31,6 +31,7 @@ def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[An
             raise QueryFailed("one SELECT statement is allowed, and nothing that writes")
         # Through Arrow: DuckDB's own conversion wants pytz for a timestamp with a time zone.
         table = connection.execute(statements[0]).to_arrow_table()
+        assert table is not None, "a SELECT always has a result"
         columns = [column.to_pylist() for column in table.columns]
         return tuple(table.column_names), list(zip(*columns, strict=True))
     except duckdb.Error as error:
@@ -87,7 +88,7 @@ def _manifest_table(store: RunStore) -> pa.Table:
             "gpu": ", ".join(manifest.gpus),
             "ncu_version": manifest.ncu_version,
             "clock_control": manifest.clock_control,
-            "report_sha256": manifest.report.sha256,
+            "report_sha256": manifest.report.sha256 if manifest.report else None,
         }
         for manifest in store.manifests()
     ]

@@ -64,6 +64,8 @@ class Run:
         from profiler.store.identity import sha256_of_report
 
         report = self.manifest.report
+        if report is None:  # timings alone: the tables are all there is
+            return
         if report.file is None:
             path = Path(report.reference or "")
             if not os.path.exists(path):  # the original was left elsewhere: it may be gone
@@ -130,7 +132,7 @@ class RunStore:
                 f"{path}: written by a newer prof (schema {manifest.schema_version}, this one reads {SCHEMA_VERSION})",
                 remedy="Upgrade prof: `pip install -U ncu-prof`.",
             )
-        belongs = manifest.run_id == str(run_id) and manifest.report.sha256.startswith(run_id.hash)
+        belongs = manifest.run_id == str(run_id) and manifest.sha256.startswith(run_id.hash)
         if not belongs or set(manifest.tables) != set(TABLES):
             raise RunDamaged(f"{path}: the folder and its manifest do not belong together")
         return Run(path, manifest)

@@ -1,0 +1,1 @@
+"""Measuring a kernel: the tools, building, checking and timing. Only this room needs CUDA."""

@@ -1,0 +1,151 @@
+"""The one place where a program is started: no shell, a time limit, bounded output.
+
+A program gets a process group of its own, and the whole group ends with it: when it
+exits, when its time is up, when it prints without end, and when prof is interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from profiler.errors import OutputInvalid, ProgramTimedOut, ToolNotFound
+
+_MOST_BYTES = 16 << 20
+_LAST_LINES = 8
+_WAKE_S = 0.2
+_CLOSED_WAKE_S = 0.01
+
+_running: set[int] = set()
+_running_lock = Lock()
+
+
+@dataclass(frozen=True)
+class Finished:
+    command: tuple[str, ...]
+    exit_code: int  # negative: ended by this signal
+    stdout: str
+    stderr: str
+    seconds: float
+
+    @property
+    def how(self) -> str:
+        if self.exit_code >= 0:
+            return f"exit code {self.exit_code}"
+        with suppress(ValueError):
+            return f"ended by {signal.Signals(-self.exit_code).name}"
+        return f"ended by signal {-self.exit_code}"
+
+
+def run(
+    command: Sequence[str],
+    *,
+    timeout_s: float,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run to the end; the caller judges the exit code."""
+    started = time.monotonic()
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ToolNotFound(
+            f"{command[0]}: cannot be started: {reason}\n  {shown(command)}",
+            remedy="Check the program's path and that it may be executed.",
+        ) from None
+    with _running_lock:
+        _running.add(process.pid)
+    try:
+        stdout, stderr = _read(process, command, started + timeout_s, timeout_s)
+    finally:
+        with _running_lock:
+            _running.discard(process.pid)
+        _end_group(process.pid)
+        process.wait()
+    return Finished(tuple(command), process.returncode, stdout, stderr, time.monotonic() - started)
+
+
+def end_all() -> None:
+    """End every program that other threads are waiting for; each of them then returns."""
+    with _running_lock:
+        for group in _running:
+            _end_group(group)
+
+
+def shown(command: Iterable[str]) -> str:
+    """As one would type it."""
+    return shlex.join(command)
+
+
+def last_lines(*texts: str) -> str:
+    """The end of what a program said, indented, to stand below an error's first line."""
+    lines = [line.rstrip() for text in texts for line in text.splitlines() if line.strip()]
+    return "".join(f"\n    {line[:300]}" for line in lines[-_LAST_LINES:])
+
+
+def _read(
+    process: subprocess.Popen[bytes], command: Sequence[str], deadline: float, timeout_s: float
+) -> tuple[str, str]:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    pieces: dict[int, list[bytes]] = {process.stdout.fileno(): [], process.stderr.fileno(): []}
+    total = 0
+    with process.stdout, process.stderr, selectors.DefaultSelector() as selector:
+        for descriptor in pieces:
+            selector.register(descriptor, selectors.EVENT_READ)
+        while True:
+            gone = _has_exited(process.pid)
+            ready = selector.select(0.0 if gone else _WAKE_S) if selector.get_map() else []
+            if gone and not ready:
+                break  # what still holds its pipes open is no concern of ours
+            for key, _ in ready:
+                piece = os.read(key.fd, 1 << 16)
+                if not piece:
+                    selector.unregister(key.fd)
+                pieces[key.fd].append(piece)
+                total += len(piece)
+            if total > _MOST_BYTES:
+                raise OutputInvalid(
+                    f"{command[0]} printed more than {_MOST_BYTES >> 20} MB and was ended\n  {shown(command)}"
+                )
+            if time.monotonic() >= deadline:
+                said = last_lines(*(_text(piece) for piece in pieces.values()))
+                raise ProgramTimedOut(
+                    f"{command[0]} did not end within {timeout_s:g} s and was ended\n  {shown(command)}{said}"
+                )
+            if not selector.get_map():
+                time.sleep(_CLOSED_WAKE_S)  # it closed both pipes and runs on
+    stdout, stderr = (_text(piece) for piece in pieces.values())
+    return stdout, stderr
+
+
+def _has_exited(pid: int) -> bool:
+    """Without reaping it: its process group must not be anybody else's when it is ended."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _text(pieces: list[bytes]) -> str:
+    return b"".join(pieces).decode(errors="replace")
+
+
+def _end_group(group: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)

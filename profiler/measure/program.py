@@ -1,0 +1,132 @@
+"""A rung's program: its command line, and what its exit codes and its output mean.
+
+The codes are the contract of `kernels/README.md`: 0 done, 3 a shape it cannot run, 4 a
+wrong result, 6 out of device memory; anything else is a failure, told with its last lines.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from profiler.catalog.ladder import Kernel, Ladder, Mode, fill_command
+from profiler.errors import (
+    DeviceMemoryFull,
+    GpuNotFound,
+    LadderInvalid,
+    OutputInvalid,
+    ProfError,
+    ProgramFailed,
+    ShapeRefused,
+)
+from profiler.measure.process import Finished, last_lines, run, shown
+
+EXIT_SHAPE, EXIT_WRONG, EXIT_MEMORY = 3, 4, 6
+_KEYS: dict[Mode, str] = {"profile": "command", "time": "time", "check": "check"}
+_NO_MEMORY = re.compile(r"out of (device )?memory", re.IGNORECASE)
+_NO_DEVICE = re.compile(r"no CUDA.{0,20} device|CUDA driver version is insufficient", re.IGNORECASE)
+# nvidia-smi counts GPUs by their place on the bus; without this, CUDA counts the fastest first.
+_ENVIRONMENT = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One kernel on one workload, and how often."""
+
+    ladder: Ladder
+    kernel: Kernel
+    values: dict[str, int]
+    binary: Path | None = None
+    seed: int = 0
+    launches: int = 1
+    repeats: int = 20
+    warmup: int = 5
+
+    @property
+    def label(self) -> str:
+        sizes = " ".join(f"{name}={value}" for name, value in self.values.items())
+        return f"{self.kernel} at {sizes}" if sizes else str(self.kernel)
+
+
+def fresh_seed() -> int:
+    return secrets.randbits(32)
+
+
+def program_command(job: Job, mode: Mode, *, relative_to: Path | None = None) -> list[str]:
+    """The words to run, from the ladder's folder; with `relative_to`, as they may be published."""
+    kernel = job.kernel
+    if mode not in kernel.commands:
+        raise LadderInvalid(
+            f"{job.ladder.path}: {kernel} has no '{_KEYS[mode]}' command, so it cannot do that",
+            remedy=f"Add `{_KEYS[mode]} = [...]` to the ladder file; `kernels/README.md` says what it must print.",
+        )
+    folder = job.ladder.folder.resolve()
+    paths = {"binary": job.binary, "source": kernel.source and kernel.source.resolve(), "folder": folder}
+    values = {
+        "kernel": kernel.number,
+        "launches": job.launches,
+        "skip": kernel.skip,
+        "repeats": job.repeats,
+        "warmup": job.warmup,
+        "seed": job.seed,
+        **job.values,
+        **{name: _from(path, relative_to) for name, path in paths.items()},
+    }
+    return fill_command(kernel.commands[mode], values)
+
+
+def run_program(job: Job, mode: Mode, timeout_s: float, accept: tuple[int, ...] = (0,)) -> Finished:
+    """Run it to the end; an exit code that is not in `accept` is raised as what it means."""
+    finished = run(
+        program_command(job, mode),
+        timeout_s=timeout_s,
+        folder=job.ladder.folder.resolve(),
+        environment=_ENVIRONMENT,
+    )
+    if finished.exit_code not in accept:
+        raise _failure(job, finished)
+    return finished
+
+
+def json_lines(job: Job, finished: Finished) -> Iterator[dict[str, Any]]:
+    """The JSON objects among what it printed, one a line; other lines are its own affair."""
+    for line in finished.stdout.splitlines():
+        if not line.lstrip().startswith("{"):
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise output_invalid(
+                job, finished, f"a line that is not JSON: {error}: {line.strip()[:120]}"
+            ) from None
+        if isinstance(value, dict):
+            yield value
+
+
+def output_invalid(job: Job, finished: Finished, reason: str) -> OutputInvalid:
+    said = last_lines(finished.stdout, finished.stderr) or "\n    (it printed nothing)"
+    return OutputInvalid(f"{job.label} printed {reason}\n  {shown(finished.command)}{said}")
+
+
+def _failure(job: Job, finished: Finished) -> ProfError:
+    said = last_lines(finished.stdout, finished.stderr)
+    where = f"\n  {shown(finished.command)}{said}"
+    if finished.exit_code == EXIT_MEMORY or _NO_MEMORY.search(said):
+        return DeviceMemoryFull(f"{job.label}: out of device memory{where}")
+    if finished.exit_code == EXIT_SHAPE:
+        return ShapeRefused(f"{job.label}: the program refuses this shape{where}")
+    if _NO_DEVICE.search(said):
+        return GpuNotFound(f"{job.label}: the program sees no GPU{where}")
+    return ProgramFailed(f"{job.label} failed ({finished.how}){where}")
+
+
+def _from(path: Path | None, folder: Path | None) -> str:
+    if path is None:
+        return ""
+    return os.path.relpath(path, folder) if folder is not None else str(path)

@@ -1,0 +1,64 @@
+"""Checks a rung's result: its program compares with a reference, prof reads its verdict.
+
+The exit code decides; a JSON line tells the error and the threshold it was held to:
+
+    {"relative_error": 3.1e-07, "threshold": 1.5e-05, "not_finite": 0, "ok": true}
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from profiler.errors import ProfError, ResultWrong, ShapeRefused
+from profiler.measure.process import Finished, last_lines, shown
+from profiler.measure.program import EXIT_WRONG, Job, json_lines, run_program
+
+Verdict = Literal["correct", "wrong", "refused", "failed", "unavailable"]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """`refused`: a shape that the rung cannot run, and says so. `error` is set unless correct."""
+
+    job: Job
+    verdict: Verdict
+    relative_error: float | None = None
+    threshold: float | None = None
+    error: ProfError | None = None
+
+
+def check_kernel(job: Job, timeout_s: float) -> Checked:
+    """Never raises for what a program does; the verdict says it."""
+    try:
+        finished = run_program(job, "check", timeout_s, accept=(0, EXIT_WRONG))
+        return parse_check(job, finished)
+    except ShapeRefused as error:
+        return Checked(job, "refused", error=error)
+    except ProfError as error:
+        return Checked(job, "failed", error=error)
+
+
+def parse_check(job: Job, finished: Finished) -> Checked:
+    answer: dict[str, Any] = {}
+    for line in json_lines(job, finished):
+        answer |= line
+    relative_error, threshold = _number(answer.get("relative_error")), _number(answer.get("threshold"))
+    # A program that contradicts itself is not believed.
+    believed = answer.get("ok", True) is True and (
+        relative_error is None or threshold is None or relative_error <= threshold
+    )
+    if finished.exit_code == 0 and believed:
+        return Checked(job, "correct", relative_error, threshold)
+    wrong = ResultWrong(
+        f"{job.label} computes a wrong result, seed {job.seed}"
+        f"\n  {shown(finished.command)}{last_lines(finished.stdout, finished.stderr)}"
+    )
+    return Checked(job, "wrong", relative_error, threshold, wrong)
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    return None

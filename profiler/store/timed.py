@@ -1,0 +1,112 @@
+"""Timings without a profile, as a run: all tables are there, and only `timings` has rows.
+
+Committed as reports are: prepared aside, renamed into place, exactly once. The id ends in
+a hash of everything measured, since there is no report to hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from profiler.store.columns import TableBuilder
+from profiler.store.manifest import (
+    Manifest,
+    Provenance,
+    RunId,
+    StoredTable,
+    prof_version,
+    timed_name,
+    write_manifest,
+)
+from profiler.store.runs import RunStore
+from profiler.store.schema import SCHEMA_VERSION, TABLES
+from profiler.store.staging import Staging, storage_error
+
+
+class Timing(msgspec.Struct, frozen=True):
+    process: int
+    repeat: int
+    kernel_ns: float
+    reference_ns: float | None
+
+
+@dataclass(frozen=True)
+class TimedRun:
+    ladder: str
+    kernel: int
+    workload: dict[str, int]
+    recorded: datetime
+    gpu: str
+    command_line: str
+    provenance: Provenance
+    timings: Sequence[Timing]
+
+
+def commit_timings(store: RunStore, timed: Iterable[TimedRun]) -> list[str]:
+    """The ids of the runs, each of which now exists whole."""
+    with Staging(store.root) as staging:
+        ids = []
+        for one in timed:
+            folder = staging.folder()
+            try:
+                folder.mkdir(parents=True)
+                manifest = _fill(folder, one)
+            except OSError as error:
+                raise storage_error(error, store.root) from error
+            staging.commit(folder, manifest.run_id)  # None: the very same measurement is stored already
+            ids.append(manifest.run_id)
+        return ids
+
+
+def _fill(folder: Path, timed: TimedRun) -> Manifest:
+    sha256 = hashlib.sha256(msgspec.json.encode(timed)).hexdigest()
+    run_id = RunId.make(timed.recorded, timed_name(timed.ladder, timed.kernel), sha256)
+    builders = {name: TableBuilder(name, str(run_id)) for name in TABLES}
+    for timing in timed.timings:
+        builders["timings"].append(**msgspec.structs.asdict(timing))
+    tables = {name: _write_table(folder, name, builder.finish()) for name, builder in builders.items()}
+    manifest = Manifest(
+        schema_version=SCHEMA_VERSION,
+        run_id=str(run_id),
+        name=run_id.name,
+        origin="timed",
+        recorded=timed.recorded.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        report=None,
+        kernels=[],
+        tables=tables,
+        ladder=timed.ladder,
+        kernel=timed.kernel,
+        workload=timed.workload,
+        gpus=[timed.gpu],
+        prof_version=prof_version(),
+        command_line=timed.command_line,
+        clock_control="none",
+        provenance=timed.provenance,
+        content_sha256=sha256,
+    )
+    _flush(write_manifest(manifest, folder))
+    return manifest
+
+
+def _write_table(folder: Path, name: str, table: pa.Table) -> StoredTable:
+    path = folder / f"{name}.parquet"
+    pq.write_table(table, path, compression="zstd")
+    _flush(path)
+    return StoredTable(path.name, table.num_rows, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
