@@ -125,6 +125,11 @@ def _unpack(packed: Path, plain: Path) -> None:
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
     """A descriptor of a regular file; never blocks on a pipe or a device."""
+    if any("\ud800" <= character <= "\udfff" for character in str(path)):
+        raise ReportUnreadable(
+            f"{path}: the path is not valid Unicode, which NVIDIA's reader and a manifest need",
+            remedy="Rename the file or folder, or link to it under another name.",
+        )
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
