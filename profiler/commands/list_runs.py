@@ -51,6 +51,7 @@ def list_runs(
                 cells,
                 right=RIGHT,
                 fold=len(HEADER) - 1,
+                optional=(6, 5, 4),
                 colour=wants_colour(sys.stdout.isatty()),
                 width=terminal_width(),
             )

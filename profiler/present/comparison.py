@@ -174,6 +174,7 @@ def _metrics_table(comparison: Comparison, layout: Layout) -> str:
         right=(2, 3, 4, 5, 6),
         styles=[VERDICT_STYLE[delta.verdict] if layout.colour else "" for delta in shown],
         fold=7,
+        optional=(5, 1, 4),
         colour=layout.colour,
         width=layout.width,
     )
@@ -238,7 +239,8 @@ def _opcodes_table(comparison: Comparison, layout: Layout) -> str:
     table = render_table(
         ("executed instructions, per launch", "bits", "before", "after", "change"),
         [_opcode_cells(opcode) for opcode in (total, *shown)],
-        right=(1, 2, 3, 4, 5),
+        right=(1, 2, 3, 4),
+        optional=(1, 4),
         colour=layout.colour,
         width=layout.width,
     )

@@ -79,6 +79,7 @@ def sheets_text(run: Run, sheets: Sequence[Sheet], *, colour: bool, width: int |
                 _HEADER[:4],
                 [_cells(metric)[:4] for metric in one.metrics],
                 right=(2, 3),
+                fold=0,
                 colour=colour,
                 width=width,
             )

@@ -6,6 +6,7 @@ import io
 import os
 from collections.abc import Iterable, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +14,8 @@ from rich.text import Text
 from profiler.present.text import printable
 
 VERDICT_STYLE = {"better": "green", "worse": "red", "changed": "", "unclear": "yellow", "same": "dim"}
+_GAP = 2
+_FOLDED_WIDTH = 20
 _UNLIMITED_WIDTH = 2000  # into a file or a pipe: never fold
 
 
@@ -23,23 +26,50 @@ def render_table(
     right: Iterable[int] = (),
     styles: Sequence[str] = (),
     fold: int | None = None,
+    optional: Sequence[int] = (),
     colour: bool = False,
     width: int | None = None,
 ) -> str:
-    """Columns in `right` are aligned right; column `fold` gives way when space is short."""
+    """Columns in `right` are aligned right.
+
+    When space is short, column `fold` gives way, then the columns in `optional` are left
+    out, in that order. No cell is ever cut: half a number is another number.
+    """
     aligned = set(right)
-    table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for index, name in enumerate(header):
+    cells = [[printable(cell) for cell in row] for row in rows]
+    columns, width = _fitting(header, cells, fold, optional, width)
+    table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
+    for index in columns:
         table.add_column(
-            name,
+            header[index],
             justify="right" if index in aligned else "left",
             no_wrap=index != fold,
             overflow="fold",
         )
-    for position, row in enumerate(rows):
+    for position, row in enumerate(cells):
         style = styles[position] if position < len(styles) else ""
-        table.add_row(*[Text(printable(cell)) for cell in row], style=style)
+        table.add_row(*[Text(row[index]) for index in columns], style=style)
     return _render(table, colour, width)
+
+
+def _fitting(
+    header: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    fold: int | None,
+    optional: Sequence[int],
+    width: int | None,
+) -> tuple[list[int], int | None]:
+    """The columns to show, and the width they need, which may be more than there is."""
+    widths = [max(map(cell_len, column)) + _GAP for column in zip(header, *cells, strict=True)]
+    if fold is not None:
+        widths[fold] = min(widths[fold], _FOLDED_WIDTH)
+    columns = list(range(len(header)))
+    for index in optional:
+        if width is None or sum(widths[column] for column in columns) <= width:
+            break
+        columns.remove(index)
+    needed = sum(widths[column] for column in columns)
+    return columns, width and max(width, needed)
 
 
 def styled(text: str, style: str, *, colour: bool) -> str:
