@@ -5,22 +5,27 @@
 // short scoreboard (waiting for the few loads that remain) dominates.
 //
 //                   +----64----+
-//                   |    Bs    | 8         block: 64 x 64 elements of C, 512 threads
+//                   |    Bs    | 32        block: 64 x 64 elements of C, 512 threads
 //                   +----------+           thread t: column t % 64, rows 8 (t / 64) to 8 (t / 64) + 7
-//        +-8-+      +----------+
-//        |   |      |  .       |           per k-step and thread: 8 elements of As (one address for
-//     64 |As |      |  : 8     | 64        the whole warp: a broadcast) and 1 of Bs for 8 FMAs
-//        |   |      |  .       |
-//        +---+      +----------+           per slab and thread: 2 global loads, 2 barriers
+//        +-32-+     +----------+
+//        |    |     |  .       |           per k-step and thread: 8 elements of As (one address for
+//     64 | As |     |  : 8     | 64        the whole warp: a broadcast) and 1 of Bs for 8 FMAs
+//        |    |     |  .       |
+//        +----+     +----------+           per slab and thread: 8 global loads, 2 barriers
 //
-// Traffic per element: 2K/64 global loads, 9K/8 shared loads for K FMAs.
+// Traffic per element: 2K/64 global loads, 9K/8 shared elements for K FMAs. The k loop is unrolled, so the compiler
+// fetches four k of a row of As by one LDS.128: 3 shared loads for 8 FMAs, not the 9 that the account counts.
+// Slabs of 32: measured 41 % of cuBLAS on an H200, against 32 with slabs of 8 (NOTES.md).
 #include "device.cuh"
 #include "harness.cuh"
 
-constexpr int BM = 64, BN = 64, BK = 8, TM = 8;
+constexpr int BM = 64, BN = 64, BK = 32, TM = 8;
 constexpr int THREADS = BM * BN / TM;
-static_assert(BM * BK == THREADS, "each thread copies exactly one element of As");
-static_assert(BK * BN == THREADS, "each thread copies exactly one element of Bs");
+constexpr int A_ROWS = THREADS / BK;  // rows of As that one pass of the block's threads copies
+constexpr int B_ROWS = THREADS / BN;
+static_assert(BM % TM == 0 && THREADS <= 1024, "thread tiles must cover the block tile, 1024 threads at most");
+static_assert(THREADS % BK == 0 && BM % A_ROWS == 0, "whole passes of the block's threads must cover As");
+static_assert(THREADS % BN == 0 && BK % B_ROWS == 0, "whole passes of the block's threads must cover Bs");
 static_assert(BN % 32 == 0, "a warp must stay within one row of C, so that its As reads are broadcasts");
 
 template <bool FULL>
@@ -32,10 +37,19 @@ gemm_04_tile_1d(int m, int n, int k, const float* __restrict__ a, const float* _
     const int a_row = threadIdx.x / BK, a_col = threadIdx.x % BK;
     const int b_row = threadIdx.x / BN, b_col = threadIdx.x % BN;
     const int row = threadIdx.x / BN * TM, col = threadIdx.x % BN;
+    // Where this thread's copies start, and how much of the matrix lies beyond.
+    const float* a_at = a + size_t(row0 + a_row) * k + a_col;
+    const float* b_at = b + size_t(b_row) * n + col0 + b_col;
+    const int a_rows = m - row0 - a_row, a_valid = k - a_col;
+    const int b_rows = k - b_row, b_valid = n - col0 - b_col;
     float sum[TM] = {};
     for (int k0 = 0; k0 < k; k0 += BK) {
-        as[a_row][a_col] = load_1<FULL>(a + size_t(row0 + a_row) * k + k0 + a_col, row0 + a_row < m ? k - k0 - a_col : 0);
-        bs[b_row][b_col] = load_1<FULL>(b + size_t(k0 + b_row) * n + col0 + b_col, k0 + b_row < k ? n - col0 - b_col : 0);
+#pragma unroll
+        for (int y = 0; y < BM; y += A_ROWS)
+            as[a_row + y][a_col] = load_1<FULL>(a_at + size_t(y) * k + k0, y < a_rows ? a_valid - k0 : 0);
+#pragma unroll
+        for (int y = 0; y < BK; y += B_ROWS)
+            bs[b_row + y][b_col] = load_1<FULL>(b_at + size_t(k0 + y) * n, k0 + y < b_rows ? b_valid : 0);
         __syncthreads();
 #pragma unroll
         for (int kk = 0; kk < BK; ++kk) {

@@ -1,25 +1,26 @@
 // Rung 6: every access is 128 bits wide, and As is transposed while it is staged.
 //
-// Change from rung 5: global tiles are loaded, and C stored, as float4; A goes into shared memory as As[k][row], so
-// that the eight elements a thread needs are adjacent and two LDS.128 replace eight LDS.
-// Expect: issue-active up, FMA pipe up, LSU pipe down, MIO throttle nearly gone; short scoreboard takes its place.
+// Change from rung 5: global tiles are loaded, and C stored, as float4; A goes into shared memory as As[k][row], and a
+// thread's rows and columns come in fours, so that two LDS.128 replace eight LDS for either operand.
+// Expect: issue-active up, FMA pipe up, LSU pipe down, MIO throttle nearly gone; short and long scoreboard take its place.
 //
-//                    +------128------+
-//                    |      Bs       | 8       block: 128 x 128 elements of C, 256 threads
-//                    +------8--------+         thread t: rows 8 (t / 16), columns 8 (t % 16)
-//      +--128--+     +---------------+
-//    8 |  As   |     |      +-+      |         per k-step and thread: 2 x LDS.128 of As, 2 of Bs,
-//      +-8-----+     |      | | 8 x 8| 128     64 FMAs
-//      (transposed)  |      +-+      |         per slab and thread: 2 x LDG.E.128, 4 STS (A, scattered
-//                    +---------------+         over four rows of As), 1 STS.128 (B)
+//                    +------128------+         block: 128 x 128 elements of C, 256 threads
+//                    |      Bs       | 16      thread t: ty = t / 16, tx = t % 16
+//                    +--4-------4----+
+//      +--128--+     +---------------+         its rows:    4 ty + 0..3 in each of the 2 bands of 64
+//   16 |  As   |     |  ##      ##   | 4       its columns: 4 tx + 0..3 in each of the 2 bands of 64
+//      +-------+     |               | 128
+//      (transposed)  |  ##      ##   | 4       per k-step and thread: 2 LDS.128 of As, 2 of Bs, 64 FMAs
+//                    +---------------+         per slab and thread: 4 LDG.E.128, 8 STS (A), 2 STS.128 (B)
 //
 // Traffic per element: 2K/128 floats from global memory in a quarter of the loads; K/16 shared loads for K FMAs.
-// Bank conflicts remain: the staging stores of As, and the Bs reads, whose lanes lie 32 bytes apart.
+// Bank conflicts remain: the four lanes that stage one row of A store to rows of As a multiple of 32 banks apart.
 #include "device.cuh"
 #include "harness.cuh"
 
-constexpr int BM = 128, BN = 128, BK = 8, TM = 8, TN = 8;
+constexpr int BM = 128, BN = 128, BK = 16, TM = 8, TN = 8;
 constexpr int THREADS = (BM / TM) * (BN / TN);
+constexpr int ROW_BAND = 4 * BM / TM, COL_BAND = 4 * BN / TN;  // from four elements of a thread to its next four
 constexpr int A_ROWS = THREADS / (BK / 4);  // rows of A that one pass of the block's threads copies
 constexpr int B_ROWS = THREADS / (BN / 4);
 static_assert(BK % 4 == 0 && BN % 4 == 0 && TM % 4 == 0 && TN % 4 == 0, "float4 needs multiples of four");
@@ -34,7 +35,7 @@ gemm_06_vectorized(int m, int n, int k, const float* __restrict__ a, const float
     const int row0 = blockIdx.y * BM, col0 = blockIdx.x * BN;
     const int a_row = threadIdx.x / (BK / 4), a_col = threadIdx.x % (BK / 4) * 4;
     const int b_row = threadIdx.x / (BN / 4), b_col = threadIdx.x % (BN / 4) * 4;
-    const int row = threadIdx.x / (BN / TN) * TM, col = threadIdx.x % (BN / TN) * TN;
+    const int row = threadIdx.x / (BN / TN) * 4, col = threadIdx.x % (BN / TN) * 4;
     // Where this thread's copies start, and how much of the matrix lies beyond.
     const float* a_at = a + size_t(row0 + a_row) * k + a_col;
     const float* b_at = b + size_t(b_row) * n + col0 + b_col;
@@ -59,9 +60,9 @@ gemm_06_vectorized(int m, int n, int k, const float* __restrict__ a, const float
         for (int kk = 0; kk < BK; ++kk) {
             float a_part[TM], b_part[TN];
 #pragma unroll
-            for (int i = 0; i < TM; ++i) a_part[i] = as[kk][row + i];
+            for (int i = 0; i < TM; ++i) a_part[i] = as[kk][row + i / 4 * ROW_BAND + i % 4];
 #pragma unroll
-            for (int j = 0; j < TN; ++j) b_part[j] = bs[kk][col + j];
+            for (int j = 0; j < TN; ++j) b_part[j] = bs[kk][col + j / 4 * COL_BAND + j % 4];
 #pragma unroll
             for (int i = 0; i < TM; ++i)
 #pragma unroll
@@ -71,11 +72,13 @@ gemm_06_vectorized(int m, int n, int k, const float* __restrict__ a, const float
     }
 #pragma unroll
     for (int i = 0; i < TM; ++i) {
-        const int c_row = row0 + row + i, c_col = col0 + col;
+        const int c_row = row0 + row + i / 4 * ROW_BAND + i % 4;
 #pragma unroll
-        for (int j = 0; j < TN; j += 4)
-            store_4<FULL>(c + size_t(c_row) * n + c_col + j, c_row < m ? n - c_col - j : 0,
+        for (int j = 0; j < TN; j += 4) {
+            const int c_col = col0 + col + j / 4 * COL_BAND;
+            store_4<FULL>(c + size_t(c_row) * n + c_col, c_row < m ? n - c_col : 0,
                           make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]));
+        }
     }
 }
 

@@ -1,37 +1,39 @@
-// Rung 7: no two lanes of a warp meet in one shared-memory bank, and the tile is chosen by a measured sweep.
+// Rung 7: no bank is asked twice, neither in shared memory nor in the register file, and a sweep chose the tile.
 //
-// Change from rung 6: a thread's 8 columns (rows) are two groups of 4, half a tile apart, so that neighbouring lanes read
-// neighbouring float4; rows of As are padded by 4 floats, so that the transposing stores spread over the banks.
-// Expect: shared-memory wavefronts fall towards one per 128 bytes, short scoreboard falls, FMA pipe up.
+// Change from rung 6: rows of As are padded by 4 floats, so that the transposing stores spread over the banks; the FMAs of a
+// k-step are walked in 4 x 4 blocks, back and forth, so that each shares an operand with the one before it; 64 x 128 tiles
+// and four blocks an SM, by measurement.
+// Expect: shared-memory conflicts of stores gone, dispatch stalls down (an FMA reads three registers and the file has two
+// banks: the shared operand comes from the reuse cache), barrier stalls down (four blocks cover for each other), FMA pipe up.
 //
 //                    +------BN-------+         thread t: ty = t / (BN / TN), tx = t % (BN / TN)
-//                    |      Bs       | BK
-//                    +--4-------4----+         its rows:    4 ty + 0..3 in each of TM / 4 bands
-//      +--BM--+pad   +---------------+         its columns: 4 tx + 0..3 in each of TN / 4 bands
-//   BK |  As  |      |  ##      ##   | 4
-//      +------+      |               | BM      lanes tx, tx + 1 read 16 bytes apart: LDS.128 without
-//      (transposed)  |  ##      ##   | 4       a conflict; with rung 6's 8 adjacent columns they lie
-//                    +---------------+         32 bytes apart and share banks two by two
+//                    |      Bs       | BK      rows and columns in bands of four, as in rung 6
+//                    +--4-------4----+
+//      +--BM--+pad   +---------------+         walk of one 4 x 4 block of a thread's tile:
+//   BK |  As  |      |  ##      ##   | 4            |  ,-.  |
+//      +------+      |               | BM           |  | |  |     down one column of FMAs, up the next:
+//      (transposed)  |  ##      ##   | 4            |  | |  |     b stays in a column, a at its end
+//                    +---------------+              '--' '--'
 //
-// Traffic per element: 2K/BM + 2K/BN halves as in rung 6; K (TM + TN) / (4 TM TN) shared loads for K FMAs.
+// Traffic per element: (K/BM + K/BN) floats from global memory; K (TM + TN) / (4 TM TN) shared loads for K FMAs.
 // Tile shape: -DGEMM_BM=... and so on override the choice; NOTES.md has the sweep.
 #include "device.cuh"
 #include "harness.cuh"
 
 #ifndef GEMM_BM
-#define GEMM_BM 128
+#define GEMM_BM 64
 #define GEMM_BN 128
 #define GEMM_BK 16
 #define GEMM_TM 8
 #define GEMM_TN 8
-#define GEMM_MIN_BLOCKS 2
+#define GEMM_MIN_BLOCKS 4
 #endif
 
 constexpr int BM = GEMM_BM, BN = GEMM_BN, BK = GEMM_BK, TM = GEMM_TM, TN = GEMM_TN;
 constexpr int MIN_BLOCKS = GEMM_MIN_BLOCKS;  // blocks an SM must have room for: caps the registers of a thread
 constexpr int PAD = 4;                       // floats: keeps the rows of As 16-byte aligned
 constexpr int THREADS = (BM / TM) * (BN / TN);
-constexpr int ROW_BAND = 4 * BM / TM, COL_BAND = 4 * BN / TN;
+constexpr int ROW_BAND = 4 * BM / TM, COL_BAND = 4 * BN / TN;  // from four elements of a thread to its next four
 constexpr int A_ROWS = THREADS / (BK / 4);  // rows of A that one pass of the block's threads copies
 constexpr int B_ROWS = THREADS / (BN / 4);
 static_assert(BK % 4 == 0 && BN % 4 == 0 && TM % 4 == 0 && TN % 4 == 0, "float4 needs multiples of four");
@@ -76,10 +78,7 @@ gemm_07_conflict_free(int m, int n, int k, const float* __restrict__ a, const fl
             for (int i = 0; i < TM; ++i) a_part[i] = as[kk][row + i / 4 * ROW_BAND + i % 4];
 #pragma unroll
             for (int j = 0; j < TN; ++j) b_part[j] = bs[kk][col + j / 4 * COL_BAND + j % 4];
-#pragma unroll
-            for (int i = 0; i < TM; ++i)
-#pragma unroll
-                for (int j = 0; j < TN; ++j) sum[i][j] += a_part[i] * b_part[j];
+            walk_in_blocks<TM, TN>([&](int i, int j) { sum[i][j] += a_part[i] * b_part[j]; });
         }
         __syncthreads();
     }

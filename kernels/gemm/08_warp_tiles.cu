@@ -19,12 +19,12 @@
 #include "harness.cuh"
 
 #ifndef GEMM_BM
-#define GEMM_BM 128
+#define GEMM_BM 64
 #define GEMM_BN 128
 #define GEMM_BK 16
 #define GEMM_TM 8
 #define GEMM_TN 8
-#define GEMM_MIN_BLOCKS 2
+#define GEMM_MIN_BLOCKS 4
 #endif
 
 constexpr int BM = GEMM_BM, BN = GEMM_BN, BK = GEMM_BK, TM = GEMM_TM, TN = GEMM_TN;
@@ -80,10 +80,7 @@ gemm_08_warp_tiles(int m, int n, int k, const float* __restrict__ a, const float
             for (int i = 0; i < TM; ++i) a_part[i] = as[kk][row + i / 4 * ROW_BAND + i % 4];
 #pragma unroll
             for (int j = 0; j < TN; ++j) b_part[j] = bs[kk][col + j / 4 * COL_BAND + j % 4];
-#pragma unroll
-            for (int i = 0; i < TM; ++i)
-#pragma unroll
-                for (int j = 0; j < TN; ++j) sum[i][j] += a_part[i] * b_part[j];
+            walk_in_blocks<TM, TN>([&](int i, int j) { sum[i][j] += a_part[i] * b_part[j]; });
         }
         __syncthreads();
     }

@@ -17,13 +17,13 @@
 #include "harness.cuh"
 
 #ifndef GEMM_BM
-#define GEMM_BM 128
-#define GEMM_BN 256
-#define GEMM_BK 8
-#define GEMM_TM 16
+#define GEMM_BM 64
+#define GEMM_BN 128
+#define GEMM_BK 16
+#define GEMM_TM 8
 #define GEMM_TN 8
-#define GEMM_STAGES 4
-#define GEMM_MIN_BLOCKS 1
+#define GEMM_STAGES 2
+#define GEMM_MIN_BLOCKS 4
 #endif
 
 constexpr int BM = GEMM_BM, BN = GEMM_BN, BK = GEMM_BK, TM = GEMM_TM, TN = GEMM_TN, STAGES = GEMM_STAGES;
@@ -74,12 +74,16 @@ gemm_09_double_buffered(int m, int n, int k, const float* __restrict__ a, const 
     const auto copy_slab = [&](int stage, int k0) {
         const uint32_t offset = stage * STAGE_FLOATS * 4;
         if (k0 < k) {
+            const float* a_from = a_at;
 #pragma unroll
-            for (int y = 0; y < BM; y += A_ROWS)
-                copy_async_1<FULL>(a_to + offset + 4 * y, a_at + size_t(y) * k + k0, y < a_rows ? a_valid - k0 : 0);
+            for (int y = 0; y < BM; y += A_ROWS, a_from = rows_below<A_ROWS>(a_from, k))
+                copy_async_1<FULL>(a_to + offset + 4 * y, a_from, y < a_rows ? a_valid - k0 : 0);
+            const float* b_from = b_at;
 #pragma unroll
-            for (int y = 0; y < BK; y += B_ROWS)
-                copy_async_4<FULL>(b_to + offset + 4 * y * BN, b_at + size_t(k0 + y) * n, k0 + y < b_rows ? b_valid : 0);
+            for (int y = 0; y < BK; y += B_ROWS, b_from = rows_below<B_ROWS>(b_from, n))
+                copy_async_4<FULL>(b_to + offset + 4 * y * BN, b_from, k0 + y < b_rows ? b_valid : 0);
+            a_at += BK;
+            b_at = rows_below<BK>(b_at, n);
         }
         copy_async_commit();
     };
@@ -113,10 +117,7 @@ gemm_09_double_buffered(int m, int n, int k, const float* __restrict__ a, const 
             }
             read_fragments((kk + 1) % 2, reading, (kk + 1) % BK);
             if (kk == 0) copy_slab(writing, k0 + (STAGES - 1) * BK);
-#pragma unroll
-            for (int i = 0; i < TM; ++i)
-#pragma unroll
-                for (int j = 0; j < TN; ++j) sum[i][j] += a_part[kk % 2][i] * b_part[kk % 2][j];
+            walk_in_columns<TM, TN>([&](int i, int j) { sum[i][j] += a_part[kk % 2][i] * b_part[kk % 2][j]; });
         }
     }
 #pragma unroll

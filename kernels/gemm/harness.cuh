@@ -6,6 +6,7 @@
 // Every rung computes C = A * B, all row-major; C is FP32, A and B are FP32 or BF16.
 #pragma once
 
+#include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
@@ -76,6 +77,25 @@ inline dim3 grid_of_tiles(int m, int n, int tile_m, int tile_n) {
     if (tiles(m, tile_m) > MAX_GRID_Y)
         fail(UNSUPPORTED, "m = %d needs %d rows of tiles; a grid has at most %d", m, tiles(m, tile_m), MAX_GRID_Y);
     return dim3(tiles(n, tile_n), tiles(m, tile_m));
+}
+
+// Describes a row-major matrix to the tensor copy engine, which will fetch boxes of this shape from it.
+// Rows must be multiples of 16 bytes. The driver's entry point is looked up, so nothing links against libcuda.
+template <class Element>
+CUtensorMap tensor_map(const Element* matrix, int rows, int columns, int box_rows, int box_columns, CUtensorMapSwizzle swizzle) {
+    void* encode = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault, &found));
+    if (found != cudaDriverEntryPointSuccess) fail(CUDA_FAILED, "the driver has no cuTensorMapEncodeTiled");
+    constexpr auto type = std::is_same<Element, float>::value ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    const cuuint64_t extent[] = {cuuint64_t(columns), cuuint64_t(rows)}, row_bytes[] = {columns * sizeof(Element)};
+    const cuuint32_t box[] = {cuuint32_t(box_columns), cuuint32_t(box_rows)}, step[] = {1, 1};
+    CUtensorMap map;
+    const CUresult status = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(encode)(
+        &map, type, 2, const_cast<Element*>(matrix), extent, row_bytes, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (status != CUDA_SUCCESS) fail(CUDA_FAILED, "cuTensorMapEncodeTiled: CUresult %d", int(status));
+    return map;
 }
 
 struct Options {
