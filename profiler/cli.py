@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from profiler.commands import compare, ingest, list_runs, metrics, query, show
+from profiler.commands import build, compare, ingest, list_runs, metrics, query, show, time_kernels, verify
 from profiler.commands.options import FormatOption, LadderOption, RunsOption, Settings
 from profiler.errors import InternalError, ProfError
 
@@ -74,6 +75,9 @@ app.command("compare")(compare.compare)
 app.command("show")(show.show)
 app.command("list")(list_runs.list_runs)
 app.command("ingest")(ingest.ingest)
+app.command("build")(build.build)
+app.command("verify")(verify.verify)
+app.command("time")(time_kernels.time_kernels)
 app.command("query")(query.query)
 app.command("metrics")(metrics.metrics)
 
@@ -120,10 +124,19 @@ def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
 
     lines = [f"prof: {error.message}", *error.details]
     if verbose:
-        from traceback import format_exception
-
-        lines = "".join(format_exception(error)).splitlines() + lines
+        lines = [*_traceback_lines(error), *lines]
     if error.remedy:
         lines.append(f"      {error.remedy}")
     print("\n".join(printable(line) for line in lines), file=sys.stderr)
     sys.exit(exit_code)
+
+
+def _traceback_lines(error: BaseException) -> Iterator[str]:
+    """The frames as Python prints them; a message on one line, whatever names it holds."""
+    from traceback import format_exception
+
+    for part in format_exception(error):
+        if part.startswith((" ", "Traceback (", "\n")):
+            yield from part.splitlines()
+        else:
+            yield part.rstrip("\n")

@@ -229,7 +229,9 @@ class BuildFailed(MeasureError):
 
 class LibraryMissing(MeasureError):
     exit_code = 54
-    remedy = "Install it beside the compiler (`pip install nvidia-cublas`, or the CUDA toolkit), then build again."
+    remedy = (
+        "Install it beside the compiler (`pip install nvidia-cublas`, or the CUDA toolkit), then build again."
+    )
 
 
 class ProgramFailed(MeasureError):

@@ -140,6 +140,13 @@ def placeholders_of(word: str) -> list[str]:
     return names
 
 
+def size_text(values: Mapping[str, int]) -> str:
+    """`m=n=k=4096` where they are equal, as one writes it."""
+    if len(values) > 1 and len(set(values.values())) == 1:
+        return "=".join([*values, str(next(iter(values.values())))])
+    return " ".join(f"{name}={value}" for name, value in values.items())
+
+
 def find_ladder(reference: str, start: Path) -> Path:
     """A ladder's file, by path or by name: `kernels/<name>/ladder.toml` here or further up."""
     if is_path(reference):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.commands.ladders import ladder_name
 from profiler.commands.options import Format, FormatOption, LadderOption, RunsOption, Settings, settings_of
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def ingest(
         raise typer.BadParameter(f"--kernel names one report, and {len(reports)} were given")
     options = Options(
         name=name,
-        ladder=settings.ladder if kernel is not None else None,
+        ladder=ladder_name(settings) if kernel is not None else None,
         kernel=kernel,
         copy=copy,
         jobs=min(jobs, len(reports)) if jobs else None,

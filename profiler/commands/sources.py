@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profiler.commands.options import DEFAULT_LADDER, Settings
+from profiler.commands.ladders import ladder_name
+from profiler.commands.options import Settings
 
 if TYPE_CHECKING:
     from profiler.store.runs import Run
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 def open_sources(references: list[str], settings: Settings) -> list[Run]:
     """Every reference as a run; report files are read side by side."""
+    from profiler.errors import RunNotProfiled
     from profiler.store.runs import RunStore, open_reports
 
     store = RunStore(settings.runs_folder)
@@ -23,7 +25,11 @@ def open_sources(references: list[str], settings: Settings) -> list[Run]:
         if is_report_path(reference):
             runs.append(next(read))
         else:
-            run = _run_in_folder(Path(reference)) or store.find(reference, settings.ladder or DEFAULT_LADDER)
+            run = _run_in_folder(Path(reference)) or store.find(reference, ladder_name(settings))
+            if run.manifest.report is None:
+                raise RunNotProfiled(
+                    f"{reference}: run {run.manifest.run_id} holds timings alone, no profile"
+                )
             run.verify_report()
             runs.append(run)
     return runs

@@ -23,7 +23,7 @@ import msgspec
 
 from profiler.catalog.ladder import Kernel, Ladder
 from profiler.errors import BuildFailed, DiskFull, LadderInvalid, LibraryMissing, ProfError
-from profiler.measure.process import end_all, last_lines, run, shown
+from profiler.measure.process import command_details, end_all, run
 from profiler.measure.ptxas import Resources, parse_resources
 from profiler.measure.toolchain import Toolchain
 
@@ -159,8 +159,8 @@ def _compile(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> B
         command = build_command(kernel, arch, toolchain, binary)
         if finished.exit_code:
             raise BuildFailed(
-                f"{kernel} does not compile ({finished.how})\n  {shown(command)}"
-                f"{last_lines(finished.stdout, finished.stderr)}"
+                f"{kernel} does not compile ({finished.how})",
+                details=command_details(command, finished.stdout, finished.stderr),
             )
         sources = [kernel.source, *_files_read(dependencies, toolchain)]
         record = BuildRecord(

@@ -68,7 +68,8 @@ def run(
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ToolNotFound(
-            f"{command[0]}: cannot be started: {reason}\n  {shown(command)}",
+            f"{command[0]}: cannot be started: {reason}",
+            details=command_details(command),
             remedy="Check the program's path and that it may be executed.",
         ) from None
     with _running_lock:
@@ -95,10 +96,10 @@ def shown(command: Iterable[str]) -> str:
     return shlex.join(command)
 
 
-def last_lines(*texts: str) -> str:
-    """The end of what a program said, indented, to stand below an error's first line."""
+def command_details(command: Iterable[str], *texts: str) -> list[str]:
+    """For an error: the command, and below it the last lines of what it said."""
     lines = [line.rstrip() for text in texts for line in text.splitlines() if line.strip()]
-    return "".join(f"\n    {line[:300]}" for line in lines[-_LAST_LINES:])
+    return [f"  {shown(command)}", *(f"    {line[:300]}" for line in lines[-_LAST_LINES:])]
 
 
 def _read(
@@ -124,12 +125,13 @@ def _read(
                 total += len(piece)
             if total > _MOST_BYTES:
                 raise OutputInvalid(
-                    f"{command[0]} printed more than {_MOST_BYTES >> 20} MB and was ended\n  {shown(command)}"
+                    f"{command[0]} printed more than {_MOST_BYTES >> 20} MB and was ended",
+                    details=command_details(command),
                 )
             if time.monotonic() >= deadline:
-                said = last_lines(*(_text(piece) for piece in pieces.values()))
                 raise ProgramTimedOut(
-                    f"{command[0]} did not end within {timeout_s:g} s and was ended\n  {shown(command)}{said}"
+                    f"{command[0]} did not end within {timeout_s:g} s and was ended",
+                    details=command_details(command, *(_text(piece) for piece in pieces.values())),
                 )
             if not selector.get_map():
                 time.sleep(_CLOSED_WAKE_S)  # it closed both pipes and runs on

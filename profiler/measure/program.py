@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from profiler.catalog.ladder import Kernel, Ladder, Mode, fill_command
+from profiler.catalog.ladder import Kernel, Ladder, Mode, fill_command, size_text
 from profiler.errors import (
     DeviceMemoryFull,
     GpuNotFound,
@@ -25,7 +25,7 @@ from profiler.errors import (
     ProgramFailed,
     ShapeRefused,
 )
-from profiler.measure.process import Finished, last_lines, run, shown
+from profiler.measure.process import Finished, command_details, run
 
 EXIT_SHAPE, EXIT_WRONG, EXIT_MEMORY = 3, 4, 6
 _KEYS: dict[Mode, str] = {"profile": "command", "time": "time", "check": "check"}
@@ -50,8 +50,7 @@ class Job:
 
     @property
     def label(self) -> str:
-        sizes = " ".join(f"{name}={value}" for name, value in self.values.items())
-        return f"{self.kernel} at {sizes}" if sizes else str(self.kernel)
+        return f"{self.kernel} at {size_text(self.values)}" if self.values else str(self.kernel)
 
 
 def fresh_seed() -> int:
@@ -110,20 +109,20 @@ def json_lines(job: Job, finished: Finished) -> Iterator[dict[str, Any]]:
 
 
 def output_invalid(job: Job, finished: Finished, reason: str) -> OutputInvalid:
-    said = last_lines(finished.stdout, finished.stderr) or "\n    (it printed nothing)"
-    return OutputInvalid(f"{job.label} printed {reason}\n  {shown(finished.command)}{said}")
+    details = command_details(finished.command, finished.stdout, finished.stderr)
+    return OutputInvalid(f"{job.label} printed {reason}", details=details)
 
 
 def _failure(job: Job, finished: Finished) -> ProfError:
-    said = last_lines(finished.stdout, finished.stderr)
-    where = f"\n  {shown(finished.command)}{said}"
+    details = command_details(finished.command, finished.stdout, finished.stderr)
+    said = "\n".join(details[1:])
     if finished.exit_code == EXIT_MEMORY or _NO_MEMORY.search(said):
-        return DeviceMemoryFull(f"{job.label}: out of device memory{where}")
+        return DeviceMemoryFull(f"{job.label}: out of device memory", details=details)
     if finished.exit_code == EXIT_SHAPE:
-        return ShapeRefused(f"{job.label}: the program refuses this shape{where}")
+        return ShapeRefused(f"{job.label}: the program refuses this shape", details=details)
     if _NO_DEVICE.search(said):
-        return GpuNotFound(f"{job.label}: the program sees no GPU{where}")
-    return ProgramFailed(f"{job.label} failed ({finished.how}){where}")
+        return GpuNotFound(f"{job.label}: the program sees no GPU", details=details)
+    return ProgramFailed(f"{job.label} failed ({finished.how})", details=details)
 
 
 def _from(path: Path | None, folder: Path | None) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from profiler.errors import GpuNotFound, ToolNotFound
-from profiler.measure.process import last_lines, run, shown
+from profiler.measure.process import command_details, run
 
 _TOOL_TIMEOUT_S = 60.0
 _GPU_FIELDS = ("name", "compute_cap", "driver_version", "uuid")
@@ -50,9 +50,9 @@ def find_toolchain(environment: Mapping[str, str] = os.environ) -> Toolchain:
     candidates = list(_nvcc_candidates(environment))
     nvcc = next((path for path in candidates if path.is_file() and os.access(path, os.X_OK)), None)
     if nvcc is None:
-        places = "".join(f"\n    {place}" for place in dict.fromkeys(candidates))
         raise ToolNotFound(
-            f"nvcc was not found on the PATH, nor here:{places}",
+            "nvcc was not found on the PATH, nor here:",
+            details=[f"    {place}" for place in dict.fromkeys(candidates)],
             remedy="Install the CUDA toolkit, or NVIDIA's packages: "
             "`pip install nvidia-cuda-nvcc nvidia-cuda-cccl nvidia-cuda-profiler-api`.",
         )
@@ -97,8 +97,8 @@ def find_gpu(environment: Mapping[str, str] = os.environ) -> Gpu:
     fields = [field.strip() for field in answer.stdout.strip().split("\n")[0].split(",")]
     if answer.exit_code or len(fields) != len(_GPU_FIELDS) or not re.fullmatch(r"\d+\.\d", fields[1]):
         raise GpuNotFound(
-            f"no GPU: nvidia-smi lists none ({answer.how})\n  {shown(command)}"
-            f"{last_lines(answer.stdout, answer.stderr)}"
+            f"no GPU: nvidia-smi lists none ({answer.how})",
+            details=command_details(command, answer.stdout, answer.stderr),
         )
     name, capability, driver, uuid = fields
     return Gpu(name, f"sm_{capability.replace('.', '')}", driver, uuid)
@@ -139,7 +139,8 @@ def _version_of(nvcc: Path) -> str:
     version = re.search(r"\bV(\d+\.\d+\.\d+)", answer.stdout)
     if answer.exit_code or version is None:
         raise ToolNotFound(
-            f"{nvcc}: does not tell its version ({answer.how}){last_lines(answer.stdout, answer.stderr)}"
+            f"{nvcc}: does not tell its version ({answer.how})",
+            details=command_details(answer.command, answer.stdout, answer.stderr),
         )
     return version[1]
 

@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from profiler.errors import ProfError, ResultWrong, ShapeRefused
-from profiler.measure.process import Finished, last_lines, shown
+from profiler.errors import GpuNotFound, ProfError, ResultWrong, ShapeRefused
+from profiler.measure.process import Finished, command_details
 from profiler.measure.program import EXIT_WRONG, Job, json_lines, run_program
 
 Verdict = Literal["correct", "wrong", "refused", "failed", "unavailable"]
@@ -30,10 +30,12 @@ class Checked:
 
 
 def check_kernel(job: Job, timeout_s: float) -> Checked:
-    """Never raises for what a program does; the verdict says it."""
+    """What a program does is told by the verdict, not raised; but where no GPU is, no other will run either."""
     try:
         finished = run_program(job, "check", timeout_s, accept=(0, EXIT_WRONG))
         return parse_check(job, finished)
+    except GpuNotFound:
+        raise
     except ShapeRefused as error:
         return Checked(job, "refused", error=error)
     except ProfError as error:
@@ -52,8 +54,8 @@ def parse_check(job: Job, finished: Finished) -> Checked:
     if finished.exit_code == 0 and believed:
         return Checked(job, "correct", relative_error, threshold)
     wrong = ResultWrong(
-        f"{job.label} computes a wrong result, seed {job.seed}"
-        f"\n  {shown(finished.command)}{last_lines(finished.stdout, finished.stderr)}"
+        f"{job.label} computes a wrong result, seed {job.seed}",
+        details=command_details(finished.command, finished.stdout, finished.stderr),
     )
     return Checked(job, "wrong", relative_error, threshold, wrong)
 

@@ -1,0 +1,54 @@
+"""Unprofiled repeats as figures: the median, its spread, work per second, % of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median, quantiles
+
+from msgspec import Struct
+
+
+class TimingSummary(Struct, frozen=True):
+    """The spread is the interquartile range; without a reference its figures are null."""
+
+    repeats: int
+    median_ns: float
+    min_ns: float
+    max_ns: float
+    spread_pct: float
+    gflops: float | None
+    gbytes_per_s: float | None
+    reference_median_ns: float | None
+    reference_pct: float | None
+
+
+def summarise(
+    kernel_ns: Sequence[float],
+    reference_ns: Sequence[float | None] = (),
+    *,
+    flops: float | None = None,
+    bytes: float | None = None,
+) -> TimingSummary:
+    middle = median(kernel_ns)
+    known = [value for value in reference_ns if value is not None]
+    reference = median(known) if known else None
+    low, high = _quartiles(kernel_ns)
+    return TimingSummary(
+        repeats=len(kernel_ns),
+        median_ns=middle,
+        min_ns=min(kernel_ns),
+        max_ns=max(kernel_ns),
+        spread_pct=100 * (high - low) / middle,
+        # Operations, or bytes, per nanosecond are giga-operations per second.
+        gflops=flops / middle if flops is not None else None,
+        gbytes_per_s=bytes / middle if bytes is not None else None,
+        reference_median_ns=reference,
+        reference_pct=100 * reference / middle if reference is not None else None,
+    )
+
+
+def _quartiles(values: Sequence[float]) -> tuple[float, float]:
+    if len(values) < 2:
+        return values[0], values[0]
+    low, _, high = quantiles(values, n=4, method="inclusive")
+    return low, high

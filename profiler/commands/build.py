@@ -1,0 +1,60 @@
+"""`prof build`: compile a ladder's kernels."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from profiler.commands.ladders import (
+    JobsOption,
+    KernelOption,
+    build_rungs,
+    open_ladder,
+    print_rows,
+    raise_failures,
+)
+from profiler.commands.options import FormatOption, LadderOption, settings_of
+
+
+def build(
+    context: typer.Context,
+    kernel: KernelOption = None,
+    arch: Annotated[
+        str | None, typer.Option("--arch", metavar="sm_90", help="Architecture [default: the GPU's here].")
+    ] = None,
+    jobs: JobsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Compile what changed, and record flags, versions and hashes beside each binary.
+
+    Needs no GPU when --arch is given.
+
+    Examples:
+
+      prof build
+
+      prof build --kernel 5 --kernel 6 --arch sm_90
+    """
+    import re
+
+    from profiler.errors import LibraryMissing
+    from profiler.measure.toolchain import find_gpu
+    from profiler.present.rungs import BUILD_HEADER, BUILD_RIGHT, build_row
+
+    if arch is not None and not re.fullmatch(r"sm_\d{2,3}", arch):
+        raise typer.BadParameter(f"--arch is a name such as sm_90, not '{arch}'")
+    settings = settings_of(context, None, ladder, format)
+    opened = open_ladder(settings)
+    kernels = opened.choose(kernel)
+    done = build_rungs(opened, kernels, arch or find_gpu().arch, settings, jobs)
+    rows = [build_row(built) for _, built in sorted(done.items())]
+    if len(rows) > 1 or not any(built.error for built in done.values()):
+        print_rows(BUILD_HEADER, rows, settings, right=BUILD_RIGHT)
+    failed = [built.error for built in done.values() if built.status == "failed" and built.error]
+    raise_failures(failed, len(done), "kernels did not compile")
+    unavailable = [built for built in done.values() if built.status == "unavailable"]
+    # Asked for by number, or with nothing else to show, a missing library is a failure.
+    if unavailable and (kernel or len(unavailable) == len(done)):
+        raise unavailable[0].error or LibraryMissing(f"{unavailable[0].kernel} cannot be built here")

@@ -1,0 +1,195 @@
+"""What the verbs that measure have in common: the ladder, its sizes, its binaries, their tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.commands.options import DEFAULT_LADDER, Format, Settings, terminal_width
+
+if TYPE_CHECKING:
+    from profiler.catalog.ladder import Kernel, Ladder
+    from profiler.errors import ProfError
+    from profiler.measure.build import Built
+
+KernelOption = Annotated[
+    list[int] | None,
+    typer.Option("--kernel", metavar="N", help="This kernel only; may be repeated [default: all]."),
+]
+JobsOption = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Compilers at a time [default: one per core].")
+]
+SizeOption = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--size", metavar="S", help="Size of the workload; may be repeated [default: the ladder's]."
+    ),
+]
+ParameterOption = Annotated[
+    list[str] | None,
+    typer.Option("--set-param", metavar="NAME=S", help="One parameter of the workload, for example m=1000."),
+]
+SeedOption = Annotated[
+    int | None, typer.Option("--seed", min=0, max=2**64 - 1, help="Seed of the inputs [default: drawn].")
+]
+TimeoutOption = Annotated[
+    float, typer.Option("--timeout", min=0.1, help="Seconds that one program may take.")
+]
+
+
+def open_ladder(settings: Settings) -> Ladder:
+    from profiler.catalog.ladder import find_ladder
+    from profiler.catalog.ladder_file import read_ladder
+
+    return read_ladder(find_ladder(settings.ladder or DEFAULT_LADDER, Path.cwd()))
+
+
+def ladder_name(settings: Settings) -> str:
+    """The name that runs are stored under; a ladder given by its file is asked for its name."""
+    from profiler.catalog.ladder import is_path
+
+    reference = settings.ladder or DEFAULT_LADDER
+    return open_ladder(settings).name if is_path(reference) else reference
+
+
+def workloads(ladder: Ladder, sizes: list[int] | None, given: list[str] | None) -> list[dict[str, int]]:
+    """What to run: one workload for each --size, changed by every --set-param."""
+    from profiler.errors import WorkloadInvalid
+
+    parameters = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        try:
+            parameters[name.strip()] = int(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise WorkloadInvalid(f"--set-param {text}: give a name and a whole number, such as m=4096")
+    chosen: list[int] | list[None] = sizes or [None]
+    return [ladder.workload.values(size, parameters) for size in chosen]
+
+
+def build_rungs(
+    ladder: Ladder, kernels: Sequence[Kernel], arch: str, settings: Settings, jobs: int | None = None
+) -> dict[int, Built]:
+    """Every compiled kernel by its number, built if it changed; what did not compile is told at once."""
+    from profiler.measure.build import build_kernels
+    from profiler.measure.toolchain import find_toolchain
+
+    compiled = [kernel for kernel in kernels if kernel.is_compiled]
+    if not compiled:
+        return {}
+    toolchain = find_toolchain()
+    done = {}
+    with Progress("building", len(compiled), settings) as progress:
+        for built in build_kernels(ladder, compiled, arch, toolchain, jobs):
+            done[built.kernel.number] = built
+            said = "" if built.status == "unchanged" else f"{built.status:<12}{built.kernel}"
+            if built.record is not None and built.status == "built":
+                said += f", {arch}, {built.record.seconds:.1f} s"
+                said += ", with fast math, as the ladder asks" if built.record.fast_math else ""
+                said += f", without {' and '.join(built.record.without)}" if built.record.without else ""
+            progress.advance(said, built.error)
+    return done
+
+
+def raise_failures(errors: Sequence[ProfError], total: int, what: str) -> None:
+    """One failure of one step as it is; of several, told one by one before, how many there were."""
+    from profiler.errors import ProgramFailed
+
+    if not errors:
+        return
+    if total == 1:
+        raise errors[0]
+    kinds = {type(error) for error in errors}
+    kind = kinds.pop() if len(kinds) == 1 else ProgramFailed
+    raise kind(f"{len(errors)} of {total} {what}", remedy=errors[0].remedy if not kinds else None)
+
+
+def print_rows(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str | float | int | None]],
+    settings: Settings,
+    *,
+    right: Iterable[int],
+    cells: Callable[[tuple[str | float | int | None, ...]], Sequence[str]] | None = None,
+    styles: Sequence[str] = (),
+) -> None:
+    """The result, in the format asked for; `cells` is how a row is written for people."""
+    from profiler.present.encode import to_csv, to_json, to_markdown
+    from profiler.present.terminal import render_table, wants_colour
+
+    if settings.format is Format.json:
+        print(to_json([dict(zip(header, row, strict=True)) for row in rows]))
+        return
+    if settings.format is Format.csv:
+        print(to_csv(header, rows))
+        return
+    written = [
+        list(cells(tuple(row))) if cells else ["" if cell is None else str(cell) for cell in row]
+        for row in rows
+    ]
+    shown = [index for index in range(len(header)) if any(row[index] for row in written)]
+    titles = [header[index].removesuffix("_ns").replace("_", " ").replace(" pct", " %") for index in shown]
+    columns = [[row[index] for index in shown] for row in written]
+    aligned = [shown.index(index) for index in right if index in shown]
+    if settings.format is Format.markdown:
+        print(to_markdown(titles, columns, numeric=aligned))
+        return
+    colour = wants_colour(sys.stdout.isatty())
+    width = terminal_width()
+    print(
+        render_table(
+            titles, columns, right=aligned, styles=styles, fold=len(shown) - 1, colour=colour, width=width
+        )
+    )
+
+
+class Progress:
+    """On standard error: a bar below the lines on a terminal, the lines alone elsewhere."""
+
+    def __init__(self, title: str, total: int, settings: Settings) -> None:
+        self._quiet = settings.quiet
+        self._total = total
+        self._bar = None
+        if sys.stderr.isatty() and not settings.quiet and total > 1:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
+            self._bar = Progress(
+                title, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                console=Console(stderr=True, highlight=False), transient=True,
+            )  # fmt: skip
+            self._task = self._bar.add_task("", total=total)
+
+    def __enter__(self) -> Progress:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def advance(self, line: str = "", error: ProfError | None = None) -> None:
+        """One step done. Of a single step the error itself is what is printed, at the end."""
+        from profiler.present.text import printable
+
+        if error is not None and self._total == 1:
+            line = ""
+        elif error is not None:
+            line = "\n".join([f"{line.split(' ')[0]:<12}{error.message}", *error.details])
+        text = "\n".join(printable(part) for part in line.split("\n"))
+        if self._bar:
+            if line:
+                self._bar.console.print(text, markup=False)
+            self._bar.advance(self._task)
+        elif line and not self._quiet:
+            print(text, file=sys.stderr, flush=True)

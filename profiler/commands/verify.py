@@ -1,0 +1,99 @@
+"""`prof verify`: do the kernels compute what they should?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from profiler.commands.ladders import (
+    JobsOption,
+    KernelOption,
+    ParameterOption,
+    Progress,
+    SeedOption,
+    SizeOption,
+    TimeoutOption,
+    build_rungs,
+    open_ladder,
+    print_rows,
+    raise_failures,
+    workloads,
+)
+from profiler.commands.options import FormatOption, LadderOption, settings_of
+
+if TYPE_CHECKING:
+    from profiler.measure.verify import Checked
+
+_STYLES = {"correct": "green", "wrong": "red", "failed": "red", "refused": "yellow", "unavailable": "yellow"}
+
+
+def verify(
+    context: typer.Context,
+    kernel: KernelOption = None,
+    size: SizeOption = None,
+    set_param: ParameterOption = None,
+    seed: SeedOption = None,
+    jobs: JobsOption = None,
+    timeout: TimeoutOption = 600.0,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Check every kernel's result against its reference, on fresh random inputs.
+
+    Builds what changed first. Fails when any kernel is wrong; a kernel that refuses the
+    shape is shown and is no failure, unless all of them do.
+
+    Examples:
+
+      prof verify
+
+      prof verify --kernel 6 --size 1024 --size 4096
+
+      prof verify --set-param m=1000 --set-param n=777 --set-param k=33
+    """
+    from profiler.measure.program import Job, fresh_seed
+    from profiler.measure.toolchain import find_gpu
+    from profiler.measure.verify import Checked, check_kernel
+    from profiler.present.rungs import CHECK_HEADER, CHECK_RIGHT, check_cells, check_row
+
+    settings = settings_of(context, None, ladder, format)
+    opened = open_ladder(settings)
+    kernels = opened.choose(kernel)
+    shapes = workloads(opened, size, set_param)
+    built = build_rungs(opened, kernels, find_gpu().arch, settings, jobs)
+    checked: list[Checked] = []
+    with Progress("verifying", len(shapes) * len(kernels), settings) as progress:
+        for values in shapes:
+            for one in kernels:
+                binary = built.get(one.number)
+                job = Job(
+                    opened,
+                    one,
+                    values,
+                    binary.binary if binary else None,
+                    fresh_seed() if seed is None else seed,
+                )
+                if binary is not None and binary.error is not None:
+                    missing = binary.status == "unavailable"
+                    checked.append(Checked(job, "unavailable" if missing else "failed", error=binary.error))
+                    progress.advance()
+                else:
+                    checked.append(check_kernel(job, timeout))
+                    error = checked[-1].error
+                    progress.advance(checked[-1].verdict if error else "", error)
+    rows = [check_row(one) for one in checked]
+    styles = [_STYLES[one.verdict] for one in checked]
+    print_rows(CHECK_HEADER, rows, settings, right=CHECK_RIGHT, cells=check_cells, styles=styles)
+    _judge(checked, asked=bool(kernel))
+
+
+def _judge(checked: list[Checked], asked: bool) -> None:
+    for verdict, what in (("wrong", "checks found a wrong result"), ("failed", "checks came to no verdict")):
+        errors = [one.error for one in checked if one.verdict == verdict and one.error]
+        raise_failures(errors, len(checked), what)
+    # A shape refused, or a library missing, matters where nothing else was verified.
+    if (asked or not any(one.verdict == "correct" for one in checked)) and (
+        error := next((one.error for one in checked if one.error), None)
+    ):
+        raise error

@@ -1,0 +1,125 @@
+"""What became of the rungs of a ladder, as rows: built, verified, timed, and listed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from profiler.analyse.timings import summarise
+from profiler.catalog.ladder import Kernel, Ladder, size_text
+from profiler.measure.build import Built
+from profiler.measure.verify import Checked
+from profiler.present.text import number
+from profiler.store.manifest import RunId, rung_name, timed_name
+from profiler.store.timed import Timing
+
+Cell = str | float | int | None
+Row = tuple[Cell, ...]
+
+BUILD_HEADER = ("kernel", "name", "status", "registers", "spill_bytes", "seconds", "binary")
+BUILD_RIGHT = (0, 3, 4, 5)
+CHECK_HEADER = ("kernel", "name", "size", "relative_error", "threshold", "verdict", "seed")
+CHECK_RIGHT = (0, 3, 4)
+TIME_HEADER = (
+    "kernel", "name", "size", "median_ns", "spread_pct", "gflops", "gbytes_per_s", "reference_ns", "reference_pct",
+    "run_id",
+)  # fmt: skip
+TIME_RIGHT = (0, 3, 4, 5, 6, 7, 8)
+LADDER_HEADER = ("kernel", "name", "idea", "profiled", "timed")
+LADDER_RIGHT = (0, 3, 4)
+
+
+def build_row(built: Built) -> Row:
+    """Registers and spills of the kernels that the ladder's regular expression means."""
+    import re
+
+    record, kernel = built.record, built.kernel
+    own = [one for one in record.resources if re.search(kernel.regex, one.function)] if record else []
+    return (
+        kernel.number,
+        kernel.name,
+        built.status,
+        max((one.registers for one in own), default=None),
+        sum(one.spill_store_bytes + one.spill_load_bytes for one in own) if own else None,
+        record.seconds if record and built.status == "built" else None,
+        _shortest(built.binary) if record else None,
+    )
+
+
+def check_row(checked: Checked) -> Row:
+    job = checked.job
+    return (
+        job.kernel.number,
+        job.kernel.name,
+        size_text(job.values),
+        checked.relative_error,
+        checked.threshold,
+        checked.verdict,
+        job.seed,
+    )
+
+
+def check_cells(row: Row) -> list[str]:
+    return [f"{cell:.2e}" if isinstance(cell, float) else _plain(cell) for cell in row]
+
+
+def time_row(kernel: Kernel, values: Mapping[str, int], timings: Sequence[Timing], run_id: str) -> Row:
+    summary = summarise(
+        [timing.kernel_ns for timing in timings],
+        [timing.reference_ns for timing in timings],
+        flops=kernel.flops.evaluate(values) if kernel.flops else None,
+        bytes=kernel.bytes.evaluate(values) if kernel.bytes else None,
+    )
+    return (
+        kernel.number,
+        kernel.name,
+        size_text(values),
+        summary.median_ns,
+        summary.spread_pct,
+        summary.gflops,
+        summary.gbytes_per_s,
+        summary.reference_median_ns,
+        summary.reference_pct,
+        run_id,
+    )
+
+
+def time_cells(row: Row) -> list[str]:
+    cells = []
+    for name, cell in zip(TIME_HEADER, row, strict=True):
+        if not isinstance(cell, float):
+            cells.append(_plain(cell))
+        else:
+            cells.append(_duration(cell) if name.endswith("_ns") else number(cell))
+    return cells
+
+
+def ladder_rows(ladder: Ladder, run_ids: Sequence[RunId]) -> list[Row]:
+    """Its kernels, with how many runs are stored of each."""
+    names = [run_id.name for run_id in run_ids]
+    return [
+        (
+            kernel.number,
+            kernel.name,
+            kernel.idea,
+            names.count(rung_name(ladder.name, kernel.number)),
+            names.count(timed_name(ladder.name, kernel.number)),
+        )
+        for kernel in ladder.kernels
+    ]
+
+
+def _duration(ns: float) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= size:
+            return f"{number(ns / size)} {unit}"
+    return f"{number(ns)} ns"
+
+
+def _shortest(path: Path) -> str:
+    return min(str(path), os.path.relpath(path), key=len)
+
+
+def _plain(cell: Cell) -> str:
+    return "" if cell is None else str(cell)
