@@ -101,7 +101,8 @@ def make_run() -> Callable[..., Run]:
 
 def _make_run(*launches: dict[str, Any], name: str = "made", root: Path | None = None,
               timings: Sequence[float] = (), **fields: Any) -> Run:  # fmt: skip
-    run_id = RunId("20260101t000000z", name, hashlib.sha256(name.encode()).hexdigest()[:12])
+    sha256 = hashlib.sha256(name.encode()).hexdigest()
+    run_id = RunId("20260101t000000z", name, sha256[:12])
     builders = {table: TableBuilder(table, str(run_id)) for table in TABLES}
     for number, launch in enumerate(launches):
         _add_launch(builders, number, launch)
@@ -117,7 +118,7 @@ def _make_run(*launches: dict[str, Any], name: str = "made", root: Path | None =
     }  # fmt: skip
     manifest = Manifest(
         schema_version=1, run_id=str(run_id), name=name, origin="ingested", recorded="2026-01-01T00:00:00Z",
-        report=StoredReport("0" * 64, 1000, reference="/nowhere/made.ncu-rep"), tables=stored,
+        report=StoredReport(sha256, 1000, reference="/nowhere/made.ncu-rep"), tables=stored,
         kernels=[KernelCount(kernel, count) for kernel, count in kernels.items()], **{**facts, **fields},
     )  # fmt: skip
     if root:
@@ -161,3 +162,65 @@ def _stored(folder: Path | None, name: str, table: pa.Table) -> StoredTable:
     path = folder / f"{name}.parquet"
     pq.write_table(table, path)
     return StoredTable(path.name, table.num_rows, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+# Names that somebody's program may have, by accident or on purpose.
+HOSTILE_NAMES = [
+    "<script>alert(1)</script><!-- x --><b onclick=x>",
+    "two\nlines\r\nprof: all is well",
+    "\x1b[31mred\x1b[0m\x1b]0;title\x07",
+    "c1 \x9b31m \x85next line \x7fdelete",
+    "bidi \u202egnp.exe\u2066 \u2069\u200f",
+    "zero\u200bwidth\ufeff\u2060\u00ad",
+    "separators \u2028 \u2029",
+    "lone \ud800 surrogate",
+    "pipe|cell|| \\| \\\\|",
+    "`code` ``more` ``` ~~~",
+    "*em* _em_ **strong** ~~gone~~ __init__",
+    "[link](https://evil.example) <https://evil.example> https://evil.example www.evil.example a@b.example",
+    "![image](https://evil.example/x.png) [x]: https://evil.example",
+    "# heading",
+    "> quote",
+    "- item",
+    "1. item",
+    "---",
+    "&lt;entity&gt; &#60;",
+    "$math$ \\(math\\)",
+    "=HYPERLINK(1)",
+    "+1",
+    "-1+cmd|' /C calc'!A0",
+    "@SUM(1)",
+    "\uff1d1+1",
+    "\t=1",
+    "quotes \" ' ,;",
+    "größe 雪 Ω עברית",
+    "void k<" + "Pair<unsigned long long, " * 160 + "int" + ">" * 160,
+]
+
+
+@pytest.fixture(scope="session")
+def hostile_names() -> list[str]:
+    return HOSTILE_NAMES
+
+
+@pytest.fixture(scope="session")
+def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
+    """Two stored runs, `before` and `after`, with a hostile name wherever a report may hold one."""
+    root = tmp_path_factory.mktemp("hostile") / "runs"
+    everything = " ".join(HOSTILE_NAMES).encode("utf-8", "replace").decode()
+    for which, slower in (("before", 1.0), ("after", 2.0)):
+        launches = [
+            {
+                "kernel": name, "gpu": everything, "nvtx": [name, "inner"], "rules": [name],
+                "opcodes": {name: 10.0 * slower, "LDS": 5.0},
+                "metrics": {"gpu__time_duration.sum": 100 * slower + repeat, name: (slower, name)},
+            }
+            for name in HOSTILE_NAMES
+            for repeat in range(2)
+        ]  # fmt: skip
+        fields = dict.fromkeys(("program", "command_line", "cuda_version", "clock_control"), everything)
+        _make_run(
+            *launches, name=which, root=root, **fields, gpus=[everything], sections=[everything],
+            ncu_version=f"2025.3 {everything}",
+        )  # fmt: skip
+    return RunStore(root)

@@ -35,8 +35,7 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     """One line a row, also for names with newlines; numbers in full."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    for row in rows:
+    for row in (header, *rows):
         writer.writerow([_csv_cell(cell) for cell in row])
     return text.getvalue().rstrip("\n")
 

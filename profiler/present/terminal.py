@@ -36,12 +36,13 @@ def render_table(
     out, in that order. No cell is ever cut: half a number is another number.
     """
     aligned = set(right)
+    header = [printable(name) for name in header]
     cells = [[printable(cell) for cell in row] for row in rows]
     columns, width = _fitting(header, cells, fold, optional, width)
     table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
     for index in columns:
         table.add_column(
-            header[index],
+            Text(header[index]),
             justify="right" if index in aligned else "left",
             no_wrap=index != fold,
             overflow="fold",

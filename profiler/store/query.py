@@ -30,7 +30,7 @@ def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[An
         if len(statements) != 1 or not kinds <= _READING:
             raise QueryFailed("one SELECT statement is allowed, and nothing that writes")
         # Through Arrow: DuckDB's own conversion wants pytz for a timestamp with a time zone.
-        table = connection.execute(statements[0]).to_arrow_table()
+        table = connection.sql(statements[0]).to_arrow_table()
         assert table is not None, "a SELECT always has a result"
         columns = [column.to_pylist() for column in table.columns]
         return tuple(table.column_names), list(zip(*columns, strict=True))
