@@ -1,0 +1,259 @@
+"""`prof compare`: its four formats, its published schema, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import jsonschema
+import pytest
+from markdown_it import MarkdownIt
+
+from profiler.catalog.metrics import BY_NAME
+
+markdown = MarkdownIt("commonmark").enable("table")
+
+
+@pytest.fixture
+def compare(prof_here, recorded):
+    """`prof compare` over the runs that the repository ships."""
+    return lambda *arguments: prof_here("--runs", recorded.root, "compare", *arguments)
+
+
+@pytest.fixture
+def pair(make_run, tmp_path):
+    """Two stored runs that differ in the manifest only; returns the folder of runs."""
+
+    def store(**difference):
+        launches = [{"kernel": "k", "metrics": {"gpu__time_duration.sum": 100.0 + i}} for i in range(3)]
+        make_run(*launches, name="one", root=tmp_path)
+        make_run(*launches, name="other", root=tmp_path, **difference)
+        return tmp_path
+
+    return store
+
+
+def test_the_table_tells_the_story_from_top_to_bottom(compare):
+    page = compare("5", "6").stdout
+    story = [
+        "before  gemm 5",
+        "after   gemm 6",
+        "The second is 1.8",
+        "duration_ns",
+        "four-way: confirmed",
+        "LDS.128",
+    ]
+    places = [page.index(words) for words in story]
+    assert places == sorted(places)
+    assert page.count("✓") == 4
+
+
+def test_swapped_the_first_is_faster_and_the_bounds_stay_in_order(compare):
+    page = compare("6", "5").stdout
+    assert "The first is 1.8" in page
+    assert "four-way: not confirmed" in page
+    low, high = page.split("95 % interval ")[1].split(")")[0].split(" to ")
+    assert 1 < float(low) < float(high)
+
+
+def test_what_is_not_shown_is_counted_and_full_shows_it(compare):
+    short, full = compare("5", "6").stdout, compare("5", "6", "--full").stdout
+    assert "more with --full" in short
+    assert "more with --full" not in full
+    compared = json.loads(compare("5", "6", "--format", "json").stdout)["metrics"]
+    assert all(f"\n{one['name']} " in full for one in compared)
+
+
+# JSON
+
+
+def test_the_json_has_every_name_of_the_contract(compare):
+    found = json.loads(compare("5", "6", "--format", "json").stdout)
+    assert found["schema_version"] == 1
+    assert {"before", "after", "comparable", "speedup", "metrics", "confirmations"} <= set(found)
+    assert {"attribution", "instructions", "suspects"} <= set(found)
+    for side in ("before", "after"):
+        assert {"label", "kernel_name", "gpu", "workload", "launches", "run_id"} <= set(found[side])
+    assert set(found["comparable"]) == {"ok", "warnings"}
+    assert set(found["speedup"]) == {"ratio", "ci", "basis"}
+    metric = {"name", "ncu", "unit", "before", "after", "delta", "ci", "verdict", "reason"}
+    assert all(set(one) == metric for one in found["metrics"])
+    assert {"name", "confirmed", "checks"} == set(found["confirmations"][0])
+    assert {"metric", "expected", "ok"} == set(found["confirmations"][0]["checks"][0])
+    assert {"opcodes", "hot_loop"} <= set(found["instructions"])
+    assert {"opcode", "before", "after"} <= set(found["instructions"]["opcodes"][0])
+
+
+def test_the_json_is_small_enough_for_a_question(compare):
+    assert len(compare("5", "6", "--format", "json").stdout) < 60_000
+
+
+def test_a_report_is_named_by_its_path_and_a_run_by_its_id(prof_here, recorded, reports):
+    paths = [reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"]
+    loose = json.loads(prof_here("compare", *paths, "--format", "json").stdout)
+    stored = json.loads(prof_here("--runs", recorded.root, "compare", "5", "6", "--format", "json").stdout)
+    assert [loose[side]["report"] for side in ("before", "after")] == [str(path) for path in paths]
+    assert [loose[side]["run_id"] for side in ("before", "after")] == [None, None]
+    assert stored["before"]["run_id"] == str(recorded.find("5", "gemm").manifest.run_id)
+    for side in ("before", "after"):
+        for found in (loose, stored):
+            for name in ("label", "run_id", "report"):
+                del found[side][name]
+    assert loose == stored, "a stored run says what its report says"
+
+
+def test_the_json_obeys_the_published_schema(compare):
+    schema = json.loads(compare("--schema").stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for sides in (("5", "6"), ("6", "5"), ("5", "5")):
+        jsonschema.validate(json.loads(compare(*sides, "--format", "json").stdout), schema)
+
+
+def test_the_json_of_every_kernel_obeys_its_own_published_schema(compare, store, prof_here):
+    schema = json.loads(compare("--schema", "--all").stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    result = prof_here("--runs", store.root, "compare", "several", "several", "--all", "--format", "json")
+    found = json.loads(result.stdout)
+    jsonschema.validate(found, schema)
+    assert len(found["comparisons"]) == 3
+
+
+def test_the_json_of_a_poor_comparison_obeys_the_schema_as_well(
+    prof_here, compare, store, make_run, tmp_path
+):
+    schema = json.loads(compare("--schema").stdout)
+    make_run({"kernel": "k"}, name="empty", root=tmp_path, workload=None)
+    empty = json.loads(prof_here("--runs", tmp_path, "compare", "empty", "empty", "--format", "json").stdout)
+    jsonschema.validate(empty, schema)
+    assert (empty["speedup"], empty["metrics"]) == (None, [])
+    forced = ["compare", "range", "pm_sampling", "--force", "--format", "json"]
+    jsonschema.validate(json.loads(prof_here("--runs", store.root, *forced).stdout), schema)
+
+
+def test_the_schema_would_notice_a_missing_name_and_a_wrong_verdict(compare):
+    schema = json.loads(compare("--schema").stdout)
+    found = json.loads(compare("5", "6", "--format", "json").stdout)
+    wrong = {**found, "metrics": [{**found["metrics"][0], "verdict": "great"}]}
+    for bad in (wrong, {name: found[name] for name in found if name != "speedup"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(bad, schema)
+
+
+# CSV and Markdown
+
+
+def test_csv_has_a_row_for_every_metric_and_opcode_with_every_digit(compare):
+    rows = list(csv.DictReader(io.StringIO(compare("5", "6", "--format", "csv").stdout), strict=True))
+    found = json.loads(compare("5", "6", "--format", "json").stdout)
+    metrics = {row["name"]: row for row in rows if row["kind"] == "metric"}
+    opcodes = {row["name"]: row for row in rows if row["kind"] == "opcode"}
+    assert len(metrics) + len(opcodes) == len(rows)
+    for one in found["metrics"]:
+        row = metrics[one["name"]]
+        assert [float(row[name]) for name in ("before", "after", "delta")] == [
+            one["before"], one["after"], one["delta"],
+        ]  # fmt: skip
+        assert (row["verdict"], row["reason"], row["unit"]) == (one["verdict"], one["reason"], one["unit"])
+    assert float(opcodes["LDS"]["after"]) == 0
+
+
+def test_markdown_has_a_table_of_sides_metrics_checks_and_opcodes(compare):
+    found = json.loads(compare("5", "6", "--format", "json").stdout)
+    tokens = markdown.parse(compare("5", "6", "--format", "markdown").stdout)
+    rows, tables = 0, []
+    for token in tokens:
+        rows = 0 if token.type == "tbody_open" else rows + (token.type == "tr_open")
+        if token.type == "tbody_close":
+            tables.append(rows)
+    changed = [one for one in found["instructions"]["opcodes"] if one["before"] != one["after"]]
+    assert tables == [2, len(found["metrics"]), 4, len(changed)]
+
+
+def test_markdown_of_every_kernel_names_each(prof_here, store):
+    page = prof_here(
+        "--runs", store.root, "compare", "several", "several", "--all", "--format", "markdown"
+    ).stdout
+    assert [page.count(name) for name in ("scale(float", "offset(float", "calls\\_a\\_function(float")] == [
+        2,
+        2,
+        2,
+    ]
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(
+    ("difference", "reason"),
+    [
+        ({"clock_control": "base"}, "clock control differs: none against base"),
+        ({"workload": {"m": 8}}, "the workload differs: m=4096 against m=8"),
+    ],
+)
+def test_recordings_made_differently_are_refused_until_forced(prof_here, pair, difference, reason):
+    folder = pair(**difference)
+    refused = prof_here("--runs", folder, "compare", "one", "other")
+    assert (refused.returncode, refused.stdout) == (31, "")
+    assert reason in refused.stderr
+    assert "--force" in refused.stderr
+    forced = prof_here("--runs", folder, "compare", "one", "other", "--force")
+    assert forced.returncode == 0
+    assert f"caution: {reason}" in forced.stdout
+    forced = json.loads(
+        prof_here("--runs", folder, "compare", "one", "other", "--force", "--format", "json").stdout
+    )
+    assert forced["comparable"]["ok"] is False
+    assert reason in forced["comparable"]["warnings"]
+    page = prof_here("--runs", folder, "compare", "one", "other", "--force", "--format", "markdown").stdout
+    assert "**Caution:**" in page
+
+
+def test_an_unclear_choice_of_kernel_lists_them_and_a_pattern_settles_it(prof_here, store):
+    run = ["--runs", store.root, "compare", "several", "processes", "--force"]
+    unclear = prof_here(*run)
+    assert (unclear.returncode, unclear.stdout) == (32, "")
+    assert "3 x scale(float *, float)" in unclear.stderr
+    assert "6 x scale(float *, float)" in unclear.stderr
+    assert "--kernel-name" in unclear.stderr
+    assert prof_here(*run, "--kernel-name", "^scale").returncode == 0
+    assert prof_here(*run, "--kernel-name", "nothing").returncode == 33
+    assert prof_here(*run, "--kernel-name", "(").returncode == 33
+    assert prof_here(*run, "--all", "--format", "csv").returncode == 0
+
+
+def test_a_metric_can_be_asked_for_by_our_name_and_by_ncus(compare):
+    ours = compare("5", "6", "--metric", "l2_hit_pct").stdout
+    ncus = compare("5", "6", "--metric", BY_NAME["l2_hit_pct"].ncu[0]).stdout
+    assert ours == ncus
+    assert "\nl2_hit_pct " in ours
+    assert "\nduration_ns " not in ours
+
+
+def test_a_metric_that_is_not_recorded_names_the_nearest(compare):
+    wrong = compare("5", "6", "--metric", "l2_hitt_pct")
+    assert (wrong.returncode, wrong.stdout) == (40, "")
+    assert "nearest: l2_hit_pct" in wrong.stderr
+
+
+def test_a_run_folder_may_be_given_wherever_it_lies(prof_here, recorded, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sides = [recorded.find(number, "gemm").path for number in "56"]
+    assert prof_here("compare", *sides).returncode == 0
+    assert prof_here("compare", f"{sides[0]}/", f"{sides[1]}/").returncode == 0
+
+
+def test_a_changed_table_is_refused_with_the_file_named(prof_here, make_run, tmp_path):
+    run = make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}}, name="one", root=tmp_path)
+    table = run.path / "metrics.parquet"
+    table.write_bytes(table.read_bytes()[:-1] + b"\0")
+    result = prof_here("--runs", tmp_path, "compare", "one", "one")
+    assert (result.returncode, result.stdout) == (22, "")
+    assert str(table) in result.stderr
+
+
+def test_two_sides_are_needed(compare):
+    for arguments in ([], ["5"]):
+        result = compare(*arguments)
+        assert result.returncode == 2
+        assert "prof compare 5 6" in result.stderr

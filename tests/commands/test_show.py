@@ -1,0 +1,99 @@
+"""`prof show`, `prof list` and `prof metrics`: what is there, in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from statistics import fmean, stdev
+
+import pytest
+
+from profiler.catalog.metrics import CATALOGUE
+
+
+@pytest.fixture
+def shipped(prof_here, recorded):
+    return lambda *arguments: prof_here("--runs", recorded.root, *arguments)
+
+
+def test_a_sheet_says_where_the_recording_comes_from(shipped, recorded):
+    page, manifest = shipped("show", "6").stdout, recorded.find("6", "gemm").manifest
+    for fact in (manifest.run_id, "NVIDIA H200", "clock control none", manifest.report.sha256, "8 launches"):
+        assert fact in page
+    assert "ingested from a report" in page
+
+
+def test_a_sheet_gives_mean_and_spread_over_the_launches(shipped, recorded):
+    sheet = json.loads(shipped("show", "6", "--format", "json").stdout)["kernels"][0]
+    table = recorded.find("6", "gemm").to_pandas("metrics")
+    for name in ("duration_ns", "issue_active_pct", "stall_barrier"):
+        (metric,) = [one for one in sheet["metrics"] if one["name"] == name]
+        values = table[table.metric == metric["ncu"]].value.tolist()
+        assert metric["mean"] == pytest.approx(fmean(values))
+        assert metric["spread"] == pytest.approx(stdev(values))
+        assert metric["launches"] == len(values) == 8
+
+
+def test_full_adds_what_the_catalogue_does_not_know(shipped):
+    short, full = (
+        json.loads(shipped("show", "6", "--format", "json", *more).stdout)["kernels"][0]["metrics"]
+        for more in ([], ["--full"])
+    )
+    assert full[: len(short)] == short
+    assert len(full) > 2 * len(short)
+    assert len({one["ncu"] for one in full}) == len(full)
+
+
+def test_every_kernel_of_a_report_has_a_sheet_and_a_pattern_chooses(prof_here, store):
+    run = ["--runs", store.root, "show", "several", "--format", "csv"]
+    kernels = [row["kernel"] for row in csv.DictReader(io.StringIO(prof_here(*run).stdout))]
+    assert set(kernels) == {"scale(float *, float)", "offset(float *, float)", "calls_a_function(float *)"}
+    chosen = csv.DictReader(io.StringIO(prof_here(*run, "-k", "offset").stdout))
+    assert {row["kernel"] for row in chosen} == {"offset(float *, float)"}
+    assert prof_here(*run, "-k", "nothing").returncode == 33
+
+
+def test_a_loose_report_is_shown_like_a_stored_one(prof_here, shipped, reports):
+    loose = json.loads(prof_here("show", reports / "gemm_6.ncu-rep", "--format", "json").stdout)
+    stored = json.loads(shipped("show", "6", "--format", "json").stdout)
+    assert loose["kernels"] == stored["kernels"]
+
+
+def test_the_list_names_what_can_be_compared(shipped, recorded):
+    rows = json.loads(shipped("list", "--format", "json").stdout)
+    stored = {row["name"]: row for row in rows}
+    assert stored["gemm-5"]["launches"] == stored["gemm-6"]["launches"] == 8
+    assert stored["gemm-6"]["latest run"] == str(recorded.find("6", "gemm").manifest.run_id)
+
+
+def test_the_list_of_a_name_has_a_row_for_each_of_its_runs(prof_here, make_run, tmp_path):
+    for name in ("gemm-2", "gemm-10", "gemm-9", "sum"):
+        make_run({"kernel": "k"}, name=name, root=tmp_path)
+    listed = prof_here("--runs", tmp_path, "list", "--format", "csv").stdout.splitlines()[1:]
+    assert [line.split(",")[0] for line in listed] == ["gemm-2", "gemm-9", "gemm-10", "sum"]
+    listed = prof_here("--runs", tmp_path, "list", "gemm", "--format", "csv").stdout.splitlines()[1:]
+    assert {line.split(",")[0] for line in listed} == {"gemm-2", "gemm-9", "gemm-10"}
+
+
+def test_an_empty_folder_says_how_to_begin_and_prints_no_empty_table(prof_here, tmp_path):
+    result = prof_here("--runs", tmp_path, "list")
+    assert (result.returncode, result.stdout) == (0, "")
+    assert "prof ingest" in result.stderr
+    assert json.loads(prof_here("--runs", tmp_path, "list", "--format", "json").stdout) == []
+
+
+def test_the_catalogue_is_printed_whole_and_one_by_one(prof_here):
+    rows = json.loads(prof_here("metrics", "--format", "json").stdout)
+    assert [row["name"] for row in rows] == [metric.name for metric in CATALOGUE]
+    for metric in CATALOGUE[::9]:
+        page = prof_here("metrics", metric.name).stdout
+        assert metric.doc in page
+        assert all(name in page for name in metric.ncu)
+    assert prof_here("metrics", CATALOGUE[0].ncu[0]).stdout == prof_here("metrics", CATALOGUE[0].name).stdout
+
+
+def test_an_unknown_metric_names_the_nearest(prof_here):
+    result = prof_here("metrics", "ocupancy_pct")
+    assert (result.returncode, result.stdout) == (40, "")
+    assert "occupancy_pct" in result.stderr
