@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import ncu_report
 
 from profiler.errors import ReaderFailed, ReportDamaged
-from profiler.store.columns import TableBuilder
+from profiler.store.columns import TableBuilder, valid_unicode
 from profiler.store.sass import opcode_of, rebase
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class _Decoder:
 
     def finish(self) -> Decoded:
         tables = {name: builder.finish() for name, builder in self._tables.items()}
-        return Decoded(tables, list(self._sections))
+        return Decoded(tables, [valid_unicode(section) for section in self._sections])
 
     def read_all(self, context: Any) -> int:
         """Every launch of every range; returns how many could be read."""

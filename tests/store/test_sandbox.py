@@ -1,0 +1,102 @@
+"""Whatever NVIDIA's library does to its process, it cannot take `prof` down."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from profiler.errors import InternalError, ReaderFailed, ReportNotFound
+from profiler.store.extract import Request
+from profiler.store.manifest import Manifest
+from profiler.store.sandbox import Sandbox, available_cores, default_timeout_s, outcome
+
+
+@pytest.fixture
+def misbehaving(monkeypatch: pytest.MonkeyPatch):
+    """The module of requests that go wrong, importable in workers as well."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    import misbehaving
+
+    return misbehaving
+
+
+@pytest.mark.parametrize(
+    ("request_name", "message"),
+    [
+        ("Aborts", "reader crashed on it (signal 6)"),
+        ("ReadsNull", "reader crashed on it (signal 11)"),
+        ("IsKilled", "reader crashed on it (signal 9)"),
+        ("Exits", "reader crashed on it (exit code 7)"),
+        ("Spins", "reader did not finish in time and was stopped"),
+        ("Eats", "reader ran out of memory on it"),
+    ],
+)
+def test_a_worker_that_misbehaves_fails_alone(
+    misbehaving, reports: Path, tmp_path: Path, request_name: str, message: str
+) -> None:
+    report = reports / "graph.ncu-rep"
+    bad = getattr(misbehaving, request_name)(report, tmp_path / "bad")
+    good = [Request(report, tmp_path / str(number)) for number in range(3)]
+
+    with Sandbox(workers=2, timeout_s=4) as sandbox:
+        futures = [sandbox.submit(one) for one in (good[0], bad, *good[1:])]
+        with pytest.raises(ReaderFailed) as caught:
+            outcome(futures[1], report)
+        manifests = [outcome(future, report) for future in (futures[0], *futures[2:])]
+
+    assert str(caught.value) == f"{report}: NVIDIA's {message}"
+    assert all(isinstance(manifest, Manifest) for manifest in manifests)
+
+
+def test_a_bug_in_prof_is_called_one_and_fails_alone(misbehaving, reports, tmp_path) -> None:
+    report = reports / "graph.ncu-rep"
+
+    with Sandbox(workers=1) as sandbox:
+        broken = sandbox.submit(misbehaving.Breaks(report, tmp_path / "bad"))
+        good = sandbox.submit(Request(report, tmp_path / "good"))
+        with pytest.raises(InternalError, match=r"graph\.ncu-rep: ZeroDivisionError: a bug"):
+            outcome(broken, report)
+        assert isinstance(outcome(good, report), Manifest)
+
+
+def test_errors_come_back_from_a_worker_with_their_remedy(tmp_path: Path) -> None:
+    report = tmp_path / "gone.ncu-rep"
+
+    with Sandbox(workers=1) as sandbox:
+        future = sandbox.submit(Request(report, tmp_path / "folder"))
+        with pytest.raises(ReportNotFound, match="no such file") as caught:
+            outcome(future, report)
+
+    assert caught.value.remedy == ReportNotFound.remedy
+
+
+def test_an_alarm_ends_an_orphan_that_spins_where_no_python_runs(misbehaving, reports, tmp_path) -> None:
+    """Nobody is left to stop it, and its own watching thread never gets the interpreter."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "report.ncu-rep").symlink_to(reports / "graph.ncu-rep")
+    code = f"import misbehaving; misbehaving.spin_as_an_orphan({str(folder)!r}, 1.5)"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", code], env=environment, timeout=30, check=False)
+
+    assert done.returncode == -signal.SIGALRM
+    assert (folder / "spinning").exists()
+    assert time.monotonic() - start >= 1.5
+
+
+def test_more_is_allowed_for_larger_reports(tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(100_000_000)
+
+    assert default_timeout_s(tmp_path / "gone") == 60
+    assert default_timeout_s(large) == pytest.approx(460)
+    assert available_cores() >= 1
