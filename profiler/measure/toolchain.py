@@ -56,6 +56,11 @@ def find_toolchain(environment: Mapping[str, str] = os.environ) -> Toolchain:
             remedy="Install the CUDA toolkit, or NVIDIA's packages: "
             "`pip install nvidia-cuda-nvcc nvidia-cuda-cccl nvidia-cuda-profiler-api`.",
         )
+    return describe_toolchain(nvcc)
+
+
+def describe_toolchain(nvcc: Path) -> Toolchain:
+    """What belongs to this very compiler."""
     version = _version_of(nvcc)
     root = _root_of(nvcc)
     link_folder = None if (root / "lib64").is_dir() or (root / "targets").is_dir() else root / "lib"
