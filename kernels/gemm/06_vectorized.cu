@@ -1,7 +1,7 @@
 // Rung 6: every access is 128 bits wide, and As is transposed while it is staged.
 //
 // Change from rung 5: global tiles are loaded, and C stored, as float4; A goes into shared memory as As[k][row], and a
-// thread's rows and columns come in fours, so that two LDS.128 replace eight LDS for either operand.
+// thread's rows come in fours as its columns do, so that two LDS.128 of As replace eight LDS.
 // Expect: issue-active up, FMA pipe up, LSU pipe down, MIO throttle nearly gone; short and long scoreboard take its place.
 //
 //                    +------128------+         block: 128 x 128 elements of C, 256 threads
@@ -20,7 +20,8 @@
 
 constexpr int BM = 128, BN = 128, BK = 16, TM = 8, TN = 8;
 constexpr int THREADS = (BM / TM) * (BN / TN);
-constexpr int ROW_BAND = 4 * BM / TM, COL_BAND = 4 * BN / TN;  // from four elements of a thread to its next four
+constexpr int ROW_BAND = 4 * BM / TM;   // from four rows of a thread to its next four
+constexpr int COL_BAND = 4 * BN / TN;   // from four columns of a thread to its next four
 constexpr int A_ROWS = THREADS / (BK / 4);  // rows of A that one pass of the block's threads copies
 constexpr int B_ROWS = THREADS / (BN / 4);
 static_assert(BK % 4 == 0 && BN % 4 == 0 && TM % 4 == 0 && TN % 4 == 0, "float4 needs multiples of four");
@@ -28,7 +29,7 @@ static_assert(THREADS % (BK / 4) == 0 && BM % A_ROWS == 0, "whole passes of the 
 static_assert(THREADS % (BN / 4) == 0 && BK % B_ROWS == 0, "whole passes of the block's threads must cover Bs");
 
 template <bool FULL>
-__global__ void __launch_bounds__(THREADS, 2)
+__global__ void __launch_bounds__(THREADS, FULL ? 2 : 1)
 gemm_06_vectorized(int m, int n, int k, const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c) {
     __shared__ alignas(16) float as[BK][BM];
     __shared__ alignas(16) float bs[BK][BN];
@@ -63,10 +64,7 @@ gemm_06_vectorized(int m, int n, int k, const float* __restrict__ a, const float
             for (int i = 0; i < TM; ++i) a_part[i] = as[kk][row + i / 4 * ROW_BAND + i % 4];
 #pragma unroll
             for (int j = 0; j < TN; ++j) b_part[j] = bs[kk][col + j / 4 * COL_BAND + j % 4];
-#pragma unroll
-            for (int i = 0; i < TM; ++i)
-#pragma unroll
-                for (int j = 0; j < TN; ++j) sum[i][j] += a_part[i] * b_part[j];
+            walk_in_columns<TM, TN>([&](int i, int j) { sum[i][j] += a_part[i] * b_part[j]; });
         }
         __syncthreads();
     }

@@ -1,10 +1,10 @@
-// Rung 7: no bank is asked twice, neither in shared memory nor in the register file, and a sweep chose the tile.
+// Rung 7: bank conflicts are untangled, in shared memory and in the register file, and a sweep chose the tile.
 //
-// Change from rung 6: rows of As are padded by 4 floats, so that the transposing stores spread over the banks; the FMAs of a
-// k-step are walked in 4 x 4 blocks, back and forth, so that each shares an operand with the one before it; 64 x 128 tiles
-// and four blocks an SM, by measurement.
-// Expect: shared-memory conflicts of stores gone, dispatch stalls down (an FMA reads three registers and the file has two
-// banks: the shared operand comes from the reuse cache), barrier stalls down (four blocks cover for each other), FMA pipe up.
+// Change from rung 6: rows of As are padded by 4 floats, so that the transposing stores spread over the banks; and by
+// measurement, 64 x 128 tiles, four blocks an SM, and the FMAs of a k-step walked in 4 x 4 blocks.
+// Expect: shared-memory conflicts of stores halved or better, barrier stalls down (four blocks cover for each other),
+// dispatch stalls down, FMA pipe up. A dispatch stall here is a register bank asked twice: an FMA reads three registers, the
+// file has two banks, and only an operand shared with the FMA before, from the reuse cache, makes it one read per bank.
 //
 //                    +------BN-------+         thread t: ty = t / (BN / TN), tx = t % (BN / TN)
 //                    |      Bs       | BK      rows and columns in bands of four, as in rung 6
@@ -16,7 +16,7 @@
 //                    +---------------+              '--' '--'
 //
 // Traffic per element: (K/BM + K/BN) floats from global memory; K (TM + TN) / (4 TM TN) shared loads for K FMAs.
-// Tile shape: -DGEMM_BM=... and so on override the choice; NOTES.md has the sweep.
+// Tile shape: -DGEMM_BM=... and so on override the choice (all of them or none); NOTES.md has the sweep.
 #include "device.cuh"
 #include "harness.cuh"
 

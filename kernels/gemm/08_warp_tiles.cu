@@ -14,7 +14,7 @@
 //                    +-------+-------+         with such pairs an LDS.128 takes 2 wavefronts, not 4
 //
 // Traffic per element: as in rung 7; per warp and k-step 4 TM + 8 TN distinct floats for 32 TM TN FMAs.
-// Tile shape: -DGEMM_BM=... and so on override the choice; NOTES.md has the sweep.
+// Tile shape: -DGEMM_BM=... and so on override the choice (all of them or none); NOTES.md has the sweep.
 #include "device.cuh"
 #include "harness.cuh"
 

@@ -54,7 +54,7 @@ __device__ __forceinline__ void walk_in_blocks(Visit visit) {
         }
 }
 
-// The same walk over the whole tile: down one column and up the next.
+// The same walk over the whole tile at once.
 template <int ROWS, int COLUMNS, class Visit>
 __device__ __forceinline__ void walk_in_columns(Visit visit) {
 #pragma unroll
@@ -63,8 +63,7 @@ __device__ __forceinline__ void walk_in_columns(Visit visit) {
         for (int y = 0; y < ROWS; ++y) visit(x % 2 ? ROWS - 1 - y : y, x);
 }
 
-// The same column ROWS rows further down. One multiply-add each, where the compiler left to itself keeps a 64-bit offset
-// per row and spends two additions on it.
+// The same column ROWS rows further down, as one widening multiply-add: each row's address follows from the row above.
 template <int ROWS>
 __device__ __forceinline__ const float* rows_below(const float* at, int row_floats) {
     const float* below;
