@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
 
@@ -16,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from profiler.commands import build, compare, ingest, list_runs, metrics, query, show, time_kernels, verify
-from profiler.commands.options import FormatOption, LadderOption, RunsOption, Settings
+from profiler.commands.options import FormatOption, GlobalRunsOption, LadderOption, Settings
 from profiler.errors import InternalError, ProfError
 
 _INTERRUPTED = 130
@@ -26,12 +27,23 @@ _BROKEN_PIPE = 141
 class _Verbs(TyperGroup):
     """Typer would end a broken pipe with exit code 1, which here means a regression."""
 
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        with _quiet_pipe():  # prints the help
+            return super().make_context(*arguments, **options)
+
     def invoke(self, ctx: Any) -> Any:
-        try:
+        with _quiet_pipe():
             return super().invoke(ctx)
-        except BrokenPipeError:
-            _discard_output()
-            raise typer.Exit(_BROKEN_PIPE) from None
+
+
+@contextmanager
+def _quiet_pipe() -> Iterator[None]:
+    """The reader of a pipe has gone, as in `prof list | head`: nothing is wrong."""
+    try:
+        yield
+    except BrokenPipeError:
+        _discard_output()
+        raise typer.Exit(_BROKEN_PIPE) from None
 
 
 app = typer.Typer(
@@ -57,7 +69,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     context: typer.Context,
-    runs: RunsOption = None,
+    runs: GlobalRunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False,
@@ -115,7 +127,7 @@ def _global_flags_first(arguments: list[str]) -> list[str]:
 
 
 def _discard_output() -> None:
-    """The reader of a pipe has gone, as in `prof list | head`: nothing is wrong."""
+    """So that nothing is left to flush when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

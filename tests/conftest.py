@@ -22,6 +22,10 @@ from profiler.store.manifest import KernelCount, Manifest, RunId, StoredReport, 
 from profiler.store.runs import Run, RunStore
 from profiler.store.schema import TABLES
 
+# What a shell may have set must not decide a test.
+for _name in ("PROF_RUNS", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONIOENCODING"):
+    os.environ.pop(_name, None)
+
 REPORTS = Path(__file__).parent / "data" / "reports"
 
 Prof = Callable[..., "subprocess.CompletedProcess[str]"]

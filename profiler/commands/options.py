@@ -21,9 +21,15 @@ class Format(StrEnum):
     csv = "csv"
 
 
-RunsOption = Annotated[
+# The environment is read once, before the verb: read again by the verb, it would win over
+# `prof --runs DIR verb`.
+GlobalRunsOption = Annotated[
     Path | None,
     typer.Option("--runs", envvar="PROF_RUNS", help="Folder of runs [default: the nearest 'runs']."),
+]
+RunsOption = Annotated[
+    Path | None,
+    typer.Option("--runs", help="Folder of runs [default: $PROF_RUNS, or the nearest 'runs']."),
 ]
 LadderOption = Annotated[
     str | None,

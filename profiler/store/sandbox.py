@@ -12,14 +12,16 @@ import multiprocessing
 import os
 import resource
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -33,6 +35,22 @@ _GRACE_SECONDS = 5
 _MAX_TASKS = 200  # the native library does not give all its memory back
 
 
+class _Reader(SpawnProcess):
+    """Does not run the user's script again, as a spawned process would: it may have no main guard."""
+
+    def start(self) -> None:
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = script
+
+
+class _Context(SpawnContext):
+    Process = _Reader
+
+
 class Sandbox:
     """A pool of reader processes; use it in a `with` statement."""
 
@@ -42,7 +60,7 @@ class Sandbox:
         self._pool = ProcessPool(
             max_workers=self.workers,
             max_tasks=_MAX_TASKS,
-            context=multiprocessing.get_context("spawn"),
+            context=_Context(),
             initializer=_enter_worker,
             initargs=[_physical_memory_bytes()],
         )

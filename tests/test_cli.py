@@ -1,0 +1,342 @@
+"""The command line as a shell sees it: help, exit codes, streams, colour, pipes, interrupts."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+import typer
+
+from profiler.catalog.metrics import CATALOGUE
+from profiler.cli import app
+from profiler.errors import InternalError
+from profiler.store.runs import RunStore
+
+VERBS = typer.main.get_command(app).commands
+every_verb = pytest.mark.parametrize("verb", VERBS)
+START = [sys.executable, "-c", "from profiler.cli import main; main()"]
+
+
+@pytest.fixture
+def shipped(prof_here, recorded):
+    """`prof` over the runs that the repository ships, in this process."""
+    return lambda *arguments: prof_here("--runs", recorded.root, *arguments)
+
+
+# Help
+
+
+def test_without_a_verb_the_help_is_shown(prof_here):
+    result = prof_here()
+    assert "compare" in result.stdout + result.stderr
+
+
+def test_the_root_help_lists_every_verb_and_shows_an_example(prof_here):
+    page = prof_here("--help").stdout
+    assert all(f"\n  {verb} " in page for verb in VERBS)
+    assert "prof compare before.ncu-rep after.ncu-rep" in page
+
+
+def examples_of(verb):
+    return [line.strip() for line in VERBS[verb].help.splitlines() if line.strip().startswith("prof ")]
+
+
+@every_verb
+def test_the_help_of_a_verb_explains_its_options_and_shows_examples(prof_here, verb):
+    page = prof_here(verb, "--help").stdout
+    assert f"prof {verb}" in page.split("Example")[1]
+    assert page == prof_here(verb, "-h").stdout
+    for option in VERBS[verb].params:
+        assert getattr(option, "help", None), f"--{option.name} has no help"
+
+
+@every_verb
+def test_the_examples_of_a_verb_are_commands_that_it_takes(verb):
+    assert examples_of(verb)
+    for example in examples_of(verb):
+        _, named, *arguments = shlex.split(example)
+        assert named == verb
+        VERBS[verb].make_context(verb, arguments)
+
+
+def test_the_first_line_of_a_help_fits_beside_its_verb():
+    for verb, command in VERBS.items():
+        assert command.help.splitlines()[0].endswith("."), verb
+
+
+def test_the_version_is_the_packages(prof_here):
+    assert prof_here("--version").stdout == f"prof {version('ncu-prof')}\n"
+
+
+def test_python_dash_m_is_prof():
+    result = subprocess.run(
+        [sys.executable, "-m", "profiler", "--version"], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.startswith("prof ")
+
+
+# Exit codes, by a real process
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["show", "{tmp}/missing.ncu-rep"], 11, "missing.ncu-rep: no such file"),
+        (["show", "{tmp}/empty.ncu-rep"], 13, "empty.ncu-rep"),
+        (["show", "{tmp}"], 13, "a folder"),
+        (["compare", "{tmp}/cut.ncu-rep", "{reports}/range.ncu-rep"], 14, "cut.ncu-rep"),
+        (["show", "99"], 21, "no run of kernel 99"),
+        (
+            ["--runs", "{tmp}/empty.ncu-rep", "ingest", "{reports}/range.ncu-rep"],
+            20,
+            "empty.ncu-rep: not a folder",
+        ),
+        (["compare", "{reports}/range.ncu-rep", "{reports}/graph.ncu-rep"], 31, "replay mode"),
+        (["compare", "{reports}/several.ncu-rep", "{reports}/several.ncu-rep"], 32, "--kernel-name"),
+        (["show", "5", "-k", "nothing"], 33, "'nothing'"),
+        (["metrics", "nothing like this"], 40, "prof metrics"),
+        (["query", "select"], 41, "Parser Error"),
+        (["--runs", "{tmp}/new", "ingest", "{tmp}/empty.ncu-rep", "{reports}/range.ncu-rep"], 42, "1 of 2"),
+        (["unknown"], 2, "No such command"),
+        (["compare", "5", "6", "--unknown"], 2, "--unknown"),
+        (["compare", "5", "6", "--format", "xml"], 2, "xml"),
+        (["ingest"], 2, "REPORT"),
+        (["compare", "5", "5"], 0, ""),
+    ],
+    ids=lambda value: str(value) if isinstance(value, int) else None,
+)
+def test_every_failure_has_its_own_exit_code_one_message_and_no_traceback(
+    prof, reports, recorded, tmp_path, arguments, code, words
+):
+    (tmp_path / "empty.ncu-rep").write_bytes(b"")
+    (tmp_path / "cut.ncu-rep").write_bytes((reports / "range.ncu-rep").read_bytes()[:20_000])
+    filled = [word.format(tmp=tmp_path, reports=reports) for word in arguments]
+    shutil.copytree(recorded.root, tmp_path / "runs")
+    result = prof(*filled, cwd=tmp_path)
+    assert result.returncode == code
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+    if code:
+        assert not result.stdout or code == 42
+
+
+def test_a_message_says_what_happened_and_then_what_to_do(shipped):
+    lines = shipped("show", "99").stderr.splitlines()
+    assert lines[0].startswith("prof: ")
+    assert lines[-1].startswith("      `prof list` shows what is stored")
+
+
+def test_verbose_shows_the_traceback_and_keeps_the_message_and_the_code(shipped):
+    quiet, verbose = shipped("show", "99"), shipped("show", "99", "--verbose")
+    assert "Traceback" in verbose.stderr
+    assert verbose.stderr.endswith(quiet.stderr)
+    assert verbose.returncode == quiet.returncode == 21
+
+
+@pytest.mark.parametrize("flag", [[], ["--verbose"]])
+def test_a_bug_is_admitted_as_one_and_never_dumped_on_the_user(shipped, monkeypatch, flag):
+    def broken(self):
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr(RunStore, "ids", broken)
+    result = shipped("list", *flag)
+    assert result.returncode == InternalError.exit_code
+    assert "prof: RuntimeError: two\\nlines" in result.stderr
+    assert "bug in prof" in result.stderr
+    assert ("Traceback" in result.stderr) == ("in broken" in result.stderr) == bool(flag)
+
+
+# Where things may be said, and where they come out
+
+
+def test_shared_options_work_before_and_after_the_verb(prof_here, recorded, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    before = prof_here("--runs", recorded.root, "--ladder", "gemm", "--format", "csv", "compare", "5", "6")
+    after = prof_here("compare", "5", "6", "--runs", recorded.root, "--ladder", "gemm", "--format", "csv")
+    assert before.returncode == 0
+    assert before.stdout == after.stdout
+    assert before.stdout.startswith("kernel_before,")
+
+
+def test_the_option_nearest_to_the_verb_wins(shipped):
+    assert shipped("--format", "csv", "list", "--format", "json").stdout.startswith("[")
+
+
+def test_another_ladder_has_other_kernels(shipped):
+    result = shipped("show", "5", "--ladder", "norms")
+    assert result.returncode == 21
+    assert "norms-5" in result.stderr
+
+
+def test_the_runs_folder_comes_from_the_option_then_the_environment_then_the_nearest(
+    prof_here, recorded, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    assert prof_here("show", "5").returncode == 21
+    monkeypatch.setenv("PROF_RUNS", str(recorded.root))
+    assert prof_here("show", "5").returncode == 0
+    assert prof_here("--runs", tmp_path, "show", "5").returncode == 21
+    monkeypatch.delenv("PROF_RUNS")
+    monkeypatch.chdir(recorded.root.parent / "profiler" / "store")
+    assert prof_here("show", "5").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "verb", [["compare", "5", "6"], ["show", "6"], ["list"], ["metrics"], ["query", "--tables"]]
+)
+def test_standard_output_is_the_result_and_nothing_else(shipped, verb):
+    result = shipped(*verb, "--format", "json")
+    json.loads(result.stdout)
+    assert result.stderr == ""
+
+
+def test_quiet_leaves_results_and_errors(prof_here, reports, tmp_path):
+    loud = prof_here("--runs", tmp_path / "a", "ingest", reports / "range.ncu-rep")
+    quiet = prof_here("--runs", tmp_path / "b", "ingest", reports / "range.ncu-rep", "--quiet")
+    assert loud.stdout == quiet.stdout != ""
+    assert "1 stored" in loud.stderr
+    assert quiet.stderr == ""
+    assert prof_here("--quiet", "show", tmp_path / "missing.ncu-rep").stderr != ""
+
+
+def test_a_locale_that_lacks_our_characters_is_no_reason_to_fail(prof, recorded):
+    result = prof(
+        "--runs", recorded.root, "compare", "5", "6", env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    )
+    assert result.returncode == 0
+    assert "\\u2713 issue_active_pct up" in result.stdout
+
+
+# Terminals, pipes and signals
+
+
+def on_a_terminal(*arguments, width=100, **environment):
+    """What `prof` writes to a terminal of that width."""
+    ours, theirs = pty.openpty()
+    os.set_inheritable(theirs, True)
+    subprocess.run(["stty", "cols", str(width)], stdin=theirs, check=True)
+    env = {**os.environ, "TERM": "xterm-256color", **environment}
+    env = {name: value for name, value in env.items() if value is not None}
+    with subprocess.Popen(
+        [*START, *map(str, arguments)], stdin=theirs, stdout=theirs, stderr=theirs, env=env
+    ) as child:
+        os.close(theirs)
+        written = b""
+        while True:
+            try:
+                chunk = os.read(ours, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            written += chunk
+    os.close(ours)
+    assert child.returncode == 0
+    return written.decode().replace("\r\n", "\n")
+
+
+def test_colour_is_for_terminals(recorded, prof):
+    arguments = ("--runs", recorded.root, "compare", "5", "6")
+    clean = {"NO_COLOR": None, "FORCE_COLOR": None}
+    assert "\x1b[32m" in on_a_terminal(*arguments, **clean)
+    assert "\x1b" not in on_a_terminal(*arguments, **{**clean, "NO_COLOR": "1"})
+    assert "\x1b" not in prof(*arguments).stdout
+
+
+def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(recorded):
+    page = on_a_terminal("--runs", recorded.root, "compare", "5", "6", width=80, NO_COLOR="1")
+    table = page.split("\n\n")[2].splitlines()
+    assert max(map(len, table)) <= 80
+    assert {"7,606,696", "4,047,252", "better"} <= set(table[1].split())
+
+
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["metrics", "--format", "json"], ["--help"], ["compare", "--help"]]
+)
+def test_a_pipe_that_closes_early_ends_it_quietly(recorded, arguments):
+    """As in `prof list | head -1`: no message, and not the exit code of a regression."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [*START, "--runs", str(recorded.root), *arguments]
+    result = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert result.stderr == ""
+    assert result.returncode in (0, 141)
+
+
+def test_an_interrupt_ends_it_with_130_and_leaves_whole_runs(reports, tmp_path):
+    command = [*START, "--runs", str(tmp_path), "ingest", str(reports), "--jobs", "1"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as child:
+        child.stdout.readline()
+        os.killpg(child.pid, signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "Traceback" not in err
+    store = RunStore(tmp_path)
+    assert store.ids()
+    for run_id in store.ids():
+        store.open(run_id).verify()
+
+
+# Completion
+
+
+def test_the_shell_gets_a_completion_script(prof):
+    for shell in ("bash", "zsh", "fish"):
+        script = prof(env={**os.environ, "_PROF_COMPLETE": f"source_{shell}"}).stdout
+        assert "_PROF_COMPLETE" in script
+        assert "prof" in script
+
+
+def test_verbs_and_options_complete(prof):
+    def completed(words):
+        env = {
+            **os.environ,
+            "_PROF_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        }
+        return re.findall(r"\S+", prof(env=env).stdout)
+
+    assert completed("prof com") == ["compare"]
+    assert set(completed("prof ")) == set(VERBS)
+    assert "--kernel-name" in completed("prof compare --k")
+
+
+# Start-up
+
+
+def imported_by(*arguments):
+    command = [sys.executable, "-X", "importtime", *START[1:], *map(str, arguments)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    names = re.findall(r"^import time:.*\|\s*(\S+)$", result.stderr, re.MULTILINE)
+    assert "profiler.cli" in names
+    return {name.split(".")[0] for name in names}
+
+
+def test_help_imports_nothing_heavy():
+    heavy = {"pyarrow", "pandas", "numpy", "duckdb", "rich", "pebble", "msgspec", "scipy", "ncu_report"}
+    assert imported_by("--help") & heavy == set()
+    assert imported_by("compare", "--help") & heavy == set()
+
+
+def test_comparing_stored_runs_imports_only_what_reading_parquet_needs(recorded):
+    heavy = {"pandas", "duckdb", "pebble", "scipy", "altair", "ncu_report", "multiprocessing"}
+    assert imported_by("--runs", recorded.root, "compare", "5", "6") & heavy == set()
+
+
+def test_listing_and_the_catalogue_need_no_tables(recorded):
+    heavy = {"pyarrow", "pandas", "numpy", "duckdb", "pebble", "ncu_report"}
+    assert imported_by("--runs", recorded.root, "list") & heavy == set()
+    assert imported_by("metrics", CATALOGUE[0].name) & heavy == set()

@@ -1,0 +1,201 @@
+"""The rules of the house, walked rather than trusted."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import typer
+
+import profiler
+from profiler import errors
+from profiler.cli import app
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = sorted((ROOT / "profiler").rglob("*.py"))
+RANK = {
+    "errors": 0,
+    "catalog": 1,
+    "store": 2,
+    "measure": 3,
+    "analyse": 3,
+    "present": 4,
+    "commands": 5,
+    "cli": 6,
+}
+VERBS = typer.main.get_command(app).commands
+
+every_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+def room_of(path):
+    return path.relative_to(ROOT / "profiler").parts[0].removesuffix(".py")
+
+
+def imports_of(path):
+    """Every module imported anywhere in the file: inside functions and for type checking too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def error_classes(cls=errors.ProfError):
+    return [cls, *(below for direct in cls.__subclasses__() for below in error_classes(direct))]
+
+
+# Imports
+
+
+def test_every_room_has_its_place_in_the_order():
+    rooms = {room_of(path) for path in MODULES} - {"__init__", "__main__"}
+    assert rooms <= set(RANK)
+
+
+@every_module
+def test_imports_point_only_left(path):
+    room = room_of(path)
+    if room in ("__init__", "__main__"):
+        pytest.skip("the façade and the entry point may reach everywhere")
+    for name in imports_of(path):
+        if name == "profiler" or not name.startswith("profiler."):
+            assert name != "profiler" or room == "cli", "the façade is for users, not for the house"
+            continue
+        there = name.split(".")[1]
+        assert there == room or RANK[there] < RANK[room], f"{room} imports {name}"
+
+
+def test_the_walk_above_sees_imports_in_functions_and_for_type_checking(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(
+        "if TYPE_CHECKING:\n    from profiler.cli import app\ndef f():\n    import profiler.commands.show\n"
+    )
+    assert imports_of(path) == {"profiler.cli", "profiler.cli.app", "profiler.commands.show"}
+
+
+def test_one_module_alone_knows_nvidias_reader():
+    users = {path.relative_to(ROOT).as_posix() for path in MODULES if "ncu_report" in imports_of(path)}
+    assert users == {"profiler/store/report.py"}
+
+
+@every_module
+def test_analysis_touches_no_file_and_the_catalogue_runs_no_process(path):
+    never = {
+        "analyse": {"os", "pathlib", "io", "shutil", "subprocess", "tempfile", "glob", "typer", "rich"},
+        "catalog": {"subprocess", "multiprocessing", "typer", "rich"},
+        "present": {"subprocess", "tempfile", "shutil", "typer"},
+        "store": {"typer", "rich"},
+        "measure": {"typer", "rich", "ncu_report"},
+    }
+    tops = {name.split(".")[0] for name in imports_of(path)}
+    assert tops & never.get(room_of(path), set()) == set()
+
+
+def test_the_facade_promises_what_a_notebook_needs():
+    assert set(profiler.__all__) == {"open_runs", "read_report", "compare"}
+    for name in profiler.__all__:
+        assert getattr(profiler, name).__doc__
+
+
+def test_the_facade_compares_what_the_commands_compare(recorded, reports):
+    runs = profiler.open_runs(recorded.root)
+    stored = profiler.compare(runs.find("5", ladder="gemm"), runs.find("6", ladder="gemm"))
+    loose = profiler.compare(runs.find("5", ladder="gemm"), str(reports / "gemm_6.ncu-rep"))
+    assert stored.metrics == loose.metrics
+    assert stored.instructions == loose.instructions
+
+
+def test_a_script_without_a_main_guard_may_read_a_report(reports, tmp_path):
+    """The façade is used from plain scripts: a reader process must not run the script again."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import profiler\nprint('once')\n"
+        f"print(profiler.read_report({str(reports / 'range.ncu-rep')!r}).to_pandas('launches').shape[0])\n"
+    )
+    result = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
+    assert (result.stdout.split(), result.stderr) == (["once", "2"], "")
+
+
+# Errors
+
+
+def test_exit_codes_are_unique_and_leave_the_shells_own_alone():
+    codes = Counter(cls.exit_code for cls in error_classes())
+    assert [code for code, count in codes.items() if count > 1] == []
+    assert not set(codes) & {0, 1, 2, 130, 141}
+    assert all(2 < code < 126 for code in codes)
+
+
+def test_every_error_that_can_be_raised_has_a_remedy():
+    for cls in error_classes():
+        if not cls.__subclasses__():
+            assert cls.remedy.endswith("."), cls.__name__
+
+
+@every_module
+def test_only_errors_with_a_remedy_are_raised(path):
+    """A class for a whole group has none of its own, so whoever raises it writes one."""
+    general = {cls.__name__ for cls in error_classes() if cls.__subclasses__()}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            name, given = ast.unparse(node.exc.func), {keyword.arg for keyword in node.exc.keywords}
+            assert name not in general or "remedy" in given, f"line {node.lineno}"
+
+
+def test_the_tree_in_the_docstring_is_the_tree_of_the_classes():
+    drawn, above = set(), []
+    for branch, name in re.findall(r"^( *[│├└─ ]*)(\w+)", errors.__doc__.split("\n\n")[1], re.MULTILINE):
+        above = [(depth, parent) for depth, parent in above if depth < len(branch)]
+        drawn.add((above[-1][1] if above else "Exception", name))
+        above.append((len(branch), name))
+    assert drawn == {(cls.__base__.__name__, cls.__name__) for cls in error_classes()}
+
+
+def test_an_error_keeps_its_lines_and_its_remedy_on_the_way_between_processes():
+    error = errors.KernelAmbiguous("which one", details=["  1 x a", "  2 x b\nc"], remedy="Choose.")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), copy.message, copy.details, copy.remedy) == (
+        errors.KernelAmbiguous, "which one", ("  1 x a", "  2 x b\nc"), "Choose.",
+    )  # fmt: skip
+    assert str(copy) == "which one\n  1 x a\n  2 x b\nc"
+
+
+# Size, documentation, words
+
+
+@every_module
+def test_a_module_says_what_it_is_for_and_stays_readable_in_one_sitting(path):
+    source = path.read_text()
+    assert ast.get_docstring(ast.parse(source))
+    assert len(source.splitlines()) <= 400
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_in_the_readme(verb):
+    assert f"prof {verb}" in (ROOT / "README.md").read_text()
+
+
+def test_no_text_of_the_house_speaks_of_where_or_how_it_was_written():
+    words = ("cla" + "ude", "anth" + "ropic", "chat" + "gpt", "/wo" + "rk/", "/tmp/" + "lab", "as an a" + "i")
+    pattern = re.compile("|".join([*map(re.escape, words), "\\bissue" + r" #?\d"]), re.IGNORECASE)
+    suffixes = {".py", ".md", ".toml", ".cu", ".cuh", ".yaml", ".yml", ".ipynb", ".html"}
+    places = ["profiler", "tests", "kernels", "dashboards", ".ci", ".github"]
+    files = [path for place in places for path in (ROOT / place).rglob("*") if path.suffix in suffixes]
+    files += [path for path in ROOT.glob("*") if path.is_file() and path.suffix in {*suffixes, ""}]
+    assert len(files) > 40
+    found = [
+        f"{path.relative_to(ROOT)}: {match.group()}"
+        for path in files
+        if (match := pattern.search(path.read_text()))
+    ]
+    assert found == []
