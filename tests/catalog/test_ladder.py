@@ -1,0 +1,271 @@
+"""Ladder files: what a good one means, and what a bad one is told, with the line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from profiler.catalog.ladder import PLACEHOLDERS, fill_command, find_ladder, size_text
+from profiler.catalog.ladder_file import read_ladder
+from profiler.errors import LadderInvalid, LadderNotFound, ProfError, RungNotFound, WorkloadInvalid
+
+ROOT = Path(__file__).parents[2]
+GEMM = ROOT / "kernels/gemm/ladder.toml"
+
+GOOD = """\
+title = "Training steps"
+reference = 1
+flops = "2 * batch * width ** 2"
+command = ["python", "train.py", "--batch", "{batch}", "--width={width}", "--launches", "{launches}"]
+size = ["batch"]
+
+[workload]
+batch = 32
+width = 1024
+
+[[kernel]]
+number = 2
+name = "fused"
+idea = "one kernel"
+regex = "fused_.*"
+source = "train.py"
+skip = 3
+time = [
+    "python", "{source}",
+    "--json",
+]
+
+[[kernel]]
+number = 1
+name = "eager"
+idea = "as written"
+regex = "elementwise"
+published = [{ gpu = "NVIDIA A100", gbytes_per_s = 1870, reference_pct = 96.6 }]
+"""
+
+
+@pytest.fixture
+def ladder_file(tmp_path: Path) -> Path:
+    folder = tmp_path / "kernels" / "mine"
+    folder.mkdir(parents=True)
+    path = folder / "ladder.toml"
+    path.write_text(GOOD)
+    return path
+
+
+def test_a_ladder_of_somebody_elses_program(ladder_file: Path) -> None:
+    ladder = read_ladder(ladder_file)
+    eager, fused = ladder.kernels
+    assert (ladder.name, ladder.reference, ladder.folder) == ("mine", 1, ladder_file.parent)
+    assert [kernel.number for kernel in ladder.kernels] == [1, 2]
+    assert not fused.is_compiled
+    assert fused.source == ladder_file.parent / "train.py"
+    assert (fused.skip, eager.skip) == (3, 0)
+    assert set(fused.commands) == {"profile", "time"}
+    assert set(eager.commands) == {"profile"}
+    assert eager.published[0].gbytes_per_s == 1870.0
+    values = ladder.workload.values(64)
+    assert values == {"batch": 64, "width": 1024}
+    assert fused.flops is not None
+    assert fused.flops.evaluate(values) == 2 * 64 * 1024**2
+    assert fill_command(eager.commands["profile"], {**values, "launches": 5}) == [
+        "python", "train.py", "--batch", "64", "--width=1024", "--launches", "5",
+    ]  # fmt: skip
+
+
+def test_ours_is_read_like_any_other() -> None:
+    ladder = read_ladder(GEMM)
+    assert [kernel.number for kernel in ladder.kernels] == list(range(11))
+    assert ladder.reference == 0
+    for kernel in ladder.kernels:
+        assert kernel.source is not None
+        assert kernel.source.is_file()
+        assert kernel.source.name == f"{kernel.file_name}.cu"
+        assert set(kernel.commands) == {"profile", "time", "check"}
+        assert kernel.flops is not None
+        assert kernel.flops.evaluate(ladder.workload.values(4096)) == 2 * 4096**3
+        for mode in kernel.commands:
+            words = fill_command(
+                kernel.commands[mode], {**dict.fromkeys(PLACEHOLDERS, 1), **ladder.workload.values()}
+            )
+            assert words[1:3] == ["--mode", mode]
+    published = [kernel.published[0].gpu for kernel in ladder.kernels if kernel.published]
+    assert set(published) == {"NVIDIA RTX A6000"}
+    assert ladder.kernel(10).targets == {"sm_90": "sm_90a"}
+
+
+def test_the_documentations_example_is_a_ladder(tmp_path: Path) -> None:
+    text = (ROOT / "kernels/README.md").read_text()
+    examples = [part.split("```")[0] for part in text.split("```toml\n")[1:]]
+    assert len(examples) >= 2
+    for example in examples:
+        if "[[kernel]]" in example:
+            (tmp_path / "ladder.toml").write_text(example)
+            assert read_ladder(tmp_path / "ladder.toml").kernels
+
+
+def _line(text: str, part: str) -> int:
+    return text[: text.index(part)].count("\n") + 1
+
+
+# (what is replaced, by what, what the line then starts with, the reason)
+BAD = [
+    ('title = "Training steps"\n', "", None, "'title' is missing"),
+    ('title = "Training steps"', "title = 3", "title", "title must be text in quotes, not 3"),
+    ('title = "Training steps"', 'title = " "', "title", "title is empty"),
+    ('title = "Training steps"', 'titel = "x"', "titel", "unknown key 'titel'; did you mean 'title'?"),
+    ("reference = 1", "reference = 7", "reference", "the reference is kernel 7"),
+    ("reference = 1", "reference = true", "reference", "must be a whole number, not true"),
+    ("reference = 1", 'name = "../up"', "name", "must be letters a-z, digits"),
+    ('"2 * batch * width ** 2"', '"2 * batch *"', "flops", "character 12: a number, a name or '(' expected"),
+    ('"2 * batch * width ** 2"', '"2 * bach"', "flops", "'bach' is not in [workload]; did you mean 'batch'?"),
+    ('"2 * batch * width ** 2"', '"9 ** 9 ** 9"', "flops", "the power is too large"),
+    ('"2 * batch * width ** 2"', '"1 / (batch - 32)"', "flops", "division by zero"),
+    ('"{batch}"', '"{bach}"', "command", "unknown placeholder {bach}; did you mean 'batch'?"),
+    ('"{batch}"', '"{batch"', "command", "expected '}'"),
+    ('"{batch}"', '"{batch!r}"', "command", "is not a placeholder"),
+    ('"{batch}"', '"{batch:>9}"', "command", "is not a placeholder"),
+    ('"{batch}"', '"{}"', "command", "is not a placeholder"),
+    ('"{batch}"', '"{batch.real}"', "command", "is not a placeholder"),
+    ('"{batch}"', "3", "command", "must be a list of words in quotes, not 3"),
+    ('["batch"]', '["depth"]', "size", "'depth' is not in [workload]"),
+    ('["batch"]', '"batch"', "size", "size must be a list"),
+    ("batch = 32", "batch = 0", "batch", "batch = 0: a size is a whole number from 1"),
+    ("batch = 32", "batch = 3.5", "batch", "batch must be a whole number, not 3.5"),
+    ("batch = 32", "batch = 9223372036854775808", "batch", "a size is a whole number from 1"),
+    ("width = 1024", "seed = 1024", "seed", "'seed' already means a fresh random number"),
+    ("width = 1024", "Width = 1024", "Width", "lower-case letters"),
+    ("number = 2\n", "", "[[kernel]]", "'number' is missing"),
+    ("number = 2", "number = 1", None, "number 1 is taken by"),
+    ("number = 2", "number = -2", "number", "a kernel's number is 0 to 999"),
+    ("number = 2", "number = 2.0", "number", "must be a whole number"),
+    ('name = "fused"', 'name = "Fused one"', "name", "must be letters a-z"),
+    ('name = "fused"', "name = [1]", "name", "must be text in quotes"),
+    ('regex = "fused_.*"', 'regex = "fused_("', "regex", "is not a regular expression: missing )"),
+    ("skip = 3", "skip = -3", "skip", "skip counts launches, so not -3"),
+    ("skip = 3", "skipp = 3", "skipp", "unknown key 'skipp'; did you mean 'skip'?"),
+    ("skip = 3", 'needs = ["cudnn"]', "needs", "unknown library 'cudnn'; known: cublas"),
+    ("skip = 3", 'targets = { sm_90 = "90a" }', "targets", "targets pair names such as sm_90"),
+    ("skip = 3", "flags = [1]", "flags", "must be a list of words"),
+    ('"--json",', '"{nothing}",', "time", "unknown placeholder {nothing}"),
+    ('"--json",', '"{binary}",', "[[kernel]]", "has no source that ends in .cu"),
+    ('source = "train.py"\n', "", "[[kernel]]", "but this kernel has no source"),
+    ("gbytes_per_s", "gb", "published", "unknown key 'gb'"),
+    ("1870", '"1870"', "published", "gbytes_per_s must be a number"),
+    ("[workload]", "[workload", "[workload", "not TOML: "),
+    ("[workload]", "[workload]\nbatch = 1", "batch = 32", "not TOML: "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "start", "reason"), BAD, ids=[f"{case[1][:20]}-{case[3][:25]}" for case in BAD]
+)
+def test_a_bad_file_is_refused_with_its_line(
+    ladder_file: Path, old: str, new: str, start: str | None, reason: str
+) -> None:
+    text = GOOD.replace(old, new, 1)
+    assert text != GOOD
+    ladder_file.write_text(text)
+    with pytest.raises(LadderInvalid) as caught:
+        read_ladder(ladder_file)
+    message = str(caught.value)
+    assert reason in message
+    if start is None:
+        return
+    assert message.startswith(f"{ladder_file}:"), message
+    line = int(message.removeprefix(f"{ladder_file}:").split(":")[0])
+    assert text.splitlines()[line - 1].startswith(start)
+
+
+def test_no_kernels_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "ladder.toml"
+    for text in (
+        'title = "x"',
+        'title = "x"\nkernel = []',
+        'title = "x"\nkernel = 3',
+        'title = "x"\nkernel = [3]',
+    ):
+        path.write_text(text)
+        with pytest.raises(LadderInvalid, match="kernel"):
+            read_ladder(path)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"a = " + b"[" * 5000, b"\n" * 5000, b"", b"\x00"])
+def test_what_is_no_ladder_file_at_all(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "ladder.toml"
+    path.write_bytes(content)
+    with pytest.raises(LadderInvalid):
+        read_ladder(path)
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_a_line_lost_or_garbled_is_a_ladder_or_a_refusal(
+    tmp_path_factory: pytest.TempPathFactory, data
+) -> None:
+    lines = GOOD.splitlines()
+    at = data.draw(st.integers(0, len(lines) - 1))
+    lines[at] = data.draw(st.one_of(st.just(""), st.text(max_size=20), st.sampled_from(lines)))
+    path = tmp_path_factory.getbasetemp() / "garbled.toml"
+    path.write_text("\n".join(lines), errors="replace")
+    try:
+        read_ladder(path)
+    except LadderInvalid as error:
+        refusal = str(error)
+    else:
+        return
+    assert refusal.startswith(str(path))
+
+
+def test_a_ladder_is_found_from_any_folder_below(ladder_file: Path, tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    assert find_ladder("mine", deep) == ladder_file
+    assert find_ladder("mine", ladder_file.parent) == ladder_file
+    assert find_ladder(str(ladder_file), Path("/")) == ladder_file
+    assert find_ladder(f"{ladder_file.parent}/", Path("/")) == ladder_file
+    with pytest.raises(LadderNotFound, match=r"no ladder 'yours'.*there is mine"):
+        find_ladder("yours", deep)
+    with pytest.raises(LadderNotFound, match="no such ladder file"):
+        find_ladder("elsewhere/ladder.toml", deep)
+
+
+def test_a_number_that_is_not_there_names_those_that_are(ladder_file: Path) -> None:
+    ladder = read_ladder(ladder_file)
+    with pytest.raises(RungNotFound, match="'mine' has no kernel 7; it has 1, 2"):
+        ladder.choose([1, 7])
+    assert [kernel.number for kernel in ladder.choose([2, 1, 2])] == [1, 2]
+    assert len(ladder.choose(None)) == 2
+
+
+@pytest.mark.parametrize(
+    ("size", "given_", "reason"),
+    [
+        (0, {}, "batch = 0"),
+        (-1, {}, "batch = -1"),
+        (2**63, {}, "batch = 9223372036854775808"),
+        (None, {"width": 0}, "width = 0"),
+        (None, {"depth": 1}, "'depth' is no parameter of this workload; it has: batch, width"),
+    ],
+)
+def test_sizes_that_are_none(
+    ladder_file: Path, size: int | None, given_: dict[str, int], reason: str
+) -> None:
+    with pytest.raises(WorkloadInvalid, match=reason):
+        read_ladder(ladder_file).workload.values(size, given_)
+
+
+def test_a_size_reads_as_one_writes_it() -> None:
+    assert size_text({"m": 4096, "n": 4096, "k": 4096}) == "m=n=k=4096"
+    assert size_text({"m": 1, "n": 2}) == "m=1 n=2"
+    assert size_text({"n": 7}) == "n=7"
+    assert size_text({}) == ""
+
+
+def test_every_refusal_has_a_remedy() -> None:
+    for error in (LadderInvalid, LadderNotFound, RungNotFound, WorkloadInvalid):
+        assert issubclass(error, ProfError)
+        assert error.remedy
