@@ -276,7 +276,9 @@ class _Decoder:
     def _function(self, launch: _Launch, index: int) -> _Function:
         """Disassembling costs a millisecond an instruction: do it once per function."""
         action, start = launch.action, launch.starts[index]
-        known = [a for a in launch.executed or () if launch.function_of(a) == (index, a - start)]
+        # Warps are also seen waiting on the branch behind the last counted instruction.
+        seen = {*launch.executed, *(launch.samples or ())} if launch.executed else ()
+        known = [a for a in seen if launch.function_of(a) == (index, a - start)]
         key = (action.name(action.NameBase_MANGLED), start, len(known))
         function = self._functions.get(key)
         if function is None or not _still_the_same(action, start, function, launch):
