@@ -190,6 +190,7 @@ def open_report(path: Path) -> Run:
 def open_reports(paths: list[Path]) -> list[Run]:
     """Several at once, each in a process of its own."""
     import tempfile
+    from concurrent.futures import wait
 
     from profiler.store.extract import AlreadyStored, Request
     from profiler.store.sandbox import Sandbox, available_cores, outcome
@@ -201,7 +202,8 @@ def open_reports(paths: list[Path]) -> list[Run]:
                 sandbox.submit(Request(path, folder, copy=False))
                 for path, folder in zip(paths, folders, strict=True)
             ]
-            manifests = [outcome(future, path) for future, path in zip(futures, paths, strict=True)]
+            wait(futures)  # a pool stopped while a reader still starts would let it complain aloud
+        manifests = [outcome(future, path) for future, path in zip(futures, paths, strict=True)]
         runs = []
         for path, folder, manifest in zip(paths, folders, manifests, strict=True):
             assert not isinstance(manifest, AlreadyStored)
