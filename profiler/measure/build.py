@@ -29,6 +29,8 @@ from profiler.measure.toolchain import Toolchain
 
 _TIMEOUT_S = 600.0
 _FAST_MATH = {"-use_fast_math", "--use_fast_math"}
+# nvcc would add these flags to ours, and no record would know.
+_ENVIRONMENT = {"NVCC_PREPEND_FLAGS": "", "NVCC_APPEND_FLAGS": ""}
 Status = Literal["built", "unchanged", "unavailable", "failed"]
 
 
@@ -155,7 +157,9 @@ def _compile(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> B
     started_ns = time.time_ns()
     try:
         _record_path(binary).unlink(missing_ok=True)
-        finished = run(build_command(kernel, arch, toolchain, unfinished), timeout_s=_TIMEOUT_S)
+        finished = run(
+            build_command(kernel, arch, toolchain, unfinished), timeout_s=_TIMEOUT_S, environment=_ENVIRONMENT
+        )
         command = build_command(kernel, arch, toolchain, binary)
         if finished.exit_code:
             raise BuildFailed(
@@ -211,11 +215,12 @@ def _cublas_flags(toolchain: Toolchain) -> list[str]:
     library = toolchain.cublas
     if library is None:
         return ["-DPROF_NO_CUBLAS"]
-    # The file itself, not -lcublas: packages from PyPI hold it under its full name alone.
+    # By its full name: packages from PyPI hold no libcublas.so, and nvcc takes no file that ends in .13.
     folder = library.file.parent
     return [
         f"-I{library.include}",
-        str(library.file),
+        f"-L{folder}",
+        f"-l:{library.file.name}",
         f"-Xlinker=-rpath={folder}",
         f"-Xlinker=-rpath-link={folder}",
     ]
