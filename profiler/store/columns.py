@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -88,6 +90,21 @@ def text_array(values: Sequence[str]) -> pa.Array:
 
 def valid_unicode(value: str) -> str:
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def json_text(value: Any) -> str:
+    """Numbers JSON cannot hold become null; anything else the reader yields becomes text."""
+
+    def finite(item: Any) -> Any:
+        if isinstance(item, float) and not math.isfinite(item):
+            return None
+        if isinstance(item, dict):
+            return {str(key): finite(member) for key, member in item.items()}
+        if isinstance(item, (list, tuple)):
+            return [finite(member) for member in item]
+        return item
+
+    return json.dumps(finite(value), default=str)
 
 
 def _clean(values: list[Any]) -> list[Any]:

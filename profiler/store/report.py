@@ -10,7 +10,6 @@ instruction address is rebased to the start of its function.
 
 from __future__ import annotations
 
-import json
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import ncu_report
 
 from profiler.errors import ReaderFailed, ReportDamaged
-from profiler.store.columns import TableBuilder, valid_unicode
+from profiler.store.columns import TableBuilder, json_text, valid_unicode
 from profiler.store.sass import opcode_of, rebase
 
 if TYPE_CHECKING:
@@ -304,7 +303,7 @@ class _Decoder:
                 message=message["message"],
                 speedup_kind=_enum_name(ncu_report.SpeedupType, speedup["type"]) if speedup else None,
                 speedup_pct=speedup["speedup"] if speedup else None,
-                details=_json(details) if details else None,
+                details=json_text(details) if details else None,
             )
         for marker in launch.action.source_markers():
             location = marker.get("source_location", {})
@@ -357,12 +356,10 @@ def _nvtx_ranges(action: Any) -> Iterator[dict[str, str]]:
 
 def _walk(action: Any, start: int) -> list[int]:
     """The addresses of a function whose instructions were not counted."""
-    addresses = []
     address = start
     while action.sass_by_pc(address) and address - start < _LARGEST_FUNCTION_BYTES:
-        addresses.append(address)
         address += _INSTRUCTION_BYTES
-    return addresses
+    return list(range(start, address, _INSTRUCTION_BYTES))
 
 
 def _disassemble(launch: _Launch, start: int, addresses: list[int]) -> _Function:
@@ -400,18 +397,3 @@ def _enum_name(enum: Any, value: int) -> str:
         return str(enum(value).name).lower()
     except ValueError:
         return "unknown"
-
-
-def _json(value: Any) -> str:
-    """Numbers JSON cannot hold become null; anything else the reader yields becomes text."""
-
-    def finite(item: Any) -> Any:
-        if isinstance(item, float) and not math.isfinite(item):
-            return None
-        if isinstance(item, dict):
-            return {str(key): finite(member) for key, member in item.items()}
-        if isinstance(item, (list, tuple)):
-            return [finite(member) for member in item]
-        return item
-
-    return json.dumps(finite(value), default=str)
