@@ -76,7 +76,8 @@ def test_the_list_of_a_name_has_a_row_for_each_of_its_runs(prof_here, make_run, 
     assert {line.split(",")[0] for line in listed} == {"gemm-2", "gemm-9", "gemm-10"}
 
 
-def test_an_empty_folder_says_how_to_begin_and_prints_no_empty_table(prof_here, tmp_path):
+def test_an_empty_folder_says_how_to_begin_and_prints_no_empty_table(prof_here, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # far from any ladder, whose kernels would be listed
     result = prof_here("--runs", tmp_path, "list")
     assert (result.returncode, result.stdout) == (0, "")
     assert "prof ingest" in result.stderr
