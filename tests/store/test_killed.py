@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -44,11 +44,27 @@ def seconds(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> float:
     return time.monotonic() - start
 
 
+STARTED: list[subprocess.Popen[bytes]] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running() -> Iterator[None]:
+    """A test that fails half way leaves no process behind."""
+    yield
+    for process in STARTED:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    STARTED.clear()
+
+
 def start_ingest(folder: Path, runs: Path, *options: str) -> subprocess.Popen[bytes]:
     command = [*PROF, "--runs", runs, "ingest", folder, *options]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
+    STARTED.append(process)
+    return process
 
 
 def finish(folder: Path, runs: Path) -> None:

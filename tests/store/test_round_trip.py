@@ -25,7 +25,8 @@ REPORTS = Path(__file__).parents[1] / "data" / "reports"
 NAMES = sorted(path.name.removesuffix(".ncu-rep") for path in REPORTS.glob("*.ncu-rep"))
 STALLED = "smsp__pcsamp_warps_issue_stalled_"
 
-# For these NVIDIA's reader guesses: the unit it gives depends on what the process read before.
+# For these NVIDIA's reader guesses: the unit it gives depends on what its process read before,
+# even on the order of the metrics within one report. Their values do not.
 GUESSED_UNITS = re.compile(
     "breakdown:.*|derived__memory_l2_theoretical_sectors_global_excessive|derived__smsp?__sass_thread_inst_.*"
     "|sass__inst_executed_register_spilling_mem_.*"
