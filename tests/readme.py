@@ -3,7 +3,8 @@
     python tests/readme.py --write     bring README.md and its picture up to date
     python tests/readme.py --check     fail when they are not
 
-A block between `<!-- output: COMMAND -->` and `<!-- end -->` holds what COMMAND prints.
+A block between `<!-- output: COMMAND -->` and `<!-- end -->` holds what COMMAND prints; one that
+starts with `<!-- ladder: NAME -->` holds the recorded timings of a ladder beside its published figures.
 """
 
 from __future__ import annotations
@@ -21,10 +22,20 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
+from profiler.analyse.timings import TimingSummary, summarise
+from profiler.catalog.ladder import find_ladder
+from profiler.catalog.ladder_file import read_ladder
+from profiler.present.encode import to_markdown
+from profiler.store.runs import RunStore
+
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 PICTURE = ROOT / "dashboards" / "compare.svg"
-_BLOCK = re.compile(r"(<!-- output: (?P<command>.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(
+    r"(<!-- (?P<kind>output|ladder): (?P<what>.+?) -->\n).*?(<!-- end -->)",
+    re.DOTALL,
+)
+SIZES, SHOWN_SIZE = (1024, 2048, 4096, 8192), 4096
 
 # Colours that keep a contrast of at least 4.5 on the picture's own background.
 _THEME = TerminalTheme(
@@ -50,7 +61,52 @@ def generated_picture() -> str:
 
 
 def _filled(block: re.Match[str]) -> str:
-    return f"{block.group(1)}```text\n{_output(block['command'])}\n```\n{block.group(3)}"
+    if block["kind"] == "ladder":
+        content = ladder_table(block["what"])
+    else:
+        content = f"```text\n{_output(block['what'])}\n```"
+    return f"{block.group(1)}{content}\n{block.group(4)}"
+
+
+def ladder_table(name: str) -> str:
+    """One row a kernel: percent of the reference by size, GFLOP/s, and what was published."""
+    timed = recorded_timings(name)
+    rows: list[tuple[str | int, ...]] = []
+    for kernel in read_ladder(find_ladder(name, ROOT)).kernels:
+        by_size = [timed[kernel.number, size] for size in SIZES]
+        shown = timed[kernel.number, SHOWN_SIZE]
+        rows.append(
+            (
+                kernel.number,
+                kernel.idea,
+                *(f"{summary.reference_pct:.1f}" for summary in by_size),
+                f"{shown.gflops:,.0f} ± {shown.spread_pct:.2f} %",
+                *(f"{one.gflops:,.0f}, {one.reference_pct:.1f}" for one in kernel.published[:1] or ()),
+                *([] if kernel.published else [""]),
+            )
+        )
+    header = ("", "idea", *map(str, SIZES), f"GFLOP/s at {SHOWN_SIZE}", "published: GFLOP/s, %")
+    return to_markdown(header, rows, numeric=(0, *range(2, 8)))
+
+
+def recorded_timings(name: str) -> dict[tuple[int, int], TimingSummary]:
+    """The newest timings of every kernel and size, as `prof time` would summarise them."""
+    ladder = read_ladder(find_ladder(name, ROOT))
+    store = RunStore(ROOT / "runs")
+    summaries = {}
+    for run_id in store.ids():
+        run = store.open(run_id)
+        manifest = run.manifest
+        if manifest.origin != "timed" or manifest.ladder != name or manifest.workload is None:
+            continue
+        timings = run.table("timings")
+        flops = ladder.kernel(manifest.kernel).flops
+        summaries[manifest.kernel, manifest.workload["m"]] = summarise(
+            timings.column("kernel_ns").to_pylist(),
+            timings.column("reference_ns").to_pylist(),
+            flops=flops.evaluate(manifest.workload) if flops else None,
+        )
+    return summaries
 
 
 def _output(command: str, *, colour: bool = False) -> str:
