@@ -123,9 +123,16 @@ def profile_kernel(run: Run, kernel: str) -> Profile:
         launches=len(numbers),
         series=_catalogued(raw, opcodes),
         opcodes=opcodes,
-        timings_ns=tuple(run.table("timings").column("kernel_ns").to_pylist()),
+        timings_ns=_timings(run),
         raw=raw,
     )
+
+
+def _timings(run: Run) -> tuple[float, ...]:
+    """Unprofiled timings are of the one kernel that was measured: with several, of none."""
+    if len(run.manifest.kernels) > 1:
+        return ()
+    return tuple(run.table("timings").column("kernel_ns").to_pylist())
 
 
 def require_metrics(names: Iterable[str], profiles: Iterable[Profile]) -> list[str]:
