@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -42,12 +43,18 @@ def build(
     from profiler.errors import LibraryMissing
     from profiler.measure.toolchain import find_gpu
     from profiler.present.rungs import BUILD_HEADER, BUILD_RIGHT, build_row
+    from profiler.present.text import printable
 
     if arch is not None and not re.fullmatch(r"sm_\d{2,3}", arch):
         raise typer.BadParameter(f"--arch is a name such as sm_90, not '{arch}'")
     settings = settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
     kernels = opened.choose(kernel)
+    if not any(one.is_compiled for one in kernels):
+        print(
+            printable(f"ladder '{opened.name}': nothing to compile, no source ends in .cu"), file=sys.stderr
+        )
+        return
     done = build_rungs(opened, kernels, arch or find_gpu().arch, settings, jobs)
     rows = [build_row(built) for _, built in sorted(done.items())]
     if len(rows) > 1 or not any(built.error for built in done.values()):

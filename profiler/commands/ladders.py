@@ -134,7 +134,7 @@ def print_rows(
         list(cells(tuple(row))) if cells else ["" if cell is None else str(cell) for cell in row]
         for row in rows
     ]
-    shown = [index for index in range(len(header)) if any(row[index] for row in written)]
+    shown = [index for index in range(len(header)) if not rows or any(row[index] for row in written)]
     titles = [header[index].removesuffix("_ns").replace("_", " ").replace(" pct", " %") for index in shown]
     columns = [[row[index] for index in shown] for row in written]
     aligned = [shown.index(index) for index in right if index in shown]

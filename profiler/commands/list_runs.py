@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.commands.options import Format, FormatOption, RunsOption, settings_of, terminal_width
+from profiler.commands.options import (
+    Format,
+    FormatOption,
+    LadderOption,
+    RunsOption,
+    Settings,
+    settings_of,
+    terminal_width,
+)
+
+if TYPE_CHECKING:
+    from profiler.store.runs import RunStore
 
 
 def list_runs(
@@ -15,18 +26,25 @@ def list_runs(
     name: Annotated[
         str | None, typer.Argument(help="Only runs whose name contains this, all of them.")
     ] = None,
+    kernels: Annotated[
+        bool, typer.Option("--kernels", help="The ladder's kernels alone, with the runs of each.")
+    ] = False,
     runs: RunsOption = None,
+    ladder: LadderOption = None,
     format: FormatOption = None,
 ) -> None:
     """List what is stored.
 
-    One line per name; with a name, every run whose name contains it.
+    The kernels of the ladder, where one is found; one line per name of what is stored; with a
+    name, every run whose name contains it.
 
     Examples:
 
       prof list
 
       prof list gemm-5
+
+      prof list --kernels --ladder gemm
     """
     from profiler.present.encode import to_csv, to_json, to_markdown
     from profiler.present.listing import HEADER, RIGHT, kernel_rows, run_rows
@@ -34,8 +52,12 @@ def list_runs(
     from profiler.present.text import printable
     from profiler.store.runs import RunStore
 
-    settings = settings_of(context, runs, None, format)
+    settings = settings_of(context, runs, ladder, format)
     store = RunStore(settings.runs_folder)
+    if kernels or (name is None and settings.format is Format.table):
+        asked = kernels or ladder is not None
+        if _print_kernels(store, settings, required=asked) and kernels:
+            return
     rows = kernel_rows(store) if name is None else run_rows(store, name)
     if settings.format is Format.json:
         print(to_json([dict(zip(HEADER, row, strict=True)) for row in rows]))
@@ -59,3 +81,21 @@ def list_runs(
     else:
         what = f"no run whose name contains '{name}'" if name else "no runs yet: prof ingest REPORT adds one"
         print(printable(f"{store.root}: {what}"), file=sys.stderr)
+
+
+def _print_kernels(store: RunStore, settings: Settings, required: bool) -> bool:
+    """The ladder's kernels above the runs; without a ladder near by, nothing."""
+    from profiler.commands.ladders import open_ladder, print_rows
+    from profiler.errors import LadderNotFound
+    from profiler.present.listing import LADDER_HEADER, LADDER_RIGHT, ladder_rows
+
+    try:
+        found = open_ladder(settings)
+    except LadderNotFound:
+        if required:
+            raise
+        return False
+    print_rows(LADDER_HEADER, ladder_rows(found, store.ids()), settings, right=LADDER_RIGHT)
+    if settings.format is Format.table:
+        print()
+    return True

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 
-from profiler.store.manifest import Manifest, RunId
+from profiler.catalog.ladder import Ladder
+from profiler.store.manifest import TIMED_SUFFIX, Manifest, RunId, rung_name, timed_name
 from profiler.store.runs import RunStore
 
 HEADER = ("name", "runs", "recorded", "launches", "gpu", "ncu", "origin", "latest run")
 RIGHT = (1, 3)
+LADDER_HEADER = ("kernel", "name", "profiled", "timed", "idea")
+LADDER_RIGHT = (0, 2, 3)
+LadderRow = tuple[int, str, int, int, str]
 Row = tuple[str, int, str, int, str, str, str, str]
 
 
@@ -28,6 +33,21 @@ def run_rows(store: RunStore, part: str) -> list[Row]:
     return [_row(store.open(run_id).manifest, 1) for run_id in store.ids() if part in run_id.name]
 
 
+def ladder_rows(ladder: Ladder, run_ids: Iterable[RunId]) -> list[LadderRow]:
+    """A ladder's kernels, and how many runs are stored of each. Reads nothing."""
+    runs = Counter(run_id.name for run_id in run_ids)
+    return [
+        (
+            kernel.number,
+            kernel.name,
+            runs[rung_name(ladder.name, kernel.number)],
+            runs[timed_name(ladder.name, kernel.number)],
+            kernel.idea,
+        )
+        for kernel in ladder.kernels
+    ]
+
+
 def _row(manifest: Manifest, runs: int) -> Row:
     return (
         manifest.name,
@@ -42,6 +62,7 @@ def _row(manifest: Manifest, runs: int) -> Row:
 
 
 def _natural(name: str) -> tuple[str, int, str]:
-    """gemm-9 before gemm-10."""
-    head, _, tail = name.rpartition("-")
-    return (head, int(tail), "") if tail.isdecimal() else (name, -1, "")
+    """gemm-9 before gemm-10, and gemm-9-timed after gemm-9."""
+    rung = name.removesuffix(TIMED_SUFFIX)
+    head, _, tail = rung.rpartition("-")
+    return (head, int(tail), name[len(rung) :]) if tail.isdecimal() else (name, -1, "")

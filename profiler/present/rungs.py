@@ -1,4 +1,4 @@
-"""What became of the rungs of a ladder, as rows: built, verified, timed, and listed."""
+"""What became of the rungs of a ladder, as rows: built, verified and timed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from profiler.analyse.timings import summarise
-from profiler.catalog.ladder import Kernel, Ladder, size_text
+from profiler.catalog.ladder import Kernel, size_text
 from profiler.measure.build import Built
 from profiler.measure.verify import Checked
 from profiler.present.text import number
-from profiler.store.manifest import RunId, rung_name, timed_name
 from profiler.store.timed import Timing
 
 Cell = str | float | int | None
@@ -26,8 +25,6 @@ TIME_HEADER = (
     "run_id",
 )  # fmt: skip
 TIME_RIGHT = (0, 3, 4, 5, 6, 7, 8)
-LADDER_HEADER = ("kernel", "name", "idea", "profiled", "timed")
-LADDER_RIGHT = (0, 3, 4)
 
 
 def build_row(built: Built) -> Row:
@@ -93,21 +90,6 @@ def time_cells(row: Row) -> list[str]:
         else:
             cells.append(_duration(cell) if name.endswith("_ns") else number(cell))
     return cells
-
-
-def ladder_rows(ladder: Ladder, run_ids: Sequence[RunId]) -> list[Row]:
-    """Its kernels, with how many runs are stored of each."""
-    names = [run_id.name for run_id in run_ids]
-    return [
-        (
-            kernel.number,
-            kernel.name,
-            kernel.idea,
-            names.count(rung_name(ladder.name, kernel.number)),
-            names.count(timed_name(ladder.name, kernel.number)),
-        )
-        for kernel in ladder.kernels
-    ]
 
 
 def _duration(ns: float) -> str:

@@ -19,6 +19,7 @@ from profiler.errors import RunDamaged
 
 MANIFEST_FILE = "run.json"
 HASH_CHARACTERS = 12
+TIMED_SUFFIX = "-timed"
 _NAME_CHARACTERS = 60
 _RUN_ID = re.compile(r"(?P<time>\d{8}t\d{6}z)-(?P<name>[a-z0-9._-]+)-(?P<hash>[0-9a-f]{12})")
 
@@ -54,7 +55,7 @@ def rung_name(ladder: str, kernel: int) -> str:
 
 def timed_name(ladder: str, kernel: int) -> str:
     """Timings have a name of their own: whoever asks for the rung wants its profile."""
-    return f"{rung_name(ladder, kernel)}-timed"
+    return rung_name(ladder, kernel) + TIMED_SUFFIX
 
 
 class StoredReport(msgspec.Struct, frozen=True):

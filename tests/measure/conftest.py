@@ -27,7 +27,7 @@ if what == "no_gpu":
     print("error: no CUDA device: the driver lists none", file=sys.stderr); sys.exit(5)
 if what == "fails":
     print("\\n".join(f"line {i}" for i in range(50)), file=sys.stderr); sys.exit(9)
-if what == "dies":
+if what.startswith("dies"):
     os.kill(os.getpid(), 11)
 if what == "hangs":
     print("started", flush=True); time.sleep(600)
@@ -70,7 +70,7 @@ regex = "."
 """
 
 
-def make_ladder(folder: Path, *whats: str) -> Path:
+def write_ladder(folder: Path, *whats: str) -> Path:
     """A ladder with one kernel for each of these behaviours, numbered from 1."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "program.py").write_text(PROGRAM)
@@ -95,7 +95,7 @@ def job(tmp_path: Path):
     """`job("fails")`: one kernel that behaves so."""
 
     def make(what: str, **changes: object) -> Job:
-        return job_of(read_ladder(make_ladder(tmp_path / "kernels" / "scripts", what)), **changes)
+        return job_of(read_ladder(write_ladder(tmp_path / "kernels" / "scripts", what)), **changes)
 
     return make
 
@@ -121,3 +121,9 @@ def gpu_environment(script) -> dict[str, str]:
     folder = script("nvidia-smi", 'echo "NVIDIA H200, 9.0, 580.159.03, GPU-0"')
     environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     return {**environment, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+@pytest.fixture
+def make_ladder():
+    """`make_ladder(folder, "works", "fails")` writes a ladder and returns its file."""
+    return write_ladder
