@@ -8,6 +8,8 @@ run is, and shows at once whether a report is already stored.
 from __future__ import annotations
 
 import re
+import tomllib
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -137,6 +139,9 @@ def prof_version() -> str:
     try:
         return version("ncu-prof")
     except PackageNotFoundError:
+        with suppress(OSError, ValueError, KeyError):
+            project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+            return f"{project['version']}+checkout"
         return "unknown"
 
 
