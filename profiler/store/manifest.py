@@ -8,7 +8,6 @@ run is, and shows at once whether a report is already stored.
 from __future__ import annotations
 
 import re
-import tomllib
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -139,6 +138,8 @@ def prof_version() -> str:
     try:
         return version("ncu-prof")
     except PackageNotFoundError:
+        import tomllib
+
         with suppress(OSError, ValueError, KeyError):
             project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
             return f"{project['version']}+checkout"
