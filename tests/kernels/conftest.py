@@ -88,8 +88,12 @@ class MachineCode:
 def machine_code(tmp_path_factory: pytest.TempPathFactory) -> MachineCode:
     packaged = find_packaged("nvcc")
     cuobjdump = find_packaged("cuobjdump") or shutil.which("cuobjdump")
+    reason = ""
     if (packaged is None and shutil.which("nvcc") is None) or cuobjdump is None:
-        reason = "nvcc and cuobjdump are not installed: pip install -e '.[test]' brings them"
+        reason = "nvcc and cuobjdump are not installed: requirements-test.lock brings them"
+    elif shutil.which("g++") is None:
+        reason = "nvcc needs a host compiler, and g++ is not installed"
+    if reason:
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
     toolchain = describe_toolchain(packaged) if packaged else find_toolchain()
     ladder = read_ladder(LADDER)
