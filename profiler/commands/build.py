@@ -12,10 +12,10 @@ from profiler.commands.ladders import (
     KernelOption,
     build_rungs,
     open_ladder,
-    print_rows,
     raise_failures,
 )
 from profiler.commands.options import FormatOption, LadderOption, settings_of
+from profiler.commands.output import print_rows
 
 
 def build(
@@ -42,7 +42,7 @@ def build(
 
     from profiler.errors import LibraryMissing
     from profiler.measure.toolchain import find_gpu
-    from profiler.present.rungs import BUILD_HEADER, BUILD_RIGHT, build_row
+    from profiler.present.rungs import BUILD_HEADER, BUILD_RIGHT, build_row, titles_of
     from profiler.present.text import printable
 
     if arch is not None and not re.fullmatch(r"sm_\d{2,3}", arch):
@@ -58,7 +58,7 @@ def build(
     done = build_rungs(opened, kernels, arch or find_gpu().arch, settings, jobs)
     rows = [build_row(built) for _, built in sorted(done.items())]
     if len(rows) > 1 or not any(built.error for built in done.values()):
-        print_rows(BUILD_HEADER, rows, settings, right=BUILD_RIGHT)
+        print_rows(BUILD_HEADER, rows, settings, right=BUILD_RIGHT, titles=titles_of(BUILD_HEADER))
     failed = [built.error for built in done.values() if built.status == "failed" and built.error]
     raise_failures(failed, len(done), "kernels did not compile")
     unavailable = [built for built in done.values() if built.status == "unavailable"]

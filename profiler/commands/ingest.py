@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profiler.commands.ladders import ladder_name
-from profiler.commands.options import Format, FormatOption, LadderOption, RunsOption, Settings, settings_of
+from profiler.commands.options import Format, FormatOption, LadderOption, RunsOption, settings_of
+from profiler.commands.output import Progress, print_rows
 
 if TYPE_CHECKING:
     from profiler.store.ingest import Ingested
+
+_HEADER = ("status", "run_id", "launches", "report", "error")
 
 
 def ingest(
@@ -78,12 +81,14 @@ def ingest(
         timeout_s=timeout,
     )
     outcomes = []
-    with _Progress(len(reports), settings) as progress:
+    with Progress("reading", len(reports), settings) as progress:
         for outcome in ingest_reports(reports, RunStore(settings.runs_folder), options):
-            progress.advance(outcome)
+            if settings.format is Format.table and not outcome.error:
+                print(_line(outcome), flush=True)
+            progress.advance(error=outcome.error)
             outcomes.append(outcome)
     if settings.format is not Format.table:
-        print(_rendered(outcomes, settings.format or Format.table))
+        print_rows(_HEADER, [_row(outcome) for outcome in outcomes], settings, right=(2,))
     failed = [outcome for outcome in outcomes if outcome.error]
     if not settings.quiet:
         print(_summary(outcomes), file=sys.stderr)
@@ -99,55 +104,12 @@ def _summary(outcomes: list[Ingested]) -> str:
     return ", ".join(f"{counts[status]} {text}" for status, text in words.items() if counts[status])
 
 
-def _rendered(outcomes: list[Ingested], format: Format) -> str:
-    from profiler.present.encode import to_csv, to_json, to_markdown
+def _line(outcome: Ingested) -> str:
+    from profiler.present.text import printable
 
-    header = ("status", "run_id", "launches", "report", "error")
-    rows = [
-        (one.status, one.run_id, one.launches, str(one.report), str(one.error) if one.error else None)
-        for one in outcomes
-    ]
-    if format is Format.json:
-        return to_json([dict(zip(header, row, strict=True)) for row in rows])
-    return to_markdown(header, rows, numeric=(2,)) if format is Format.markdown else to_csv(header, rows)
+    return f"{outcome.status:<7} {outcome.run_id}  {printable(str(outcome.report))}"
 
 
-class _Progress:
-    """A bar on a terminal, a line per report elsewhere; what became of each on standard output."""
-
-    def __init__(self, total: int, settings: Settings) -> None:
-        self._lines = settings.format is Format.table
-        self._total = total
-        self._done = 0
-        self._bar = None
-        if sys.stderr.isatty() and not settings.quiet and total > 1:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-            self._bar = Progress(
-                "reading", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-                console=Console(stderr=True), transient=True,
-            )  # fmt: skip
-            self._task = self._bar.add_task("", total=total)
-
-    def __enter__(self) -> _Progress:
-        if self._bar:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar:
-            self._bar.stop()
-
-    def advance(self, outcome: Ingested) -> None:
-        from profiler.present.text import printable
-
-        self._done += 1
-        if self._bar:
-            self._bar.advance(self._task)
-        if outcome.error:
-            alone = self._total == 1  # then the error itself is printed at the end
-            if not alone:
-                print(f"failed  {printable(str(outcome.error))}", file=sys.stderr)
-        elif self._lines:
-            print(f"{outcome.status:<7} {outcome.run_id}  {printable(str(outcome.report))}", flush=True)
+def _row(outcome: Ingested) -> tuple[str | int | None, ...]:
+    error = str(outcome.error) if outcome.error else None
+    return (outcome.status, outcome.run_id, outcome.launches, str(outcome.report), error)

@@ -1,16 +1,15 @@
-"""What the verbs that measure have in common: the ladder, its sizes, its binaries, their tables."""
+"""What the verbs that measure have in common: the ladder, its sizes, its binaries."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.commands.options import DEFAULT_LADDER, Format, Settings, terminal_width
+from profiler.commands.options import DEFAULT_LADDER, Settings
+from profiler.commands.output import Progress
 
 if TYPE_CHECKING:
     from profiler.catalog.ladder import Kernel, Ladder
@@ -109,87 +108,3 @@ def raise_failures(errors: Sequence[ProfError], total: int, what: str) -> None:
     kinds = {type(error) for error in errors}
     kind = kinds.pop() if len(kinds) == 1 else ProgramFailed
     raise kind(f"{len(errors)} of {total} {what}", remedy=errors[0].remedy if not kinds else None)
-
-
-def print_rows(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str | float | int | None]],
-    settings: Settings,
-    *,
-    right: Iterable[int],
-    cells: Callable[[tuple[str | float | int | None, ...]], Sequence[str]] | None = None,
-    styles: Sequence[str] = (),
-) -> None:
-    """The result, in the format asked for; `cells` is how a row is written for people."""
-    from profiler.present.encode import to_csv, to_json, to_markdown
-    from profiler.present.terminal import render_table, wants_colour
-
-    if settings.format is Format.json:
-        print(to_json([dict(zip(header, row, strict=True)) for row in rows]))
-        return
-    if settings.format is Format.csv:
-        print(to_csv(header, rows))
-        return
-    written = [
-        list(cells(tuple(row))) if cells else ["" if cell is None else str(cell) for cell in row]
-        for row in rows
-    ]
-    shown = [index for index in range(len(header)) if not rows or any(row[index] for row in written)]
-    titles = [header[index].removesuffix("_ns").replace("_", " ").replace(" pct", " %") for index in shown]
-    columns = [[row[index] for index in shown] for row in written]
-    aligned = [shown.index(index) for index in right if index in shown]
-    if settings.format is Format.markdown:
-        print(to_markdown(titles, columns, numeric=aligned))
-        return
-    colour = wants_colour(sys.stdout.isatty())
-    width = terminal_width()
-    print(
-        render_table(
-            titles, columns, right=aligned, styles=styles, fold=len(shown) - 1, colour=colour, width=width
-        )
-    )
-
-
-class Progress:
-    """On standard error: a bar below the lines on a terminal, the lines alone elsewhere."""
-
-    def __init__(self, title: str, total: int, settings: Settings) -> None:
-        self._quiet = settings.quiet
-        self._total = total
-        self._bar = None
-        if sys.stderr.isatty() and not settings.quiet and total > 1:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
-
-            self._bar = Progress(
-                title, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                console=Console(stderr=True, highlight=False), transient=True,
-            )  # fmt: skip
-            self._task = self._bar.add_task("", total=total)
-
-    def __enter__(self) -> Progress:
-        if self._bar:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar:
-            self._bar.stop()
-
-    def advance(self, line: str = "", error: ProfError | None = None) -> None:
-        """One step done. Of a single step the error itself is what is printed, at the end."""
-        from profiler.present.text import printable
-
-        if error is not None and self._total == 1:
-            line = ""
-        elif error is not None:
-            line = "\n".join([f"{line.split(' ')[0]:<12}{error.message}", *error.details])
-        text = "\n".join(printable(part) for part in line.split("\n"))
-        if self._bar:
-            if line:
-                self._bar.console.print(text, markup=False)
-            self._bar.advance(self._task)
-        elif line and not self._quiet:
-            print(text, file=sys.stderr, flush=True)

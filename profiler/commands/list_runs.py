@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profiler.commands.options import (
+    DEFAULT_LADDER,
     Format,
     FormatOption,
     LadderOption,
     RunsOption,
     Settings,
     settings_of,
-    terminal_width,
 )
+from profiler.commands.output import print_rows
 
 if TYPE_CHECKING:
     from profiler.store.runs import RunStore
@@ -46,9 +47,7 @@ def list_runs(
 
       prof list --kernels --ladder gemm
     """
-    from profiler.present.encode import to_csv, to_json, to_markdown
-    from profiler.present.listing import HEADER, RIGHT, kernel_rows, run_rows
-    from profiler.present.terminal import render_table, wants_colour
+    from profiler.present.listing import DAMAGED, HEADER, RIGHT, kernel_rows, run_rows
     from profiler.present.text import printable
     from profiler.store.runs import RunStore
 
@@ -59,25 +58,11 @@ def list_runs(
         if _print_kernels(store, settings, required=asked) and kernels:
             return
     rows = kernel_rows(store) if name is None else run_rows(store, name)
-    if settings.format is Format.json:
-        print(to_json([dict(zip(HEADER, row, strict=True)) for row in rows]))
-    elif settings.format is Format.csv:
-        print(to_csv(HEADER, rows))
-    elif settings.format is Format.markdown:
-        print(to_markdown(HEADER, rows, numeric=RIGHT))
-    elif rows:
-        cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
-        print(
-            render_table(
-                HEADER,
-                cells,
-                right=RIGHT,
-                fold=len(HEADER) - 1,
-                optional=(6, 5, 4),
-                colour=wants_colour(sys.stdout.isatty()),
-                width=terminal_width(),
-            )
-        )
+    if rows or settings.format is not Format.table:
+        print_rows(HEADER, rows, settings, right=RIGHT, optional=(5, 4))
+        for row in rows:
+            if DAMAGED in row:
+                store.find(row[-1], settings.ladder or DEFAULT_LADDER)  # says what is wrong with it
     else:
         what = f"no run whose name contains '{name}'" if name else "no runs yet: prof ingest REPORT adds one"
         print(printable(f"{store.root}: {what}"), file=sys.stderr)
@@ -85,7 +70,7 @@ def list_runs(
 
 def _print_kernels(store: RunStore, settings: Settings, required: bool) -> bool:
     """The ladder's kernels above the runs; without a ladder near by, nothing."""
-    from profiler.commands.ladders import open_ladder, print_rows
+    from profiler.commands.ladders import open_ladder
     from profiler.errors import LadderNotFound
     from profiler.present.listing import LADDER_HEADER, LADDER_RIGHT, ladder_rows
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from profiler.commands.options import Format, FormatOption, settings_of, terminal_width
+from profiler.commands.options import Format, FormatOption, settings_of
+from profiler.commands.output import print_rows
 
 
 def metrics(
@@ -24,8 +24,6 @@ def metrics(
       prof metrics lsu_pipe_pct
     """
     from profiler.catalog.metrics import CATALOGUE, find_metric
-    from profiler.present.encode import to_csv, to_json, to_markdown
-    from profiler.present.terminal import render_table, wants_colour
 
     settings = settings_of(context, None, None, format)
     chosen = CATALOGUE if name is None else (find_metric(name),)
@@ -41,21 +39,11 @@ def metrics(
         )
         for metric in chosen
     ]
-    if settings.format is Format.json:
-        print(to_json([dict(zip(header, row, strict=True)) for row in rows]))
-    elif settings.format is Format.csv:
-        print(to_csv(header, rows))
-    elif settings.format is Format.markdown:
-        print(to_markdown(header, rows))
+    if settings.format is not Format.table:
+        print_rows(header, rows, settings)
     elif name is not None:
         for title, value in zip(header, rows[0], strict=True):
             if value:
                 print(f"{title:<9}{value}")
     else:
-        colour = wants_colour(sys.stdout.isatty())
-        cells = [(row[0], row[1], row[2], row[4]) for row in rows]
-        print(
-            render_table(
-                ("name", "unit", "better", "meaning"), cells, fold=3, colour=colour, width=terminal_width()
-            )
-        )
+        print_rows(("name", "unit", "better", "meaning"), [(*row[:3], row[4]) for row in rows], settings)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from profiler.commands.options import Format, FormatOption, RunsOption, settings_of, terminal_width
+from profiler.commands.options import FormatOption, RunsOption, settings_of
+from profiler.commands.output import print_rows
 
 
 def query(
@@ -27,9 +27,6 @@ def query(
 
       prof query --tables
     """
-    from profiler.present.encode import to_csv, to_json, to_markdown
-    from profiler.present.terminal import render_table, wants_colour
-
     settings = settings_of(context, runs, None, format)
     if tables:
         from profiler.store.query import describe_tables
@@ -42,13 +39,4 @@ def query(
         from profiler.store.runs import RunStore
 
         header, rows = run_query(RunStore(settings.runs_folder), sql)
-    if settings.format is Format.json:
-        print(to_json([dict(zip(header, row, strict=True)) for row in rows]))
-    elif settings.format is Format.csv:
-        print(to_csv(header, rows))
-    elif settings.format is Format.markdown:
-        print(to_markdown(header, rows))
-    else:
-        colour = wants_colour(sys.stdout.isatty())
-        cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
-        print(render_table(header, cells, fold=len(header) - 1, colour=colour, width=terminal_width()))
+    print_rows(header, rows, settings)

@@ -10,17 +10,16 @@ from profiler.commands.ladders import (
     JobsOption,
     KernelOption,
     ParameterOption,
-    Progress,
     SeedOption,
     SizeOption,
     TimeoutOption,
     build_rungs,
     open_ladder,
-    print_rows,
     raise_failures,
     workloads,
 )
 from profiler.commands.options import FormatOption, LadderOption, RunsOption, settings_of
+from profiler.commands.output import Progress, print_rows
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
@@ -56,7 +55,7 @@ def time_kernels(
     """
     from profiler.measure.session import TimingPlan, time_ladder
     from profiler.measure.toolchain import find_gpu
-    from profiler.present.rungs import TIME_HEADER, TIME_RIGHT, time_cells, time_row
+    from profiler.present.rungs import TIME_HEADER, TIME_RIGHT, time_cells, time_row, titles_of
     from profiler.store.runs import RunStore
 
     settings = settings_of(context, runs, ladder, format)
@@ -86,7 +85,9 @@ def time_kernels(
             else:
                 rows.append(time_row(outcome.kernel, outcome.values, outcome.timings, outcome.run_id))
     if rows:
-        print_rows(TIME_HEADER, rows, settings, right=TIME_RIGHT, cells=time_cells)
+        print_rows(
+            TIME_HEADER, rows, settings, right=TIME_RIGHT, titles=titles_of(TIME_HEADER), cells=time_cells
+        )
     if not errors and missing and (kernel or not rows):
         errors = missing
     raise_failures(errors, len(plan.shapes) * len(kernels), "kernels were not timed")

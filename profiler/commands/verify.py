@@ -10,17 +10,16 @@ from profiler.commands.ladders import (
     JobsOption,
     KernelOption,
     ParameterOption,
-    Progress,
     SeedOption,
     SizeOption,
     TimeoutOption,
     build_rungs,
     open_ladder,
-    print_rows,
     raise_failures,
     workloads,
 )
 from profiler.commands.options import FormatOption, LadderOption, settings_of
+from profiler.commands.output import Progress, print_rows
 
 if TYPE_CHECKING:
     from profiler.measure.verify import Checked
@@ -55,7 +54,7 @@ def verify(
     from profiler.measure.program import Job, fresh_seed
     from profiler.measure.toolchain import find_gpu
     from profiler.measure.verify import Checked, check_kernel
-    from profiler.present.rungs import CHECK_HEADER, CHECK_RIGHT, check_cells, check_row
+    from profiler.present.rungs import CHECK_HEADER, CHECK_RIGHT, check_cells, check_row, titles_of
 
     settings = settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
@@ -84,7 +83,15 @@ def verify(
                     progress.advance(checked[-1].verdict if error else "", error)
     rows = [check_row(one) for one in checked]
     styles = [_STYLES[one.verdict] for one in checked]
-    print_rows(CHECK_HEADER, rows, settings, right=CHECK_RIGHT, cells=check_cells, styles=styles)
+    print_rows(
+        CHECK_HEADER,
+        rows,
+        settings,
+        right=CHECK_RIGHT,
+        titles=titles_of(CHECK_HEADER),
+        cells=check_cells,
+        styles=styles,
+    )
     _judge(checked, asked=bool(kernel))
 
 

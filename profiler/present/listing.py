@@ -6,11 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from profiler.catalog.ladder import Ladder
-from profiler.store.manifest import TIMED_SUFFIX, Manifest, RunId, rung_name, timed_name
+from profiler.errors import RunDamaged
+from profiler.store.manifest import TIMED_SUFFIX, RunId, rung_name, timed_name
 from profiler.store.runs import RunStore
 
 HEADER = ("name", "runs", "recorded", "launches", "gpu", "ncu", "origin", "latest run")
 RIGHT = (1, 3)
+DAMAGED = "damaged"
 LADDER_HEADER = ("kernel", "name", "profiled", "timed", "idea")
 LADDER_RIGHT = (0, 2, 3)
 LadderRow = tuple[int, str, int, int, str]
@@ -23,14 +25,14 @@ def kernel_rows(store: RunStore) -> list[Row]:
     for run_id in store.ids():
         by_name[run_id.name].append(run_id)
     return [
-        _row(store.open(run_ids[-1]).manifest, len(run_ids))
+        _row(store, run_ids[-1], len(run_ids))
         for _, run_ids in sorted(by_name.items(), key=lambda item: _natural(item[0]))
     ]
 
 
 def run_rows(store: RunStore, part: str) -> list[Row]:
     """One row per run whose name contains `part`, oldest first."""
-    return [_row(store.open(run_id).manifest, 1) for run_id in store.ids() if part in run_id.name]
+    return [_row(store, run_id, 1) for run_id in store.ids() if part in run_id.name]
 
 
 def ladder_rows(ladder: Ladder, run_ids: Iterable[RunId]) -> list[LadderRow]:
@@ -48,7 +50,12 @@ def ladder_rows(ladder: Ladder, run_ids: Iterable[RunId]) -> list[LadderRow]:
     ]
 
 
-def _row(manifest: Manifest, runs: int) -> Row:
+def _row(store: RunStore, run_id: RunId, runs: int) -> Row:
+    """One damaged manifest does not hide the other runs: what its folder's name says stays."""
+    try:
+        manifest = store.open(run_id).manifest
+    except RunDamaged:
+        return (run_id.name, runs, "", 0, "", "", DAMAGED, str(run_id))
     return (
         manifest.name,
         runs,

@@ -27,6 +27,11 @@ TIME_HEADER = (
 TIME_RIGHT = (0, 3, 4, 5, 6, 7, 8)
 
 
+def titles_of(header: Sequence[str]) -> list[str]:
+    """Column names as people read them: durations carry their unit in each cell."""
+    return [name.removesuffix("_ns").replace("_", " ").replace(" pct", " %") for name in header]
+
+
 def build_row(built: Built) -> Row:
     """Registers and spills of the kernels that the ladder's regular expression means."""
     import re

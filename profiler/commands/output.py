@@ -1,0 +1,108 @@
+"""How verbs print: rows in the format asked for on standard output, progress on standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from profiler.commands.options import Format, Settings, terminal_width
+
+if TYPE_CHECKING:
+    from profiler.errors import ProfError
+
+Row = tuple[Any, ...]
+
+
+def print_rows(
+    header: Sequence[str],
+    rows: Sequence[Row],
+    settings: Settings,
+    *,
+    right: Iterable[int] = (),
+    cells: Callable[[Row], Sequence[str]] | None = None,
+    titles: Sequence[str] | None = None,
+    optional: Sequence[int] = (),
+    styles: Sequence[str] = (),
+) -> None:
+    """Programs get names and values as they are, people `titles` and what `cells` makes of a row.
+
+    `optional` columns go first where the window is narrow, and columns with `titles` of their
+    own go where no row fills them; `right` ones are aligned right.
+    """
+    from profiler.present.encode import to_csv, to_json, to_markdown
+    from profiler.present.terminal import render_table, wants_colour
+
+    if settings.format is Format.json:
+        print(to_json([dict(zip(header, row, strict=True)) for row in rows]))
+        return
+    if settings.format is Format.csv:
+        print(to_csv(header, rows))
+        return
+    written = [cells(row) if cells else ["" if cell is None else str(cell) for cell in row] for row in rows]
+    shown = list(range(len(header)))
+    if titles is not None and rows:
+        shown = [index for index in shown if any(row[index] for row in written)]
+    written = [[row[index] for index in shown] for row in written]
+    names = [(titles or header)[index] for index in shown]
+    aligned = [shown.index(index) for index in right if index in shown]
+    if settings.format is Format.markdown:
+        print(to_markdown(names, written, numeric=aligned))
+        return
+    print(
+        render_table(
+            names,
+            written,
+            right=aligned,
+            optional=[shown.index(index) for index in optional if index in shown],
+            styles=styles,
+            fold=len(shown) - 1,
+            colour=wants_colour(sys.stdout.isatty()),
+            width=terminal_width(),
+        )
+    )
+
+
+class Progress:
+    """On standard error: a bar below the lines on a terminal, the lines alone elsewhere."""
+
+    def __init__(self, title: str, total: int, settings: Settings) -> None:
+        self._quiet = settings.quiet
+        self._total = total
+        self._bar = None
+        if sys.stderr.isatty() and not settings.quiet and total > 1:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+            self._bar = Progress(
+                title, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(elapsed_when_finished=True),
+                console=Console(stderr=True, highlight=False), transient=True,
+            )  # fmt: skip
+            self._task = self._bar.add_task("", total=total)
+
+    def __enter__(self) -> Progress:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def advance(self, line: str = "", error: ProfError | None = None) -> None:
+        """One step done. Of a single step the error itself is what is printed, at the end."""
+        from profiler.present.text import printable
+
+        lines = [line] if line and not self._quiet else []
+        if error is not None:
+            lines = [] if self._total == 1 else [f"failed  {error.message}", *error.details]
+        if self._bar:
+            for text in lines:
+                self._bar.console.print(printable(text), markup=False)
+            self._bar.advance(self._task)
+        else:
+            for text in lines:
+                print(printable(text), file=sys.stderr, flush=True)
