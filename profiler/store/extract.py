@@ -9,7 +9,6 @@ import hashlib
 import os
 import shutil
 from collections import Counter
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +20,6 @@ from profiler.errors import ReportDamaged
 from profiler.store.controls import derive_controls
 from profiler.store.identity import (
     COMPRESSED_SUFFIX,
-    REPORT_SUFFIX,
     ReportFile,
     identify_report,
     pack_report,
@@ -32,37 +30,12 @@ from profiler.store.manifest import (
     RunId,
     StoredReport,
     StoredTable,
-    rung_name,
     write_manifest,
 )
 from profiler.store.report import Decoded, decode_report
+from profiler.store.request import AlreadyStored, Request
 from profiler.store.schema import SCHEMA_VERSION
 from profiler.store.staging import storage_error
-
-
-@dataclass(frozen=True)
-class Request:
-    """Which report to read, where its folder goes, and what the run will be called."""
-
-    report: Path
-    folder: Path
-    name: str | None = None
-    ladder: str | None = None
-    kernel: int | None = None
-    copy: bool = True
-    stored_hashes: frozenset[str] = frozenset()
-
-    def run_name(self) -> str:
-        if self.ladder is not None and self.kernel is not None:
-            return rung_name(self.ladder, self.kernel)
-        return self.name or self.report.name.removesuffix(".zst").removesuffix(REPORT_SUFFIX)
-
-
-@dataclass(frozen=True)
-class AlreadyStored:
-    """Nothing was read: a run with this hash exists."""
-
-    sha256: str
 
 
 def extract_report(request: Request) -> Manifest | AlreadyStored:

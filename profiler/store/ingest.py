@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from profiler.errors import DiskFull, ProfError, StoreNotWritable
-from profiler.store.extract import AlreadyStored, Request
 from profiler.store.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 from profiler.store.manifest import RunId
+from profiler.store.request import AlreadyStored, Request
 from profiler.store.runs import RunStore
 from profiler.store.sandbox import Extracted, Sandbox, outcome
 from profiler.store.staging import Staging

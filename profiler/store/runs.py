@@ -192,7 +192,7 @@ def open_reports(paths: list[Path]) -> list[Run]:
     import tempfile
     from concurrent.futures import wait
 
-    from profiler.store.extract import AlreadyStored, Request
+    from profiler.store.request import AlreadyStored, Request
     from profiler.store.sandbox import Sandbox, available_cores, outcome
 
     with tempfile.TemporaryDirectory(prefix="prof-") as scratch:

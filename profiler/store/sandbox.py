@@ -8,6 +8,7 @@ code, where no Python runs.
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 import resource
@@ -26,8 +27,8 @@ from types import ModuleType, TracebackType
 from pebble import ProcessExpired, ProcessPool
 
 from profiler.errors import InternalError, ProfError, ReaderFailed
-from profiler.store.extract import AlreadyStored, Request, extract_report
 from profiler.store.manifest import Manifest
+from profiler.store.request import AlreadyStored, Request
 
 Extracted = Manifest | AlreadyStored
 
@@ -120,6 +121,8 @@ def default_timeout_s(report: Path) -> float:
 
 
 def _work(request: Request, alarm_s: float) -> Extracted:
+    from profiler.store.extract import extract_report
+
     signal.setitimer(signal.ITIMER_REAL, alarm_s)
     try:
         return extract_report(request)
@@ -150,6 +153,7 @@ def _enter_worker(memory_bytes: int) -> None:
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
+    importlib.import_module("profiler.store.extract")  # not within the time of the first report
 
 
 def _leave_with_parent() -> None:

@@ -18,8 +18,9 @@ import msgspec
 import ncu_report
 import pytest
 
-from profiler.store.extract import Request, extract_report
+from profiler.store.extract import extract_report
 from profiler.store.manifest import RunId, read_manifest, write_manifest
+from profiler.store.request import Request
 from profiler.store.runs import RunStore
 
 pytestmark = pytest.mark.benchmark
@@ -101,7 +102,7 @@ def test_two_cores_give_at_least_1_7_times_one(reports, tmp_path):
     many = tmp_path / "reports"
     many.mkdir()
     for index in range(63):
-        (many / f"{index}.ncu-rep").write_bytes(recorded_later(reports / "several.ncu-rep", index))
+        (many / f"{index}.ncu-rep").write_bytes(recorded_later(reports / "gemm_5.ncu-rep", index))
     folders = iter(range(100))
 
     def ingest(jobs: int) -> Callable[[], object]:
@@ -152,11 +153,12 @@ def test_comparing_two_runs_takes_at_most_four_times_import_pyarrow():
 def ten_thousand_runs(tmp_path_factory) -> Path:
     """The shipped runs, a hundred kernels a hundred times each; tables are hard links."""
     root = tmp_path_factory.mktemp("many") / "runs"
-    originals = [RUNS / str(run_id) for run_id in RunStore(RUNS).ids()]
+    originals = [RUNS / str(run_id) for run_id in RunStore(RUNS).ids() if not run_id.name.endswith("-timed")]
     for index in range(10_000):
         original = originals[index % len(originals)]
         manifest = read_manifest(original)
-        run_id = RunId(f"20260101t{index:06d}z", f"gemm-{index % 100}", f"{index:012x}")
+        hash = RunId.parse(original.name).hash
+        run_id = RunId(f"20260101t{index:06d}z", f"gemm-{index % 100}", hash)
         folder = root / str(run_id)
         folder.mkdir(parents=True)
         for file in original.iterdir():

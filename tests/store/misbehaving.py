@@ -12,7 +12,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from profiler.store.extract import Request
+from profiler.store.request import Request
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from profiler.errors import (
     ReportNotFound,
     ReportUnreadable,
 )
-from profiler.store.extract import Request, extract_report
+from profiler.store.extract import extract_report
 from profiler.store.identity import identify_report, pack_report, sha256_of_report
+from profiler.store.request import Request
 
 
 @pytest.fixture

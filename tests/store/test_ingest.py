@@ -20,9 +20,10 @@ from profiler.errors import (
     RunDamaged,
     StoreError,
 )
-from profiler.store.extract import Request, extract_report
+from profiler.store.extract import extract_report
 from profiler.store.identity import pack_report, sha256_of_report
 from profiler.store.ingest import Ingested, Options, find_reports, ingest_reports
+from profiler.store.request import Request
 from profiler.store.runs import RunStore
 
 SMALL = ("graph", "range", "hostile")

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import InternalError, ReaderFailed, ReportNotFound
-from profiler.store.extract import Request
 from profiler.store.manifest import Manifest
+from profiler.store.request import Request
 from profiler.store.sandbox import Sandbox, available_cores, default_timeout_s, outcome
 
 
@@ -44,7 +44,7 @@ def test_a_worker_that_misbehaves_fails_alone(
     bad = getattr(misbehaving, request_name)(report, tmp_path / "bad")
     good = [Request(report, tmp_path / str(number)) for number in range(3)]
 
-    with Sandbox(workers=2, timeout_s=4) as sandbox:
+    with Sandbox(workers=2, timeout_s=8) as sandbox:
         futures = [sandbox.submit(one) for one in (good[0], bad, *good[1:])]
         with pytest.raises(ReaderFailed) as caught:
             outcome(futures[1], report)
