@@ -60,9 +60,9 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from profiler.store.manifest import prof_version
 
-        print(f"prof {version('ncu-prof')}")
+        print(f"prof {prof_version()}")
         raise typer.Exit
 
 

@@ -13,7 +13,8 @@
     │   ├── RunDamaged             a stored run differs from what its manifest recorded
     │   ├── DiskFull
     │   ├── StoreNotWritable
-    │   └── RunNotProfiled         it holds timings alone, and a profile was asked for
+    │   ├── RunNotProfiled         it holds timings alone, and a profile was asked for
+    │   └── StoredUnderAnotherName the report is there, but not under the name asked for
     ├── ComparisonError        two things cannot be compared
     │   ├── NotComparable          different GPU, workload, clocks, ...
     │   ├── KernelAmbiguous        several kernels, and no way to choose
@@ -140,6 +141,11 @@ class StoreNotWritable(StoreError):
 class RunNotProfiled(StoreError):
     exit_code = 25
     remedy = "Profile the same kernel with `ncu`, and `prof ingest` the report."
+
+
+class StoredUnderAnotherName(StoreError):
+    exit_code = 26
+    remedy = "Delete the folder of that run and ingest the report again under the name it should have."
 
 
 class ComparisonError(ProfError):

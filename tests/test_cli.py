@@ -219,15 +219,15 @@ def test_a_locale_that_lacks_our_characters_is_no_reason_to_fail(prof, recorded)
 # Terminals, pipes and signals
 
 
-def on_a_terminal(*arguments, width=100, **environment):
-    """What `prof` writes to a terminal of that width."""
+def on_a_terminal(*arguments, width=100, output=None, **environment):
+    """What `prof` writes to a terminal of that width, its standard output elsewhere if given."""
     ours, theirs = pty.openpty()
     os.set_inheritable(theirs, True)
     subprocess.run(["stty", "cols", str(width)], stdin=theirs, check=True)
     env = {**os.environ, "TERM": "xterm-256color", **environment}
     env = {name: value for name, value in env.items() if value is not None}
     with subprocess.Popen(
-        [*START, *map(str, arguments)], stdin=theirs, stdout=theirs, stderr=theirs, env=env
+        [*START, *map(str, arguments)], stdin=theirs, stdout=output or theirs, stderr=theirs, env=env
     ) as child:
         os.close(theirs)
         written = b""
@@ -257,6 +257,24 @@ def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(recorded):
     table = page.split("\n\n")[2].splitlines()
     assert max(map(len, table)) <= 80
     assert {"7,606,696", "4,047,252", "better"} <= set(table[1].split())
+
+
+def test_results_go_to_standard_output_while_a_bar_is_on_the_terminal(reports, tmp_path):
+    with (tmp_path / "out").open("w") as output:
+        screen = on_a_terminal(
+            "--runs", tmp_path / "runs", "ingest", reports / "graph.ncu-rep", reports / "range.ncu-rep",
+            output=output,
+        )  # fmt: skip
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert [line.split()[0] for line in lines] == ["stored", "stored"]
+    assert "2/2" in screen
+    assert "2 stored" in screen
+
+
+def test_a_folder_without_reports_is_an_error(prof, tmp_path):
+    result = prof("--runs", tmp_path / "runs", "ingest", tmp_path, "--format", "json")
+    assert result.returncode == 11
+    assert "no .ncu-rep file in" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ from profiler.catalog.metrics import CATALOGUE, HEADLINE, SMALLEST_RELATIVE_EFFE
 from profiler.errors import NotComparable
 
 _UNKNOWN = "unknown"
+# Timers tick: a few equal readings do not mean that there is no noise.
+_FEWEST_EQUAL_LAUNCHES = 5
 _CLOCK_TOLERANCE = 0.05
 _LARGEST_EXPONENT = 700.0  # the logarithm of what a float can hold
 
@@ -156,10 +158,12 @@ def _deltas(before: Profile, after: Profile) -> list[MetricDelta]:
 
 
 def _paired(metric: Metric, before: Profile, after: Profile) -> tuple[Series, Series] | None:
-    """Under the newest name that both recordings hold: a maximum is not compared with an average."""
+    """Under the newest name that both recordings hold, and under no two different ones."""
     for name in metric.ncu:
         if name in before.raw and name in after.raw:
             return as_catalogued(metric, before.raw[name]), as_catalogued(metric, after.raw[name])
+    if metric.share is None:
+        return None
     left, right = before.series.get(metric.name), after.series.get(metric.name)
     return (left, right) if left and right else None
 
@@ -193,10 +197,13 @@ def judge(
     interval = welch_interval(before, after)
     if sorted(before) == sorted(after) or len({*before, *after}) == 1:
         return interval, "same", "identical"
-    constant = len(set(before)) == len(set(after)) == 1
-    if (metric.fixed or metric.share is not None) and constant:
+    launches = min(len(before), len(after))
+    if len(set(before)) == len(set(after)) == 1:
         delta = after[0] - before[0]
-        return Interval(delta, delta), _direction(metric, delta), ""
+        if metric.fixed or (metric.is_counted and launches > 1):
+            return Interval(delta, delta), _direction(metric, delta), ""
+        if launches < _FEWEST_EQUAL_LAUNCHES:
+            return None, "unclear", "too_few_launches"
     if interval is None:
         return None, "unclear", "too_few_launches"
     delta = fmean(after) - fmean(before)

@@ -28,7 +28,7 @@ Reason = Literal[
 REASONS: dict[str, str] = {
     "": "",
     "identical": "equal in every launch",
-    "too_few_launches": "too few launches to tell: two a side are the least",
+    "too_few_launches": "too few launches to tell",
     "interval_spans_zero": "the interval spans zero",
     "below_effect_size": "certain, but too small to matter",
     "within_effect_size": "no difference that would matter",

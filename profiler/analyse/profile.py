@@ -113,7 +113,7 @@ def profile_kernel(run: Run, kernel: str) -> Profile:
     numbers = frozenset(launch["launch"] for launch in chosen)
     gpus = {launch["gpu"] for launch in chosen if launch["gpu"]}
     raw = _series(run.table("metrics"), numbers)
-    opcodes = _opcodes(run, numbers)
+    opcodes = _opcodes_by_launch(run, numbers)
     return Profile(
         label=run.label,
         kernel=kernel,
@@ -122,7 +122,7 @@ def profile_kernel(run: Run, kernel: str) -> Profile:
         gpu=", ".join(sorted(gpus) or run.manifest.gpus) or UNKNOWN_GPU,
         launches=len(numbers),
         series=_catalogued(raw, opcodes),
-        opcodes=opcodes,
+        opcodes=_mean_of(opcodes),
         timings_ns=_timings(run),
         raw=raw,
     )
@@ -174,21 +174,23 @@ def _series(metrics: pa.Table, launches: frozenset[int]) -> dict[str, Series]:
     }
 
 
-def _catalogued(raw: Mapping[str, Series], opcodes: Mapping[str, float]) -> dict[str, Series]:
+def _catalogued(raw: Mapping[str, Series], opcodes: Iterable[Mapping[str, float]]) -> dict[str, Series]:
     found: dict[str, Series] = {}
     for metric in CATALOGUE:
         if metric.share is not None:
-            total = sum(opcodes.values())
-            if total:
-                part = sum(
-                    count for name, count in opcodes.items() if name.split(".")[0] in metric.share.opcodes
-                )
-                found[metric.name] = Series(metric, metric.share.source, (100.0 * part / total,))
+            shares = tuple(_share(launch, metric.share.opcodes) for launch in opcodes)
+            if shares:
+                found[metric.name] = Series(metric, metric.share.source, shares)
             continue
         name = next((name for name in metric.ncu if name in raw), None)
         if name is not None:
             found[metric.name] = as_catalogued(metric, raw[name])
     return found
+
+
+def _share(executed: Mapping[str, float], opcodes: frozenset[str]) -> float:
+    part = sum(count for name, count in executed.items() if name.split(".")[0] in opcodes)
+    return 100.0 * part / sum(executed.values())
 
 
 def as_catalogued(metric: Metric, raw: Series) -> Series:
@@ -197,9 +199,8 @@ def as_catalogued(metric: Metric, raw: Series) -> Series:
     return Series(metric, raw.ncu, tuple(value * factor for value in raw.values))
 
 
-def _opcodes(run: Run, launches: frozenset[int]) -> dict[str, float]:
-    """Executed warp instructions by opcode with modifiers, per launch."""
-    totals: dict[str, float] = {}
+def _opcodes_by_launch(run: Run, launches: frozenset[int]) -> list[dict[str, float]]:
+    """Executed warp instructions by opcode with modifiers; launches without any are left out."""
     instances = run.table("instances")
     rows = zip(
         instances.column("launch").to_pylist(),
@@ -208,26 +209,37 @@ def _opcodes(run: Run, launches: frozenset[int]) -> dict[str, float]:
         instances.column("value").to_pylist(),
         strict=True,
     )
-    for launch, metric, opcode, value in rows:
-        if metric == OPCODES and launch in launches and opcode is not None and value is not None:
-            totals[opcode] = totals.get(opcode, 0.0) + value
-    if not totals:
-        totals = _opcodes_from_instructions(run, launches)
-    return {opcode: total / len(launches) for opcode, total in totals.items()}
+    counts = ((launch, opcode, value) for launch, metric, opcode, value in rows if metric == OPCODES)
+    return _summed(counts, launches) or _summed(_counts_of_instructions(run), launches)
 
 
-def _opcodes_from_instructions(run: Run, launches: frozenset[int]) -> dict[str, float]:
+def _counts_of_instructions(run: Run) -> Iterable[tuple[int, str | None, float | None]]:
     instructions = run.table("instructions")
-    totals: dict[str, float] = {}
-    for launch, opcode, executed in zip(
+    return zip(
         instructions.column("launch").to_pylist(),
         labels_of(instructions, "opcode"),
         instructions.column("executed").to_pylist(),
         strict=True,
-    ):
-        if launch in launches and executed:
-            totals[opcode] = totals.get(opcode, 0.0) + executed
-    return totals
+    )
+
+
+def _summed(
+    counts: Iterable[tuple[int, str | None, float | None]], launches: frozenset[int]
+) -> list[dict[str, float]]:
+    by_launch: dict[int, dict[str, float]] = {}
+    for launch, opcode, count in counts:
+        if opcode is not None and count and launch in launches:
+            executed = by_launch.setdefault(launch, {})
+            executed[opcode] = executed.get(opcode, 0.0) + count
+    return [by_launch[launch] for launch in sorted(by_launch)]
+
+
+def _mean_of(opcodes: list[dict[str, float]]) -> dict[str, float]:
+    totals: dict[str, float] = {}
+    for launch in opcodes:
+        for opcode, count in launch.items():
+            totals[opcode] = totals.get(opcode, 0.0) + count
+    return {opcode: total / len(opcodes) for opcode, total in totals.items()}
 
 
 def _near(name: str, profile: Profile) -> str:

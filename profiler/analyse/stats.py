@@ -1,7 +1,7 @@
-"""Means, intervals and verdicts for two samples of launches.
+"""How sure the difference of two means is.
 
-Two lists of numbers in, a `Difference` out. The interval is Welch's, which does not ask
-for equal spread. Student's quantile is computed here because importing SciPy for it
+Two samples in, the interval of the difference of their means out. It is Welch's, which
+does not ask for equal spread. Student's quantile is computed here because importing SciPy for it
 would cost more than a whole comparison; a test checks it against SciPy.
 """
 

@@ -75,6 +75,11 @@ class Metric:
     share: OpcodeShare | None = None
 
     @property
+    def is_counted(self) -> bool:
+        """Counted, not timed: launches that agree agree exactly."""
+        return self.fixed or self.share is not None or self.unit in ("inst", "wavefront", "byte")
+
+    @property
     def smallest_effect(self) -> float:
         """Differences below this are nobody's business, however certain (absolute)."""
         return {"%": 0.1, "cycle/issue": 0.005}.get(self.unit, 0.0)
@@ -98,7 +103,7 @@ def _stall(reason: str, ncu_reason: str, doc: str, better: Direction | None = "l
 _TIME = [
     Metric("duration_ns", ("gpu__time_duration.sum", "gpu__time_duration.avg"), "ns", "time",
            "Duration of the launch under the profiler.", "lower"),
-    Metric("cycles", ("sm__cycles_elapsed.max", "sm__cycles_elapsed.avg"), "cycle", "time",
+    Metric("cycles", ("sm__cycles_elapsed.max",), "cycle", "time",
            "SM cycles from start to end of the launch.", "lower"),
     Metric("sm_frequency_hz", ("sm__cycles_elapsed.avg.per_second", "smsp__cycles_elapsed.avg.per_second"), "hz", "time",
            "SM clock during the launch; two recordings at different clocks are not comparable."),
@@ -116,7 +121,7 @@ _PIPES = [
            share=OpcodeShare(OPCODES, LSU_OPCODES)),
     Metric("alu_pipe_pct", ("sm__inst_executed_pipe_alu" + ELAPSED,), "%", "pipes",
            "Integer and logic instructions against the peak of the ALU pipe."),
-    Metric("tensor_pipe_pct", ("sm__pipe_tensor_cycles_active" + ELAPSED, "sm__inst_executed_pipe_tensor" + ELAPSED), "%", "pipes",
+    Metric("tensor_pipe_pct", ("sm__pipe_tensor_cycles_active" + ELAPSED,), "%", "pipes",
            "Cycles in which the tensor pipe worked."),
 ]  # fmt: skip
 
@@ -161,14 +166,14 @@ _MEMORY = [
            "Mem Busy: how busy the busiest unit inside the cache and memory hierarchy is."),
     Metric("max_bandwidth_pct", ("gpu__compute_memory_request_throughput" + ELAPSED,), "%", "memory",
            "Max Bandwidth: how full the busiest link between SMs, caches and memory is."),
-    Metric("mem_pipes_busy_pct", ("sm__memory_throughput" + ELAPSED, "sm__memory_pipes_busy" + ELAPSED), "%", "memory",
+    Metric("mem_pipes_busy_pct", ("sm__memory_throughput" + ELAPSED,), "%", "memory",
            "Mem Pipes Busy: how busy the SM's memory instruction pipes are."),
     Metric("l1_hit_pct", ("l1tex__t_sector_hit_rate.pct",), "%", "memory",
            "Sectors that hit in L1."),
     Metric("l2_hit_pct", ("lts__t_sector_hit_rate.pct",), "%", "memory",
            "Sectors that hit in L2."),
-    Metric("l1_throughput_pct", ("l1tex__throughput" + ELAPSED, "l1tex__throughput.avg.pct_of_peak_sustained_active"), "%", "memory",
-           "L1 throughput, of its peak."),
+    Metric("l1_throughput_pct", ("l1tex__throughput.avg.pct_of_peak_sustained_active",), "%", "memory",
+           "L1 throughput, of its peak while it was active."),
     Metric("l2_throughput_pct", ("lts__throughput" + ELAPSED,), "%", "memory",
            "L2 throughput, of its peak."),
 ]  # fmt: skip
@@ -193,13 +198,13 @@ _OCCUPANCY = [
            "Achieved occupancy: active warps, of the most an SM can hold."),
     Metric("occupancy_limit_pct", ("sm__maximum_warps_per_active_cycle_pct",), "%", "occupancy",
            "Theoretical occupancy: what registers, shared memory and block size allow.", fixed=True),
-    Metric("active_warps", ("smsp__warps_active.avg.per_cycle_active", "smsp__warps_active.avg.peak_sustained_active"), "warp", "occupancy",
+    Metric("active_warps", ("smsp__warps_active.avg.per_cycle_active",), "warp", "occupancy",
            "Warps resident per scheduler, on average."),
     Metric("eligible_warps", ("smsp__warps_eligible.avg.per_cycle_active",), "warp", "occupancy",
            "Warps per scheduler that could issue, on average."),
     Metric("registers", ("launch__registers_per_thread",), "register/thread", "occupancy",
            "Registers per thread.", fixed=True),
-    Metric("shared_bytes", ("launch__shared_mem_per_block_allocated", "launch__shared_mem_per_block"), "byte/block", "occupancy",
+    Metric("shared_bytes", ("launch__shared_mem_per_block_allocated",), "byte/block", "occupancy",
            "Shared memory allocated per block.", fixed=True),
     Metric("blocks_by_registers", ("launch__occupancy_limit_registers",), "block", "occupancy",
            "Blocks per SM that the registers allow.", fixed=True),
@@ -214,13 +219,13 @@ _INSTRUCTIONS = [
            "Warp instructions executed.", "lower"),
     Metric("inst_issued", ("smsp__inst_issued.sum", "sm__inst_issued.sum"), "inst", "instructions",
            "Warp instructions issued, replays included.", "lower"),
-    Metric("inst_per_cycle", ("sm__inst_executed.avg.per_cycle_elapsed", "sm__inst_executed.avg.per_cycle_active"), "inst/cycle", "instructions",
+    Metric("inst_per_cycle", ("sm__inst_executed.avg.per_cycle_elapsed",), "inst/cycle", "instructions",
            "Warp instructions executed per SM and cycle."),
     Metric("issue_rate", ("smsp__issue_active.avg.per_cycle_active",), "issue/cycle", "instructions",
            "Instructions issued per scheduler and active cycle; 1 is the limit."),
     Metric("threads_per_inst", ("smsp__thread_inst_executed_per_inst_executed.ratio",), "thread", "instructions",
            "Threads active per warp instruction: 32 without divergence.", "higher"),
-    Metric("local_spill_inst", ("sass__inst_executed_register_spilling", "sass__inst_executed_register_spilling_mem_local"), "inst", "instructions",
+    Metric("local_spill_inst", ("sass__inst_executed_register_spilling",), "inst", "instructions",
            "Instructions that spill registers.", "lower", fixed=True),
 ]  # fmt: skip
 

@@ -58,8 +58,7 @@ def ingest(
 
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
-    from profiler.errors import IngestIncomplete
-    from profiler.present.text import printable
+    from profiler.errors import IngestIncomplete, ReportNotFound
     from profiler.store.ingest import Options, find_reports, ingest_reports
     from profiler.store.runs import RunStore
 
@@ -68,8 +67,9 @@ def ingest(
         raise typer.BadParameter("--name and --kernel exclude each other")
     reports = find_reports(places)
     if not reports:
-        print(printable(f"no .ncu-rep file in {', '.join(places)}"), file=sys.stderr)
-        return
+        raise ReportNotFound(f"no .ncu-rep file in {', '.join(places)}")
+    if ladder is not None and kernel is None:
+        raise typer.BadParameter("--ladder says what --kernel numbers mean: give both")
     if kernel is not None and len(reports) > 1:
         raise typer.BadParameter(f"--kernel names one report, and {len(reports)} were given")
     options = Options(
@@ -84,7 +84,7 @@ def ingest(
     with Progress("reading", len(reports), settings) as progress:
         for outcome in ingest_reports(reports, RunStore(settings.runs_folder), options):
             if settings.format is Format.table and not outcome.error:
-                print(_line(outcome), flush=True)
+                progress.result(_line(outcome))
             progress.advance(error=outcome.error)
             outcomes.append(outcome)
     if settings.format is not Format.table:

@@ -77,7 +77,7 @@ class Progress:
 
             self._bar = Progress(
                 title, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(elapsed_when_finished=True),
-                console=Console(stderr=True, highlight=False), transient=True,
+                console=Console(stderr=True, highlight=False), transient=True, redirect_stdout=False,
             )  # fmt: skip
             self._task = self._bar.add_task("", total=total)
 
@@ -92,13 +92,20 @@ class Progress:
         if self._bar:
             self._bar.stop()
 
+    def result(self, line: str) -> None:
+        """A line of the result, as it comes: on standard output, also where that is a file."""
+        if self._bar and sys.stdout.isatty():
+            self._bar.console.print(line, markup=False)
+        else:
+            print(line, flush=True)
+
     def advance(self, line: str = "", error: ProfError | None = None) -> None:
         """One step done. Of a single step the error itself is what is printed, at the end."""
         from profiler.present.text import printable
 
         lines = [line] if line and not self._quiet else []
         if error is not None:
-            lines = [] if self._total == 1 else [f"failed  {error.message}", *error.details]
+            lines = [] if self._total == 1 else [f"{line or 'failed':<8}{error.message}", *error.details]
         if self._bar:
             for text in lines:
                 self._bar.console.print(printable(text), markup=False)

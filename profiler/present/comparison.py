@@ -1,4 +1,4 @@
-"""A `Comparison` as a terminal page, Markdown, CSV or JSON."""
+"""A `Comparison` as a terminal page, Markdown or CSV."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from profiler.analyse.findings import REASONS, Comparison, MetricDelta, Opcode, 
 from profiler.catalog.metrics import HEADLINE
 from profiler.present import encode
 from profiler.present.terminal import VERDICT_STYLE, render_table, styled
-from profiler.present.text import half_width, number, printable, relative, shortened, signed
+from profiler.present.text import counted, half_width, number, printable, relative, shortened, signed
 
 _NAME_WIDTH = 100
 _OTHER_METRICS = 12
@@ -141,7 +141,7 @@ def _side(side: Side) -> str:
         workload = ", " + " ".join(f"{name}={value}" for name, value in side.workload.items())
     return (
         f"{printable(side.label)}: {shortened(side.kernel_name, _NAME_WIDTH)}\n"
-        f"        {side.launches} launches on {printable(side.gpu)}{workload}, "
+        f"        {counted(side.launches, 'launch', 'launches')} on {printable(side.gpu)}{workload}, "
         f"ncu {printable(side.ncu_version) or 'of unknown version'}, clock control {printable(side.clock_control)}"
     )
 

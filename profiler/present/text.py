@@ -53,6 +53,10 @@ def number(value: float | None) -> str:
     return f"{value:,.{max(0, 3 - magnitude)}f}"
 
 
+def counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
 def signed(value: float) -> str:
     return f"+{number(value)}" if value > 0 else number(value)
 

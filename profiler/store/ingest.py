@@ -12,9 +12,9 @@ from concurrent.futures import Future, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from profiler.errors import DiskFull, ProfError, StoreNotWritable
+from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreNotWritable
 from profiler.store.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
-from profiler.store.manifest import RunId
+from profiler.store.manifest import RunId, path_name
 from profiler.store.request import AlreadyStored, Request
 from profiler.store.runs import RunStore
 from profiler.store.sandbox import Extracted, Sandbox, outcome
@@ -88,17 +88,21 @@ def ingest_reports(reports: list[Path], store: RunStore, options: Options) -> It
 def _commit(extracted: Extracted, request: Request, staging: Staging, store: RunStore) -> Ingested:
     if isinstance(extracted, AlreadyStored):
         staging.discard(request.folder)
-        return _known(request.report, extracted.sha256, store)
+        return _known(request, extracted.sha256, store)
     if staging.commit(request.folder, extracted.run_id) is None:
-        return _known(request.report, extracted.sha256, store)
+        return _known(request, extracted.sha256, store)
     return Ingested(request.report, "stored", extracted.run_id, extracted.launches)
 
 
-def _known(report: Path, sha256: str, store: RunStore) -> Ingested:
+def _known(request: Request, sha256: str, store: RunStore) -> Ingested:
+    report = request.report
     run = store.with_hash(sha256)
     if run is None:
         raise StoreNotWritable(f"{store.root}: the run of {report} vanished while it was looked up")
     run.verify()
+    stored, wanted = run.manifest.name, path_name(request.run_name())
+    if request.is_named and stored != wanted:
+        raise StoredUnderAnotherName(f"{report}: stored already, as '{stored}' and not as '{wanted}'")
     return Ingested(report, "known", run.manifest.run_id, run.manifest.launches)
 
 

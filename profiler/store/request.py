@@ -24,6 +24,11 @@ class Request:
     copy: bool = True
     stored_hashes: frozenset[str] = frozenset()
 
+    @property
+    def is_named(self) -> bool:
+        """Whether somebody chose the name, or the file's own serves."""
+        return self.name is not None or self.kernel is not None
+
     def run_name(self) -> str:
         if self.ladder is not None and self.kernel is not None:
             return rung_name(self.ladder, self.kernel)

@@ -144,12 +144,13 @@ def test_a_metric_of_one_side_only_is_listed_as_missing_and_not_compared(profile
 
 
 def test_two_recordings_are_compared_under_a_name_that_both_hold(profile_of):
-    """A maximum is not compared with an average only because one recording has both."""
-    largest, average = BY_NAME["cycles"].ncu
-    both = profile_of({largest: 120.0, average: 100.0})
-    old = profile_of({average: 100.0})
+    """Two names of one metric may differ in what they count: each is compared with itself alone."""
+    newest, older = BY_NAME["duration_ns"].ncu
+    both = profile_of({newest: 120.0, older: 100.0})
+    old, new = profile_of({older: 100.0}), profile_of({newest: 120.0})
     (delta,) = compare_profiles(both, old).metrics
-    assert (delta.ncu, delta.before, delta.after) == (average, 100.0, 100.0)
+    assert (delta.ncu, delta.before, delta.after) == (older, 100.0, 100.0)
+    assert compare_profiles(old, new).metrics == []
 
 
 def test_a_metric_asked_for_leads_the_list_by_our_name_or_by_ncus(gemm):

@@ -16,6 +16,7 @@ DURATION = BY_NAME["duration_ns"]  # lower is better
 DIVERGENCE = BY_NAME["threads_per_inst"]  # higher is better
 UTILISATION = BY_NAME["issue_active_pct"]  # no better direction
 FIXED = BY_NAME["registers"]
+COUNTED = BY_NAME["inst_executed"]
 OPPOSITE = {"better": "worse", "worse": "better"}
 
 values = st.lists(st.floats(-1e12, 1e12, allow_subnormal=False), min_size=1, max_size=8)
@@ -36,6 +37,10 @@ metrics = st.sampled_from(CATALOGUE)
         (DURATION, [1000, 1001, 999, 1000], [1000.5, 1001, 999, 1000.2], "same", "within_effect_size"),
         (DURATION, [1000, 1000.1, 999.9], [1005, 1005.1, 1004.9], "same", "below_effect_size"),
         (UTILISATION, [0.01, 0.011, 0.012], [0.05, 0.051, 0.052], "same", "below_effect_size"),
+        (DURATION, [4000, 4000], [4064, 4064], "unclear", "too_few_launches"),  # two ticks of a timer
+        (DURATION, [4000] * 5, [4064] * 5, "worse", ""),
+        (COUNTED, [4000, 4000], [4064, 4064], "worse", ""),
+        (COUNTED, [4000], [4064], "unclear", "too_few_launches"),
         (FIXED, [64], [128], "changed", ""),
         (FIXED, [64, 64], [64], "same", "identical"),
     ],

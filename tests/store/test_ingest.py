@@ -162,13 +162,28 @@ def test_the_same_report_again_changes_nothing_and_says_so(folder: Path, empty: 
     second = ingest(empty, folder)
     packed = folder / "copy.ncu-rep.zst"
     pack_report(folder / "graph.ncu-rep", packed)
-    third = ingest(empty, packed, name="another name")
+    third = ingest(empty, packed)
 
     assert {one.status for one in first} == {"stored"}
     assert {one.status for one in (*second, *third)} == {"known"}
     assert {one.run_id for one in second} == {one.run_id for one in first}
     after = snapshot(empty.root)
     before.pop("."), after.pop(".")  # .staging came and went
+    assert after == before
+
+
+def test_a_stored_report_asked_for_under_another_name_is_an_error_that_says_so(
+    folder: Path, empty: RunStore
+) -> None:
+    ingest(empty, folder / "graph.ncu-rep")
+    before = snapshot(empty.root)
+
+    (same,) = ingest(empty, folder / "graph.ncu-rep", name="Graph")
+    (other,) = ingest(empty, folder / "graph.ncu-rep", ladder="gemm", kernel=5)
+
+    assert same.status == "known"
+    assert "stored already, as 'graph' and not as 'gemm-5'" in str(other.error)
+    before.pop("."), (after := snapshot(empty.root)).pop(".")
     assert after == before
 
 
