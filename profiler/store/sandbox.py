@@ -33,6 +33,7 @@ from profiler.store.request import AlreadyStored, Request
 Extracted = Manifest | AlreadyStored
 
 _GRACE_SECONDS = 5
+_OUT_OF_MEMORY = 112  # exit code of a worker; no signal and no other exit uses it
 _MAX_TASKS = 200  # the native library does not give all its memory back
 
 
@@ -96,10 +97,10 @@ def outcome(future: Future[Extracted], report: Path) -> Extracted:
     except FutureTimeoutError:
         raise ReaderFailed(f"{report}: NVIDIA's reader did not finish in time and was stopped") from None
     except ProcessExpired as death:
+        if death.exitcode == _OUT_OF_MEMORY:
+            raise ReaderFailed(f"{report}: NVIDIA's reader ran out of memory on it") from None
         how = f"signal {-death.exitcode}" if death.exitcode < 0 else f"exit code {death.exitcode}"
         raise ReaderFailed(f"{report}: NVIDIA's reader crashed on it ({how})") from None
-    except MemoryError:
-        raise ReaderFailed(f"{report}: NVIDIA's reader ran out of memory on it") from None
     except Exception as error:
         raise InternalError(f"{report}: {type(error).__name__}: {error}") from error
 
@@ -126,6 +127,8 @@ def _work(request: Request, alarm_s: float) -> Extracted:
     signal.setitimer(signal.ITIMER_REAL, alarm_s)
     try:
         return extract_report(request)
+    except MemoryError:
+        os._exit(_OUT_OF_MEMORY)  # what was allocated may linger: the next report gets a new process
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
