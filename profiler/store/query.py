@@ -1,44 +1,46 @@
-"""SQL over the runs, through DuckDB, with no way out of the runs folder.
+"""SQL over the runs, through DuckDB, which has no way to a file.
 
-One SELECT at a time; other files, the network and extensions are switched off before the
-statement is seen, and the settings are locked. The tables are views over the Parquet
-files of committed runs, and `runs` holds their manifests.
+One SELECT at a time. DuckDB is handed the tables as Arrow datasets and may open nothing
+itself, since a SELECT can hold a COPY; the settings are locked before the statement is
+seen. A table that the statement names is hashed first, and refused when it changed.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.dataset as ds
+from pyarrow.fs import LocalFileSystem
 
 from profiler.errors import QueryFailed
 from profiler.store.schema import TABLES, arrow_schema
 
 if TYPE_CHECKING:
-    from profiler.store.runs import RunStore
-
-_READING = {"SELECT", "EXPLAIN"}
+    from profiler.store.manifest import Manifest
+    from profiler.store.runs import Run, RunStore
 
 
 def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Column names and rows."""
-    connection = _connect(store)
+    """Column names, each of them once, and rows of plain Python values."""
+    connection = _connect(store, _named_tables(sql))
     try:
         statements = connection.extract_statements(sql)
-        kinds = {statement.type.name for statement in statements}
-        if len(statements) != 1 or not kinds <= _READING:
+        if [statement.type.name for statement in statements] != ["SELECT"]:
             raise QueryFailed("one SELECT statement is allowed, and nothing that writes")
-        # Through Arrow: DuckDB's own conversion wants pytz for a timestamp with a time zone.
-        table = connection.sql(statements[0]).to_arrow_table()
-        assert table is not None, "a SELECT always has a result"
-        columns = [column.to_pylist() for column in table.columns]
-        return tuple(table.column_names), list(zip(*columns, strict=True))
+        table = _execute(connection, statements[0])
     except duckdb.Error as error:
         first, *others = str(error).splitlines() or [""]
         raise QueryFailed(f"the query failed: {first}", details=others) from error
     finally:
         connection.close()
+    columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
+    return _distinct(table.column_names), list(zip(*columns, strict=True))
 
 
 def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
@@ -52,36 +54,84 @@ def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     return ("table", "column", "unit", "meaning"), rows
 
 
-def _connect(store: RunStore) -> duckdb.DuckDBPyConnection:
-    root = store.root.resolve()
+def _named_tables(sql: str) -> list[str]:
+    """All of them where none is named: the statement may ask which there are."""
+    words = set(re.findall(r"\w+", sql.lower()))
+    named = words & {*TABLES, "runs"}
+    return [name for name in TABLES if name in named or not named]
+
+
+def _connect(store: RunStore, tables: Iterable[str]) -> duckdb.DuckDBPyConnection:
+    """A connection that knows only `tables`, unchanged since they were recorded, and the runs."""
+    runs = [store.open(run_id) for run_id in store.ids()]
     connection = duckdb.connect(
         config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     )
-    folders = [root / str(run_id) for run_id in store.ids()]
-    for name in TABLES:
-        files = [str(folder / f"{name}.parquet") for folder in folders]
-        if files:
-            listing = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
-            connection.execute(f"create view {name} as select * from read_parquet([{listing}])")
-        else:
-            connection.register(f"_{name}", arrow_schema(name).empty_table())
-            connection.execute(f"create view {name} as select * from _{name}")
-    connection.register("_runs", _manifest_table(store))
-    connection.execute("create view runs as select * from _runs")
+    for name in tables:
+        connection.register(name, _dataset(runs, name))
+    connection.register("runs", _manifest_table(run.manifest for run in runs))
+    connection.execute("set enable_progress_bar = false")  # it goes to standard output
     connection.execute("set python_enable_replacements = false")
-    connection.execute("set allowed_directories = ['" + str(root).replace("'", "''") + "/']")
+    connection.execute("set temp_directory = ''")  # it could be written to
     connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")
     return connection
 
 
-def _manifest_table(store: RunStore) -> pa.Table:
+def _dataset(runs: list[Run], name: str) -> pa.Table | ds.Dataset:
+    files = [str(run.verified_file(name)) for run in runs]
+    schema = arrow_schema(name)
+    if not files:
+        return schema.empty_table()
+    return ds.dataset(files, schema=schema, format="parquet", filesystem=LocalFileSystem())
+
+
+def _execute(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> pa.Table:
+    """In a thread of its own: DuckDB does not heed an interrupt, so Python has to wait for one."""
+    with ThreadPoolExecutor(1) as thread:
+        # Through Arrow: DuckDB's own conversion wants pytz for a timestamp with a time zone.
+        result = thread.submit(lambda: connection.sql(statement).to_arrow_table())
+        try:
+            return result.result()
+        except KeyboardInterrupt:
+            while not result.done():  # one that comes before the query starts is lost
+                connection.interrupt()
+                wait([result], timeout=0.05)
+            raise
+
+
+def _plain(value: Any) -> Any:
+    """A sum of integers comes as a Decimal, which JSON would hold as text."""
+    if isinstance(value, Decimal):
+        return float(value) if value.as_tuple().exponent else int(value)
+    if isinstance(value, dict):
+        return {key: _plain(member) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_plain(member) for member in value)
+    return value
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    """`a`, `a`, `a` as `a`, `a_2`, `a_3`: a JSON object holds each name once."""
+    given = list(names)
+    taken: dict[str, None] = {}
+    for name in given:
+        number, unique = 1, name
+        while unique in taken or (number > 1 and unique in given):
+            number += 1
+            unique = f"{name}_{number}"
+        taken[unique] = None
+    return tuple(taken)
+
+
+def _manifest_table(manifests: Iterable[Manifest]) -> pa.Table:
     rows = [
         {
             "run_id": manifest.run_id,
             "name": manifest.name,
             "ladder": manifest.ladder,
             "kernel": manifest.kernel,
+            "workload": _workload_text(manifest),
             "origin": manifest.origin,
             "recorded": manifest.recorded,
             "launches": manifest.launches,
@@ -90,9 +140,14 @@ def _manifest_table(store: RunStore) -> pa.Table:
             "clock_control": manifest.clock_control,
             "report_sha256": manifest.report.sha256 if manifest.report else None,
         }
-        for manifest in store.manifests()
+        for manifest in manifests
     ]
     return pa.Table.from_pylist(rows, schema=_MANIFEST_SCHEMA)
+
+
+def _workload_text(manifest: Manifest) -> str | None:
+    workload = manifest.workload
+    return None if workload is None else " ".join(f"{name}={size}" for name, size in workload.items())
 
 
 _MANIFEST_SCHEMA = pa.schema(
@@ -101,6 +156,7 @@ _MANIFEST_SCHEMA = pa.schema(
         ("name", pa.string()),
         ("ladder", pa.string()),
         ("kernel", pa.int64()),
+        ("workload", pa.string()),
         ("origin", pa.string()),
         ("recorded", pa.string()),
         ("launches", pa.int64()),

@@ -58,7 +58,12 @@ class Run:
         """Raise RunDamaged unless the stored report and every table are as recorded."""
         self.verify_report()
         for name in self.manifest.tables:
-            self._bytes_of(name)
+            self.verified_file(name)
+
+    def verified_file(self, name: str) -> Path:
+        """Where a table lies, for who reads it without `table`; RunDamaged unless it is as recorded."""
+        self._bytes_of(name)
+        return self.path / self.manifest.tables[name].file
 
     def verify_report(self) -> None:
         from profiler.store.identity import sha256_of_report
@@ -139,7 +144,7 @@ class RunStore:
 
     def manifests(self) -> Iterator[Manifest]:
         for run_id in self.ids():
-            yield read_manifest(self.root / str(run_id))
+            yield self.open(run_id).manifest
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a run, from its manifest, oldest first."""

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
-from profiler.errors import QueryFailed
+from profiler.errors import QueryFailed, RunDamaged
 from profiler.store.query import describe_tables, run_query
 from profiler.store.runs import RunStore
 from profiler.store.schema import TABLES
@@ -40,37 +47,266 @@ def test_a_folder_with_a_quote_in_its_name_can_be_asked(reports: Path, tmp_path:
     assert run_query(store, "select count(*) from launches")[1] == [(2,)]
 
 
+READING = [
+    "select * from read_csv('/etc/passwd')",
+    "select * from '/etc/passwd'",
+    "select content from read_text('/proc/self/environ')",
+    "select content from read_text('{runs}/.lock')",
+    "select * from sniff_csv('{runs}/.lock')",
+    "select * from glob('/*')",
+    "select * from read_parquet('https://example.com/x.parquet')",
+    "select * from read_duckdb('{runs}/x.db')",
+    "select * from duckdb_secrets()",
+    "select * from sys.modules",
+]
+WRITING = [
+    "copy (select 1) to '{runs}/evil.csv'",
+    "copy launches to 'evil.parquet'",
+    "copy (select 1) to '.tmp/evil.csv'",
+    "from (copy (select 1) to '{runs}/evil.csv')",
+    "with x as (copy (select 1) to '{runs}/evil.csv') select * from x",
+    "with x as (copy (select 1) to '.tmp/evil.csv') select * from x",
+    "with x as (copy (select 1) to 'evil.csv') select * from x",
+    "with x as (copy (select 1 as a) to '{runs}/x' (format parquet, partition_by a)) select * from x",
+    "with x as (insert into runs (name) values ('x') returning *) select * from x",
+    "with x as (delete from runs returning *) select * from x",
+    "with x as (update runs set name = 'x' returning *) select * from x",
+    "explain select 1",
+    "explain analyze select 1",
+    "explain analyze copy (select 42) to '{runs}/evil.csv'",
+    "explain analyze create table t as select 1",
+    "explain copy (select 42) to '{runs}/evil.csv'",
+    "export database '{runs}/evil'",
+    "import database '{runs}/evil'",
+    "attach '{runs}/evil.db'",
+    "attach ':memory:' as other",
+    "detach temp",
+    "use temp",
+    "install httpfs",
+    "install json from '{runs}'",
+    "force install httpfs",
+    "load httpfs",
+    "load '{runs}/evil.duckdb_extension'",
+    "set enable_external_access = true",
+    "set temp_directory = '{runs}'",
+    "set allowed_directories = ['/']",
+    "set profiling_output = '{runs}/evil.json'",
+    "set variable x = 1",
+    "reset enable_external_access",
+    "pragma database_list",
+    "pragma enable_profiling",
+    "pragma profiling_output = '{runs}/evil.json'",
+    "call pragma_version()",
+    "call enable_logging(storage = 'file', storage_path = '{runs}')",
+    "call force_checkpoint()",
+    "select * from enable_logging(storage = 'file', storage_path = '{runs}')",
+    "select * from enable_profiling(save_location = '{runs}/evil.json')",
+    "select * from query('copy (select 1) to $${runs}/evil.csv$$')",
+    "select * from json_execute_serialized_sql('copy (select 1) to $${runs}/evil.csv$$')",
+    "create table t as select 1",
+    "create temp table t as select 1",
+    "create view v as select 1",
+    "create macro m(a) as a",
+    "create sequence s",
+    "create secret s (type s3)",
+    "create or replace view metrics as select 1",
+    "drop view metrics",
+    "alter view metrics rename to m",
+    "insert into runs (name) values ('x')",
+    "update runs set name = 'x'",
+    "delete from metrics",
+    "truncate metrics",
+    "merge into runs using runs as r on true when matched then delete",
+    "vacuum",
+    "analyze",
+    "checkpoint",
+    "begin transaction",
+    "commit",
+    "prepare p as select 1",
+    "execute p",
+    "deallocate p",
+    "comment on view metrics is 'x'",
+    "select nextval('s')",
+]
+NO_QUERY = [
+    "select 1; select 2",
+    "select 1; copy (select 1) to '{runs}/x'",
+    "select nonsense from metrics",
+    "selekt",
+    "",
+    "-- x",
+]
+
+
+@pytest.fixture
+def few(store: RunStore, tmp_path: Path) -> RunStore:
+    """Two runs to do anything to."""
+    few = RunStore(tmp_path / "few")
+    for run_id in store.ids()[:2]:
+        shutil.copytree(store.root / str(run_id), few.root / str(run_id))
+    (few.root / ".lock").touch()
+    return few
+
+
+def content(*folders: Path) -> dict[Path, bytes | None]:
+    """Every path below, and the bytes of the files."""
+    paths = [path for folder in folders for path in folder.rglob("*")]
+    return {path: path.read_bytes() if path.is_file() else None for path in paths}
+
+
+@pytest.mark.parametrize("sql", [*READING, *WRITING, *NO_QUERY])
+def test_nothing_but_one_select_over_the_runs_is_allowed(
+    few: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    here = tmp_path / "here"
+    (here / ".tmp").mkdir(parents=True)
+    monkeypatch.chdir(here)
+    before = content(few.root, here)
+
+    with pytest.raises(QueryFailed):
+        run_query(few, sql.format(runs=few.root))
+
+    assert content(few.root, here) == before
+
+
 @pytest.mark.parametrize(
     "sql",
     [
-        "select * from read_csv('/etc/passwd')",
-        "select * from '/etc/passwd'",
-        "select content from read_text('/proc/self/environ')",
-        "select * from glob('/*')",
-        "select * from read_parquet('https://example.com/x.parquet')",
-        "copy (select 1) to '/tmp/leak.csv'",
-        "copy launches to 'leak.parquet'",
-        "attach '/tmp/leak.db'",
-        "install httpfs",
-        "load httpfs",
-        "set enable_external_access = true",
-        "create table t as select 1",
-        "drop view metrics",
-        "select 1; select 2",
-        "pragma database_list",
-        "select * from sys.modules",
-        "select nonsense from metrics",
-        "selekt",
-        "",
+        "select write_log('x', level := 'error')",
+        "select setseed(0.5)",
+        "select * from checkpoint()",
+        "select * from duckdb_settings()",
+        "select * from (summarize metrics)",
     ],
 )
-def test_nothing_but_one_select_over_the_runs_is_allowed(store: RunStore, tmp_path: Path, sql: str) -> None:
-    before = sorted(store.root.rglob("*"))
+def test_a_select_that_succeeds_leaves_no_trace(
+    few: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = content(tmp_path)
 
-    with pytest.raises(QueryFailed):
-        run_query(store, sql)
+    run_query(few, sql)
 
-    assert sorted(store.root.rglob("*")) == before
+    assert content(tmp_path) == before
+
+
+# What comes back
+
+
+def test_sums_are_numbers_and_not_text(store: RunStore, prof) -> None:
+    sql = "select sum(executed) as n, 1.50::decimal(4, 2) as d, [{'h': 2::hugeint}] as l from instructions"
+
+    _, ((total, decimal, nested),) = run_query(store, sql)
+    (row,) = json.loads(prof("--runs", store.root, "query", sql, "--format", "json").stdout)
+
+    assert (type(total), decimal, nested) == (int, 1.5, [{"h": 2}])
+    assert row == {"n": total, "d": 1.5, "l": [{"h": 2}]}
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("select 1 as a, 2 as a, 3 as a", ("a", "a_2", "a_3")),
+        ("select 1 as a, 2 as a, 3 as a_2, 4 as a", ("a", "a_3", "a_2", "a_4")),
+        ("select m.launch, l.launch from metrics m join launches l using (run_id)", ("launch", "launch_2")),
+    ],
+)
+def test_columns_of_the_same_name_are_all_kept(store: RunStore, sql: str, names: tuple[str, ...]) -> None:
+    assert run_query(store, sql)[0] == names
+
+
+def test_the_workload_of_a_run_is_text_or_missing(make_run, tmp_path: Path) -> None:
+    sizes = {"m": 4096, "n": 4096, "k": 8}
+    make_run({"kernel": "k"}, name="known", root=tmp_path, workload=sizes)
+    make_run({"kernel": "k"}, name="unknown", root=tmp_path, workload=None)
+
+    _, rows = run_query(RunStore(tmp_path), "select name, workload from runs order by name")
+
+    assert rows == [("known", "m=4096 n=4096 k=8"), ("unknown", None)]
+
+
+def test_conditions_mean_what_they_mean_over_the_files_themselves(store: RunStore) -> None:
+    import duckdb
+
+    conditions = [
+        "metric = 'gpu__time_duration.sum'",
+        "metric in ('gpu__time_duration.sum', 'sm__cycles_elapsed.max') and value > 3",
+        "metric > 'n' and text is not null",
+        "value is null or exact is not null",
+        "launch between 1 and 2 and kind <> 'string'",
+        "unit = '' and not value < 100",
+    ]
+    for condition in conditions:
+        question = f"select count(*), sum(value) from metrics where {condition}"
+        direct = question.replace("from metrics", f"from '{store.root}/*/metrics.parquet'")
+        ((count, total),) = run_query(store, question)[1]
+        assert (count, pytest.approx(total)) == duckdb.sql(direct).fetchall()[0], condition
+        assert count
+
+
+# Damage
+
+
+@pytest.mark.parametrize("sql", ["select count(*) from Metrics", "show tables"])
+def test_a_changed_table_is_refused_where_it_may_be_read(few: RunStore, sql: str) -> None:
+    first, second = (few.root / str(run_id) / "metrics.parquet" for run_id in few.ids())
+    shutil.copyfile(first, second)
+
+    with pytest.raises(RunDamaged, match="is not the one recorded") as caught:
+        run_query(few, sql)
+
+    assert str(caught.value).startswith(f"{second}: ")
+    launches = sum(manifest.launches for manifest in few.manifests())
+    assert run_query(few, "select count(*) from launches")[1] == [(launches,)]
+
+
+def test_a_table_is_not_reached_under_a_name_made_up_at_run_time(few: RunStore) -> None:
+    with pytest.raises(QueryFailed, match="metrics does not exist"):
+        run_query(few, "select * from query_table('met' || 'rics'), launches")
+
+
+def test_a_missing_table_is_damage(few: RunStore) -> None:
+    (few.root / str(few.ids()[0]) / "rules.parquet").unlink()
+
+    with pytest.raises(RunDamaged, match=r"rules\.parquet: cannot be read"):
+        run_query(few, "select * from rules")
+
+
+def test_a_run_in_the_folder_of_another_is_damage(few: RunStore) -> None:
+    run_id = few.ids()[0]
+    (few.root / str(run_id)).rename(few.root / str(run_id).replace(run_id.hash, "0123456789ab"))
+
+    with pytest.raises(RunDamaged, match="do not belong together"):
+        list(few.manifests())
+    with pytest.raises(RunDamaged, match="do not belong together"):
+        run_query(few, "select name from runs")
+
+
+# Interrupts
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select sum(a.i * b.i) from range(10000000) a(i), range(10000000) b(i)",
+        "select count(*) from metrics a, metrics b, metrics c where a.value + b.value > c.value",
+    ],
+)
+def test_an_interrupt_ends_a_query_that_would_take_hours(recorded: RunStore, sql: str) -> None:
+    prof = [sys.executable, "-c", "from profiler.cli import main; main()"]
+    with subprocess.Popen(
+        [*prof, "--runs", str(recorded.root), "query", sql], stdout=PIPE, stderr=PIPE, text=True
+    ) as process:
+        time.sleep(3)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        try:
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
+
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
 
 
 def test_variables_of_the_program_are_not_tables(store: RunStore) -> None:
