@@ -231,17 +231,17 @@ def test_conditions_mean_what_they_mean_over_the_files_themselves(store: RunStor
     conditions = [
         "metric = 'gpu__time_duration.sum'",
         "metric in ('gpu__time_duration.sum', 'sm__cycles_elapsed.max') and value > 3",
-        "metric > 'n' and text is not null",
+        "metric > 'd' and text is null",
         "value is null or exact is not null",
-        "launch between 1 and 2 and kind <> 'string'",
-        "unit = '' and not value < 100",
+        "launch between 1 and 2 and kind <> 'double'",
+        "unit = '' and not value < 10",
     ]
     for condition in conditions:
         question = f"select count(*), sum(value) from metrics where {condition}"
         direct = question.replace("from metrics", f"from '{store.root}/*/metrics.parquet'")
         ((count, total),) = run_query(store, question)[1]
         assert (count, pytest.approx(total)) == duckdb.sql(direct).fetchall()[0], condition
-        assert count
+        assert count, condition
 
 
 # Damage
