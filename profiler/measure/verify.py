@@ -1,6 +1,7 @@
 """Checks a rung's result: its program compares with a reference, prof reads its verdict.
 
-The exit code decides; a JSON line tells the error and the threshold it was held to:
+The exit code decides; a JSON line tells the error and the threshold it was held to, and
+one that does not agree with exit code 0 is a wrong result:
 
     {"relative_error": 3.1e-07, "threshold": 1.5e-05, "not_finite": 0, "ok": true}
 """
@@ -15,6 +16,7 @@ from profiler.errors import GpuNotFound, ProfError, ResultWrong, ShapeRefused
 from profiler.measure.process import Finished, command_details
 from profiler.measure.program import EXIT_WRONG, Job, json_lines, run_program
 
+_FIGURES = ("relative_error", "threshold", "not_finite")
 Verdict = Literal["correct", "wrong", "refused", "failed", "unavailable"]
 
 
@@ -44,13 +46,11 @@ def check_kernel(job: Job, timeout_s: float) -> Checked:
 
 def parse_check(job: Job, finished: Finished) -> Checked:
     answer: dict[str, Any] = {}
+    believed = True
     for line in json_lines(job, finished):
         answer |= line
+        believed = believed and _is_believed(answer)
     relative_error, threshold = _number(answer.get("relative_error")), _number(answer.get("threshold"))
-    # A program that contradicts itself is not believed.
-    believed = answer.get("ok", True) is True and (
-        relative_error is None or threshold is None or relative_error <= threshold
-    )
     if finished.exit_code == 0 and believed:
         return Checked(job, "correct", relative_error, threshold)
     wrong = ResultWrong(
@@ -60,7 +60,21 @@ def parse_check(job: Job, finished: Finished) -> Checked:
     return Checked(job, "wrong", relative_error, threshold, wrong)
 
 
+def _is_believed(answer: dict[str, Any]) -> bool:
+    """What a program need not say, it must not say wrongly: a figure that is none, or one that contradicts it."""
+    figures = {key: _number(answer[key]) for key in _FIGURES if key in answer}
+    if answer.get("ok", True) is not True or None in figures.values() or figures.get("not_finite"):
+        return False
+    error, threshold = figures.get("relative_error"), figures.get("threshold")
+    return error is None or threshold is None or error <= threshold
+
+
 def _number(value: object) -> float | None:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    return None
+    """Errors, thresholds and counts alike: finite, and not below zero."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None

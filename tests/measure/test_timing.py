@@ -160,6 +160,17 @@ def test_right_and_wrong(job) -> None:
         (('{"relative_error": 2, "threshold": 1}',), 0, "wrong"),
         (('{"relative_error": null, "threshold": 1, "ok": false}',), 4, "wrong"),
         (('{"relative_error": 1, "threshold": 1}',), 0, "correct"),
+        (('{"relative_error": 0, "not_finite": 0}',), 0, "correct"),
+        (('{"relative_error": 0, "not_finite": 3}',), 0, "wrong"),
+        (('{"not_finite": true}',), 0, "wrong"),
+        (('{"relative_error": NaN}',), 0, "wrong"),
+        (('{"relative_error": Infinity, "threshold": Infinity}',), 0, "wrong"),
+        (('{"relative_error": -1}',), 0, "wrong"),
+        (('{"relative_error": "huge"}',), 0, "wrong"),
+        (('{"relative_error": null}',), 0, "wrong"),
+        (('{"relative_error": ' + "9" * 400 + "}",), 0, "wrong"),
+        (('{"relative_error": 0, "threshold": NaN}',), 0, "wrong"),
+        (('{"relative_error": NaN}', '{"relative_error": 0}'), 0, "wrong"),
     ],
 )
 def test_a_program_that_contradicts_itself_is_not_believed(job, lines, exit_code: int, verdict: str) -> None:
