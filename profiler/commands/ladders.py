@@ -88,13 +88,23 @@ def build_rungs(
     with Progress("building", len(compiled), settings) as progress:
         for built in build_kernels(ladder, compiled, arch, toolchain, jobs):
             done[built.kernel.number] = built
-            said = "" if built.status == "unchanged" else f"{built.status:<12}{built.kernel}"
-            if built.record is not None and built.status == "built":
-                said += f", {arch}, {built.record.seconds:.1f} s"
-                said += ", with fast math, as the ladder asks" if built.record.fast_math else ""
-                said += f", without {' and '.join(built.record.without)}" if built.record.without else ""
-            progress.advance(said, built.error)
+            progress.advance(built.status if built.error else _said(built, arch), built.error)
     return done
+
+
+def _said(built: Built, arch: str) -> str:
+    """Of one that did not change, only what should never be forgotten."""
+    record = built.record
+    if record is None or (built.status == "unchanged" and not record.fast_math):
+        return ""
+    facts = [f"{built.status:<12}{built.kernel}"]
+    if built.status == "built":
+        facts += [arch, f"{record.seconds:.1f} s"]
+    if record.fast_math:
+        facts.append("with fast math, as the ladder asks")
+    if built.status == "built" and record.without:
+        facts.append(f"without {' and '.join(record.without)}")
+    return ", ".join(facts)
 
 
 def raise_failures(errors: Sequence[ProfError], total: int, what: str) -> None:
@@ -105,6 +115,7 @@ def raise_failures(errors: Sequence[ProfError], total: int, what: str) -> None:
         return
     if total == 1:
         raise errors[0]
-    kinds = {type(error) for error in errors}
-    kind = kinds.pop() if len(kinds) == 1 else ProgramFailed
-    raise kind(f"{len(errors)} of {total} {what}", remedy=errors[0].remedy if not kinds else None)
+    message = f"{len(errors)} of {total} {what}"
+    if len({type(error) for error in errors}) > 1:
+        raise ProgramFailed(message, remedy="Each of them is told above, with its command.")
+    raise type(errors[0])(message, remedy=errors[0].remedy)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -29,7 +30,8 @@ from profiler.measure.toolchain import Toolchain
 
 _TIMEOUT_S = 600.0
 _CLOCK_TICK_NS = 20_000_000  # a file's time may lag behind the clock by a tick of the kernel
-_FAST_MATH = {"-use_fast_math", "--use_fast_math"}
+# What nvcc takes for fast math or a part of it; a value may also be a word of its own.
+_FAST_MATH = re.compile(r"(?<!\S)--?(use_fast_math(=true)?|ftz[= ]true|prec-(div|sqrt)[= ]false)(?!\S)")
 # nvcc would add these flags to ours, and no record would know.
 _ENVIRONMENT = {"NVCC_PREPEND_FLAGS": "", "NVCC_APPEND_FLAGS": ""}
 Status = Literal["built", "unchanged", "unavailable", "failed"]
@@ -88,6 +90,8 @@ def build_kernels(
     ladder: Ladder, kernels: Sequence[Kernel], arch: str, toolchain: Toolchain, jobs: int | None = None
 ) -> Iterator[Built]:
     """In the order they finish; a failure is yielded, not raised, and stops nothing."""
+    from profiler.store.sandbox import available_cores
+
     folder = build_folder(ladder, arch)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +99,7 @@ def build_kernels(
         raise BuildFailed(
             f"{folder}: cannot be made: {error.strerror}", remedy="Check the folder's permissions."
         ) from None
-    executor = ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0)))
+    executor = ThreadPoolExecutor(jobs or available_cores())
     try:
         pending: list[Future[Built]] = [
             executor.submit(_build, kernel, arch, toolchain, folder / kernel.file_name) for kernel in kernels
@@ -174,7 +178,7 @@ def _compile(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> B
             arch=arch,
             command=command,
             nvcc_version=toolchain.version,
-            fast_math=bool(_FAST_MATH.intersection(command)),
+            fast_math=_uses_fast_math(command),
             without=[name for name in kernel.uses if name == "cublas" and toolchain.cublas is None],
             sources={str(path): sha256_of(path) for path in dict.fromkeys(sources) if path},
             binary_sha256=sha256_of(unfinished),
@@ -196,11 +200,17 @@ def _compile(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> B
 def _is_fresh(record: BuildRecord, command: list[str], toolchain: Toolchain, binary: Path) -> bool:
     if record.command != command or record.nvcc_version != toolchain.version:
         return False
+    if record.fast_math != _uses_fast_math(command):
+        return False  # recorded by a prof that knew fewer of its names
     files = {**record.sources, str(binary): record.binary_sha256}
     try:
         return all(sha256_of(Path(path)) == recorded for path, recorded in files.items())
     except OSError:
         return False
+
+
+def _uses_fast_math(command: Sequence[str]) -> bool:
+    return _FAST_MATH.search(" ".join(command)) is not None
 
 
 def _files_read(dependencies: Path, toolchain: Toolchain) -> list[Path]:

@@ -11,7 +11,7 @@ import pytest
 
 from profiler.catalog.ladder import Ladder
 from profiler.catalog.ladder_file import read_ladder
-from profiler.errors import BuildFailed, LadderInvalid, LibraryMissing, ToolNotFound
+from profiler.errors import BuildFailed, LadderInvalid, LibraryMissing, ProgramTimedOut, ToolNotFound
 from profiler.measure.build import Built, build_command, build_folder, build_kernels, read_record, sha256_of
 from profiler.measure.ptxas import parse_resources
 from profiler.measure.toolchain import Library, Toolchain, find_toolchain
@@ -138,6 +138,56 @@ def test_fast_math_is_never_ours_and_never_silent(ladder: Ladder, toolchain: Too
     (built,) = build(read_ladder(ladder.path), toolchain, [1]).values()
     assert built.record is not None
     assert built.record.fast_math
+
+
+@pytest.mark.parametrize(
+    ("flags", "fast"),
+    [
+        ('"-use_fast_math"', True),
+        ('"--use_fast_math=true"', True),
+        ('"-ftz=true"', True),
+        ('"--ftz=true"', True),
+        ('"-ftz", "true"', True),
+        ('"-prec-div=false"', True),
+        ('"--prec-sqrt=false"', True),
+        ('"-prec-div=true", "-ftz=false"', False),
+        ('"-DNAME=-ftz=true"', False),
+    ],
+)
+def test_fast_math_by_any_of_its_names(ladder: Ladder, toolchain: Toolchain, flags: str, fast: bool) -> None:
+    ladder.path.write_text(LADDER.replace('"-O3"', f'"-O3", {flags}'))
+    (built,) = build(read_ladder(ladder.path), toolchain, [1]).values()
+    assert built.record is not None
+    assert built.record.fast_math == fast
+
+
+def test_a_record_that_did_not_know_of_its_fast_math_is_made_anew(
+    ladder: Ladder, toolchain: Toolchain
+) -> None:
+    ladder.path.write_text(LADDER.replace('"-O3"', '"-ftz=true"'))
+    ladder = read_ladder(ladder.path)
+    record = build(ladder, toolchain, [1])[1].binary.with_suffix(".json")
+    record.write_text(record.read_text().replace('"fast_math": true', '"fast_math": false'))
+    built = build(ladder, toolchain, [1])[1]
+    assert built.record is not None
+    assert (built.status, built.record.fast_math) == ("built", True)
+
+
+def test_without_the_systems_count_of_cores(
+    ladder: Ladder, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity")  # as on macOS
+    assert build(ladder, toolchain, [1])[1].status == "built"
+
+
+def test_a_compiler_without_end_is_not_given_longer_by_an_option_that_build_lacks(
+    ladder: Ladder, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("profiler.measure.build._TIMEOUT_S", 1.0)
+    (ladder.folder / "01_one.cu").write_text("slow\n")
+    error = build(ladder, toolchain, [1])[1].error
+    assert isinstance(error, ProgramTimedOut)
+    assert "--timeout" not in error.remedy
 
 
 def test_only_what_changed_is_built(ladder: Ladder, toolchain: Toolchain) -> None:
