@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
 
 from profiler.catalog.ladder import Kernel, Ladder
 from profiler.errors import ProfError
@@ -16,16 +19,22 @@ from profiler.store.manifest import Provenance
 _GIT_TIMEOUT_S = 30.0
 
 
-def derive_provenance(ladder: Ladder, kernel: Kernel, built: Built | None, gpu: Gpu) -> Provenance:
+class Commit(NamedTuple):
+    """Nothing is known of what lies outside of git."""
+
+    sha: str | None
+    dirty: bool | None
+
+
+def derive_provenance(
+    ladder: Ladder, kernel: Kernel, built: Built | None, gpu: Gpu, commit: Commit
+) -> Provenance:
     """Paths are recorded as seen from the ladder's folder: runs may be published."""
-    commit, dirty = read_commit(ladder.folder)
-    facts = Provenance(driver_version=gpu.driver_version, git_commit=commit, git_dirty=dirty)
+    facts = Provenance(driver_version=gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty)
     if built is not None and built.record is not None:
         record = built.record
-        return Provenance(
-            driver_version=facts.driver_version,
-            git_commit=commit,
-            git_dirty=dirty,
+        return msgspec.structs.replace(
+            facts,
             nvcc_version=record.nvcc_version,
             build_flags=build_flags(kernel, record.arch),
             without=record.without,
@@ -34,25 +43,28 @@ def derive_provenance(ladder: Ladder, kernel: Kernel, built: Built | None, gpu: 
         )
     if kernel.source is not None and kernel.source.is_file():
         relative = os.path.relpath(kernel.source, ladder.folder)
-        return Provenance(
-            driver_version=facts.driver_version,
-            git_commit=commit,
-            git_dirty=dirty,
-            sources={relative: sha256_of(kernel.source)},
-        )
+        return msgspec.structs.replace(facts, sources={relative: sha256_of(kernel.source)})
     return facts
 
 
-def read_commit(folder: Path) -> tuple[str | None, bool | None]:
-    """The commit checked out there and whether the tree differs from it; None outside of git."""
+def read_commit(folder: Path, *ignored: Path) -> Commit:
+    """The commit checked out there, and whether the tree differs from it anywhere but in `ignored`."""
     git = shutil.which("git")
     if git is None:
-        return None, None
+        return Commit(None, None)
+    command = [git, "-C", str(folder)]
     try:
-        head = run([git, "-C", str(folder), "rev-parse", "HEAD"], timeout_s=_GIT_TIMEOUT_S)
+        head = run([*command, "rev-parse", "HEAD", "--show-toplevel"], timeout_s=_GIT_TIMEOUT_S)
         if head.exit_code:
-            return None, None
-        status = run([git, "-C", str(folder), "status", "--porcelain"], timeout_s=_GIT_TIMEOUT_S)
+            return Commit(None, None)
+        sha, top = head.stdout.rstrip("\n").split("\n", maxsplit=1)
+        inside = [path.resolve() for path in ignored if Path(top) in path.resolve().parents]
+        paths = [":/", *(f":(top,exclude,literal){path.relative_to(top)}" for path in inside)]
+        # Every file: a new folder that holds nothing but an ignored one would be named itself.
+        status = run(
+            [*command, "status", "--porcelain", "--untracked-files=all", "--", *paths],
+            timeout_s=_GIT_TIMEOUT_S,
+        )
     except ProfError:
-        return None, None
-    return head.stdout.strip(), bool(status.stdout.strip()) if status.exit_code == 0 else None
+        return Commit(None, None)
+    return Commit(sha, bool(status.stdout.strip()) if status.exit_code == 0 else None)

@@ -1,7 +1,8 @@
 """Times the kernels of a ladder and stores each as a run.
 
-The kernels of one size take turns, process by process, so that a drift of clocks or heat
-meets all of them alike. A kernel that fails is left out and told; the others go on.
+With more than one process per kernel, the kernels of one size take turns, process by
+process, so that a drift of clocks or heat meets all of them alike. A kernel that fails is
+left out and told; the others go on.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from datetime import UTC, datetime
 import msgspec
 
 from profiler.catalog.ladder import Kernel, Ladder
-from profiler.errors import GpuNotFound, ProfError
-from profiler.measure.build import Built
+from profiler.errors import GpuNotFound, ProfError, ShapeRefused
+from profiler.measure.build import Built, build_folder
 from profiler.measure.process import shown
 from profiler.measure.program import Job, fresh_seed, program_command
-from profiler.measure.provenance import derive_provenance
+from profiler.measure.provenance import derive_provenance, read_commit
 from profiler.measure.timing import Timed, time_kernel
 from profiler.measure.toolchain import Gpu
+from profiler.store.manifest import Provenance
 from profiler.store.runs import RunStore
 from profiler.store.timed import TimedRun, Timing, commit_timings
 
@@ -56,6 +58,8 @@ def time_ladder(
     advance: Callable[[str, ProfError | None], None],
 ) -> Iterator[Outcome]:
     """One outcome for every kernel and shape, as soon as that shape is done."""
+    # Before anything is stored: the tree must not differ because of what prof writes into it.
+    commit = read_commit(plan.ladder.folder, store.root, build_folder(plan.ladder, plan.gpu.arch))
     for values in plan.shapes:
         jobs = [_job(plan, kernel, values, built.get(kernel.number)) for kernel in kernels]
         timed: dict[int, list[Timed]] = {job.kernel.number: [] for job in jobs}
@@ -76,14 +80,20 @@ def time_ladder(
                     raise  # no other kernel will run either
                 except ProfError as error:
                     failed[number] = error
-                    advance("failed", error)
+                    advance("refused" if isinstance(error, ShapeRefused) else "failed", error)
                 seconds[number] += time.monotonic() - started
         for job in jobs:
             number = job.kernel.number
             if number in failed:
                 yield Outcome(job.kernel, values, error=failed[number])
                 continue
-            run = _timed_run(plan, job, built.get(number), timed[number], recorded, seconds[number])
+            measured = msgspec.structs.replace(
+                derive_provenance(plan.ladder, job.kernel, built.get(number), plan.gpu, commit),
+                seed=job.seed,
+                reference=timed[number][0].reference,
+                seconds=round(seconds[number], 3),
+            )
+            run = _timed_run(plan, job, timed[number], recorded, measured)
             (run_id,) = commit_timings(store, [run])
             yield Outcome(job.kernel, values, tuple(run.timings), run_id)
 
@@ -103,17 +113,10 @@ def _job(plan: TimingPlan, kernel: Kernel, values: dict[str, int], built: Built 
 def _timed_run(
     plan: TimingPlan,
     job: Job,
-    built: Built | None,
     timed: Sequence[Timed],
     recorded: datetime,
-    seconds: float,
+    provenance: Provenance,
 ) -> TimedRun:
-    provenance = msgspec.structs.replace(
-        derive_provenance(plan.ladder, job.kernel, built, plan.gpu),
-        seed=job.seed,
-        reference=timed[0].reference,
-        seconds=round(seconds, 3),
-    )
     return TimedRun(
         ladder=plan.ladder.name,
         kernel=job.kernel.number,

@@ -161,3 +161,24 @@ def test_the_commit_and_whether_the_tree_differs(tmp_path: Path) -> None:
     assert dirty is False
     (tmp_path / "a").write_text("2")
     assert read_commit(tmp_path) == (commit, True)
+
+
+def test_what_prof_writes_does_not_make_the_tree_differ(
+    ladder: Ladder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@example.com"]
+    for words in (["init", "-q"], ["add", "kernels"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *words], check=True, capture_output=True)
+    (tmp_path / "build" / "scripts" / "sm_90").mkdir(parents=True)
+    (tmp_path / "build" / "scripts" / "sm_90" / "01_works").write_text("compiled")
+    store = RunStore(tmp_path / "out" / "[runs]")
+    for _ in range(2):
+        timed(ladder, store.root, [1, 3])
+    monkeypatch.chdir(tmp_path / "out")
+    timed(ladder, Path("[runs]"), [1])
+    facts = [manifest.provenance for manifest in store.manifests()]
+    assert len(facts) == 10
+    assert [one and one.git_dirty for one in facts] == [False] * 10
+    (tmp_path / "out" / "mine").write_text("not of prof")
+    timed(ladder, store.root, [1])
+    assert sum(bool(one.provenance and one.provenance.git_dirty) for one in store.manifests()) == 2
