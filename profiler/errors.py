@@ -247,7 +247,7 @@ class ProgramFailed(MeasureError):
 
 class ProgramTimedOut(MeasureError):
     exit_code = 56
-    remedy = "Give it longer with --timeout SECONDS, or a smaller --size."
+    remedy = "Run the command above by hand: it should end by itself."
 
 
 class OutputInvalid(MeasureError):

@@ -23,6 +23,7 @@ from profiler.errors import (
     OutputInvalid,
     ProfError,
     ProgramFailed,
+    ProgramTimedOut,
     ShapeRefused,
 )
 from profiler.measure.process import Finished, command_details, run
@@ -82,12 +83,13 @@ def program_command(job: Job, mode: Mode, *, relative_to: Path | None = None) ->
 
 def run_program(job: Job, mode: Mode, timeout_s: float, accept: tuple[int, ...] = (0,)) -> Finished:
     """Run it to the end; an exit code that is not in `accept` is raised as what it means."""
-    finished = run(
-        program_command(job, mode),
-        timeout_s=timeout_s,
-        folder=job.ladder.folder.resolve(),
-        environment=_ENVIRONMENT,
-    )
+    command, folder = program_command(job, mode), job.ladder.folder.resolve()
+    try:
+        finished = run(command, timeout_s=timeout_s, folder=folder, environment=_ENVIRONMENT)
+    except ProgramTimedOut as error:
+        remedy = "Give it longer with --timeout SECONDS, or a smaller workload."
+        message = f"{job.label} did not end within {timeout_s:g} s and was ended"
+        raise ProgramTimedOut(message, details=error.details, remedy=remedy) from None
     if finished.exit_code not in accept:
         raise _failure(job, finished)
     return finished

@@ -115,8 +115,10 @@ def test_a_failures_last_lines_are_shown(job) -> None:
 
 
 def test_time_runs_out(job) -> None:
-    with pytest.raises(ProgramTimedOut, match="did not end within"):
+    with pytest.raises(ProgramTimedOut, match=r"kernel 1 \(hangs\) .*did not end within 2 s") as caught:
         time_kernel(job("hangs"), timeout_s=2)
+    assert "program.py" in caught.value.details[0]
+    assert "--timeout" in caught.value.remedy
 
 
 def test_a_program_that_is_not_there(job) -> None:
