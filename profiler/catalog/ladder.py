@@ -55,14 +55,12 @@ class Workload:
         if size is not None:
             if not self.size:
                 raise WorkloadInvalid(f"--size {size}: this ladder's workload has no size to set")
-            values |= dict.fromkeys(self.size, size)
-        values |= given or {}
-        for name, value in values.items():
+            values |= dict.fromkeys(self.size, _checked_size(size, f"--size {size}"))
+        for name, value in (given or {}).items():
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
                 raise WorkloadInvalid(f"'{name}' is no parameter of this workload; it has: {known}")
-            if not 1 <= value <= LARGEST_SIZE:
-                raise WorkloadInvalid(f"{name} = {value}: a size is a whole number from 1 to {LARGEST_SIZE}")
+            values[name] = _checked_size(value, f"--set-param {name}={value}")
         return values
 
 
@@ -121,6 +119,12 @@ class Ladder:
         """The kernels of these numbers in the ladder's order, or all of them."""
         wanted = {number: self.kernel(number) for number in numbers or ()}
         return [kernel for kernel in self.kernels if not wanted or kernel.number in wanted]
+
+
+def _checked_size(size: int, given: str) -> int:
+    if not 1 <= size <= LARGEST_SIZE:
+        raise WorkloadInvalid(f"{given}: a size is a whole number from 1 to {LARGEST_SIZE}")
+    return size
 
 
 def fill_command(words: Iterable[str], values: Mapping[str, object]) -> list[str]:

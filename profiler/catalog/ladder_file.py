@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
@@ -39,6 +40,14 @@ _PUBLISHED_KEYS = {"gpu", "gflops", "gbytes_per_s", "reference_pct"}
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _TARGET = re.compile(r"sm_\d{2,3}[af]?")
 _MOST_LINES = 2000
+# Strings and comments whole, so that the brackets and line ends left are those of the file itself.
+_TOML_TOKEN = re.compile(
+    r'"""(?:\\.|[^\\])*?"{3,5}'
+    r"|'''.*?'{3,5}"
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'[^'\n]*'|#[^\n]*|[\[\]{}\n]",
+    re.DOTALL,
+)
 Place = tuple[str | int, ...]
 Value = TypeVar("Value")
 
@@ -296,22 +305,30 @@ _KINDS: dict[type, str] = {
 
 
 def _line_of(text: str, place: Place) -> int:
-    """The line that brings `place` into the file: the first whose end makes a parser see it.
+    """The line that brings `place` into the file: where the first statement starts that makes a parser see it.
 
     tomllib tells no positions. But the lines up to the end of any statement are a valid
-    file, so the statement wanted starts after the last such end that lacks it.
+    file, and what one such part of the file holds, every longer one does too.
     """
-    lines = text.splitlines(keepends=True)
-    start = 1
-    for count in range(1, len(lines) + 1):
-        try:
-            seen = tomllib.loads("".join(lines[:count]))
-        except tomllib.TOMLDecodeError:
-            continue
-        if place and _reaches(seen, place):
-            return start
-        start = count + 1
-    return 0
+    ends = _statement_ends(text)
+    seen = bisect_left(ends, True, key=lambda end: _reaches(tomllib.loads(text[:end]), place))
+    if not place or seen == len(ends):
+        return 0
+    return 1 + text.count("\n", 0, ends[seen - 1] if seen else 0)
+
+
+def _statement_ends(text: str) -> list[int]:
+    """Of a valid file: the place after each line that no bracket and no string carries on."""
+    ends = []
+    depth = 0
+    for token in _TOML_TOKEN.finditer(text):
+        if token.group() in ("[", "{"):
+            depth += 1
+        elif token.group() in ("]", "}"):
+            depth -= 1
+        elif token.group() == "\n" and depth == 0:
+            ends.append(token.end())
+    return [*ends, len(text)]
 
 
 def _reaches(value: object, place: Iterable[str | int]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profiler.catalog.ladder import PLACEHOLDERS, fill_command, find_ladder, size_text
-from profiler.catalog.ladder_file import read_ladder
+from profiler.catalog.ladder_file import _line_of, read_ladder
 from profiler.errors import LadderInvalid, LadderNotFound, ProfError, RungNotFound, WorkloadInvalid
 
 ROOT = Path(__file__).parents[2]
@@ -220,6 +221,25 @@ def test_a_line_lost_or_garbled_is_a_ladder_or_a_refusal(
     assert refusal.startswith(str(path))
 
 
+def test_the_line_is_that_of_the_statement_whatever_its_text_holds(tmp_path: Path) -> None:
+    path = tmp_path / "tricky.toml"
+    path.write_text(
+        '# [ a comment "\ntitle = """\n]]] \\""" \u2028 [ "\n"""""\n'
+        'flags = [ # [[\n  "]", \'[\',\n\n]\n"quo[ted" = 1\n[workload]\n'
+    )
+    with pytest.raises(LadderInvalid, match=r"tricky\.toml:9: unknown key 'quo\[ted'"):
+        read_ladder(path)
+
+
+def test_the_line_of_a_long_file_is_found_at_once() -> None:
+    kernels = "".join(f'[[kernel]]\nnumber = {number}\nflags = [\n"[",\n]\n' for number in range(1000))
+    started = time.perf_counter()
+    assert _line_of(kernels, ("kernel", 999, "flags")) == 4998
+    one_list = "flags = [\n" + '["]"],\n' * 5000 + "]\nname = 1\n"
+    assert _line_of(one_list, ("name",)) == 5003
+    assert time.perf_counter() - started < 1
+
+
 def test_a_ladder_is_found_from_any_folder_below(ladder_file: Path, tmp_path: Path) -> None:
     deep = tmp_path / "a" / "b"
     deep.mkdir(parents=True)
@@ -244,10 +264,10 @@ def test_a_number_that_is_not_there_names_those_that_are(ladder_file: Path) -> N
 @pytest.mark.parametrize(
     ("size", "given_", "reason"),
     [
-        (0, {}, "batch = 0"),
-        (-1, {}, "batch = -1"),
-        (2**63, {}, "batch = 9223372036854775808"),
-        (None, {"width": 0}, "width = 0"),
+        (0, {}, "--size 0: a size is"),
+        (-1, {}, "--size -1: a size is"),
+        (2**63, {}, "--size 9223372036854775808: a size is"),
+        (None, {"width": 0}, "--set-param width=0: a size is"),
         (None, {"depth": 1}, "'depth' is no parameter of this workload; it has: batch, width"),
     ],
 )
