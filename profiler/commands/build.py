@@ -28,9 +28,9 @@ def build(
     ladder: LadderOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Compile what changed, and record flags, versions and hashes beside each binary.
+    """Compile what changed, with a record beside each binary.
 
-    Needs no GPU when --arch is given.
+    The record holds flags, versions and hashes. Needs no GPU when --arch is given.
 
     Examples:
 

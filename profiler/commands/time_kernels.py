@@ -43,9 +43,10 @@ def time_kernels(
     ladder: LadderOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Time every kernel without the profiler, the reference interleaved, and store the timings.
+    """Time every kernel without the profiler; store the timings.
 
-    Builds what changed first. Each kernel and size becomes a run of its own.
+    Builds what changed first. The reference is timed in between, and each kernel and size
+    becomes a run of its own.
 
     Examples:
 

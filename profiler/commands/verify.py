@@ -38,10 +38,11 @@ def verify(
     ladder: LadderOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Check every kernel's result against its reference, on fresh random inputs.
+    """Check every kernel's result against its reference.
 
-    Builds what changed first. Fails when any kernel is wrong; a kernel that refuses the
-    shape is shown and is no failure, unless all of them do.
+    Builds what changed first; inputs are random and fresh. Fails when a kernel is wrong
+    or comes to no verdict. A shape refused or a library missing is shown, and fails when
+    nothing at all was verified, a library also when its kernel was asked for by number.
 
     Examples:
 
@@ -99,8 +100,7 @@ def _judge(checked: list[Checked], asked: bool) -> None:
     for verdict, what in (("wrong", "checks found a wrong result"), ("failed", "checks came to no verdict")):
         errors = [one.error for one in checked if one.verdict == verdict and one.error]
         raise_failures(errors, len(checked), what)
-    # A shape refused, or a library missing, matters where nothing else was verified.
-    if (asked or not any(one.verdict == "correct" for one in checked)) and (
-        error := next((one.error for one in checked if one.error), None)
-    ):
-        raise error
+    verified = any(one.verdict == "correct" for one in checked)
+    for one in checked:
+        if one.error and (not verified or (asked and one.verdict == "unavailable")):
+            raise one.error

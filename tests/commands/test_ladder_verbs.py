@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from profiler.commands.ladders import raise_failures
+from profiler.errors import BuildFailed, ProgramFailed, ShapeRefused
 
 LADDER = f"""
 title = "Scripts"
@@ -65,6 +69,108 @@ def test_verify_tells_right_from_wrong(prof, here) -> None:
     assert "size=128" in right.stdout
 
 
+@pytest.fixture
+def choosy(here) -> dict[str, Any]:
+    """Kernel 1 takes every size, kernel 2 refuses 1000."""
+    path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
+    check = "import sys; sys.exit(3 * (sys.argv[1:] == ['2', '1000']))"
+    text = re.sub(
+        "check = .*", f'check = ["{sys.executable}", "-c", "{check}", "{{kernel}}", "{{size}}"]', LADDER
+    )
+    path.write_text(text)
+    return here
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--size", "1000"], 0),
+        (["--kernel", "2", "--size", "1000", "--size", "4096"], 0),
+        (["--kernel", "1", "--kernel", "2", "--size", "1000"], 0),
+        (["--kernel", "2", "--size", "1000"], 59),
+        (["--kernel", "2", "--size", "1000", "--size", "1000"], 59),
+    ],
+)
+def test_a_shape_refused_is_a_failure_only_where_nothing_was_verified(
+    prof, choosy, arguments: list[str], code: int
+) -> None:
+    done = prof("verify", "--ladder", "scripts", *arguments, "--format", "json", **choosy)
+    assert done.returncode == code, done.stderr
+    assert "refused" in [row["verdict"] for row in json.loads(done.stdout)]
+    if len(json.loads(done.stdout)) > 1:
+        assert re.search(r"^refused +kernel 2 \(wrong\) at size=1000: the program", done.stderr, re.MULTILINE)
+
+
+NVCC = """#!/bin/sh
+for word in "$@"; do
+    case "$word" in
+        --version) echo "V99.0.1"; exit 0;;
+        --dryrun) echo "#\\$ TOP=/nowhere" >&2; exit 0;;
+        *.cu) source="$word";;
+        *.d) echo "x : $source" > "$word"; rule="$word";;
+    esac
+    output="$word"
+done
+grep -q broken "$source" && exit 2
+cp "$source" "$output"; chmod +x "$output"; echo "x : $source" > "$rule"
+"""
+
+
+@pytest.fixture
+def compiled(here) -> dict[str, Any]:
+    """Three kernels to compile: one is in order, one is broken, one needs a library that is not there."""
+    folder = here["cwd"] / "kernels" / "compiled"
+    folder.mkdir()
+    (here["cwd"] / "bin" / "nvcc").write_text(NVCC)
+    (here["cwd"] / "bin" / "nvcc").chmod(0o755)
+    text = 'title = "Compiled"\ncommand = ["{binary}"]\ncheck = ["{binary}"]\nflags = ["-ftz=true"]\n'
+    for number, name in enumerate(("fine", "broken", "library"), start=1):
+        text += f'[[kernel]]\nnumber = {number}\nname = "{name}"\nidea = "it"\nregex = "."\nsource = "{name}.cu"\n'
+        (folder / f"{name}.cu").write_text(f"#!/bin/sh\n# {name}\n")
+        os.utime(folder / f"{name}.cu", (1, 1))
+    (folder / "ladder.toml").write_text(text + 'needs = ["cublas"]\n')
+    return here
+
+
+def test_what_could_not_be_built_is_labelled_with_what_became_of_it(prof, compiled) -> None:
+    done = prof("build", "--ladder", "compiled", **compiled)
+    assert done.returncode == 53, done.stderr
+    told = done.stderr.splitlines()
+    assert any(
+        re.fullmatch(r"failed +kernel 2 \(broken\) does not compile \(exit code 2\)", line) for line in told
+    )
+    assert any(re.match(r"unavailable ?kernel 3 \(library\) needs cuBLAS", line) for line in told)
+    assert sum("kernel 1 (fine)" in line and "fast math" in line for line in told) == 1
+
+
+def test_fast_math_is_said_again_of_what_did_not_change(prof, compiled) -> None:
+    for status in ("built", "unchanged"):
+        done = prof("build", "--ladder", "compiled", "--kernel", "1", **compiled)
+        assert done.returncode == 0, done.stderr
+        assert re.search(rf"^{status} +kernel 1 \(fine\).*, with fast math", done.stderr, re.MULTILINE)
+
+
+def test_a_missing_library_fails_who_asked_for_its_kernel(prof, compiled) -> None:
+    (compiled["cwd"] / "kernels" / "compiled" / "broken.cu").write_text("#!/bin/sh\n")
+    os.utime(compiled["cwd"] / "kernels" / "compiled" / "broken.cu", (1, 1))
+    for verb in ("build", "verify"):
+        assert prof(verb, "--ladder", "compiled", **compiled).returncode == 0
+        assert (
+            prof(verb, "--ladder", "compiled", "--kernel", "1", "--kernel", "3", **compiled).returncode == 54
+        )
+
+
+def test_failures_of_several_kinds_are_counted_together() -> None:
+    errors = [ShapeRefused("a", remedy="Mine."), ShapeRefused("b"), BuildFailed("c")]
+    with pytest.raises(ShapeRefused) as same:
+        raise_failures(errors[:2], 3, "failed")
+    assert (same.value.message, same.value.remedy) == ("2 of 3 failed", "Mine.")
+    with pytest.raises(ProgramFailed, match="3 of 3 failed"):
+        raise_failures(errors, 3, "failed")
+    with pytest.raises(BuildFailed, match=r"^c$"):
+        raise_failures(errors[2:], 1, "failed")
+
+
 def test_time_stores_and_list_shows(prof, here) -> None:
     done = prof("time", "--ladder", "scripts", "--size", "23", "--format", "json", **here)
     assert done.returncode == 0, done.stderr
@@ -98,8 +204,9 @@ def test_show_and_compare_want_a_profile(prof, here) -> None:
     ("arguments", "code", "message"),
     [
         (["verify", "--kernel", "9"], 46, "ladder 'scripts' has no kernel 9; it has 1, 2"),
-        (["time", "--size", "0"], 47, "size = 0: a size is a whole number from 1"),
-        (["time", "--size", "-1"], 47, "size = -1"),
+        (["time", "--size", "0"], 47, "--size 0: a size is a whole number from 1"),
+        (["time", "--size", "-1"], 47, "--size -1: a size is"),
+        (["time", "--set-param", "size=-5"], 47, "--set-param size=-5: a size is"),
         (["time", "--size", "9" * 30], 47, "a size is a whole number from 1"),
         (["time", "--size", "x"], 2, "x"),
         (["verify", "--set-param", "depth=1"], 47, "'depth' is no parameter of this workload"),
