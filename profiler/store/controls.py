@@ -5,6 +5,13 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
+# Every other option of ncu takes a value, as its next word or behind an equals sign.
+_FLAGS = {
+    *("-f", "--force-overwrite", "--nvtx", "--call-stack", "--null-stdin", "--csv", "--quiet", "--verbose"),
+    *("--print-fp", "--details-all", "--print-metric-attribution", "--open-in-ui"),
+    *("--disable-extra-suffixes", "--disable-profiler-start-stop", "--disable-pm-warp-sampling"),
+}
+
 
 @dataclass(frozen=True)
 class Controls:
@@ -49,12 +56,16 @@ def _default_clock(ncu_version: str) -> str:
 
 
 def _options(words: list[str]) -> dict[str, str]:
-    """The options before the program; a value follows its option or an equals sign."""
+    """ncu's own: they end at the program, the first word that is no option and no option's value."""
     options: dict[str, str] = {}
-    wanted = ("--clock-control", "--cache-control", "--replay-mode")
-    for position, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        if name in wanted:
-            follows = words[position + 1] if position + 1 < len(words) else ""
-            options.setdefault(name, value if equals else follows)
+    position = 0
+    while position < len(words) and words[position].startswith("-"):
+        name, equals, value = words[position].partition("=")
+        attached = not name.startswith("--") and len(name) > 2  # -k5
+        following = words[position + 1] if position + 1 < len(words) else ""
+        position += 1
+        if not (equals or attached or name in _FLAGS or following.startswith("-")):
+            value = following
+            position += 1
+        options.setdefault(name, value)
     return options

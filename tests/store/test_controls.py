@@ -54,3 +54,19 @@ def test_an_option_at_the_very_end_has_no_value() -> None:
 )
 def test_a_version_is_its_leading_numbers(text: str, version: tuple[int, ...]) -> None:
     assert version_of(text) == version
+
+
+@pytest.mark.parametrize(
+    ("command", "clock"),
+    [
+        ("ncu -o x python bench.py --clock-control base", "boost"),
+        ("ncu -f --nvtx ./p --clock-control base", "boost"),
+        ("ncu -f -k5 --clock-control none -o x ./p --clock-control base", "none"),
+        ("ncu --set=full -k regex:gemm -c 1 --clock-control base python p.py --clock-control none", "base"),
+        ("ncu --an-option-of-tomorrow --clock-control base ./p", "base"),
+        ("ncu -o p --clock-control base sh -c './p --clock-control none'", "base"),
+        ("ncu -o", "boost"),
+    ],
+)
+def test_only_what_stands_before_the_program_is_ncus(command: str, clock: str) -> None:
+    assert derive_controls(command, "2026.1").clock == clock
