@@ -110,7 +110,7 @@ class _Launch:
     number: int
     action: Any
     starts: list[int] = field(default_factory=list)
-    executed: dict[int, int] | None = None
+    executed: dict[int, int | None] | None = None
     samples: dict[int, dict[str, int]] | None = None
     values: dict[str, Value] = field(default_factory=dict)
 
@@ -208,11 +208,11 @@ class _Decoder:
 
     def _note_addresses(self, launch: _Launch, name: str, ids: list[int], values: list[Value]) -> None:
         if name == "inst_executed":
-            launch.executed = {i: int(value[0] or 0) for i, value in zip(ids, values, strict=True)}
+            counts = (None if value is None else int(value) for value, _, _ in values)
+            launch.executed = dict(zip(ids, counts, strict=True))
         elif name.startswith(_SAMPLES) and not name.endswith("_not_issued"):
             reason = name.removeprefix(_SAMPLES)
-            if launch.samples is None:
-                launch.samples = {}
+            launch.samples = launch.samples or {}
             for address, (count, _, _) in zip(ids, values, strict=True):
                 if count:
                     launch.samples.setdefault(address, {})[reason] = int(count)
@@ -230,7 +230,7 @@ class _Decoder:
         self._tables["launches"].append(
             launch=launch.number,
             range=range_index,
-            workload=_WORKLOADS.get(action.workload_type(), "kernel"),
+            workload=_WORKLOADS.get(action.workload_type(), "unknown"),
             function=action.name(action.NameBase_FUNCTION),
             kernel=action.name(action.NameBase_DEMANGLED),
             mangled=action.name(action.NameBase_MANGLED),

@@ -49,7 +49,7 @@ LAUNCHES = Table(
         _RUN,
         _LAUNCH,
         Column("range", "int32", "range of the report that holds it, from 0"),
-        Column("workload", "label", "kernel, range, graph, cmdlist or subgrid"),
+        Column("workload", "label", "kernel, range, graph, cmdlist, subgrid or unknown"),
         Column("function", "label", "kernel name without template and argument lists"),
         Column("kernel", "label", "demangled kernel name"),
         Column("mangled", "label", "mangled kernel name"),
