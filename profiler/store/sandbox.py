@@ -18,7 +18,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
@@ -150,13 +150,21 @@ def _interrupts_held() -> Iterator[None]:
 def _enter_worker(memory_bytes: int) -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     # A crash is expected here: no core file, and nothing the library prints reaches the user.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_AS, memory_bytes)
     silence = os.open(os.devnull, os.O_RDWR)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     importlib.import_module("profiler.store.extract")  # not within the time of the first report
+
+
+def _limit(what: int, limit: int) -> None:
+    """A lower limit that is set already stays; a system that knows no such limit goes without."""
+    with suppress(ValueError, OSError):
+        _, hard = resource.getrlimit(what)
+        lower = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(what, (lower, lower))
 
 
 def _leave_with_parent() -> None:

@@ -92,6 +92,21 @@ def test_an_alarm_ends_an_orphan_that_spins_where_no_python_runs(misbehaving, re
     assert time.monotonic() - start >= 1.5
 
 
+def test_a_memory_limit_that_is_lower_already_stays(reports: Path, tmp_path: Path) -> None:
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    code = (
+        "import resource, sys; half = int(sys.argv.pop(1)); resource.setrlimit(resource.RLIMIT_AS, (half, half))\n"
+        "from profiler.cli import main; main()"
+    )
+    report = reports / "graph.ncu-rep"
+    command = [sys.executable, "-c", code, str(physical // 2), "--runs", str(tmp_path), "ingest", str(report)]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "1 stored\n"
+
+
 def test_more_is_allowed_for_larger_reports(tmp_path: Path) -> None:
     large = tmp_path / "large"
     with large.open("wb") as file:
