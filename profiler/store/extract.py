@@ -1,26 +1,20 @@
 """One report into one folder: six Parquet files, the manifest, and a copy of the report.
 
-Runs inside a worker of `sandbox.py`. The folder is not a run until `runs.py` commits it.
+Runs inside a worker of `sandbox.py`. The folder is not a run until `staging.py` commits it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
 from collections import Counter
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from profiler.errors import ReportDamaged
 from profiler.store.controls import derive_controls
 from profiler.store.identity import (
     COMPRESSED_SUFFIX,
     ReportFile,
+    copy_report,
     identify_report,
     pack_report,
 )
@@ -30,12 +24,13 @@ from profiler.store.manifest import (
     RunId,
     StoredReport,
     StoredTable,
+    prof_version,
     write_manifest,
 )
 from profiler.store.report import Decoded, decode_report
 from profiler.store.request import AlreadyStored, Request
 from profiler.store.schema import SCHEMA_VERSION
-from profiler.store.staging import storage_error
+from profiler.store.staging import flush, storage_error, write_table
 
 
 def extract_report(request: Request) -> Manifest | AlreadyStored:
@@ -54,27 +49,15 @@ def _extract(request: Request) -> Manifest | AlreadyStored:
         return AlreadyStored(file.sha256)
     try:
         decoded = decode_report(file.plain, str(run_id), file.envelope.results, str(file.path))
-        tables = {name: _write_table(request.folder, name, table) for name, table in decoded.tables.items()}
+        tables = {name: write_table(request.folder, name, table) for name, table in decoded.tables.items()}
         report = _keep_report(request, file)
     finally:
         file.check_unchanged()  # a change explains whatever else went wrong
     if file.plain != file.path:
         file.plain.unlink()
     manifest = _manifest(request, file, run_id, decoded, tables, report)
-    _flush(write_manifest(manifest, request.folder))
+    flush(write_manifest(manifest, request.folder))
     return manifest
-
-
-def _write_table(folder: Path, name: str, table: pa.Table) -> StoredTable:
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    data = sink.getvalue()
-    path = folder / f"{name}.parquet"
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    return StoredTable(path.name, table.num_rows, hashlib.sha256(data).hexdigest())
 
 
 def _keep_report(request: Request, file: ReportFile) -> StoredReport:
@@ -82,10 +65,10 @@ def _keep_report(request: Request, file: ReportFile) -> StoredReport:
         return StoredReport(file.sha256, file.bytes, reference=str(request.report.absolute()))
     packed = request.folder / f"report{COMPRESSED_SUFFIX}"
     if file.plain != file.path:
-        shutil.copyfile(file.path, packed)
+        copy_report(file.path, packed)
     else:
         pack_report(file.plain, packed)
-    _flush(packed)
+    flush(packed)
     return StoredReport(file.sha256, file.bytes, file=packed.name)
 
 
@@ -120,7 +103,7 @@ def _manifest(
         cuda_version=envelope.cuda_version,
         ncu_version=envelope.ncu_version,
         reader_version=version("ncu-report"),
-        prof_version=version("ncu-prof"),
+        prof_version=prof_version(),
         program=envelope.program,
         command_line=envelope.command_line,
         sections=decoded.sections,
@@ -128,11 +111,3 @@ def _manifest(
         cache_control=controls.cache,
         replay_mode=controls.replay,
     )
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

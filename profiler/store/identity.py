@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from profiler.errors import (
-    DiskFull,
     NotAReport,
     ReportDamaged,
     ReportNotFound,
@@ -66,7 +65,7 @@ def identify_report(path: Path, scratch: Path) -> ReportFile:
         packed = _is_packed(descriptor)
     if packed:
         plain = scratch / "unpacked.ncu-rep"
-        _unpack(path, plain)
+        copy_report(path, plain, unpack=True)
     with _opened(plain) as descriptor:
         size = os.fstat(descriptor).st_size
         if size == 0:
@@ -80,15 +79,11 @@ def identify_report(path: Path, scratch: Path) -> ReportFile:
 
 def sha256_of_report(path: Path) -> str:
     """The hash of a stored report's uncompressed bytes."""
-    import pyarrow as pa
-
     digest = hashlib.sha256()
     with _opened(path) as descriptor:
         packed = _is_packed(descriptor)
-    with pa.OSFile(str(path)) as file:
-        stream = pa.CompressedInputStream(file, "zstd") if packed else file
-        while chunk := stream.read(_CHUNK_BYTES):
-            digest.update(chunk)
+    for chunk in _chunks(path, unpack=packed):
+        digest.update(chunk)
     return digest.hexdigest()
 
 
@@ -96,30 +91,30 @@ def pack_report(plain: Path, packed: Path) -> None:
     """Reports hold whole cubins and metric names over and over: they shrink many times."""
     import pyarrow as pa
 
-    with (
-        plain.open("rb") as source,
-        pa.OSFile(str(packed), "wb") as file,
-        pa.CompressedOutputStream(file, "zstd") as stream,
-    ):
-        while chunk := source.read(_CHUNK_BYTES):
+    with pa.OSFile(str(packed), "wb") as file, pa.CompressedOutputStream(file, "zstd") as stream:
+        for chunk in _chunks(plain):
             stream.write(chunk)
 
 
-def _unpack(packed: Path, plain: Path) -> None:
+def copy_report(source: Path, target: Path, *, unpack: bool = False) -> None:
+    with target.open("wb") as file:
+        for chunk in _chunks(source, unpack=unpack):
+            file.write(chunk)
+
+
+def _chunks(path: Path, *, unpack: bool = False) -> Iterator[bytes]:
+    """What cannot be read is the report's fault; what cannot be written stays an OSError."""
     import pyarrow as pa
 
     try:
-        with (
-            pa.OSFile(str(packed)) as file,
-            pa.CompressedInputStream(file, "zstd") as stream,
-            plain.open("wb") as target,
-        ):
+        with pa.OSFile(str(path)) as file:
+            stream = pa.CompressedInputStream(file, "zstd") if unpack else file
             while chunk := stream.read(_CHUNK_BYTES):
-                target.write(chunk)
+                yield chunk
     except OSError as error:
-        if error.errno is not None:
-            raise DiskFull(f"{packed}: cannot be unpacked: {error.strerror}") from error
-        raise ReportDamaged(f"{packed}: damaged: it does not decompress") from error
+        if error.errno is None:
+            raise ReportDamaged(f"{path}: damaged: it does not decompress") from error
+        raise ReportUnreadable(f"{path}: cannot be read: {os.strerror(error.errno)}") from error
 
 
 @contextmanager

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from profiler.errors import DiskFull, StoreNotWritable
-from profiler.store.manifest import RunId
+from profiler.store.manifest import RunId, StoredTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 STAGING_FOLDER = ".staging"
 _OWNER_FILE = "owner"
@@ -33,7 +39,7 @@ class Staging:
         try:
             root.mkdir(parents=True, exist_ok=True)
             with _locked(root / _LOCK_FILE):
-                (root / STAGING_FOLDER).mkdir(exist_ok=True)
+                _make_staging_folder(root)
                 _sweep(root / STAGING_FOLDER)
                 self._own = Path(tempfile.mkdtemp(dir=root / STAGING_FOLDER))
                 self._owner = _try_lock(self._own / _OWNER_FILE)
@@ -59,9 +65,9 @@ class Staging:
                 if any(name.endswith(run.hash) for name in _listing(self.root)):
                     self.discard(folder)
                     return None
-                _flush_folder(folder)
+                flush(folder)
                 os.rename(folder, target)
-                _flush_folder(self.root)
+                flush(self.root)
         except OSError as error:
             raise storage_error(error, self.root) from error
         return target
@@ -85,6 +91,36 @@ def storage_error(error: OSError, place: Path) -> DiskFull | StoreNotWritable:
     return StoreNotWritable(f"{place}: cannot be written: {error.strerror or error}")
 
 
+def write_table(folder: Path, name: str, table: pa.Table) -> StoredTable:
+    """A table of a run that is being prepared; hashed before the disk has it, so that the hash is ours."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    data = sink.getvalue()
+    path = folder / f"{name}.parquet"
+    path.write_bytes(data)
+    flush(path)
+    return StoredTable(path.name, table.num_rows, hashlib.sha256(data).hexdigest())
+
+
+def flush(path: Path) -> None:
+    """A file or a folder, down to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _make_staging_folder(root: Path) -> None:
+    """Whoever may add a run may prepare one, whatever the umask of the first."""
+    with suppress(FileExistsError):
+        (root / STAGING_FOLDER).mkdir()
+        (root / STAGING_FOLDER).chmod(stat.S_IMODE(root.stat().st_mode))
+
+
 def _listing(root: Path) -> list[str]:
     return [name for name in os.listdir(root) if not name.startswith(".")]
 
@@ -99,9 +135,10 @@ def _sweep(staging: Path) -> None:
 
 
 def _try_lock(path: Path) -> int | None:
+    """None where a process holds it, or where it is another user's, who may be at work."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except (FileNotFoundError, NotADirectoryError):
+        descriptor = _open_lock(path)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -113,7 +150,7 @@ def _try_lock(path: Path) -> int | None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = _open_lock(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -121,9 +158,9 @@ def _locked(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def _open_lock(path: Path) -> int:
+    """To lock a file takes no right to write it, and that of another user may give none."""
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except PermissionError:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)

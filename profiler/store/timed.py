@@ -7,29 +7,25 @@ a hash of everything measured, since there is no report to hash.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from profiler.store.columns import TableBuilder
 from profiler.store.manifest import (
     Manifest,
     Provenance,
     RunId,
-    StoredTable,
     prof_version,
     timed_name,
     write_manifest,
 )
 from profiler.store.runs import RunStore
 from profiler.store.schema import SCHEMA_VERSION, TABLES
-from profiler.store.staging import Staging, storage_error
+from profiler.store.staging import Staging, flush, storage_error, write_table
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -73,7 +69,7 @@ def _fill(folder: Path, timed: TimedRun) -> Manifest:
     builders = {name: TableBuilder(name, str(run_id)) for name in TABLES}
     for timing in timed.timings:
         builders["timings"].append(**msgspec.structs.asdict(timing))
-    tables = {name: _write_table(folder, name, builder.finish()) for name, builder in builders.items()}
+    tables = {name: write_table(folder, name, builder.finish()) for name, builder in builders.items()}
     manifest = Manifest(
         schema_version=SCHEMA_VERSION,
         run_id=str(run_id),
@@ -93,20 +89,5 @@ def _fill(folder: Path, timed: TimedRun) -> Manifest:
         provenance=timed.provenance,
         content_sha256=sha256,
     )
-    _flush(write_manifest(manifest, folder))
+    flush(write_manifest(manifest, folder))
     return manifest
-
-
-def _write_table(folder: Path, name: str, table: pa.Table) -> StoredTable:
-    path = folder / f"{name}.parquet"
-    pq.write_table(table, path, compression="zstd")
-    _flush(path)
-    return StoredTable(path.name, table.num_rows, hashlib.sha256(path.read_bytes()).hexdigest())
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

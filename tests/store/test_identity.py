@@ -16,9 +16,10 @@ from profiler.errors import (
     ReportError,
     ReportNotFound,
     ReportUnreadable,
+    StoreNotWritable,
 )
 from profiler.store.extract import extract_report
-from profiler.store.identity import identify_report, pack_report, sha256_of_report
+from profiler.store.identity import copy_report, identify_report, pack_report, sha256_of_report
 from profiler.store.request import Request
 
 
@@ -188,6 +189,28 @@ def test_something_else_that_was_compressed_is_no_report(tmp_path: Path, scratch
     path.write_bytes(pa.compress(b"Dear reader, " * 100, codec="zstd", asbytes=True))
 
     assert isinstance(refused(path, scratch), NotAReport)
+
+
+# Whose fault it is
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that fails when it is read")
+@pytest.mark.parametrize("keep", [pack_report, copy_report])
+def test_a_report_that_fails_while_it_is_read_is_unreadable(tmp_path: Path, keep) -> None:
+    with pytest.raises(ReportUnreadable, match=r"^/proc/self/mem: cannot be read: Input/output error$"):
+        keep(Path("/proc/self/mem"), tmp_path / "kept")
+
+
+def test_a_folder_that_cannot_be_unpacked_into_is_no_full_disk(
+    graph: Path, open_folder: Path, as_nobody
+) -> None:
+    packed = open_folder / "graph.ncu-rep.zst"
+    pack_report(graph, packed)
+    folder = open_folder / "folder"
+    folder.mkdir(0o555)
+
+    with as_nobody(), pytest.raises(StoreNotWritable, match="Permission denied"):
+        extract_report(Request(packed, folder))
 
 
 # A report that is still being written

@@ -17,7 +17,9 @@ import ncu_report
 import pyarrow.parquet as pq
 import pytest
 
+from profiler.store.extract import extract_report
 from profiler.store.query import run_query
+from profiler.store.request import Request
 from profiler.store.runs import Run, RunStore
 from profiler.store.schema import TABLES
 
@@ -389,3 +391,19 @@ def test_counters_sampled_over_time_keep_their_times(store: RunStore) -> None:
     assert len(times) > 5
     assert all(series == sorted(series) for series in times.values())
     assert all(10**18 < moment < 2 * 10**18 for series in times.values() for moment in series)
+
+
+def test_a_checkout_that_is_not_installed_stores_reports_too(
+    reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import profiler.store.manifest as module
+
+    def not_installed(name: str) -> str:
+        raise module.PackageNotFoundError(name)
+
+    monkeypatch.setattr(module, "version", not_installed)
+
+    extracted = extract_report(Request(reports / "graph.ncu-rep", tmp_path / "folder"))
+
+    assert isinstance(extracted, module.Manifest)
+    assert extracted.prof_version.endswith("+checkout")

@@ -88,6 +88,22 @@ def test_a_store_that_cannot_be_made_is_refused_with_its_path(tmp_path: Path) ->
         Staging(tmp_path / "file" / "runs")
 
 
+def test_several_users_stage_in_one_folder(open_folder: Path, as_nobody) -> None:
+    """What another left is not theirs to sweep; the usual umask is no obstacle."""
+    dead = open_folder / STAGING_FOLDER / "dead"
+    with Staging(open_folder) as living:
+        dead.mkdir(0o700)
+        (dead / "owner").touch(0o644)
+        with as_nobody(), Staging(open_folder) as other:
+            assert other.commit(prepared(other), RUN_ID)
+        assert living.commit(prepared(living), RUN_ID.replace("name-0", "name-1"))
+
+    with as_nobody():
+        assert len(list(open_folder.iterdir())) == 4  # two runs, .lock, .staging
+    Staging(open_folder).__exit__(None, None, None)
+    assert not dead.exists()
+
+
 def test_processes_that_come_and_go_together_do_not_trip_over_each_other(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     processes = [context.Process(target=come_and_go, args=(tmp_path, 150)) for _ in range(4)]
