@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from profiler.commands import build, compare, ingest, list_runs, metrics, query, show, time_kernels, verify
-from profiler.commands.options import FormatOption, GlobalRunsOption, LadderOption, Settings
+from profiler.commands.options import FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.errors import InternalError, ProfError
 
 _INTERRUPTED = 130
@@ -80,7 +80,7 @@ def _root(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    context.obj = Settings(runs=runs, ladder=ladder, format=format, quiet=quiet, verbose=verbose)
+    context.obj = Given(runs=runs, ladder=ladder, format=format, quiet=quiet, verbose=verbose)
 
 
 app.command("compare")(compare.compare)

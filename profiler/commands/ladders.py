@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.commands.options import DEFAULT_LADDER, Settings
+from profiler.commands.options import Settings
 from profiler.commands.output import Progress
 
 if TYPE_CHECKING:
     from profiler.catalog.ladder import Kernel, Ladder
     from profiler.errors import ProfError
     from profiler.measure.build import Built
+    from profiler.store.manifest import Manifest
 
 KernelOption = Annotated[
     list[int] | None,
@@ -41,19 +42,35 @@ TimeoutOption = Annotated[
 ]
 
 
-def open_ladder(settings: Settings) -> Ladder:
-    from profiler.catalog.ladder import find_ladder
+def open_ladder(settings: Settings, name: str | None = None) -> Ladder:
+    """The ladder chosen; or the one of this `name`, unless a file was given."""
+    from profiler.catalog.ladder import find_ladder, is_path
     from profiler.catalog.ladder_file import read_ladder
 
-    return read_ladder(find_ladder(settings.ladder or DEFAULT_LADDER, Path.cwd()))
+    reference = name if name and not is_path(settings.ladder) else settings.ladder
+    return read_ladder(find_ladder(reference, Path.cwd()))
 
 
 def ladder_name(settings: Settings) -> str:
     """The name that runs are stored under; a ladder given by its file is asked for its name."""
     from profiler.catalog.ladder import is_path
 
-    reference = settings.ladder or DEFAULT_LADDER
-    return open_ladder(settings).name if is_path(reference) else reference
+    return open_ladder(settings).name if is_path(settings.ladder) else settings.ladder
+
+
+def rung_of(manifest: Manifest, settings: Settings) -> Kernel | None:
+    """The rung that a stored run measured, where the ladder found here has it and its workload."""
+    from profiler.errors import LadderNotFound, RungNotFound
+
+    if manifest.ladder is None or manifest.kernel is None:
+        return None
+    try:
+        ladder = open_ladder(settings, manifest.ladder)
+        kernel = ladder.kernel(manifest.kernel)
+    except (LadderNotFound, RungNotFound):
+        return None
+    same = ladder.name == manifest.ladder and set(ladder.workload.parameters) == set(manifest.workload or ())
+    return kernel if same else None
 
 
 def workloads(ladder: Ladder, sizes: list[int] | None, given: list[str] | None) -> list[dict[str, int]]:

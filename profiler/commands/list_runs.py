@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profiler.commands.options import (
-    DEFAULT_LADDER,
     Format,
     FormatOption,
     LadderOption,
@@ -47,22 +46,35 @@ def list_runs(
 
       prof list --kernels --ladder gemm
     """
-    from profiler.present.listing import DAMAGED, HEADER, RIGHT, kernel_rows, run_rows
+    from profiler.commands.ladders import open_ladder
+    from profiler.present.listing import (
+        DAMAGED,
+        NAMES_HEADER,
+        NAMES_RIGHT,
+        RUNS_HEADER,
+        RUNS_RIGHT,
+        kernel_rows,
+        run_rows,
+    )
+    from profiler.present.rungs import titles_of
     from profiler.present.text import printable
+    from profiler.store.manifest import RunId
     from profiler.store.runs import RunStore
 
     settings = settings_of(context, runs, ladder, format)
     store = RunStore(settings.runs_folder)
-    if kernels or (name is None and settings.format is Format.table):
-        asked = kernels or ladder is not None
-        if _print_kernels(store, settings, required=asked) and kernels:
-            return
+    if settings.ladder_given:
+        open_ladder(settings)  # an unknown one is an error, whatever is listed
+    wanted = kernels or (name is None and settings.format is Format.table)
+    if wanted and _print_kernels(store, settings, required=kernels) and kernels:
+        return
     rows = kernel_rows(store) if name is None else run_rows(store, name)
     if rows or settings.format is not Format.table:
-        print_rows(HEADER, rows, settings, right=RIGHT, optional=(5, 4))
-        for row in rows:
-            if DAMAGED in row:
-                store.find(row[-1], settings.ladder or DEFAULT_LADDER)  # says what is wrong with it
+        header, right = (NAMES_HEADER, NAMES_RIGHT) if name is None else (RUNS_HEADER, RUNS_RIGHT)
+        print_rows(header, rows, settings, right=right, titles=titles_of(header), optional=(5, 4))
+        for *_, origin, run_id in rows:
+            if origin == DAMAGED and (damaged := RunId.parse(run_id)):
+                store.open(damaged)  # says what is wrong with it
     else:
         what = f"no run whose name contains '{name}'" if name else "no runs yet: prof ingest REPORT adds one"
         print(printable(f"{store.root}: {what}"), file=sys.stderr)

@@ -45,14 +45,26 @@ KernelNameOption = Annotated[
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The shared options; a verb's own value wins over one given before the verb."""
+class Given:
+    """The shared options as they stood before the verb."""
 
     runs: Path | None = None
     ladder: str | None = None
     format: Format | None = None
     quiet: bool = False
     verbose: bool = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The shared options as they hold for a verb: its own, or those before it, or the defaults."""
+
+    runs: Path | None
+    ladder: str
+    ladder_given: bool
+    format: Format
+    quiet: bool
+    verbose: bool
 
     @property
     def runs_folder(self) -> Path:
@@ -65,10 +77,12 @@ def settings_of(
     ladder: str | None = None,
     format: Format | None = None,
 ) -> Settings:
-    outer = context.obj if isinstance(context.obj, Settings) else Settings()
+    outer = context.obj if isinstance(context.obj, Given) else Given()
+    chosen = ladder or outer.ladder
     return Settings(
         runs=runs or outer.runs,
-        ladder=ladder or outer.ladder or DEFAULT_LADDER,
+        ladder=chosen or DEFAULT_LADDER,
+        ladder_given=chosen is not None,
         format=format or outer.format or Format.table,
         quiet=outer.quiet,
         verbose=outer.verbose,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,9 +13,13 @@ from profiler.commands.options import (
     KernelNameOption,
     LadderOption,
     RunsOption,
+    Settings,
     settings_of,
     terminal_width,
 )
+
+if TYPE_CHECKING:
+    from profiler.store.runs import Run
 
 
 def show(
@@ -29,24 +33,32 @@ def show(
 ) -> None:
     """Show one recording: provenance, kernels, metrics, rules.
 
+    Of a run that `prof time` stored, its timings.
+
     Examples:
 
       prof show 6
 
+      prof show gemm-6-timed
+
       prof show mine.ncu-rep --kernel-name 'softmax'
     """
     from profiler.analyse.profile import choose_kernels, profile_kernel
+    from profiler.analyse.sheet import Sheets, derive_sheet
     from profiler.commands.sources import open_sources
     from profiler.present import sheet
     from profiler.present.encode import to_json
     from profiler.present.terminal import wants_colour
 
     settings = settings_of(context, runs, ladder, format)
-    (run,) = open_sources([source], settings)
-    ((kernels),) = choose_kernels([run], kernel_name)
-    sheets = [sheet.derive_sheet(run, profile_kernel(run, kernel), full) for kernel in kernels]
+    (run,) = open_sources([source], settings, timed=not full and kernel_name is None)
+    if run.manifest.report is None:
+        _show_timings(run, settings)
+        return
+    (kernels,) = choose_kernels([run], kernel_name)
+    sheets = [derive_sheet(run, profile_kernel(run, kernel), full) for kernel in kernels]
     if settings.format is Format.json:
-        print(to_json(sheet.Sheets(run.manifest, sheets)))
+        print(to_json(Sheets(run.manifest, sheets)))
     elif settings.format is Format.csv:
         print(sheet.sheets_csv(sheets))
     elif settings.format is Format.markdown:
@@ -54,3 +66,20 @@ def show(
     else:
         colour = wants_colour(sys.stdout.isatty())
         print(sheet.sheets_text(run, sheets, colour=colour, width=terminal_width()))
+
+
+def _show_timings(run: Run, settings: Settings) -> None:
+    from profiler.analyse.sheet import derive_timing_sheet
+    from profiler.commands.ladders import rung_of
+    from profiler.present import sheet
+    from profiler.present.encode import to_json
+
+    timings = derive_timing_sheet(run, rung_of(run.manifest, settings))
+    if settings.format is Format.json:
+        print(to_json(timings))
+    elif settings.format is Format.csv:
+        print(sheet.timing_csv(timings))
+    elif settings.format is Format.markdown:
+        print(sheet.timing_markdown(timings))
+    else:
+        print(sheet.timing_text(timings))

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from profiler.store.runs import Run
 
 
-def open_sources(references: list[str], settings: Settings) -> list[Run]:
-    """Every reference as a run; report files are read side by side."""
+def open_sources(references: list[str], settings: Settings, *, timed: bool = False) -> list[Run]:
+    """Every reference as a run; report files are read side by side. Timings alone will do if `timed`."""
     from profiler.errors import RunNotProfiled
     from profiler.store.runs import RunStore, open_reports
 
@@ -26,7 +26,7 @@ def open_sources(references: list[str], settings: Settings) -> list[Run]:
             runs.append(next(read))
         else:
             run = _run_in_folder(Path(reference)) or store.find(reference, ladder_name(settings))
-            if run.manifest.report is None:
+            if run.manifest.report is None and not timed:
                 raise RunNotProfiled(
                     f"{reference}: run {run.manifest.run_id} holds timings alone, no profile"
                 )

@@ -54,6 +54,7 @@ def time_kernels(
 
       prof time --kernel 5 --kernel 6 --repeats 50 --processes 3
     """
+    from profiler.analyse.sheet import summarise_rung
     from profiler.measure.session import TimingPlan, time_ladder
     from profiler.measure.toolchain import find_gpu
     from profiler.present.rungs import TIME_HEADER, TIME_RIGHT, time_cells, time_row, titles_of
@@ -84,7 +85,13 @@ def time_kernels(
             if outcome.error is not None:
                 errors.append(outcome.error)
             else:
-                rows.append(time_row(outcome.kernel, outcome.values, outcome.timings, outcome.run_id))
+                summary = summarise_rung(
+                    outcome.kernel,
+                    outcome.values,
+                    [timing.kernel_ns for timing in outcome.timings],
+                    [timing.reference_ns for timing in outcome.timings],
+                )
+                rows.append(time_row(outcome.kernel, outcome.values, summary, outcome.run_id))
     if rows:
         print_rows(
             TIME_HEADER, rows, settings, right=TIME_RIGHT, titles=titles_of(TIME_HEADER), cells=time_cells

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from profiler.catalog.ladder import Ladder
+from profiler.catalog.ladder import Ladder, size_text
 from profiler.errors import RunDamaged
 from profiler.store.manifest import TIMED_SUFFIX, RunId, rung_name, timed_name
 from profiler.store.runs import RunStore
 
-HEADER = ("name", "runs", "recorded", "launches", "gpu", "ncu", "origin", "latest run")
-RIGHT = (1, 3)
+NAMES_HEADER = ("name", "runs", "recorded", "launches", "gpu", "ncu", "origin", "run_id")
+NAMES_RIGHT = (1, 3)
+RUNS_HEADER = ("name", "workload", *NAMES_HEADER[2:])
+RUNS_RIGHT = (3,)
 DAMAGED = "damaged"
 LADDER_HEADER = ("kernel", "name", "profiled", "timed", "idea")
 LADDER_RIGHT = (0, 2, 3)
 LadderRow = tuple[int, str, int, int, str]
-Row = tuple[str, int, str, int, str, str, str, str]
+Row = tuple[str, str | int, str, int, str, str, str, str]
 
 
 def kernel_rows(store: RunStore) -> list[Row]:
@@ -32,7 +34,7 @@ def kernel_rows(store: RunStore) -> list[Row]:
 
 def run_rows(store: RunStore, part: str) -> list[Row]:
     """One row per run whose name contains `part`, oldest first."""
-    return [_row(store, run_id, 1) for run_id in store.ids() if part in run_id.name]
+    return [_row(store, run_id) for run_id in store.ids() if part in run_id.name]
 
 
 def ladder_rows(ladder: Ladder, run_ids: Iterable[RunId]) -> list[LadderRow]:
@@ -50,15 +52,18 @@ def ladder_rows(ladder: Ladder, run_ids: Iterable[RunId]) -> list[LadderRow]:
     ]
 
 
-def _row(store: RunStore, run_id: RunId, runs: int) -> Row:
-    """One damaged manifest does not hide the other runs: what its folder's name says stays."""
+def _row(store: RunStore, run_id: RunId, runs: int | None = None) -> Row:
+    """With the run's own workload, or how many `runs` there are.
+
+    One damaged manifest does not hide the other runs: what its folder's name says stays.
+    """
     try:
         manifest = store.open(run_id).manifest
     except RunDamaged:
-        return (run_id.name, runs, "", 0, "", "", DAMAGED, str(run_id))
+        return (run_id.name, "" if runs is None else runs, "", 0, "", "", DAMAGED, str(run_id))
     return (
         manifest.name,
-        runs,
+        size_text(manifest.workload or {}) if runs is None else runs,
         manifest.recorded,
         manifest.launches,
         ", ".join(manifest.gpus),

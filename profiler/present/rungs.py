@@ -6,12 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from profiler.analyse.timings import summarise
+from profiler.analyse.timings import TimingSummary
 from profiler.catalog.ladder import Kernel, size_text
 from profiler.measure.build import Built
 from profiler.measure.verify import Checked
 from profiler.present.text import number
-from profiler.store.timed import Timing
 
 Cell = str | float | int | None
 Row = tuple[Cell, ...]
@@ -66,13 +65,7 @@ def check_cells(row: Row) -> list[str]:
     return [f"{cell:.2e}" if isinstance(cell, float) else _plain(cell) for cell in row]
 
 
-def time_row(kernel: Kernel, values: Mapping[str, int], timings: Sequence[Timing], run_id: str) -> Row:
-    summary = summarise(
-        [timing.kernel_ns for timing in timings],
-        [timing.reference_ns for timing in timings],
-        flops=kernel.flops.evaluate(values) if kernel.flops else None,
-        bytes=kernel.bytes.evaluate(values) if kernel.bytes else None,
-    )
+def time_row(kernel: Kernel, values: Mapping[str, int], summary: TimingSummary, run_id: str) -> Row:
     return (
         kernel.number,
         kernel.name,
@@ -93,11 +86,11 @@ def time_cells(row: Row) -> list[str]:
         if not isinstance(cell, float):
             cells.append(_plain(cell))
         else:
-            cells.append(_duration(cell) if name.endswith("_ns") else number(cell))
+            cells.append(duration(cell) if name.endswith("_ns") else number(cell))
     return cells
 
 
-def _duration(ns: float) -> str:
+def duration(ns: float) -> str:
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if ns >= size:
             return f"{number(ns / size)} {unit}"

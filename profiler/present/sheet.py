@@ -1,76 +1,32 @@
-"""One recording as a sheet: its provenance, and per kernel its metrics and findings."""
+"""One recording as a sheet: its provenance, and per kernel its metrics and findings, or its timings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean, stdev
 
-from msgspec import Struct
+from msgspec.structs import asdict
 
-from profiler.analyse.profile import Profile, Series
+from profiler.analyse.sheet import Sheet, SheetMetric, SheetRule, TimingSheet
+from profiler.catalog.ladder import size_text
 from profiler.present.encode import markdown_text, to_csv, to_markdown
+from profiler.present.rungs import duration
 from profiler.present.terminal import render_table, styled
-from profiler.present.text import number, printable, shortened, size
-from profiler.store.manifest import Manifest
+from profiler.present.text import counted, number, printable, shortened, size
+from profiler.store.manifest import Manifest, Provenance
 from profiler.store.runs import Run
 
 _KERNEL_WIDTH = _NVTX_WIDTH = 110
 _HEADER = ("metric", "unit", "mean", "spread", "ncu")
-
-
-class SheetMetric(Struct, frozen=True):
-    """Mean over launches; `spread` is the standard deviation, null with one launch."""
-
-    name: str
-    unit: str
-    mean: float
-    spread: float | None
-    launches: int
-    ncu: str
-
-
-class SheetRule(Struct, frozen=True):
-    section: str
-    kind: str
-    message: str
-    speedup_pct: float | None
-
-
-class Sheet(Struct, frozen=True):
-    """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`."""
-
-    kernel: str
-    launches: int
-    gpu: str
-    nvtx: list[str]
-    metrics: list[SheetMetric]
-    rules: list[SheetRule]
-
-
-class Sheets(Struct, frozen=True):
-    run: Manifest
-    kernels: list[Sheet]
-
-
-def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:
-    series = list(profile.series.values())
-    if full:
-        catalogued = {one.ncu for one in series}
-        series += [one for name, one in sorted(profile.raw.items()) if name not in catalogued]
-    return Sheet(
-        kernel=profile.kernel,
-        launches=profile.launches,
-        gpu=profile.gpu,
-        nvtx=_nvtx(run, profile.kernel),
-        metrics=[_metric(one) for one in series],
-        rules=_rules(run, profile.kernel),
-    )
+_TIMING_HEADER = (
+    "run_id", "workload", "processes", "repeats", "median_ns", "min_ns", "max_ns", "spread_pct", "gflops",
+    "gbytes_per_s", "reference_median_ns", "reference_pct",
+)  # fmt: skip
 
 
 def sheets_text(run: Run, sheets: Sequence[Sheet], *, colour: bool, width: int | None) -> str:
-    parts = ["\n".join(f"{name:<10}{printable(value)}" for name, value in _provenance(run))]
+    parts = [_facts_text(_provenance(run))]
     for one in sheets:
-        title = f"{shortened(one.kernel, _KERNEL_WIDTH)}, {one.launches} launches"
+        title = f"{shortened(one.kernel, _KERNEL_WIDTH)}, {counted(one.launches, 'launch', 'launches')}"
         parts.append(styled(title, "bold", colour=colour))
         if one.nvtx:
             parts.append("\n".join(f"NVTX  {shortened(ranges, _NVTX_WIDTH)}" for ranges in one.nvtx))
@@ -84,7 +40,7 @@ def sheets_text(run: Run, sheets: Sequence[Sheet], *, colour: bool, width: int |
                 width=width,
             )
         )
-        parts += [printable(f"{rule.section}: {rule.message}") for rule in one.rules]
+        parts += [printable(line) for line in _rule_lines(one)]
     return "\n\n".join(parts)
 
 
@@ -95,7 +51,7 @@ def sheets_markdown(run: Run, sheets: Sequence[Sheet]) -> str:
         if one.nvtx:
             parts.append("\n".join(f"* NVTX: {markdown_text(ranges)}" for ranges in one.nvtx))
         parts.append(to_markdown(_HEADER, [_cells(metric) for metric in one.metrics], numeric=(2, 3)))
-        parts += [f"* {markdown_text(f'{rule.section}: {rule.message}')}" for rule in one.rules]
+        parts += [f"* {markdown_text(line)}" for line in _rule_lines(one)]
     return "\n\n".join(parts)
 
 
@@ -110,40 +66,87 @@ def sheets_csv(sheets: Sequence[Sheet]) -> str:
     )
 
 
-def _metric(series: Series) -> SheetMetric:
-    values = series.values
-    return SheetMetric(
-        name=series.metric.name,
-        unit=series.metric.unit,
-        mean=fmean(values),
-        spread=stdev(values) if len(values) > 1 else None,
-        launches=len(values),
-        ncu=series.ncu,
-    )
+def timing_text(sheet: TimingSheet) -> str:
+    return f"{_facts_text(_timing_provenance(sheet.run))}\n\n{_facts_text(_timing_facts(sheet))}"
+
+
+def timing_markdown(sheet: TimingSheet) -> str:
+    return to_markdown(("", ""), [*_timing_provenance(sheet.run), *_timing_facts(sheet)])
+
+
+def timing_csv(sheet: TimingSheet) -> str:
+    facts = {
+        **asdict(sheet.timing),
+        "run_id": sheet.run.run_id,
+        "workload": size_text(sheet.run.workload or {}),
+        "processes": sheet.processes,
+    }
+    return to_csv(_TIMING_HEADER, [[facts[name] for name in _TIMING_HEADER]])
+
+
+def _facts_text(facts: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(f"{name:<11}{printable(value)}" for name, value in facts)
+
+
+def _rule_lines(sheet: Sheet) -> list[str]:
+    lines = [f"{rule.section}{_place(rule)}: {rule.message}" for rule in sheet.rules]
+    if sheet.rules_left_out:
+        lines.append(
+            f"and {counted(sheet.rules_left_out, 'more finding', 'more findings')} of Nsight Compute"
+        )
+    return lines
+
+
+def _place(rule: SheetRule) -> str:
+    if rule.file is not None:
+        return f", {rule.file}:{rule.line}"
+    return f", instruction at {rule.offset:#x}" if rule.offset is not None else ""
+
+
+def _timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
+    timing = sheet.timing
+    rows = [
+        (
+            "median",
+            f"{duration(timing.median_ns)}, spread {number(timing.spread_pct)} % (interquartile range), "
+            f"{duration(timing.min_ns)} to {duration(timing.max_ns)}",
+        )
+    ]
+    if timing.gflops is not None:
+        rows.append(("work", f"{number(timing.gflops)} GFLOP/s"))
+    if timing.gbytes_per_s is not None:
+        rows.append(("traffic", f"{number(timing.gbytes_per_s)} GB/s"))
+    if timing.reference_median_ns is not None and timing.reference_pct is not None:
+        provenance = sheet.run.provenance
+        name = f" ({provenance.reference})" if provenance and provenance.reference else ""
+        reached = f"{number(timing.reference_pct)} % of its speed reached"
+        rows.append(("reference", f"{duration(timing.reference_median_ns)}{name}, {reached}"))
+    repeats = counted(timing.repeats, "repeat", "repeats")
+    rows.append(("timed", f"{repeats} in {counted(sheet.processes, 'process', 'processes')}, unprofiled"))
+    return rows
+
+
+def _timing_provenance(manifest: Manifest) -> list[tuple[str, str]]:
+    facts = manifest.provenance or Provenance()
+    commit = f"{facts.git_commit}{', with changes' if facts.git_dirty else ''}" if facts.git_commit else ""
+    flags = " ".join([*facts.build_flags, *(f"(without {name})" for name in facts.without)])
+    rows = [
+        ("run", manifest.run_id),
+        ("recorded", f"{manifest.recorded} on {', '.join(manifest.gpus) or 'an unknown GPU'}"),
+        ("kernel", f"{manifest.ladder} {manifest.kernel}" if manifest.kernel is not None else manifest.name),
+        ("workload", size_text(manifest.workload or {})),
+        ("command", manifest.command_line),
+        ("seed", str(facts.seed) if facts.seed is not None else ""),
+        ("compiler", f"nvcc {facts.nvcc_version} {flags}" if facts.nvcc_version else ""),
+        ("binary", f"SHA-256 {facts.binary_sha256}" if facts.binary_sha256 else ""),
+        ("driver", facts.driver_version),
+        ("commit", commit),
+    ]
+    return [(name, value) for name, value in rows if value]
 
 
 def _cells(metric: SheetMetric) -> tuple[str, str, str, str, str]:
     return (metric.name, metric.unit, number(metric.mean), number(metric.spread), metric.ncu)
-
-
-def _nvtx(run: Run, kernel: str) -> list[str]:
-    launches = run.table("launches").select(["kernel", "nvtx"]).to_pylist()
-    nestings = (row["nvtx"] for row in launches if row["kernel"] == kernel and row["nvtx"])
-    return list(
-        dict.fromkeys(" > ".join(one["name"] or "(unnamed)" for one in nesting) for nesting in nestings)
-    )
-
-
-def _rules(run: Run, kernel: str) -> list[SheetRule]:
-    """Nsight Compute's own findings for the kernel, each once, the largest estimate first."""
-    launches = run.table("launches").to_pylist()
-    numbers = {row["launch"] for row in launches if row["kernel"] == kernel}
-    found: dict[str, SheetRule] = {}
-    for row in run.table("rules").to_pylist():
-        if row["launch"] in numbers and row["kind"] in ("optimization", "warning"):
-            rule = SheetRule(row["section"], row["kind"], row["message"], row["speedup_pct"])
-            found.setdefault(row["rule"], rule)
-    return sorted(found.values(), key=lambda rule: -(rule.speedup_pct or 0.0))
 
 
 def _report(manifest: Manifest) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import re
@@ -191,10 +193,72 @@ def test_time_stores_and_list_shows(prof, here) -> None:
     ]  # fmt: skip
 
 
+def test_stored_timings_are_shown_as_a_sheet(prof, here) -> None:
+    timed = prof("time", "--ladder", "scripts", "--processes", "3", "--format", "json", **here)
+    row = json.loads(timed.stdout)[0]
+    assert row["gflops"] == 100 / 1100
+    for reference in ("scripts-1-timed", row["run_id"], here["cwd"] / "runs" / row["run_id"]):
+        shown = json.loads(prof("show", reference, "--format", "json", **here).stdout)
+        timing = shown["timing"]
+        assert shown["run"]["run_id"] == row["run_id"]
+        assert (shown["processes"], timing["repeats"]) == (3, 3)
+        assert {key: timing[key] for key in ("median_ns", "spread_pct", "gflops", "reference_pct")} == {
+            key: row[key] for key in ("median_ns", "spread_pct", "gflops", "reference_pct")
+        }
+    (table,) = csv.DictReader(io.StringIO(prof("show", "scripts-1-timed", "--format", "csv", **here).stdout))
+    assert (table["workload"], float(table["median_ns"]), table["gbytes_per_s"]) == ("size=100", 1100, "")
+    for format in ("table", "markdown"):
+        page = prof("show", "scripts-1-timed", "--format", format, **here).stdout
+        for fact in (
+            "size=100",
+            "3 repeats in 3 processes",
+            "1.1",
+            "GFLOP/s",
+            "90.91 %",
+            "580.1",
+            row["run_id"],
+        ):
+            assert fact in page, format
+
+
+def test_timings_are_shown_also_where_their_ladder_is_not(prof, here) -> None:
+    prof("time", "--ladder", "scripts", "--kernel", "1", **here)
+    path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
+    for text in (LADDER.replace("number = 1", "number = 7"), LADDER.replace("size", "width"), None):
+        path.write_text(text) if text else path.unlink()
+        done = prof("show", "scripts-1-timed", "--format", "json", **here)
+        assert done.returncode == 0, done.stderr
+        timing = json.loads(done.stdout)["timing"]
+        assert (timing["median_ns"], timing["gflops"]) == (1100, None)
+    assert "GFLOP/s" not in prof("show", "scripts-1-timed", **here).stdout
+
+
+def test_the_list_of_a_name_tells_timings_apart_by_their_workload(prof, here) -> None:
+    prof("time", "--ladder", "scripts", "--kernel", "1", "--size", "10", "--size", "20", **here)
+    rows = json.loads(prof("list", "scripts-1", "--format", "json", **here).stdout)
+    assert [row["workload"] for row in rows] == ["size=10", "size=20"]
+    assert [set(row) & {"runs", "run_id"} for row in rows] == [{"run_id"}, {"run_id"}]
+    head = prof("list", "scripts-1", **here).stdout.splitlines()[0]
+    assert "workload" in head
+    assert head.endswith("run id")
+
+
+@pytest.mark.parametrize("format", ["table", "json", "csv", "markdown"])
+@pytest.mark.parametrize("before", [True, False])
+def test_a_ladder_that_is_not_there_is_an_error_of_list(prof, here, format: str, before: bool) -> None:
+    option, verb = ["--ladder", "typo"], ["list", "--format", format]
+    done = prof(*(option + verb if before else verb + option), **here)
+    assert (done.returncode, done.stdout) == (44, "")
+
+
 def test_show_and_compare_want_a_profile(prof, here) -> None:
     prof("time", "--ladder", "scripts", **here)
     assert prof("show", "1", "--ladder", "scripts", **here).returncode == 21
-    for arguments in (("show", "scripts-1-timed"), ("compare", "scripts-1-timed", "scripts-2-timed")):
+    for arguments in (
+        ("show", "scripts-1-timed", "--full"),
+        ("show", "scripts-1-timed", "-k", "x"),
+        ("compare", "scripts-1-timed", "scripts-2-timed"),
+    ):
         done = prof(*arguments, **here)
         assert done.returncode == 25
         assert "holds timings alone" in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 
@@ -18,3 +19,16 @@ def test_a_damaged_run_hides_no_other_and_is_named(store, prof, tmp_path):
     assert rows[whole.name].endswith(str(whole))
     assert listed.returncode == 22
     assert str(runs / str(damaged) / "run.json") in listed.stderr
+
+
+def test_a_run_that_is_called_damaged_is_not(prof_here, make_run, tmp_path):
+    make_run({"kernel": "k"}, name="damaged", root=tmp_path)
+    listed = prof_here("--runs", tmp_path, "list", "damaged", "--format", "json")
+    assert listed.returncode == 0
+    assert [row["origin"] for row in json.loads(listed.stdout)] == ["ingested"]
+
+
+def test_keys_are_names(prof_here, recorded):
+    for words in ([], ["gemm"], ["--kernels"]):
+        rows = json.loads(prof_here("--runs", recorded.root, "list", *words, "--format", "json").stdout)
+        assert all(key.isidentifier() for row in rows for key in row)

@@ -64,7 +64,7 @@ def test_the_list_names_what_can_be_compared(shipped, recorded):
     rows = json.loads(shipped("list", "--format", "json").stdout)
     stored = {row["name"]: row for row in rows}
     assert stored["gemm-5"]["launches"] == stored["gemm-6"]["launches"] == 8
-    assert stored["gemm-6"]["latest run"] == str(recorded.find("6", "gemm").manifest.run_id)
+    assert stored["gemm-6"]["run_id"] == str(recorded.find("6", "gemm").manifest.run_id)
 
 
 def test_the_list_of_a_name_has_a_row_for_each_of_its_runs(prof_here, make_run, tmp_path):
