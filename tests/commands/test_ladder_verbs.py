@@ -323,6 +323,14 @@ def test_a_bad_ladder_is_refused_with_its_line(prof, here) -> None:
     assert f"{path.relative_to(here['cwd'])}:" in done.stderr or f"{path}:" in done.stderr
 
 
+@pytest.mark.parametrize("verb", ["build", "verify", "time", "show", "list"])
+def test_the_summary_of_a_verb_is_not_cut_in_the_help(prof_here, verb: str) -> None:
+    (line,) = re.findall(rf"^  {verb} +(.+)$", prof_here("--help").stdout, re.MULTILINE)
+    assert line.endswith(".")
+    assert "..." not in line
+    assert len(line) <= 60
+
+
 def test_build_has_nothing_to_do_for_scripts(prof, here) -> None:
     done = prof("build", "--ladder", "scripts", **here)
     assert done.returncode == 0

@@ -19,6 +19,7 @@ from profiler.measure.build import build_flags
 from profiler.measure.process import run
 from profiler.measure.ptxas import Resources, parse_resources
 from profiler.measure.toolchain import Toolchain, describe_toolchain, find_packaged, find_toolchain
+from profiler.store.sandbox import available_cores
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 TENSOR = ("HMMA", "HGMMA", "UTCHMMA")
@@ -102,7 +103,7 @@ def machine_code(tmp_path_factory: pytest.TempPathFactory) -> MachineCode:
     def compiled(kernel: Kernel) -> tuple[int, Compiled]:
         return kernel.number, _compile(kernel, toolchain, Path(cuobjdump), folder)
 
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as executor:
+    with ThreadPoolExecutor(available_cores()) as executor:
         return MachineCode(ladder, dict(executor.map(compiled, ladder.kernels)))
 
 

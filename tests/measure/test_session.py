@@ -79,6 +79,18 @@ def test_a_kernel_that_fails_is_left_out_and_stores_nothing(ladder: Ladder, tmp_
     assert len(store.ids()) == 2
 
 
+def test_a_shape_refused_is_told_as_such(make_ladder, tmp_path: Path) -> None:
+    ladder = read_ladder(make_ladder(tmp_path / "kernels" / "scripts", "refuses", "fails"))
+    told: list[str] = []
+    plan = TimingPlan(ladder, [ladder.workload.values()], GPU, repeats=1)
+    list(
+        time_ladder(
+            plan, ladder.kernels, {}, RunStore(tmp_path / "runs"), lambda line, error: told.append(line)
+        )
+    )
+    assert told == ["refused", "failed"]
+
+
 def test_the_kernels_of_a_size_take_turns(
     ladder: Ladder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
