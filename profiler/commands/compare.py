@@ -82,7 +82,7 @@ def compare(
         )
         for left_kernel, right_kernel in match_kernels(left, right, kernel_name, every)
     ]
-    print(_rendered(comparisons, settings.format or Format.table, every, full, tuple(metric or ())))
+    print(_rendered(comparisons, settings.format, every, full, tuple(metric or ())))
 
 
 def _rendered(

@@ -105,7 +105,7 @@ class Progress:
 
         lines = [line] if line and not self._quiet else []
         if error is not None:
-            lines = [] if self._total == 1 else [f"{line or 'failed':<8}{error.message}", *error.details]
+            lines = [] if self._total == 1 else [f"{line or 'failed':<12}{error.message}", *error.details]
         if self._bar:
             for text in lines:
                 self._bar.console.print(printable(text), markup=False)
