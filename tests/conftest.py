@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -25,6 +26,9 @@ from profiler.store.schema import TABLES
 # What a shell may have set must not decide a test.
 for _name in ("PROF_RUNS", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONIOENCODING"):
     os.environ.pop(_name, None)
+
+# A script's background job ignores interrupts, and every process it starts would too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPORTS = Path(__file__).parent / "data" / "reports"
 

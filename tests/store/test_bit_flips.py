@@ -51,7 +51,7 @@ def ingest_mutants(prof, folder: Path, runs: Path) -> Counter[str]:
     refused = {
         Path(match[1]).name: match[2]
         for line in done.stderr.splitlines()
-        if (match := re.fullmatch(r"failed  (\S+\.ncu-rep): (.+)", line))
+        if (match := re.fullmatch(r"failed +(\S+\.ncu-rep): (.+)", line))
     }
     assert len(done.stdout.splitlines()) == len(stored)
     assert len([line for line in done.stderr.splitlines() if line.startswith("failed")]) == len(refused)
