@@ -148,7 +148,7 @@ def test_a_run_holds_the_report_and_says_where_it_comes_from(folder: Path, empty
     assert run.manifest.origin == "ingested"
     assert (run.manifest.clock_control, run.manifest.cache_control) == ("none", "all")
     assert run.manifest.gpus == ["NVIDIA H200"]
-    assert run.manifest.recorded == "2026-11-20T11:58:40Z"
+    assert run.manifest.recorded == "2026-11-21T08:54:00Z"
     assert sha256_of_report(run.path / run.manifest.report.file) == run.manifest.report.sha256
     assert {name: run.table(name).num_rows for name in run.manifest.tables} == {
         name: stored.rows for name, stored in run.manifest.tables.items()
@@ -228,7 +228,7 @@ def test_a_bad_report_is_listed_and_the_good_ones_are_stored(folder: Path, empty
 
 def test_a_report_cut_between_two_results_is_a_shorter_report(folder: Path, empty: RunStore) -> None:
     """No reader can tell it from a recording of one launch; its hash can, once it is stored."""
-    (folder / "short.ncu-rep").write_bytes((folder / "graph.ncu-rep").read_bytes()[:39956])
+    (folder / "short.ncu-rep").write_bytes((folder / "graph.ncu-rep").read_bytes()[:39943])
 
     (one,) = ingest(empty, folder / "short.ncu-rep")
 

@@ -16,7 +16,7 @@ from profiler.store.manifest import MANIFEST_FILE, RunId, path_name, read_manife
 from profiler.store.runs import Run, RunStore, open_report, open_reports
 from profiler.store.schema import TABLES
 
-GRAPH_ID = "20261120t115840z-graph-7abc3242dc94"
+GRAPH_ID = "20261121t085400z-graph-dd9b57cb58c9"
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def graph(copy: RunStore) -> Path:
 # Finding
 
 
-@pytest.mark.parametrize("reference", [GRAPH_ID, "graph", GRAPH_ID[:17], "20261120t115840"])
+@pytest.mark.parametrize("reference", [GRAPH_ID, "graph", GRAPH_ID[:17], "20261121t085400"])
 def test_a_run_is_found_by_its_id_its_name_or_the_start_of_its_id(copy: RunStore, reference: str) -> None:
     assert copy.find(reference, ladder="gemm").manifest.run_id == GRAPH_ID
 
@@ -54,7 +54,7 @@ def test_a_number_is_a_kernel_of_the_ladder(reports: Path, tmp_path: Path) -> No
 
 
 def test_the_newest_of_several_runs_of_a_name_is_meant(copy: RunStore, graph: Path) -> None:
-    newer = RunId("20270101t000000z", "graph", "7abc3242dc94")
+    newer = RunId("20270101t000000z", "graph", "dd9b57cb58c9")
     manifest = json.loads((graph / MANIFEST_FILE).read_text())
     shutil.copytree(graph, copy.root / str(newer))
     rewrite(copy.root / str(newer), {**manifest, "run_id": str(newer)})
@@ -64,7 +64,7 @@ def test_the_newest_of_several_runs_of_a_name_is_meant(copy: RunStore, graph: Pa
 
 def test_an_ambiguous_start_lists_what_it_may_mean(copy: RunStore) -> None:
     with pytest.raises(RunNotFound, match="start of 2 run ids") as caught:
-        copy.find("20261120t", ladder="gemm")
+        copy.find("20261121t", ladder="gemm")
 
     assert GRAPH_ID in "\n".join([str(caught.value), *caught.value.details])
     assert caught.value.remedy == "Give more of the id."
@@ -88,7 +88,7 @@ def test_an_empty_store_says_so(tmp_path: Path) -> None:
 
 
 def test_other_folders_beside_the_runs_are_no_runs(copy: RunStore) -> None:
-    for name in (".staging", "notes", "20261120t115840z-graph", "20261120t115840z-UPPER-7abc3242dc94"):
+    for name in (".staging", "notes", "20261121t085400z-graph", "20261121t085400z-UPPER-dd9b57cb58c9"):
         (copy.root / name).mkdir()
 
     assert [run_id.name for run_id in copy.ids()] == ["graph", "range"]
