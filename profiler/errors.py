@@ -18,7 +18,8 @@
     ├── ComparisonError        two things cannot be compared
     │   ├── NotComparable          different GPU, workload, clocks, ...
     │   ├── KernelAmbiguous        several kernels, and no way to choose
-    │   └── KernelNotFound
+    │   ├── KernelNotFound
+    │   └── CheckUndecided         `prof check` cannot tell noise from a regression
     ├── LadderError            a ladder file cannot be used
     │   ├── LadderNotFound
     │   ├── LadderInvalid          its file and line, and what is wrong there
@@ -37,6 +38,9 @@
     │   ├── ShapeRefused           a size that this rung cannot run
     │   └── ResultWrong            `prof verify` found a rung that computes something else
     ├── MetricNotFound
+    ├── MetricsMissing         asked for, and ncu recorded nothing for it
+    ├── ThresholdsInvalid      prof.toml, or prof's part of pyproject.toml, cannot be used
+    ├── OutputNotWritable      a file that was asked for cannot be written
     ├── QueryFailed
     ├── IngestIncomplete       some reports were ingested, some were not
     └── InternalError          a bug in prof
@@ -167,9 +171,32 @@ class KernelNotFound(ComparisonError):
     remedy = "The regular expression is searched in the demangled kernel name; `prof show` lists the names."
 
 
+class CheckUndecided(ComparisonError):
+    exit_code = 80
+    remedy = "Record more launches, in several processes, on both sides; or let it pass with --allow-unclear."
+
+
 class MetricNotFound(ProfError):
     exit_code = 40
     remedy = "`prof metrics` prints the catalogue."
+
+
+class MetricsMissing(ProfError):
+    exit_code = 49
+    remedy = (
+        "ncu accepts any name in silence. Correct it, or leave it out: `prof metrics` prints the catalogue, "
+        "`ncu --query-metrics` what this GPU has."
+    )
+
+
+class ThresholdsInvalid(ProfError):
+    exit_code = 81
+    remedy = "`docs/ci.md` describes the file, with an example; `prof metrics` prints the names."
+
+
+class OutputNotWritable(ProfError):
+    exit_code = 82
+    remedy = "Check the folder's permissions and its free space, or give another file."
 
 
 class QueryFailed(ProfError):

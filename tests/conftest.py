@@ -21,7 +21,7 @@ from profiler.store.columns import TableBuilder
 from profiler.store.ingest import Options, ingest_reports
 from profiler.store.manifest import KernelCount, Manifest, RunId, StoredReport, StoredTable, write_manifest
 from profiler.store.runs import Run, RunStore
-from profiler.store.schema import TABLES
+from profiler.store.schema import SCHEMA_VERSION, TABLES
 
 # What a shell may have set must not decide a test.
 for _name in ("PROF_RUNS", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONIOENCODING"):
@@ -99,7 +99,7 @@ def recorded() -> RunStore:
 def make_run() -> Callable[..., Run]:
     """`make_run({"kernel": "k", "metrics": {name: value}}, ...)`: a run of made-up launches.
 
-    A launch may also give `gpu`, `nvtx` (names), `opcodes` (counts, as Nsight Compute
+    A launch may also give `process`, `gpu`, `nvtx` (names), `opcodes` (counts, as Nsight Compute
     counts them), `instructions` (pairs of opcode and count) and `rules` (messages);
     anything else by keyword goes into the manifest, but `timings` and the folder `root`
     to store it in.
@@ -125,8 +125,8 @@ def _make_run(*launches: dict[str, Any], name: str = "made", root: Path | None =
         "replay_mode": "kernel", "sections": ["WarpStateStats"], "workload": {"m": 4096},
     }  # fmt: skip
     manifest = Manifest(
-        schema_version=1, run_id=str(run_id), name=name, origin="ingested", recorded="2026-01-01T00:00:00Z",
-        report=StoredReport(sha256, 1000, reference="/nowhere/made.ncu-rep"), tables=stored,
+        schema_version=SCHEMA_VERSION, run_id=str(run_id), name=name, origin="ingested", recorded="2026-01-01T00:00:00Z",
+        reports=[StoredReport(sha256, 1000, reference="/nowhere/made.ncu-rep")], tables=stored,
         kernels=[KernelCount(kernel, count) for kernel, count in kernels.items()], **{**facts, **fields},
     )  # fmt: skip
     if root:
@@ -138,7 +138,7 @@ def _add_launch(builders: dict[str, TableBuilder], number: int, launch: dict[str
     kernel = launch["kernel"]
     nvtx = [{"domain": "d", "kind": "push_pop", "name": one} for one in launch.get("nvtx", ())]
     builders["launches"].append(
-        launch=number, range=0, workload="kernel", function=kernel, kernel=kernel, mangled=kernel,
+        launch=number, process=launch.get("process", 0), range=0, workload="kernel", function=kernel, kernel=kernel, mangled=kernel,
         gpu=launch.get("gpu", "NVIDIA H200"), nvtx=nvtx,
     )  # fmt: skip
     for metric, given in launch.get("metrics", {}).items():

@@ -52,7 +52,7 @@ def show(
 
     settings = settings_of(context, runs, ladder, format)
     (run,) = open_sources([source], settings, timed=not full and kernel_name is None)
-    if run.manifest.report is None:
+    if not run.manifest.is_profiled:
         _show_timings(run, settings)
         return
     (kernels,) = choose_kernels([run], kernel_name)

@@ -26,11 +26,11 @@ def open_sources(references: list[str], settings: Settings, *, timed: bool = Fal
             runs.append(next(read))
         else:
             run = _run_in_folder(Path(reference)) or store.find(reference, ladder_name(settings))
-            if run.manifest.report is None and not timed:
+            if not run.manifest.is_profiled and not timed:
                 raise RunNotProfiled(
                     f"{reference}: run {run.manifest.run_id} holds timings alone, no profile"
                 )
-            run.verify_report()
+            run.verify_reports()
             runs.append(run)
     return runs
 

@@ -23,8 +23,9 @@ from profiler.measure.provenance import derive_provenance, read_commit
 from profiler.measure.timing import Timed, time_kernel
 from profiler.measure.toolchain import Gpu
 from profiler.store.manifest import Provenance
+from profiler.store.request import Timing
 from profiler.store.runs import RunStore
-from profiler.store.timed import TimedRun, Timing, commit_timings
+from profiler.store.timed import TimedRun, commit_timings
 
 
 @dataclass(frozen=True)

@@ -150,8 +150,7 @@ def _cells(metric: SheetMetric) -> tuple[str, str, str, str, str]:
 
 
 def _report(manifest: Manifest) -> str:
-    report = manifest.report
-    return f"{size(report.bytes)}, SHA-256 {report.sha256}" if report is not None else ""
+    return "; ".join(f"{size(report.bytes)}, SHA-256 {report.sha256}" for report in manifest.reports)
 
 
 def _provenance(run: Run) -> list[tuple[str, str]]:

@@ -1,16 +1,23 @@
-"""One report into one folder: six Parquet files, the manifest, and a copy of the report.
+"""The reports of one run into one folder: six Parquet files, the manifest, and a copy of each report.
 
 Runs inside a worker of `sandbox.py`. The folder is not a run until `staging.py` commits it.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 
-from profiler.errors import ReportDamaged
+import msgspec
+
+from profiler.errors import MetricsMissing, ReportDamaged
+from profiler.store.columns import labels_of
 from profiler.store.controls import derive_controls
+from profiler.store.envelope import Envelope
 from profiler.store.identity import (
     COMPRESSED_SUFFIX,
     ReportFile,
@@ -24,10 +31,11 @@ from profiler.store.manifest import (
     RunId,
     StoredReport,
     StoredTable,
+    content_sha256,
     prof_version,
     write_manifest,
 )
-from profiler.store.report import Decoded, decode_report
+from profiler.store.report import Decoded, decode_reports
 from profiler.store.request import AlreadyStored, Request
 from profiler.store.schema import SCHEMA_VERSION
 from profiler.store.staging import flush, storage_error, write_table
@@ -43,27 +51,60 @@ def extract_report(request: Request) -> Manifest | AlreadyStored:
 
 
 def _extract(request: Request) -> Manifest | AlreadyStored:
-    file = identify_report(request.report, scratch=request.folder)
-    run_id = RunId.make(file.envelope.created, request.run_name(), file.sha256)
+    with tempfile.TemporaryDirectory(dir=request.folder, prefix="unpacked-") as scratch:
+        return _extract_files(request, [_identified(path, Path(scratch)) for path in request.reports])
+
+
+def _identified(path: Path, scratch: Path) -> ReportFile:
+    return identify_report(path, Path(tempfile.mkdtemp(dir=scratch)))
+
+
+def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | AlreadyStored:
+    sha256 = content_sha256([file.sha256 for file in files])
+    run_id = RunId.make(files[0].envelope.created, request.run_name(), sha256)
     if run_id.hash in request.stored_hashes:
-        return AlreadyStored(file.sha256)
+        return AlreadyStored(sha256)
     try:
-        decoded = decode_report(file.plain, str(run_id), file.envelope.results, str(file.path))
+        timings = request.collected.timings if request.collected else ()
+        decoded = decode_reports(files, str(run_id), timings)
+        missing = _missing_metrics(request, decoded)
         tables = {name: write_table(request.folder, name, table) for name, table in decoded.tables.items()}
-        report = _keep_report(request, file)
+        reports = [_keep_report(request, file, process) for process, file in enumerate(files)]
     finally:
-        file.check_unchanged()  # a change explains whatever else went wrong
-    if file.plain != file.path:
-        file.plain.unlink()
-    manifest = _manifest(request, file, run_id, decoded, tables, report)
+        for file in files:
+            file.check_unchanged()  # a change explains whatever else went wrong
+    manifest = _manifest(request, files[0].envelope, run_id, decoded, tables, reports)
+    manifest = msgspec.structs.replace(
+        manifest, content_sha256=sha256 if len(files) > 1 else None, missing_metrics=missing
+    )
     flush(write_manifest(manifest, request.folder))
     return manifest
 
 
-def _keep_report(request: Request, file: ReportFile) -> StoredReport:
+def _missing_metrics(request: Request, decoded: Decoded) -> list[str]:
+    """Asked for, and without a value in every launch: ncu says nothing of names that it does not know."""
+    collected = request.collected
+    if collected is None:
+        return []
+    metrics = decoded.tables["metrics"]
+    rows = zip(
+        labels_of(metrics, "metric"),
+        metrics.column("value").to_pylist(),
+        labels_of(metrics, "text"),
+        strict=True,
+    )
+    recorded = {name for name, value, text in rows if value is not None or text is not None}
+    missing = [name for name in collected.metrics if name not in recorded]
+    if refused := [name for name in missing if name in collected.required]:
+        raise MetricsMissing(f"{request.run_name()}: ncu recorded nothing for {', '.join(refused)}")
+    return missing
+
+
+def _keep_report(request: Request, file: ReportFile, process: int) -> StoredReport:
     if not request.copy:
-        return StoredReport(file.sha256, file.bytes, reference=str(request.report.absolute()))
-    packed = request.folder / f"report{COMPRESSED_SUFFIX}"
+        return StoredReport(file.sha256, file.bytes, reference=str(file.path.absolute()))
+    number = f"-{process}" if len(request.reports) > 1 else ""
+    packed = request.folder / f"report{number}{COMPRESSED_SUFFIX}"
     if file.plain != file.path:
         copy_report(file.path, packed)
     else:
@@ -74,16 +115,16 @@ def _keep_report(request: Request, file: ReportFile) -> StoredReport:
 
 def _manifest(
     request: Request,
-    file: ReportFile,
+    envelope: Envelope,
     run_id: RunId,
     decoded: Decoded,
     tables: dict[str, StoredTable],
-    report: StoredReport,
+    reports: list[StoredReport],
 ) -> Manifest:
+    collected = request.collected
     launches = decoded.tables["launches"]
     kernels = Counter(launches.column("kernel").to_pylist())
     gpus = sorted({name for name in launches.column("gpu").to_pylist() if name})
-    envelope = file.envelope
     controls = derive_controls(envelope.command_line, envelope.ncu_version)
     recorded = envelope.created or datetime.fromtimestamp(0, UTC)
     if not tables["launches"].rows:
@@ -92,22 +133,27 @@ def _manifest(
         schema_version=SCHEMA_VERSION,
         run_id=str(run_id),
         name=run_id.name,
-        origin="ingested",
+        origin="collected" if collected else "ingested",
         recorded=recorded.isoformat().replace("+00:00", "Z"),
-        report=report,
+        reports=reports,
         kernels=[KernelCount(name, count) for name, count in kernels.items()],
         tables=tables,
         ladder=request.ladder,
         kernel=request.kernel,
+        workload=collected.workload if collected else None,
         gpus=gpus or list(envelope.devices),
         cuda_version=envelope.cuda_version,
         ncu_version=envelope.ncu_version,
         reader_version=version("ncu-report"),
         prof_version=prof_version(),
-        program=envelope.program,
+        program=(collected.program if collected else "") or envelope.program,
         command_line=envelope.command_line,
         sections=decoded.sections,
+        preset=collected.preset if collected else None,
+        metrics=list(collected.metrics) if collected else [],
         clock_control=controls.clock,
         cache_control=controls.cache,
         replay_mode=controls.replay,
+        provenance=collected.provenance if collected else None,
+        collection=collected.key if collected else None,
     )

@@ -58,7 +58,7 @@ class ReportFile:
 
 
 def identify_report(path: Path, scratch: Path) -> ReportFile:
-    """Open, hash and check `path`; a compressed report is unpacked into `scratch`."""
+    """Open, hash and check `path`; a compressed report is unpacked into the folder `scratch`."""
     plain = path
     with _opened(path) as descriptor:
         stamp = _stamp(os.fstat(descriptor))

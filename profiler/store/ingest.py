@@ -62,7 +62,7 @@ def ingest_reports(reports: list[Path], store: RunStore, options: Options) -> It
         Sandbox(options.jobs, options.timeout_s) as sandbox,
     ):
         request = Request(
-            Path(),
+            (),
             Path(),
             name=options.name,
             ladder=options.ladder,
@@ -72,7 +72,7 @@ def ingest_reports(reports: list[Path], store: RunStore, options: Options) -> It
         )
         pending: dict[Future[Extracted], Request] = {}
         for report in reports:
-            one = replace(request, report=report, folder=staging.folder())
+            one = replace(request, reports=(report,), folder=staging.folder())
             pending[sandbox.submit(one)] = one
         for future in as_completed(pending):
             one = pending[future]

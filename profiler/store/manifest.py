@@ -1,18 +1,20 @@
 """`run.json`: everything needed to believe a run, or to repeat it.
 
 Run ids are `TIME-NAME-HASH`: the time the report was recorded, what was measured, and
-the start of the report's SHA-256 (without a report: of what was measured), so that a folder listing sorts by time, says what each
-run is, and shows at once whether a report is already stored.
+the start of the report's SHA-256 (of several reports: of their hashes; of none: of what was measured), so that a
+folder listing sorts by time, says what each run is, and shows at once whether a report is already stored.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -21,6 +23,7 @@ from profiler.errors import RunDamaged
 MANIFEST_FILE = "run.json"
 HASH_CHARACTERS = 12
 TIMED_SUFFIX = "-timed"
+DEFAULT_PRESET = "default"
 _NAME_CHARACTERS = 60
 _RUN_ID = re.compile(r"(?P<time>\d{8}t\d{6}z)-(?P<name>[a-z0-9._-]+)-(?P<hash>[0-9a-f]{12})")
 
@@ -59,8 +62,18 @@ def timed_name(ladder: str, kernel: int) -> str:
     return rung_name(ladder, kernel) + TIMED_SUFFIX
 
 
+def preset_name(name: str, preset: str) -> str:
+    """Each preset under a name of its own: runs of one name can be compared."""
+    return name if preset == DEFAULT_PRESET else f"{name}-{preset}"
+
+
+def content_sha256(hashes: Sequence[str]) -> str:
+    """One report's own hash; of several, the hash of theirs in order."""
+    return hashes[0] if len(hashes) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()
+
+
 class StoredReport(msgspec.Struct, frozen=True):
-    """`file` lies in the run's folder; `reference` points elsewhere. One of them is set."""
+    """One process's report. `file` lies in the run's folder; `reference` points elsewhere. One of them is set."""
 
     sha256: str
     bytes: int
@@ -96,14 +109,14 @@ class Provenance(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """A `timed` run holds timings without the profiler and has no report."""
+    """A `timed` run holds timings without the profiler and has no report; a `collected` one has one per process."""
 
     schema_version: int
     run_id: str
     name: str
     origin: Literal["ingested", "collected", "timed"]
     recorded: str  # when Nsight Compute made the report, or when timing began, UTC
-    report: StoredReport | None
+    reports: list[StoredReport]
     kernels: list[KernelCount]
     tables: dict[str, StoredTable]
     ladder: str | None = None
@@ -117,16 +130,24 @@ class Manifest(msgspec.Struct, frozen=True):
     program: str = ""
     command_line: str = ""
     sections: list[str] = []
+    preset: str | None = None  # what prof asked ncu for, where prof did
+    metrics: list[str] = []  # those it asked for by name
+    missing_metrics: list[str] = []  # those of the preset that this GPU or this ncu does not have
     clock_control: str = "unknown"
     cache_control: str = "unknown"
     replay_mode: str = "unknown"
     provenance: Provenance | None = None
-    content_sha256: str | None = None  # of a run without a report: what its id ends in
+    content_sha256: str | None = None  # of a run that does not have one report: what its id ends in
+    collection: str | None = None  # what all that was asked for hashes to: collecting it again may be skipped
 
     @property
     def sha256(self) -> str:
         """What makes this run the one it is, and what its id ends in."""
-        return self.report.sha256 if self.report is not None else self.content_sha256 or ""
+        return self.content_sha256 or self.reports[0].sha256
+
+    @property
+    def is_profiled(self) -> bool:
+        return bool(self.reports)
 
     @property
     def launches(self) -> int:
@@ -155,11 +176,15 @@ def write_manifest(manifest: Manifest, folder: Path) -> Path:
 def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST_FILE
     try:
-        return _DECODER.decode(path.read_bytes())
+        return msgspec.convert(_upgraded(msgspec.json.decode(path.read_bytes())), Manifest)
     except OSError as error:
         raise RunDamaged(f"{path}: cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunDamaged(f"{path}: not a valid manifest: {error}") from error
 
 
-_DECODER = msgspec.json.Decoder(Manifest)
+def _upgraded(raw: Any) -> Any:
+    """Version 1 had one report, or null."""
+    if isinstance(raw, dict) and raw.get("schema_version") == 1 and "report" in raw:
+        raw["reports"] = [raw["report"]] if raw["report"] is not None else []
+    return raw

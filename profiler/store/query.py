@@ -138,7 +138,7 @@ def _manifest_table(manifests: Iterable[Manifest]) -> pa.Table:
             "gpu": ", ".join(manifest.gpus),
             "ncu_version": manifest.ncu_version,
             "clock_control": manifest.clock_control,
-            "report_sha256": manifest.report.sha256 if manifest.report else None,
+            "report_sha256": manifest.sha256 if manifest.reports else None,
         }
         for manifest in manifests
     ]

@@ -1,7 +1,7 @@
-"""Everything NVIDIA's reader knows about a report, as the tables of `schema.py`.
+"""Everything NVIDIA's reader knows about the reports of a run, as the tables of `schema.py`.
 
-The only module that imports `ncu_report`, and the only one that sees its untyped
-objects. Call it through `sandbox.py`: the native library may crash or spin on a damaged
+The only module that imports `ncu_report`; of its untyped objects only `disassembly.py` sees any
+other. Call it through `sandbox.py`: the native library may crash or spin on a damaged
 file, and takes its process with it.
 
 Addresses in a report are absolute and change from one recording to the next; here every
@@ -12,19 +12,24 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ncu_report
+from msgspec.structs import asdict
 
 from profiler.errors import ReaderFailed, ReportDamaged
 from profiler.store.columns import TableBuilder, json_text, valid_unicode
-from profiler.store.sass import opcode_of, rebase
+from profiler.store.disassembly import LARGEST_FUNCTION_BYTES, Function, disassemble, still_the_same, walk
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from profiler.store.identity import ReportFile
+    from profiler.store.request import Timing
 
 _WORKLOADS = {
     ncu_report.IAction.WorkloadType_KERNEL: "kernel",
@@ -45,8 +50,6 @@ _INTEGERS = (ncu_report.IMetric.ValueKind_UINT32, ncu_report.IMetric.ValueKind_U
 _STRING = ncu_report.IMetric.ValueKind_STRING
 
 _LARGEST_EXACT = 2**53  # the first integer whose successor float64 cannot hold
-_INSTRUCTION_BYTES = 16  # on every architecture since Volta
-_LARGEST_FUNCTION_BYTES = 1 << 26
 _EARLIEST_TIME_NS = 10**18  # 2001 in Unix nanoseconds; no count or size comes near
 _SAMPLES = "smsp__pcsamp_warps_issue_stalled_"
 
@@ -59,24 +62,29 @@ class Decoded:
     sections: list[str]
 
 
-def decode_report(path: Path, run_id: str, expected_results: int, name: str) -> Decoded:
-    """Read every launch of every range; fail when the reader yields fewer than announced.
+def decode_reports(files: Sequence[ReportFile], run_id: str, timings: Iterable[Timing] = ()) -> Decoded:
+    """Read every launch of every range of every report; fail when the reader yields fewer than announced."""
+    decoder = _Decoder(run_id)
+    for process, file in enumerate(files):
+        with _failures_named(file.path):
+            launches = decoder.read_all(process, ncu_report.load_report(str(file.plain)))
+        expected = file.envelope.results
+        if launches != expected:
+            raise ReportDamaged(
+                f"{file.path}: damaged: it announces {expected} results, but only {launches} can be read"
+            )
+    with _failures_named(files[-1].path):
+        return decoder.finish(timings)
 
-    `name` is only used in messages: `path` may be an unpacked copy.
-    """
+
+@contextmanager
+def _failures_named(path: Path) -> Iterator[None]:
     try:
-        decoder = _Decoder(run_id)
-        launches = decoder.read_all(ncu_report.load_report(str(path)))
-        decoded = decoder.finish()
+        yield
     except MemoryError:
         raise
     except Exception as error:  # flipped bits turn up as any type of nonsense
-        raise ReaderFailed(f"{name}: cannot be decoded: {type(error).__name__}: {error}") from error
-    if launches != expected_results:
-        raise ReportDamaged(
-            f"{name}: damaged: it announces {expected_results} results, but only {launches} can be read"
-        )
-    return decoded
+        raise ReaderFailed(f"{path}: cannot be decoded: {type(error).__name__}: {error}") from error
 
 
 Value = tuple[float | None, str | None, int | None]  # value, text, exact
@@ -96,14 +104,6 @@ def _value_of(metric: Any, kind: int, *instance: int) -> Value:
 
 
 @dataclass
-class _Function:
-    """One function's machine code, disassembled once however often it is launched."""
-
-    offsets: list[int]
-    rows: list[tuple[str, str, str | None, int | None, str | None]]
-
-
-@dataclass
 class _Launch:
     """What reading the metrics of a launch leaves for its instructions."""
 
@@ -117,7 +117,7 @@ class _Launch:
     def function_of(self, address: int) -> tuple[int, int] | None:
         """Which function an address lies in, and how far from its start."""
         index = bisect_right(self.starts, address) - 1
-        if index < 0 or address - self.starts[index] > _LARGEST_FUNCTION_BYTES:
+        if index < 0 or address - self.starts[index] > LARGEST_FUNCTION_BYTES:
             return None
         return index, address - self.starts[index]
 
@@ -129,29 +129,33 @@ class _Decoder:
             for name in ("launches", "metrics", "instances", "instructions", "rules", "timings")
         }
         self._sections: dict[str, None] = {}
-        self._functions: dict[tuple[str, int, int], _Function] = {}
+        self._functions: dict[tuple[str, int, int], Function] = {}
+        self._launches = 0
 
-    def finish(self) -> Decoded:
+    def finish(self, timings: Iterable[Timing]) -> Decoded:
+        for timing in timings:
+            self._tables["timings"].append(**asdict(timing))
         tables = {name: builder.finish() for name, builder in self._tables.items()}
         return Decoded(tables, [valid_unicode(section) for section in self._sections])
 
-    def read_all(self, context: Any) -> int:
-        """Every launch of every range; returns how many could be read."""
-        launch = 0
+    def read_all(self, process: int, context: Any) -> int:
+        """Every launch of every range of one report; returns how many could be read."""
+        before = self._launches
+        self._functions.clear()  # another process loads another function at the same address
         for range_index in range(context.num_ranges()):
             profiled = context.range_by_idx(range_index)
             for action_index in range(profiled.num_actions()):
                 action = profiled.action_by_idx(action_index)
                 if action.metric_names():  # a result it could not parse has none
-                    self.read_launch(launch, range_index, action)
-                    launch += 1
-        return launch
+                    self.read_launch(self._launches, process, range_index, action)
+                    self._launches += 1
+        return self._launches - before
 
-    def read_launch(self, number: int, range_index: int, action: Any) -> None:
+    def read_launch(self, number: int, process: int, range_index: int, action: Any) -> None:
         launch = _Launch(number, action, starts=_function_starts(action))
         for name in action.metric_names():
             self._read_metric(launch, name, action.metric_by_name(name))
-        self._read_identity(launch, range_index)
+        self._read_identity(launch, process, range_index)
         self._read_instructions(launch)
         self._read_rules(launch)
         for section in action.sections():
@@ -219,7 +223,7 @@ class _Decoder:
 
     # What was launched
 
-    def _read_identity(self, launch: _Launch, range_index: int) -> None:
+    def _read_identity(self, launch: _Launch, process: int, range_index: int) -> None:
         action = launch.action
 
         def integer(metric: str) -> int | None:
@@ -229,6 +233,7 @@ class _Decoder:
         capability = [integer(f"device__attribute_compute_capability_{part}") for part in ("major", "minor")]
         self._tables["launches"].append(
             launch=launch.number,
+            process=process,
             range=range_index,
             workload=_WORKLOADS.get(action.workload_type(), "unknown"),
             function=action.name(action.NameBase_FUNCTION),
@@ -272,7 +277,7 @@ class _Decoder:
                 columns["samples"].extend([sum(reasons.values()) for reasons in here])
                 columns["stalls"].extend([list(reasons.items()) for reasons in here])
 
-    def _function(self, launch: _Launch, index: int) -> _Function:
+    def _function(self, launch: _Launch, index: int) -> Function:
         """Disassembling costs a millisecond an instruction: do it once per function."""
         action, start = launch.action, launch.starts[index]
         # Warps are also seen waiting on the branch behind the last counted instruction.
@@ -280,9 +285,9 @@ class _Decoder:
         known = [a for a in seen if launch.function_of(a) == (index, a - start)]
         key = (action.name(action.NameBase_MANGLED), start, len(known))
         function = self._functions.get(key)
-        if function is None or not _still_the_same(action, start, function, launch):
-            addresses = sorted(known) if known else _walk(action, start)
-            function = self._functions[key] = _disassemble(launch, start, addresses)
+        if function is None or not still_the_same(action, launch.starts, start, function):
+            addresses = sorted(known) if known else walk(action, start)
+            function = self._functions[key] = disassemble(action, launch.starts, start, addresses)
         return function
 
     # Nsight Compute's own findings
@@ -352,40 +357,6 @@ def _nvtx_ranges(action: Any) -> Iterator[dict[str, str]]:
         for kind, names in kinds:
             for name in names():
                 yield {"domain": domain.name(), "kind": kind, "name": name}
-
-
-def _walk(action: Any, start: int) -> list[int]:
-    """The addresses of a function whose instructions were not counted."""
-    address = start
-    while action.sass_by_pc(address) and address - start < _LARGEST_FUNCTION_BYTES:
-        address += _INSTRUCTION_BYTES
-    return list(range(start, address, _INSTRUCTION_BYTES))
-
-
-def _disassemble(launch: _Launch, start: int, addresses: list[int]) -> _Function:
-    sources = {name: text.splitlines() for name, text in launch.action.source_files().items() if text}
-    rows = []
-    for address in addresses:
-        sass = rebase(launch.action.sass_by_pc(address), launch.starts, start, addresses[-1])
-        info = launch.action.source_info(address)
-        file, line = (info.file_name(), info.line()) if info else (None, None)
-        lines = sources.get(file or "", [])
-        source = lines[line - 1] if line and 0 < line <= len(lines) else None
-        rows.append((opcode_of(sass), sass, file, line, source))
-    return _Function([address - start for address in addresses], rows)
-
-
-def _still_the_same(action: Any, start: int, function: _Function, launch: _Launch) -> bool:
-    """Another process may load other code at the same address: look at a few places."""
-    last = len(function.offsets) - 1
-    if last < 0:
-        return True
-    end = start + function.offsets[last]
-    return all(
-        rebase(action.sass_by_pc(start + function.offsets[i]), launch.starts, start, end)
-        == function.rows[i][1]
-        for i in sorted({last * step // 4 for step in range(5)})
-    )
 
 
 def _message_kind(kind: int) -> str:

@@ -8,21 +8,51 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from profiler.store.identity import REPORT_SUFFIX
-from profiler.store.manifest import rung_name
+from profiler.store.manifest import Provenance, preset_name, rung_name
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """One repeat without the profiler."""
+
+    process: int
+    repeat: int
+    kernel_ns: float
+    reference_ns: float | None
+
+
+class Collected(msgspec.Struct, frozen=True):
+    """What `prof collect` knows of a run beyond its reports."""
+
+    key: str
+    preset: str
+    provenance: Provenance
+    program: str = ""  # as it was given, before it moved to a neutral place
+    workload: dict[str, int] | None = None
+    metrics: tuple[str, ...] = ()  # asked for by name, in ncu's words
+    required: tuple[str, ...] = ()  # those of them that the user asked for: one that is missing is a failure
+    timings: tuple[Timing, ...] = ()
 
 
 @dataclass(frozen=True)
 class Request:
-    """Which report to read, where its folder goes, and what the run will be called."""
+    """Which reports to read, one per process, where their folder goes, and what the run will be called."""
 
-    report: Path
+    reports: tuple[Path, ...]
     folder: Path
     name: str | None = None
     ladder: str | None = None
     kernel: int | None = None
     copy: bool = True
     stored_hashes: frozenset[str] = frozenset()
+    collected: Collected | None = None
+
+    @property
+    def report(self) -> Path:
+        """The first, which stands for all where one is named."""
+        return self.reports[0]
 
     @property
     def is_named(self) -> bool:
@@ -30,9 +60,10 @@ class Request:
         return self.name is not None or self.kernel is not None
 
     def run_name(self) -> str:
+        name = self.name or self.report.name.removesuffix(".zst").removesuffix(REPORT_SUFFIX)
         if self.ladder is not None and self.kernel is not None:
-            return rung_name(self.ladder, self.kernel)
-        return self.name or self.report.name.removesuffix(".zst").removesuffix(REPORT_SUFFIX)
+            name = rung_name(self.ladder, self.kernel)
+        return preset_name(name, self.collected.preset) if self.collected else name
 
 
 @dataclass(frozen=True)

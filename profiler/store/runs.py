@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profiler.errors import ReportError, RunDamaged, RunNotFound, StoreError
-from profiler.store.manifest import Manifest, RunId, read_manifest, rung_name
-from profiler.store.schema import SCHEMA_VERSION, TABLES, check_table
+from profiler.store.manifest import Manifest, RunId, StoredReport, read_manifest, rung_name
+from profiler.store.schema import SCHEMA_VERSION, TABLES, check_table, upgraded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,8 +55,8 @@ class Run:
         return self.table(name).to_pandas()
 
     def verify(self) -> None:
-        """Raise RunDamaged unless the stored report and every table are as recorded."""
-        self.verify_report()
+        """Raise RunDamaged unless the stored reports and every table are as recorded."""
+        self.verify_reports()
         for name in self.manifest.tables:
             self.verified_file(name)
 
@@ -65,18 +65,22 @@ class Run:
         self._bytes_of(name)
         return self.path / self.manifest.tables[name].file
 
-    def verify_report(self) -> None:
+    def verify_reports(self) -> None:
+        for report in self.manifest.reports:
+            self._verify_report(report)
+
+    def report_path(self, report: StoredReport) -> Path:
+        """In the run's folder, or where the original was left."""
+        return self.path / report.file if report.file is not None else Path(report.reference or "")
+
+    def _verify_report(self, report: StoredReport) -> None:
         from profiler.store.identity import sha256_of_report
 
-        report = self.manifest.report
-        if report is None:  # timings alone: the tables are all there is
+        path = self.report_path(report)
+        if report.file is None and not os.path.exists(
+            path
+        ):  # the original was left elsewhere: it may be gone
             return
-        if report.file is None:
-            path = Path(report.reference or "")
-            if not os.path.exists(path):  # the original was left elsewhere: it may be gone
-                return
-        else:
-            path = self.path / report.file
         try:
             actual = sha256_of_report(path)
         except ReportError as error:
@@ -96,7 +100,7 @@ class Run:
             table = pq.ParquetFile(pa.BufferReader(data)).read()
         except (pa.ArrowException, OSError) as error:
             raise RunDamaged(f"{path}: cannot be read as Parquet: {error}") from error
-        return check_table(table, name, str(path))
+        return check_table(upgraded(table, name), name, str(path))
 
     def _bytes_of(self, name: str) -> bytes:
         stored = self.manifest.tables[name]
@@ -204,7 +208,7 @@ def open_reports(paths: list[Path]) -> list[Run]:
         folders = [Path(scratch) / str(index) for index in range(len(paths))]
         with Sandbox(workers=min(len(paths), available_cores())) as sandbox:
             futures = [
-                sandbox.submit(Request(path, folder, copy=False))
+                sandbox.submit(Request((path,), folder, copy=False))
                 for path, folder in zip(paths, folders, strict=True)
             ]
             wait(futures)  # a pool stopped while a reader still starts would let it complain aloud

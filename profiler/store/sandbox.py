@@ -68,7 +68,7 @@ class Sandbox:
         )
 
     def submit(self, request: Request) -> Future[Extracted]:
-        limit = self._timeout_s or default_timeout_s(request.report)
+        limit = self._timeout_s or sum(map(default_timeout_s, request.reports))
         with _interrupts_held():
             future: Future[Extracted] = self._pool.schedule(
                 _work, args=[request, limit + _GRACE_SECONDS], timeout=limit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,16}\b")
 _OPCODE = re.compile(r"^\s*(?:@!?U?P\w+\s+)?([A-Z][\w.]*)")
@@ -15,7 +16,7 @@ def opcode_of(sass: str) -> str:
     return match.group(1) if match else ""
 
 
-def rebase(sass: str, starts: list[int], start: int, last: int) -> str:
+def rebase(sass: str, starts: Sequence[int], start: int, last: int) -> str:
     """Replace absolute code addresses by offsets, so that two recordings compare equal.
 
     `start` and `last` bound the function the instruction is in; an address in another of

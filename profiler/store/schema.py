@@ -16,7 +16,7 @@ from profiler.errors import RunDamaged
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Column:
     doc: str
     unit: str = ""
     nullable: bool = False
+    since: int = 1  # the first schema version that has it; an older table reads as all zero
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Table:
 
 
 _RUN = Column("run_id", "label", "the run this row belongs to")
-_LAUNCH = Column("launch", "int32", "launch number within the report, from 0")
+_LAUNCH = Column("launch", "int32", "launch number within the run, from 0")
 
 LAUNCHES = Table(
     "launches",
@@ -48,6 +49,7 @@ LAUNCHES = Table(
     (
         _RUN,
         _LAUNCH,
+        Column("process", "int32", "which of the run's reports holds it, from 0: one process each", since=2),
         Column("range", "int32", "range of the report that holds it, from 0"),
         Column("workload", "label", "kernel, range, graph, cmdlist, subgrid or unknown"),
         Column("function", "label", "kernel name without template and argument lists"),
@@ -190,7 +192,11 @@ def _arrow_types() -> dict[str, pa.DataType]:
 
 @cache
 def arrow_schema(name: str) -> pa.Schema:
-    """The Arrow schema of a table, with units and documentation as metadata."""
+    """The Arrow schema of a run's table, with units and documentation as metadata."""
+    return schema_of(TABLES[name])
+
+
+def schema_of(table: Table) -> pa.Schema:
     import pyarrow as pa
 
     types = _arrow_types()
@@ -202,10 +208,26 @@ def arrow_schema(name: str) -> pa.Schema:
                 nullable=column.nullable,
                 metadata={"unit": column.unit, "doc": column.doc},
             )
-            for column in TABLES[name].columns
+            for column in table.columns
         ],
-        metadata={"schema_version": str(SCHEMA_VERSION), "table": name, "row": TABLES[name].row},
+        metadata={"schema_version": str(SCHEMA_VERSION), "table": table.name, "row": table.row},
     )
+
+
+def upgraded(table: pa.Table, name: str) -> pa.Table:
+    """A table of an older schema version with the columns that have come since."""
+    import pyarrow as pa
+
+    version = int((table.schema.metadata or {}).get(b"schema_version", SCHEMA_VERSION))
+    for position, column in enumerate(TABLES[name].columns):
+        if version < column.since and column.name not in table.column_names:
+            field = arrow_schema(name).field(column.name)
+            data = pa.py_buffer(bytes(field.type.bit_width // 8 * table.num_rows))
+            zeros = pa.Array.from_buffers(
+                field.type, table.num_rows, [None, data]
+            )  # a list would import pandas
+            table = table.add_column(position, field, zeros)
+    return table
 
 
 def check_table(table: pa.Table, name: str, where: str) -> pa.Table:

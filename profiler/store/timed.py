@@ -23,16 +23,10 @@ from profiler.store.manifest import (
     timed_name,
     write_manifest,
 )
+from profiler.store.request import Timing
 from profiler.store.runs import RunStore
 from profiler.store.schema import SCHEMA_VERSION, TABLES
 from profiler.store.staging import Staging, flush, storage_error, write_table
-
-
-class Timing(msgspec.Struct, frozen=True):
-    process: int
-    repeat: int
-    kernel_ns: float
-    reference_ns: float | None
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ def _fill(folder: Path, timed: TimedRun) -> Manifest:
         name=run_id.name,
         origin="timed",
         recorded=timed.recorded.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        report=None,
+        reports=[],
         kernels=[],
         tables=tables,
         ladder=timed.ladder,

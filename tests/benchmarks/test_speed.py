@@ -89,7 +89,7 @@ def _bare_instructions(action) -> None:
 def test_reading_and_storing_takes_at_most_1_6_times_a_bare_loop(name, reports, tmp_path):
     report = reports / f"{name}.ncu-rep"
     folders = iter(range(100))
-    store = lambda: extract_report(Request(report, tmp_path / str(next(folders))))  # noqa: E731
+    store = lambda: extract_report(Request((report,), tmp_path / str(next(folders))))  # noqa: E731
     store(), bare_loop(report)  # the first unit() of a process costs 70 ms
     ours, bare = best_of(5, store, lambda: bare_loop(report))
     print(f"\n{name}: read and stored {ours * 1e3:.0f} ms, bare loop {bare * 1e3:.0f} ms: {ours / bare:.2f}x")

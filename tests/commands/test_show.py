@@ -19,7 +19,7 @@ def shipped(prof_here, recorded):
 
 def test_a_sheet_says_where_the_recording_comes_from(shipped, recorded):
     page, manifest = shipped("show", "6").stdout, recorded.find("6", "gemm").manifest
-    for fact in (manifest.run_id, "NVIDIA H200", "clock control none", manifest.report.sha256, "8 launches"):
+    for fact in (manifest.run_id, "NVIDIA H200", "clock control none", manifest.reports[0].sha256, "8 launches"):
         assert fact in page
     assert "ingested from a report" in page
 

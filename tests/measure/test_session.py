@@ -45,7 +45,7 @@ def test_each_kernel_and_size_becomes_a_run(ladder: Ladder, tmp_path: Path) -> N
     run = stored.find(outcomes[0].run_id, "scripts")
     run.verify()
     manifest = run.manifest
-    assert (manifest.origin, manifest.name, manifest.report) == ("timed", "scripts-1-timed", None)
+    assert (manifest.origin, manifest.name, manifest.reports) == ("timed", "scripts-1-timed", [])
     assert (manifest.ladder, manifest.kernel, manifest.workload) == ("scripts", 1, {"size": 100})
     assert manifest.gpus == ["NVIDIA H200"]
     assert manifest.launches == 0

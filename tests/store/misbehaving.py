@@ -74,4 +74,4 @@ def spin_as_an_orphan(folder: str, alarm_s: float) -> None:
     """What a worker does when it spins; its parent is then killed by the test."""
     from profiler.store import sandbox
 
-    sandbox._work(Spins(Path(folder) / "report.ncu-rep", Path(folder)), alarm_s)
+    sandbox._work(Spins((Path(folder) / "report.ncu-rep",), Path(folder)), alarm_s)

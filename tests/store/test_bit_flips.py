@@ -64,7 +64,7 @@ def ingest_mutants(prof, folder: Path, runs: Path) -> Counter[str]:
         run = store.open(run_id)
         run.verify()
         assert run.table("launches").num_rows == run.manifest.launches > 0
-        hashes.add(run.manifest.report.sha256)
+        hashes.add(run.manifest.reports[0].sha256)
     assert hashes == {hashlib.sha256(mutants[name].read_bytes()).hexdigest() for name in stored}
     assert sorted(path.name for path in runs.iterdir() if path.is_file()) == [".lock"]
     assert not (runs / ".staging").exists()

@@ -210,7 +210,7 @@ def test_a_folder_that_cannot_be_unpacked_into_is_no_full_disk(
     folder.mkdir(0o555)
 
     with as_nobody(), pytest.raises(StoreNotWritable, match="Permission denied"):
-        extract_report(Request(packed, folder))
+        extract_report(Request((packed,), folder))
 
 
 # A report that is still being written
@@ -249,4 +249,4 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
     )
 
     with pytest.raises(ReportError, match=r"graph\.ncu-rep: "):
-        extract_report(Request(report, tmp_path / "folder"))
+        extract_report(Request((report,), tmp_path / "folder"))

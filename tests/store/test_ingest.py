@@ -114,7 +114,7 @@ def test_an_unreadable_folder_below_is_listed_and_the_rest_is_found(
         found = find_reports([str(open_folder)])
         assert [path.name for path in found] == ["graph.ncu-rep", "locked"]
         with pytest.raises(ReportUnreadable, match=r"locked: cannot be opened: Permission denied"):
-            extract_report(Request(found[1], open_folder / "staging"))
+            extract_report(Request((found[1],), open_folder / "staging"))
 
 
 def test_places_that_cannot_be_looked_at_do_not_stop_the_others(folder: Path, empty: RunStore) -> None:
@@ -149,7 +149,7 @@ def test_a_run_holds_the_report_and_says_where_it_comes_from(folder: Path, empty
     assert (run.manifest.clock_control, run.manifest.cache_control) == ("none", "all")
     assert run.manifest.gpus == ["NVIDIA H200"]
     assert run.manifest.recorded == "2026-11-21T08:54:00Z"
-    assert sha256_of_report(run.path / run.manifest.report.file) == run.manifest.report.sha256
+    assert sha256_of_report(run.path / run.manifest.reports[0].file) == run.manifest.reports[0].sha256
     assert {name: run.table(name).num_rows for name in run.manifest.tables} == {
         name: stored.rows for name, stored in run.manifest.tables.items()
     }
@@ -284,8 +284,8 @@ def test_a_reference_keeps_the_path_and_no_copy(folder: Path, empty: RunStore) -
 
     run = empty.open(empty.ids()[0])
     assert one.status == "stored"
-    assert run.manifest.report.file is None
-    assert run.manifest.report.reference == str(folder / "graph.ncu-rep")
+    assert run.manifest.reports[0].file is None
+    assert run.manifest.reports[0].reference == str(folder / "graph.ncu-rep")
     assert not list(run.path.glob("*.ncu-rep*"))
     run.verify()
 

@@ -403,7 +403,7 @@ def test_a_checkout_that_is_not_installed_stores_reports_too(
 
     monkeypatch.setattr(module, "version", not_installed)
 
-    extracted = extract_report(Request(reports / "graph.ncu-rep", tmp_path / "folder"))
+    extracted = extract_report(Request((reports / "graph.ncu-rep",), tmp_path / "folder"))
 
     assert isinstance(extracted, module.Manifest)
     assert extracted.prof_version.endswith("+checkout")

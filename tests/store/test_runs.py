@@ -167,10 +167,10 @@ def test_another_report_in_its_place_is_refused(copy: RunStore, graph: Path, rep
     packed = graph / "report.ncu-rep.zst"
     pack_report(reports / "range.ncu-rep", packed)
     with pytest.raises(RunDamaged, match=r"report\.ncu-rep\.zst: .* not the one recorded"):
-        copy.open(copy.ids()[0]).verify_report()
+        copy.open(copy.ids()[0]).verify_reports()
 
     manifest = json.loads((graph / MANIFEST_FILE).read_text())
-    manifest["report"]["sha256"] = sha256_of_report(packed)
+    manifest["reports"][0]["sha256"] = sha256_of_report(packed)
     rewrite(graph, manifest)
     with pytest.raises(RunDamaged, match="do not belong together"):
         copy.open(copy.ids()[0])
@@ -198,9 +198,9 @@ def test_show_compare_and_ingest_refuse_a_damaged_run(
 
 def test_a_run_of_a_newer_schema_asks_for_a_newer_prof(copy: RunStore, graph: Path) -> None:
     manifest = json.loads((graph / MANIFEST_FILE).read_text())
-    rewrite(graph, {**manifest, "schema_version": 2, "invented_later": [1]})
+    rewrite(graph, {**manifest, "schema_version": 3, "invented_later": [1]})
 
-    with pytest.raises(RunDamaged, match=r"written by a newer prof \(schema 2, this one reads 1\)") as caught:
+    with pytest.raises(RunDamaged, match=r"written by a newer prof \(schema 3, this one reads 2\)") as caught:
         copy.open(copy.ids()[0])
     assert "Upgrade prof" in caught.value.remedy
 
@@ -276,3 +276,14 @@ def test_a_run_knows_its_tables_as_pandas_too(store: RunStore) -> None:
     frame = run.to_pandas("launches")
     assert frame["kernel"].tolist() == ["graph", "graph"]
     assert set(frame["run_id"]) == {GRAPH_ID}
+
+
+def test_a_manifest_of_the_first_version_held_one_report(graph: Path, copy: RunStore) -> None:
+    manifest = json.loads((graph / MANIFEST_FILE).read_text())
+    (report,) = manifest.pop("reports")
+    rewrite(graph, {**manifest, "schema_version": 1, "report": report})
+
+    run = copy.find(GRAPH_ID, ladder="gemm")
+
+    run.verify()
+    assert [one.sha256 for one in run.manifest.reports] == [report["sha256"]]

@@ -41,8 +41,8 @@ def test_a_worker_that_misbehaves_fails_alone(
     misbehaving, reports: Path, tmp_path: Path, request_name: str, message: str
 ) -> None:
     report = reports / "graph.ncu-rep"
-    bad = getattr(misbehaving, request_name)(report, tmp_path / "bad")
-    good = [Request(report, tmp_path / str(number)) for number in range(3)]
+    bad = getattr(misbehaving, request_name)((report,), tmp_path / "bad")
+    good = [Request((report,), tmp_path / str(number)) for number in range(3)]
 
     with Sandbox(workers=2, timeout_s=8) as sandbox:
         futures = [sandbox.submit(one) for one in (good[0], bad, *good[1:])]
@@ -58,8 +58,8 @@ def test_a_bug_in_prof_is_called_one_and_fails_alone(misbehaving, reports, tmp_p
     report = reports / "graph.ncu-rep"
 
     with Sandbox(workers=1) as sandbox:
-        broken = sandbox.submit(misbehaving.Breaks(report, tmp_path / "bad"))
-        good = sandbox.submit(Request(report, tmp_path / "good"))
+        broken = sandbox.submit(misbehaving.Breaks((report,), tmp_path / "bad"))
+        good = sandbox.submit(Request((report,), tmp_path / "good"))
         with pytest.raises(InternalError, match=r"graph\.ncu-rep: ZeroDivisionError: a bug"):
             outcome(broken, report)
         assert isinstance(outcome(good, report), Manifest)
@@ -69,7 +69,7 @@ def test_errors_come_back_from_a_worker_with_their_remedy(tmp_path: Path) -> Non
     report = tmp_path / "gone.ncu-rep"
 
     with Sandbox(workers=1) as sandbox:
-        future = sandbox.submit(Request(report, tmp_path / "folder"))
+        future = sandbox.submit(Request((report,), tmp_path / "folder"))
         with pytest.raises(ReportNotFound, match="no such file") as caught:
             outcome(future, report)
 

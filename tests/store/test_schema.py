@@ -11,7 +11,7 @@ import pytest
 from profiler.errors import RunDamaged
 from profiler.store.columns import TableBuilder
 from profiler.store.runs import RunStore
-from profiler.store.schema import SCHEMA_VERSION, TABLES, Column, Table, arrow_schema, check_table
+from profiler.store.schema import SCHEMA_VERSION, TABLES, Column, Table, arrow_schema, check_table, upgraded
 
 NUMBERS_WITHOUT_UNIT = {
     # counted or identified, not measured
@@ -77,7 +77,7 @@ def test_a_table_as_declared_passes(good: pa.Table) -> None:
     ids=["missing column", "column too many", "text for numbers", "other width", "other name", "other order"],
 )
 def test_a_table_with_other_columns_is_refused(good: pa.Table, spoil) -> None:
-    with pytest.raises(RunDamaged, match=r"^here: the columns are not those of table 'timings', version 1$"):
+    with pytest.raises(RunDamaged, match=r"^here: the columns are not those of table 'timings', version 2$"):
         check_table(spoil(good), "timings", "here")
 
 
@@ -117,7 +117,7 @@ def test_text_that_is_not_unicode_is_stored_with_a_replacement() -> None:
     builder = TableBuilder("launches", "some-run")
     broken = b"caf\xe9".decode("utf-8", "surrogateescape")
     required = dict.fromkeys(("workload", "function", "kernel", "mangled"), broken)
-    builder.append(launch=0, range=0, nvtx=[{"domain": "d", "kind": "push_pop", "name": broken}], **required)
+    builder.append(launch=0, process=0, range=0, nvtx=[{"domain": "d", "kind": "push_pop", "name": broken}], **required)
 
     (row,) = builder.finish().to_pylist()
 
@@ -129,3 +129,17 @@ def test_a_column_may_not_be_declared_twice() -> None:
     column = Column("a", "int32", "a number")
     with pytest.raises(AssertionError, match="declares a column twice"):
         Table("t", "a row", (column, column))
+
+
+def test_a_table_of_the_first_version_gets_the_columns_that_have_come_since(store: RunStore) -> None:
+    launches = store.find("several", "").table("launches")
+    first = launches.drop_columns(["process"]).replace_schema_metadata({"schema_version": "1"})
+
+    assert upgraded(first, "launches").equals(launches)
+
+
+def test_a_column_missing_from_a_table_of_this_version_stays_missing(store: RunStore) -> None:
+    broken = store.find("several", "").table("launches").drop_columns(["process"])
+
+    with pytest.raises(RunDamaged):
+        check_table(upgraded(broken, "launches"), "launches", "here")
