@@ -146,11 +146,15 @@ class Attribution(Struct, frozen=True):
 
 
 class Suspect(Struct, frozen=True):
-    """What binds the faster kernel now, and the figures that say so."""
+    """What binds a kernel now, and the figures that say so.
+
+    `weight_pct` is what they are ranked by: the share of the time that relieving this one could at most save.
+    """
 
     name: str
     sentence: str
     evidence: dict[str, float]
+    weight_pct: float
 
 
 class Comparison(Struct, frozen=True):
@@ -165,6 +169,7 @@ class Comparison(Struct, frozen=True):
     attribution: Attribution | None
     instructions: Instructions
     suspects: list[Suspect]
+    suspects_missing: list[str] = []
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a metric, indexed by its name."""
