@@ -31,7 +31,7 @@ def folder(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("graph", "range"):
         (folder / f"{name}.ncu-rep").write_bytes((reports / f"{name}.ncu-rep").read_bytes())
     hostile = (reports / "hostile.ncu-rep").read_bytes()
-    for length in (50524, 64545, 78570, 92591, 106621, 120646, 134658, 151576):
+    for length in (50511, 64532, 78557, 92578, 106608, 120633, 134645, 151563):
         (folder / f"hostile-{length}.ncu-rep").write_bytes(hostile[:length])
     return folder
 
