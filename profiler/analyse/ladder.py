@@ -1,0 +1,269 @@
+"""A ladder as recorded: where every rung stands, and what changed from the rung before.
+
+Rungs in; a `LadderFinding` out, which is what `prof ladder --format json` prints, and the
+deltas of every metric, which `prof ladder --output` stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+from typing import Literal
+
+from msgspec import Struct
+
+from profiler.analyse.findings import SCHEMA_VERSION, MetricDelta, Speedup, VerdictName
+from profiler.analyse.pairs import Change, compare_pair, judge_speedup
+from profiler.analyse.rungs import Conditions, Rung
+from profiler.analyse.sheet import summarise_rung
+from profiler.analyse.timings import TimingSummary
+from profiler.catalog.ladder import Kernel, Ladder
+from profiler.catalog.metrics import HEADLINE
+from profiler.errors import NotComparable
+
+DURATION = "duration_ns"
+
+
+class RungDelta(Struct, frozen=True):
+    delta: float
+    verdict: VerdictName
+
+
+class RungFinding(Struct, frozen=True):
+    """One rung. `duration_ns` is unprofiled where there are timings; `metrics` are the profiler's.
+
+    `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many
+    times as fast it is, or why the two may not be compared. `binding` is null where the counters do not tell.
+    """
+
+    kernel: int
+    name: str
+    duration_ns: float | None
+    basis: Literal["unprofiled", "profiled"]
+    gflops: float | None
+    gbytes_per_s: float | None
+    reference_pct: float | None
+    reference: str
+    metrics: dict[str, float]
+    before: int | None
+    speedup: Speedup | None
+    verdict: VerdictName | None
+    delta: dict[str, RungDelta]
+    refused: list[str]
+    binding: str | None
+    launches: int
+    run_id: str
+    timed_run_id: str | None
+
+
+class LadderFinding(Struct, frozen=True):
+    """All rungs were recorded on this GPU with this workload, null where the runs do not say it."""
+
+    schema_version: int
+    ladder: str
+    title: str
+    gpu: str
+    workload: dict[str, int] | None
+    kernels: list[RungFinding]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What changed from one rung to the next; no `change` where they may not be compared."""
+
+    before: Rung
+    after: Rung
+    change: Change | None
+    refused: tuple[str, ...] = ()
+
+
+def derive_steps(ladder: Ladder, rungs: Sequence[Rung]) -> list[Step]:
+    """Every rung against the one before that has runs.
+
+    A reference numbered 0 is what the rungs are measured by, not a step of the climb.
+    """
+    climb = [rung for rung in rungs if not (rung.kernel.number == ladder.reference == 0)]
+    return [_step(before, after) for before, after in pairwise(climb)]
+
+
+def _step(before: Rung, after: Rung) -> Step:
+    try:
+        return Step(before, after, compare_pair(before.profile, after.profile))
+    except NotComparable as error:
+        return Step(before, after, None, tuple(line.strip() for line in error.details) or (error.message,))
+
+
+def derive_ladder(
+    ladder: Ladder, conditions: Conditions, rungs: Sequence[Rung], steps: Sequence[Step]
+) -> LadderFinding:
+    workload = dict(conditions.workload) if conditions.workload is not None else None
+    summaries = {rung.kernel.number: _summary(ladder, rung, workload or {}) for rung in rungs}
+    reference = next((rung for rung in rungs if rung.kernel.number == ladder.reference), None)
+    step_to = {step.after.kernel.number: step for step in steps}
+    return LadderFinding(
+        schema_version=SCHEMA_VERSION,
+        ladder=ladder.name,
+        title=ladder.title,
+        gpu=conditions.gpu,
+        workload=workload,
+        kernels=[_finding(rung, summaries, reference, step_to.get(rung.kernel.number)) for rung in rungs],
+    )
+
+
+def _finding(
+    rung: Rung, summaries: dict[int, TimingSummary | None], reference: Rung | None, step: Step | None
+) -> RungFinding:
+    number, profile = rung.kernel.number, rung.profile
+    summary = summaries[number]
+    pct, name = _of_reference(rung, summaries, reference)
+    change = step.change if step else None
+    speedup = change.speedup if change else None
+    return RungFinding(
+        kernel=number,
+        name=rung.kernel.name,
+        duration_ns=summary.median_ns if summary else None,
+        basis=_basis(rung),
+        gflops=summary.gflops if summary else None,
+        gbytes_per_s=summary.gbytes_per_s if summary else None,
+        reference_pct=pct,
+        reference=name,
+        metrics={
+            metric: fmean(profile.series[metric].values) for metric in HEADLINE if metric in profile.series
+        },
+        before=step.before.kernel.number if step else None,
+        speedup=speedup,
+        verdict=judge_speedup(speedup) if speedup else None,
+        delta=_deltas(step, summaries) if step else {},
+        refused=list(step.refused) if step else [],
+        binding=_binding(rung),
+        launches=profile.launches,
+        run_id=profile.manifest.run_id,
+        timed_run_id=rung.timed.manifest.run_id if rung.timed else None,
+    )
+
+
+def _basis(rung: Rung) -> Literal["unprofiled", "profiled"]:
+    return "unprofiled" if rung.timed else "profiled"
+
+
+def _summary(ladder: Ladder, rung: Rung, workload: dict[str, int]) -> TimingSummary | None:
+    """The work per second is known where the workload is."""
+    known = set(workload) == set(ladder.workload.parameters)
+    kernel: Kernel | None = rung.kernel if known else None
+    if rung.timed is not None:
+        timings = rung.timed.table("timings")
+        return summarise_rung(
+            kernel,
+            workload,
+            timings.column("kernel_ns").to_pylist(),
+            timings.column("reference_ns").to_pylist(),
+        )
+    duration = rung.profile.series.get(DURATION)
+    if duration is None or fmean(duration.values) <= 0:
+        return None
+    return summarise_rung(kernel, workload, [fmean(duration.values)], ())
+
+
+def _of_reference(
+    rung: Rung, summaries: dict[int, TimingSummary | None], reference: Rung | None
+) -> tuple[float | None, str]:
+    """Against what was timed in between; else against the reference rung, where both were measured one way."""
+    own = summaries[rung.kernel.number]
+    if own is None:
+        return None, ""
+    if own.reference_pct is not None and rung.timed is not None:
+        provenance = rung.timed.manifest.provenance
+        return own.reference_pct, (provenance.reference if provenance else None) or "its reference"
+    theirs = summaries[reference.kernel.number] if reference else None
+    if reference is None or theirs is None or _basis(reference) != _basis(rung):
+        return None, ""
+    return 100 * theirs.median_ns / own.median_ns, str(reference.kernel)
+
+
+def _deltas(step: Step, summaries: dict[int, TimingSummary | None]) -> dict[str, RungDelta]:
+    """Of the headline. The duration's is of what both were measured by: unprofiled, or else profiled."""
+    if step.change is None:
+        return {}
+    deltas = {
+        one.name: RungDelta(one.delta, one.verdict) for one in step.change.metrics if one.name in HEADLINE
+    }
+    before, after = (summaries[rung.kernel.number] for rung in (step.before, step.after))
+    speedup = step.change.speedup
+    if speedup and speedup.basis == "unprofiled" and before and after:
+        deltas[DURATION] = RungDelta(after.median_ns - before.median_ns, judge_speedup(speedup))
+    return {name: deltas[name] for name in HEADLINE if name in deltas}
+
+
+def _binding(rung: Rung) -> str | None:
+    from profiler.analyse.suspects import find_suspects
+
+    suspects = find_suspects(rung.profile) if rung.profile.launches else []
+    return suspects[0].name if suspects else None
+
+
+def delta_rows(finding: LadderFinding, steps: Sequence[Step]) -> list[dict[str, object]]:
+    """The rows of `store.deltas`: every metric of every step, and its unprofiled time."""
+    workload = " ".join(f"{name}={value}" for name, value in (finding.workload or {}).items())
+    found = {one.kernel: one for one in finding.kernels}
+    rows = []
+    for step in steps:
+        before, after = (found[rung.kernel.number] for rung in (step.before, step.after))
+        shared = {
+            "ladder": finding.ladder,
+            "gpu": finding.gpu,
+            "workload": workload or None,
+            "kernel_before": before.kernel,
+            "kernel": after.kernel,
+            "run_id_before": before.run_id,
+            "run_id": after.run_id,
+            **_speedup_columns(after.speedup),
+        }
+        rows += [shared | one for one in _time_columns(before, after)]
+        rows += [shared | _delta_columns(delta) for delta in (step.change.metrics if step.change else ())]
+    return rows
+
+
+def _speedup_columns(speedup: Speedup | None) -> dict[str, object]:
+    low, high = speedup.ci if speedup and speedup.ci else (None, None)
+    return {
+        "speedup": speedup.ratio if speedup else None,
+        "speedup_low": low,
+        "speedup_high": high,
+        "basis": speedup.basis if speedup else None,
+    }
+
+
+def _time_columns(before: RungFinding, after: RungFinding) -> list[dict[str, object]]:
+    """The interval of this one is the speedup's."""
+    if after.speedup is None or after.speedup.basis != "unprofiled":
+        return []
+    change = after.delta[DURATION]
+    return [
+        {
+            "metric": "time_ns",
+            "unit": "ns",
+            "before": before.duration_ns,
+            "after": after.duration_ns,
+            "delta": change.delta,
+            "verdict": change.verdict,
+            "reason": "",
+        }
+    ]
+
+
+def _delta_columns(delta: MetricDelta) -> dict[str, object]:
+    low, high = delta.ci or (None, None)
+    return {
+        "metric": delta.name,
+        "ncu": delta.ncu,
+        "unit": delta.unit,
+        "before": delta.before,
+        "after": delta.after,
+        "delta": delta.delta,
+        "ci_low": low,
+        "ci_high": high,
+        "verdict": delta.verdict,
+        "reason": delta.reason,
+    }

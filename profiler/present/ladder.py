@@ -1,0 +1,194 @@
+"""A `LadderFinding` as a terminal page, Markdown or CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from profiler.analyse.ladder import LadderFinding, RungFinding
+from profiler.catalog.ladder import size_text
+from profiler.catalog.metrics import BY_NAME, HEADLINE
+from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
+from profiler.present.rungs import duration
+from profiler.present.terminal import VERDICT_STYLE, render_table, styled
+from profiler.present.text import number, printable
+
+# A column's title, and whether it goes first where the window is narrow; the lowest goes first.
+_COUNTERS = {
+    "issue_active_pct": ("issue", 4),
+    "fma_pipe_pct": ("FMA", 3),
+    "lsu_pipe_pct": ("LSU", 1),
+    "stall_mio_throttle": ("MIO", 2),
+    "stall_short_scoreboard": ("short", 0),
+}
+_WORK_DROPPED = 5
+_STEP_LEGEND = "step: times as fast as the rung before, = if no difference matters, ? if unclear"
+_COUNTER_LEGEND = (
+    "issue, FMA, LSU: % of their peak; MIO, short: cycles per issue that a warp waits\n"
+    "for the MIO queue, for shared memory; ↑ ↓ = ? than at the rung before"
+)
+_SAME, _UNCLEAR = "=", "?"
+
+
+def ladder_text(finding: LadderFinding, others: Sequence[str], *, colour: bool, width: int | None) -> str:
+    """`others` are the conditions that runs are stored of as well."""
+    header = _header(finding)
+    order = dict(_COUNTERS.values()) | {_work_title(finding): _WORK_DROPPED}
+    optional = sorted((title for title in header if title in order), key=lambda title: order[title])
+    table = render_table(
+        header,
+        [_cells(rung, finding) for rung in finding.kernels],
+        right=[index for index, title in enumerate(header) if title not in ("name", "binding")],
+        styles=[VERDICT_STYLE[rung.verdict] if colour and rung.verdict else "" for rung in finding.kernels],
+        optional=[header.index(title) for title in optional],
+        fold=header.index("binding") if "binding" in header else None,
+        colour=colour,
+        width=width,
+    )
+    parts = [
+        styled(_heading(finding), "bold", colour=colour) + _others(others),
+        table,
+        "\n".join(_notes(finding)),
+    ]
+    return "\n\n".join(parts)
+
+
+def ladder_markdown(finding: LadderFinding) -> str:
+    header = _header(finding)
+    table = to_markdown(
+        header,
+        [_cells(rung, finding) for rung in finding.kernels],
+        numeric=[index for index, title in enumerate(header) if title not in ("name", "binding")],
+    )
+    notes = [markdown_text(line) for line in _notes(finding)]
+    return "\n\n".join([f"### {markdown_text(_heading(finding))}", table, "  \n".join(notes)])
+
+
+def ladder_csv(finding: LadderFinding) -> str:
+    """One row a rung; values in full."""
+    header = [
+        "kernel", "name", "duration_ns", "basis", "gflops", "gbytes_per_s", "reference_pct", "reference",
+        "before", "speedup", "speedup_low", "speedup_high", "speedup_basis", "verdict", "binding",
+    ]  # fmt: skip
+    for metric in HEADLINE:
+        header += [f"profiled_{metric}" if metric == "duration_ns" else metric]
+    for metric in HEADLINE:
+        header += [f"{metric}_delta", f"{metric}_verdict"]
+    return to_csv([*header, "refused", "run_id", "timed_run_id"], map(_csv_row, finding.kernels))
+
+
+def _csv_row(rung: RungFinding) -> list[Cell]:
+    speedup = rung.speedup
+    row: list[Cell] = [
+        rung.kernel, rung.name, rung.duration_ns, rung.basis, rung.gflops, rung.gbytes_per_s,
+        rung.reference_pct, rung.reference, rung.before, speedup.ratio if speedup else None,
+        *((speedup.ci if speedup else None) or (None, None)), speedup.basis if speedup else None,
+        rung.verdict, rung.binding,
+    ]  # fmt: skip
+    row += [rung.metrics.get(metric) for metric in HEADLINE]
+    for metric in HEADLINE:
+        change = rung.delta.get(metric)
+        row += [change.delta, change.verdict] if change else [None, None]
+    return [*row, "; ".join(rung.refused), rung.run_id, rung.timed_run_id]
+
+
+def _heading(finding: LadderFinding) -> str:
+    workload = size_text(finding.workload) if finding.workload else "workload not recorded"
+    return f"{finding.ladder}: {printable(finding.title)} ({printable(finding.gpu)}, {workload})"
+
+
+def _others(others: Sequence[str]) -> str:
+    return f"\nalso stored: {printable('; '.join(others))}" if others else ""
+
+
+def _work_title(finding: LadderFinding) -> str:
+    return "GFLOP/s" if any(rung.gflops is not None for rung in finding.kernels) else "GB/s"
+
+
+def _has_work(finding: LadderFinding) -> bool:
+    return any((rung.gflops, rung.gbytes_per_s) != (None, None) for rung in finding.kernels)
+
+
+def _counters(finding: LadderFinding) -> list[str]:
+    return [metric for metric in _COUNTERS if any(metric in rung.metrics for rung in finding.kernels)]
+
+
+def _header(finding: LadderFinding) -> list[str]:
+    work = [_work_title(finding)] if _has_work(finding) else []
+    counters = [_COUNTERS[metric][0] for metric in _counters(finding)]
+    binding = ["binding"] if any(rung.binding for rung in finding.kernels) else []
+    return ["", "name", "time", *work, "% ref", "step", *counters, *binding]
+
+
+def _cells(rung: RungFinding, finding: LadderFinding) -> list[str]:
+    work = rung.gflops if _work_title(finding) == "GFLOP/s" else rung.gbytes_per_s
+    cells = [str(rung.kernel), rung.name, _time(rung, finding)]
+    cells += ["" if work is None else number(work)] if _has_work(finding) else []
+    cells += ["" if rung.reference_pct is None else f"{rung.reference_pct:.1f}", _step(rung)]
+    cells += [_counter(rung, metric) for metric in _counters(finding)]
+    cells += [(rung.binding or "").replace("-", " ")] if any(one.binding for one in finding.kernels) else []
+    return cells
+
+
+def _time(rung: RungFinding, finding: LadderFinding) -> str:
+    """Marked where it is the profiler's, and others are not."""
+    if rung.duration_ns is None:
+        return ""
+    mixed = any(one.basis == "unprofiled" for one in finding.kernels)
+    return duration(rung.duration_ns) + ("*" if mixed and rung.basis == "profiled" else "")
+
+
+def _step(rung: RungFinding) -> str:
+    if rung.refused:
+        return "refused"
+    if rung.speedup is None:
+        return ""
+    mark = {"same": f" {_SAME}", "unclear": f" {_UNCLEAR}"}.get(rung.verdict or "", "")
+    return f"{number(rung.speedup.ratio)}x{mark}"
+
+
+def _counter(rung: RungFinding, metric: str) -> str:
+    value, change = rung.metrics.get(metric), rung.delta.get(metric)
+    if value is None:
+        return ""
+    text = f"{value:.1f}" if BY_NAME[metric].unit == "%" else f"{value:.2f}"
+    if change is None:
+        return f"{text}  "  # so that figures with and without a mark stand in line
+    if change.verdict in ("same", "unclear"):
+        return f"{text} {_SAME if change.verdict == 'same' else _UNCLEAR}"
+    return f"{text} {'↑' if change.delta > 0 else '↓'}"
+
+
+def _notes(finding: LadderFinding) -> list[str]:
+    rungs = finding.kernels
+    profiled = [rung for rung in rungs if rung.basis == "profiled"]
+    notes = []
+    if profiled and len(profiled) == len(rungs):
+        notes.append("time: under the profiler; no timings without it are stored of these runs")
+    elif profiled:
+        notes.append("time: without the profiler; * under it, where no such timing is stored")
+    references = [
+        f"{printable(name)}{_numbers([rung.kernel for rung in group], rungs)}"
+        for name, group in groupby(
+            (rung for rung in rungs if rung.reference), key=lambda rung: rung.reference
+        )
+    ]
+    if references:
+        notes.append(f"% ref: speed in percent of {', '.join(references)}")
+    if not _has_work(finding) and not finding.workload:
+        notes.append("no work per second: the runs do not say their workload")
+    for rung in rungs:
+        notes += [f"{rung.kernel} against {rung.before} refused: {printable(line)}" for line in rung.refused]
+    if any(rung.speedup for rung in rungs):
+        notes.append(_STEP_LEGEND)
+    if _counters(finding):
+        notes += _COUNTER_LEGEND.split("\n")
+    return notes
+
+
+def _numbers(which: Iterable[int], rungs: Sequence[RungFinding]) -> str:
+    """Empty where it is every rung."""
+    numbers = list(which)
+    if numbers == [rung.kernel for rung in rungs]:
+        return ""
+    return f" ({numbers[0]})" if len(numbers) == 1 else f" ({numbers[0]} to {numbers[-1]})"
