@@ -16,7 +16,19 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from profiler.commands import build, compare, ingest, list_runs, metrics, query, show, time_kernels, verify
+from profiler.commands import (
+    build,
+    check,
+    compare,
+    ingest,
+    ladder,
+    list_runs,
+    metrics,
+    query,
+    show,
+    time_kernels,
+    verify,
+)
 from profiler.commands.options import FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.errors import InternalError, ProfError
 
@@ -84,6 +96,8 @@ def _root(
 
 
 app.command("compare")(compare.compare)
+app.command("ladder")(ladder.ladder)
+app.command("check")(check.check)
 app.command("show")(show.show)
 app.command("list")(list_runs.list_runs)
 app.command("ingest")(ingest.ingest)

@@ -1,0 +1,201 @@
+"""Did a kernel get worse than a baseline, beyond noise and beyond what a project allows?
+
+Two profiles and thresholds in; a `PairCheck` out. The duration decides; another metric fails only
+where a threshold is declared for it. What the launches cannot tell is unclear, never passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import geometric_mean
+from typing import Literal
+
+from msgspec import Struct
+
+from profiler.analyse.findings import CI, SCHEMA_VERSION, MetricDelta, Reason, Speedup
+from profiler.analyse.pairs import Change, compare_pair
+from profiler.analyse.profile import Profile, require_metrics
+from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
+from profiler.catalog.thresholds import DURATION, Threshold
+from profiler.errors import NotComparable
+
+Outcome = Literal["passed", "regression", "unclear", "not_comparable"]
+
+
+class MetricCheck(Struct, frozen=True):
+    """One limit. `change_pct` is null where the baseline is zero, its interval also where there is none."""
+
+    metric: str
+    unit: str
+    basis: Literal["unprofiled", "profiled"]
+    before: float
+    after: float
+    change_pct: float | None
+    ci_pct: CI | None
+    way: Literal["rise", "fall"]
+    limit_pct: float
+    outcome: Outcome
+    reason: Reason
+
+
+class PairCheck(Struct, frozen=True):
+    """One kernel against its baseline; `refused` says why the two are not comparable."""
+
+    name: str
+    kernel: str
+    before: str
+    after: str
+    outcome: Outcome
+    refused: list[str]
+    warnings: list[str]
+    checks: list[MetricCheck]
+
+
+class CheckFinding(Struct, frozen=True):
+    """`outcome` is the worst of all; `notes` tell what was left out."""
+
+    schema_version: int
+    outcome: Outcome
+    pairs: list[PairCheck]
+    notes: list[str]
+
+
+def derive_finding(pairs: Sequence[PairCheck], notes: Sequence[str]) -> CheckFinding:
+    outcomes = {pair.outcome for pair in pairs}
+    return CheckFinding(SCHEMA_VERSION, _worst(outcomes), list(pairs), list(notes))
+
+
+def check_pair(name: str, before: Profile, after: Profile, limits: Iterable[Threshold]) -> PairCheck:
+    """A pair that must not be compared is an outcome here: other pairs may still be checked."""
+    limits = list(limits)
+    alone = not (before.launches and after.launches)
+    named = [limit.metric.name for limit in limits if limit.metric.name != DURATION]
+    try:
+        change = compare_pair(before, after, () if alone else named)
+        checks = [_duration_check(before, after, change.speedup, limits[0])]
+    except NotComparable as error:
+        refused = [line.strip() for line in error.details] or [error.message]
+        return _pair(name, before, after, "not_comparable", refused=refused)
+    warnings = list(change.warnings)
+    if before.kernel != after.kernel and not alone:
+        warnings.append(f"the kernels have different names: {before.kernel} and {after.kernel}")
+    if alone and limits[1:]:
+        warnings.append("timings alone: no metric but the duration was checked")
+    else:
+        checks += [_metric_check(change, limit) for limit in limits[1:]]
+    return _pair(
+        name, before, after, _worst({one.outcome for one in checks}), warnings=warnings, checks=checks
+    )
+
+
+def _pair(
+    name: str,
+    before: Profile,
+    after: Profile,
+    outcome: Outcome,
+    *,
+    refused: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    checks: Sequence[MetricCheck] = (),
+) -> PairCheck:
+    left, right = (
+        profile.manifest.run_id if profile.stored else profile.label for profile in (before, after)
+    )
+    return PairCheck(name, after.kernel, left, right, outcome, list(refused), list(warnings), list(checks))
+
+
+def _worst(outcomes: set[Outcome]) -> Outcome:
+    ranked: tuple[Outcome, ...] = ("regression", "not_comparable", "unclear")
+    return next((outcome for outcome in ranked if outcome in outcomes), "passed")
+
+
+def _duration_check(
+    before: Profile, after: Profile, speedup: Speedup | None, limit: Threshold
+) -> MetricCheck:
+    """On the time without the profiler where both sides have it."""
+    if speedup is None:
+        require_metrics([DURATION], (before, after))
+        raise NotComparable(
+            f"{before.label} and {after.label}: a duration that is not above zero",
+            remedy="Such a recording is damaged or empty: record it again.",
+        )
+    left, right = (_durations(profile, speedup.basis) for profile in (before, after))
+    change = 1.0 / speedup.ratio - 1.0
+    interval = None if speedup.ci is None else (1.0 / speedup.ci[1] - 1.0, 1.0 / speedup.ci[0] - 1.0)
+    outcome, reason = _decide(change, interval, limit.limit_pct / 100.0, SMALLEST_RELATIVE_EFFECT)
+    return MetricCheck(
+        metric=DURATION,
+        unit="ns",
+        basis=speedup.basis,
+        before=geometric_mean(left),
+        after=geometric_mean(right),
+        change_pct=100.0 * change,
+        ci_pct=None if interval is None else (100.0 * interval[0], 100.0 * interval[1]),
+        way="rise",
+        limit_pct=limit.limit_pct,
+        outcome=outcome,
+        reason=reason,
+    )
+
+
+def _durations(profile: Profile, basis: str) -> Sequence[float]:
+    return profile.timings_ns if basis == "unprofiled" else profile.series[DURATION].values
+
+
+def _metric_check(change: Change, limit: Threshold) -> MetricCheck:
+    delta = next(one for one in change.metrics if one.name == limit.metric.name)
+    percent = 100.0 / abs(delta.before) if delta.before else None
+    outcome, reason = _judge_metric(delta, limit)
+    return MetricCheck(
+        metric=delta.name,
+        unit=delta.unit,
+        basis="profiled",
+        before=delta.before,
+        after=delta.after,
+        change_pct=delta.delta * percent if percent else None,
+        ci_pct=(delta.ci[0] * percent, delta.ci[1] * percent) if percent and delta.ci else None,
+        way=limit.way,
+        limit_pct=limit.limit_pct,
+        outcome=outcome,
+        reason=reason,
+    )
+
+
+def _judge_metric(delta: MetricDelta, limit: Threshold) -> tuple[Outcome, Reason]:
+    """In the metric's own unit, so that a baseline of zero is a baseline too."""
+    sign = 1.0 if limit.way == "rise" else -1.0
+    interval = (
+        None
+        if delta.ci is None
+        else (min(sign * end for end in delta.ci), max(sign * end for end in delta.ci))
+    )
+    relative = SMALLEST_RELATIVE_EFFECT * max(abs(delta.before), abs(delta.after))
+    outcome, reason = _decide(
+        sign * delta.delta,
+        interval,
+        limit.limit_pct / 100.0 * abs(delta.before),
+        max(limit.metric.smallest_effect, relative),
+    )
+    if outcome == "regression" and delta.verdict == "unclear":  # whatever the interval alone would say
+        return "unclear", delta.reason
+    return outcome, delta.reason if outcome == "unclear" else reason
+
+
+def _decide(
+    worse: float, interval: tuple[float, float] | None, allowed: float, negligible: float
+) -> tuple[Outcome, Reason]:
+    """`worse` above zero is for the worse; `negligible` is what `prof compare` calls the same.
+
+    Certainly worse, and by more than is allowed: a regression. An interval in which both no change and a
+    regression lie: unclear. A limit below `negligible` holds for what is certain alone.
+    """
+    if worse == 0.0:
+        return "passed", "identical"
+    if interval is None:
+        return "unclear", "too_few_launches"
+    low, high = interval
+    if low > 0.0:
+        return ("regression" if worse > allowed else "passed"), ""
+    if high > max(allowed, negligible):
+        return "unclear", "interval_spans_zero"
+    return "passed", ""

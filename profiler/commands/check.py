@@ -1,0 +1,192 @@
+"""`prof check`: fails a CI job when a kernel got worse than a baseline."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.commands.options import (
+    Format,
+    FormatOption,
+    KernelNameOption,
+    LadderOption,
+    RunsOption,
+    Settings,
+    settings_of,
+    terminal_width,
+)
+
+if TYPE_CHECKING:
+    from profiler.analyse.baseline import RunPair
+    from profiler.analyse.check import CheckFinding, PairCheck
+
+_REGRESSION = 1  # the only use of exit code 1
+
+
+def check(
+    context: typer.Context,
+    candidate: Annotated[
+        str | None,
+        typer.Argument(
+            help="A kernel number, a run id or name, or a .ncu-rep file [default: the newest of the baseline's name]."
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", "-b", metavar="RUN", help="The same, or a folder of runs: all it holds."),
+    ] = None,
+    kernel_name: KernelNameOption = None,
+    every: Annotated[bool, typer.Option("--all", help="Check every kernel common to both sides.")] = False,
+    allow_unclear: Annotated[
+        bool, typer.Option("--allow-unclear", help="Let pass what the launches cannot tell.")
+    ] = False,
+    summary: Annotated[
+        Path | None,
+        typer.Option("--summary", metavar="FILE", help="Append Markdown [default: $GITHUB_STEP_SUMMARY]."),
+    ] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML.")] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Fail when a kernel got worse than its baseline.
+
+    The exit code is 0 where nothing got worse beyond noise and beyond the limits of `prof.toml`
+    or `pyproject.toml` (2 % of the duration where there are none), 1 where something did, 31 for
+    recordings that are not comparable, 80 where the launches cannot tell.
+
+    Examples:
+
+      prof check --baseline 20261120t112409z-gemm-6-d74a258a8c7e
+
+      prof check --baseline before.ncu-rep after.ncu-rep
+
+      prof check --baseline runs-of-main --junit check.xml
+    """
+    if schema:
+        from profiler.analyse.check import CheckFinding
+        from profiler.present.encode import json_schema
+
+        print(json_schema(CheckFinding, "prof check --format json"))
+        return
+    if baseline is None:
+        raise typer.BadParameter("give a baseline, for example: prof check --baseline RUN")
+
+    from profiler.analyse.check import derive_finding
+
+    settings = settings_of(context, runs, ladder, format)
+    pairs, notes = _pairs(baseline, candidate, settings)
+    checks, left_out = _checks(pairs, kernel_name, every)
+    finding = derive_finding(checks, [*notes, *left_out])
+    _write_files(finding, summary, junit, allow_unclear)
+    print(_rendered(finding, settings.format))
+    _finish(finding, allow_unclear)
+
+
+def _pairs(baseline: str, candidate: str | None, settings: Settings) -> tuple[list[RunPair], list[str]]:
+    """The runs to hold against each other, the baseline first, and notes on what has no counterpart."""
+    from profiler.analyse.baseline import find_newer, find_newest, pair_stores
+    from profiler.commands.sources import is_report_path, open_sources
+    from profiler.store.runs import RunStore
+
+    store = RunStore(settings.runs_folder)
+    folder = Path(baseline)
+    if folder.is_dir() and not (folder / "run.json").exists():
+        if candidate is None:
+            pairs, notes = pair_stores(RunStore(folder), store)
+            for run in {id(run): run for pair in pairs for run in pair}.values():
+                run.verify_reports()
+            return pairs, notes
+        (after,) = open_sources([candidate], settings, timed=True)
+        if not after.stored:
+            raise typer.BadParameter(
+                "against a folder of runs, name a stored run: a report has no name there"
+            )
+        before = find_newest(RunStore(folder), after)
+        before.verify_reports()
+        return [(before, after)], []
+    if candidate is not None:
+        before, after = open_sources([baseline, candidate], settings, timed=True)
+        return [(before, after)], []
+    if is_report_path(baseline):
+        raise typer.BadParameter("give a candidate too: prof check --baseline before.ncu-rep after.ncu-rep")
+    (before,) = open_sources([baseline], settings, timed=True)
+    after = find_newer(store, before)
+    after.verify_reports()
+    return [(before, after)], []
+
+
+def _checks(pairs: list[RunPair], kernel_name: str | None, every: bool) -> tuple[list[PairCheck], list[str]]:
+    from profiler.analyse.baseline import title_of
+    from profiler.analyse.check import check_pair
+    from profiler.analyse.pairs import profile_pairs, unmatched_kernels
+    from profiler.catalog.thresholds import find_thresholds
+
+    thresholds = find_thresholds(Path.cwd())
+    checks: list[PairCheck] = []
+    notes = [f"limits from {thresholds.path}"] if thresholds.path else []
+    for before, after in pairs:
+        title = title_of(after)
+        profiles = list(profile_pairs(before, after, kernel_name, every))
+        for left, right in profiles:
+            name = f"{title}: {right.kernel}" if len(profiles) > 1 else title
+            checks.append(check_pair(name, left, right, thresholds.limits))
+        if every:
+            alone = unmatched_kernels(before, after, kernel_name)
+            notes += [f"{title}: on one side only, so not checked: {kernel}" for kernel in alone]
+    return checks, notes
+
+
+def _rendered(finding: CheckFinding, format: Format) -> str:
+    from profiler.present import check as page
+
+    if format is Format.json:
+        from profiler.present.encode import to_json
+
+        return to_json(finding)
+    if format is Format.csv:
+        return page.check_csv(finding)
+    if format is Format.markdown:
+        return page.check_markdown(finding)
+    from profiler.present.terminal import wants_colour
+
+    return page.check_text(finding, colour=wants_colour(sys.stdout.isatty()), width=terminal_width())
+
+
+def _write_files(
+    finding: CheckFinding, summary: Path | None, junit: Path | None, allow_unclear: bool
+) -> None:
+    """Before anything is printed: whoever reads the output may be gone."""
+    from profiler.errors import OutputNotWritable
+    from profiler.present.check import check_junit, check_markdown
+
+    summary = summary or Path(os.environ.get("GITHUB_STEP_SUMMARY", ""))
+    written = [(summary, "a", check_markdown)] if summary.name else []
+    if junit is not None:
+        written.append((junit, "w", lambda finding: check_junit(finding, allow_unclear=allow_unclear)))
+    for path, mode, render in written:
+        try:
+            with path.open(mode, encoding="utf-8") as file:
+                file.write(f"{render(finding)}\n")
+        except OSError as error:
+            raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _finish(finding: CheckFinding, allow_unclear: bool) -> None:
+    from profiler.errors import CheckUndecided, NotComparable
+    from profiler.present.check import sentence
+
+    if finding.outcome == "regression":
+        raise typer.Exit(_REGRESSION)
+    if finding.outcome == "not_comparable":
+        raise NotComparable(
+            sentence(finding),
+            remedy="Record both sides the same way; `prof compare --force` shows their difference all the same.",
+        )
+    if finding.outcome == "unclear" and not allow_unclear:
+        raise CheckUndecided(sentence(finding))
