@@ -77,7 +77,7 @@ class MetricDelta(Struct, frozen=True):
 
 
 class MissingMetric(Struct, frozen=True):
-    """A catalogue metric that one recording has and the other has not."""
+    """A catalogue metric that a recording lacks."""
 
     name: str
     missing_in: Literal["before", "after"]
@@ -122,27 +122,48 @@ class Instructions(Struct, frozen=True):
 
 
 class Factor(Struct, frozen=True):
-    """One factor of the speedup; the shares of all add up to the logarithm of the whole."""
+    """One factor of the speedup, which may have factors of its own.
+
+    A `share` is of the logarithm of the whole speedup, so that the shares of all factors add up to 1;
+    it is 0 where there is no speedup to share. `before` and `after` are geometric means over launches.
+    """
 
     name: str
     ratio: float
     share: float
+    before: float
+    after: float
+    unit: str
+    factors: list[Factor] = []
 
 
-class StallShare(Struct, frozen=True):
+class Part(Struct, frozen=True):
+    """One addend of a factor: the `share`s add up to the factor's, and the `ratio`s multiply to it."""
+
     name: str
     before: float
     after: float
+    ratio: float
     share: float
 
 
 class Attribution(Struct, frozen=True):
+    """`profiled_ratio` as a product of `factors`, which miss it by `closure_error_pct`.
+
+    `stalls` are the parts of the latency of a warp, in cycles per issued instruction; `traffic` those of
+    the bytes moved, per useful byte where these are known. An inferred `clock` closes by construction;
+    by bytes, there is none.
+    """
+
     view: Literal["issue", "bytes"]
+    why: str
+    evidence: dict[str, float]
     profiled_ratio: float
     factors: list[Factor]
-    stalls: list[StallShare]
     closure_error_pct: float
-    clock: Literal["measured", "inferred"]
+    stalls: list[Part] = []
+    traffic: list[Part] = []
+    clock: Literal["measured", "inferred"] | None = None
 
 
 class Suspect(Struct, frozen=True):
@@ -170,6 +191,7 @@ class Comparison(Struct, frozen=True):
     instructions: Instructions
     suspects: list[Suspect]
     suspects_missing: list[str] = []
+    attribution_missing: list[MissingMetric] = []
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a metric, indexed by its name."""

@@ -1,0 +1,242 @@
+"""Why one kernel is faster, as a sentence and a table: the speedup as a product of its factors.
+
+Figures are printed with as many digits as it takes for the printed factors to multiply to the
+printed speedup; what the factors miss of it is printed as one more.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from profiler.analyse.findings import Attribution, Comparison, Factor, MissingMetric, Part
+from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
+from profiler.present import encode
+from profiler.present.terminal import render_table, styled
+from profiler.present.text import number
+
+_READABLE_WIDTH = 100
+_MOST_PARTS = 5
+_LARGEST_GAP_PCT = 1.0
+_LARGEST_MAGNITUDE = 4
+
+_VIEWS = {"issue": "by the issue of instructions", "bytes": "by the bytes moved"}
+# A factor that speeds up, slows down, or does neither.
+_PHRASES = {
+    "instructions": ("fewer instructions", "for more instructions", "instructions"),
+    "issue_rate": ("higher issue rate", "lower issue rate", "issue rate"),
+    "sm_active": ("higher SM activity", "lower SM activity", "SM activity"),
+    "clock": ("higher clock", "lower clock", "clock"),
+    "bytes_moved": ("fewer bytes moved", "for more bytes moved", "bytes moved"),
+    "bandwidth": ("higher bandwidth", "lower bandwidth", "bandwidth"),
+}
+# Factors that are sums, if they have no factors themselves, and the unit of their parts.
+_SUMS = {"warp_latency": "cycle/issue", "bytes_moved": "byte", "moved_per_useful_byte": "byte"}
+# Digits of the whole and of its factors, the fewest first.
+_PRECISIONS = ((3, 3), (3, 4), (3, 5), (4, 5), (4, 6), (5, 7), (6, 9))
+
+
+def attribution_text(comparison: Comparison, *, full: bool, colour: bool, width: int | None) -> str:
+    """The sentence, the table under it, and how far both can be believed."""
+    attribution = comparison.attribution
+    readable = min(width or _READABLE_WIDTH, _READABLE_WIDTH)
+    if attribution is None:
+        return "\n".join(_wrapped(line, readable) for line in _lack(comparison.attribution_missing))
+    table = render_table(
+        _header(attribution),
+        _rows(attribution, most=None if full else _MOST_PARTS, indent="  "),
+        right=(2, 3, 4, 5),
+        optional=(1,),
+        colour=colour,
+        width=width,
+    )
+    return "\n".join(
+        [
+            _wrapped(_title(attribution), readable),
+            styled(_wrapped(speedup_sentence(attribution), width), "bold", colour=colour),
+            table,
+            *(_wrapped(note, readable) for note in _notes(comparison, attribution)),
+        ]
+    )
+
+
+def attribution_markdown(comparison: Comparison) -> str:
+    """The same for Markdown."""
+    attribution = comparison.attribution
+    if attribution is None:
+        return _markdown_lines(_lack(comparison.attribution_missing))
+    rows = _rows(attribution, most=_MOST_PARTS, indent="· ")
+    return "\n\n".join(
+        [
+            encode.markdown_text(_title(attribution)),
+            f"**{encode.markdown_text(speedup_sentence(attribution))}**",
+            encode.to_markdown(_header(attribution), rows, numeric=(2, 3, 4, 5)),
+            _markdown_lines(_notes(comparison, attribution)),
+        ]
+    )
+
+
+def speedup_sentence(attribution: Attribution) -> str:
+    """1.26x = 1.14x fewer instructions x 1.11x higher issue rate x 1.00x clock."""
+    whole_digits, digits = _precision(attribution)
+    factors = [f"{_ratio(factor.ratio, digits)} {_phrase(factor, digits)}" for factor in attribution.factors]
+    if float(_rounded(_gap(attribution), digits)) != 1:
+        factors.append(f"{_ratio(_gap(attribution), digits)} not accounted for")
+    return f"{_ratio(attribution.profiled_ratio, whole_digits)} = {' x '.join(factors)}"
+
+
+# Figures that agree with each other as they are printed
+
+
+def _precision(attribution: Attribution) -> tuple[int, int]:
+    ratios = [*(factor.ratio for factor in attribution.factors), _gap(attribution)]
+    for whole, digits in _PRECISIONS:
+        product = math.prod(float(_rounded(ratio, digits)) for ratio in ratios)
+        if _rounded(product, whole) == _rounded(attribution.profiled_ratio, whole):
+            return whole, digits
+    return _PRECISIONS[-1]
+
+
+def _gap(attribution: Attribution) -> float:
+    """The factor that the others miss of the whole."""
+    return math.exp(-attribution.closure_error_pct / 100)
+
+
+def _rounded(ratio: float, digits: int) -> str:
+    """To so many digits: 126, 1.26 and 0.126 with three; 0.79, which is as exact as 1.26, with two."""
+    magnitude = math.floor(math.log10(ratio)) if ratio > 0 else 0
+    if abs(magnitude) > _LARGEST_MAGNITUDE:
+        return f"{ratio:.{digits - 1}e}"
+    return f"{ratio:.{max(0, digits - 1 - magnitude - (0.5 <= ratio < 1))}f}"
+
+
+def _ratio(ratio: float, digits: int) -> str:
+    return f"{_rounded(ratio, digits)}x"
+
+
+def _phrase(factor: Factor, digits: int) -> str:
+    gain, loss, neither = _PHRASES[factor.name]
+    if float(_rounded(factor.ratio, digits)) == 1:
+        return neither
+    return gain if factor.ratio > 1 else loss
+
+
+# The table
+
+
+def _header(attribution: Attribution) -> tuple[str, ...]:
+    columns = ("factor of the duration", "unit", "before", "after", "speedup")
+    return (*columns, "share") if _has_shares(attribution) else columns
+
+
+def _has_shares(attribution: Attribution) -> bool:
+    """Shares of next to nothing are large, and mean nothing."""
+    return abs(math.log(attribution.profiled_ratio)) >= SMALLEST_RELATIVE_EFFECT
+
+
+def _rows(attribution: Attribution, most: int | None, indent: str) -> list[tuple[str, ...]]:
+    _, digits = _precision(attribution)
+    parts = [*attribution.stalls, *attribution.traffic]
+    columns = len(_header(attribution))
+
+    def row(depth: int, part: Factor | Part, unit: str) -> tuple[str, ...]:
+        values = (number(part.before), number(part.after))
+        return (indent * depth + part.name, unit, *values, *effect(part.ratio, part.share))[:columns]
+
+    def effect(ratio: float, share: float) -> tuple[str, str]:
+        return _ratio(ratio, digits), f"{round(100 * share, 1) + 0.0:,.1f} %"
+
+    def rows(factors: Sequence[Factor], depth: int) -> Iterator[tuple[str, ...]]:
+        for factor in factors:
+            yield row(depth, factor, factor.unit)
+            yield from rows(factor.factors, depth + 1)
+            if factor.name in _SUMS and not factor.factors:
+                for part in _leading(parts, most):
+                    yield row(depth + 1, part, _SUMS[factor.name])
+
+    product = math.prod(factor.ratio for factor in attribution.factors)
+    whole = ("all", "", "", "", *effect(product, sum(factor.share for factor in attribution.factors)))
+    return [*rows(attribution.factors, 0), whole[:columns]]
+
+
+def _leading(parts: Sequence[Part], most: int | None) -> list[Part]:
+    """The largest parts, and the rest as one."""
+    if most is None or len(parts) <= most + 1:
+        return list(parts)
+    rest = parts[most:]
+    others = Part(
+        name=f"{len(rest)} others",
+        before=sum(part.before for part in rest),
+        after=sum(part.after for part in rest),
+        ratio=math.prod(part.ratio for part in rest),
+        share=sum(part.share for part in rest),
+    )
+    return [*parts[:most], others]
+
+
+# What to make of it
+
+
+def _title(attribution: Attribution) -> str:
+    return f"attribution {_VIEWS[attribution.view]}: {attribution.why}"
+
+
+def _notes(comparison: Comparison, attribution: Attribution) -> list[str]:
+    missing = comparison.attribution_missing
+    notes = [_closure(attribution)]
+    if comparison.speedup and comparison.speedup.basis == "unprofiled":
+        notes.append("these are factors of the duration under the profiler, not of the one without it")
+    if not _has_shares(attribution):
+        notes.append("the durations are too close for shares to mean anything")
+    elif any(delta.name == "duration_ns" and delta.verdict == "unclear" for delta in comparison.metrics):
+        notes.append("the durations do not differ for certain, so this may be an account of noise")
+    if attribution.stalls and any(one.name == "active_warps" for one in missing):
+        notes.append("active_warps: inferred from issue_rate and warp_latency")
+    if attribution.view == "bytes" and not any(factor.factors for factor in attribution.factors):
+        notes.append("how many of the bytes were useful is not known: no ladder says what the work needs")
+    if missing:
+        notes += [f"not recorded, or zero: {_names(missing)}", _remedy(missing)]
+    return notes
+
+
+def _closure(attribution: Attribution) -> str:
+    if attribution.clock == "inferred":
+        return "clock: inferred, for want of cycles, so the factors fit the durations by construction"
+    clock = f"clock: {attribution.clock}; " if attribution.clock else ""
+    gap = abs(attribution.closure_error_pct)
+    shown = "less than 0.01" if gap < 0.01 else f"{gap:.2f}"
+    error = f"{clock}closure error against the measured durations: {shown} %"
+    if gap <= _LARGEST_GAP_PCT:
+        return error
+    return f"caution: {error}, so the passes of the profiler did not measure the same"
+
+
+def _lack(missing: Sequence[MissingMetric]) -> list[str]:
+    if not missing:
+        return []
+    return [f"attribution: not possible, not recorded or zero: {_names(missing)}", _remedy(missing)]
+
+
+def _names(missing: Sequence[MissingMetric]) -> str:
+    lacking: dict[str, list[str]] = {}
+    for one in missing:
+        lacking.setdefault(one.name, []).append(one.missing_in)
+    return ", ".join(
+        name if len(sides) == 2 else f"{name} (not {sides[0]})" for name, sides in lacking.items()
+    )
+
+
+def _remedy(missing: Sequence[MissingMetric]) -> str:
+    ncu = dict.fromkeys(BY_NAME[one.name].ncu[0] for one in missing)
+    return f"recorded by the preset default of `prof collect`, or by ncu --metrics {','.join(ncu)}"
+
+
+def _markdown_lines(lines: Sequence[str]) -> str:
+    return "  \n".join(encode.markdown_text(line) for line in lines)
+
+
+def _wrapped(text: str, width: int | None) -> str:
+    if width is None:
+        return text
+    return textwrap.fill(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
