@@ -1,0 +1,231 @@
+"""What is a regression: worse beyond noise and beyond the limit; what noise hides is unclear."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from profiler.analyse.check import check_pair, derive_finding
+from profiler.analyse.profile import profile_kernel
+from profiler.catalog.metrics import BY_NAME
+from profiler.catalog.thresholds import Threshold
+from profiler.errors import MetricNotFound
+
+DURATION, SPILLS, L2 = (BY_NAME[name].ncu[0] for name in ("duration_ns", "local_spill_inst", "l2_hit_pct"))
+SLOWER_2 = Threshold(BY_NAME["duration_ns"], "rise", 2.0)
+
+
+@pytest.fixture(scope="module")
+def profile_of(make_run):
+    """The profile of a kernel whose launches took so long; other metrics by keyword, one value a launch."""
+
+    def profile(*durations, name="made", kernel="k", timings=(), metrics=None, **fields):
+        columns = {DURATION: durations, **(metrics or {})}
+        launches = [
+            {"kernel": kernel, "metrics": {ncu: values[index] for ncu, values in columns.items()}}
+            for index in range(len(durations))
+        ]
+        run = make_run(*launches, name=name, timings=timings, **fields)
+        return profile_kernel(run, kernel)
+
+    return profile
+
+
+def noisy(middle, noise=0.001, count=8, seed=1):
+    random = Random(f"{middle} {noise} {seed}")
+    return [middle * (1 + random.gauss(0, noise)) for _ in range(count)]
+
+
+def check(before, after, *limits):
+    return check_pair("made", before, after, (SLOWER_2, *limits))
+
+
+# The duration
+
+
+@pytest.mark.parametrize(
+    ("change", "noise", "outcome"),
+    [
+        (+0.10, 0.001, "regression"),
+        (+0.03, 0.001, "regression"),
+        (+0.015, 0.001, "passed"),
+        (-0.10, 0.001, "passed"),
+        (-0.50, 0.001, "passed"),
+        (+0.05, 0.30, "unclear"),
+        (0.0, 0.30, "unclear"),
+    ],
+)
+def test_slower_beyond_noise_and_limit_is_a_regression(profile_of, change, noise, outcome):
+    before, after = profile_of(*noisy(1000, noise)), profile_of(*noisy(1000 * (1 + change), noise, seed=2))
+    found = check(before, after)
+    assert found.outcome == outcome
+    assert found.checks[0].outcome == outcome
+
+
+def test_faster_and_certain_passes_also_where_no_limit_is_left(profile_of):
+    zero = Threshold(BY_NAME["duration_ns"], "rise", 0.0)
+    found = check_pair("made", profile_of(*noisy(1000)), profile_of(*noisy(900)), [zero])
+    assert found.outcome == "passed"
+
+
+def test_a_limit_below_what_matters_holds_where_the_change_is_certain(profile_of):
+    half = Threshold(BY_NAME["duration_ns"], "rise", 0.5)
+    before, after = profile_of(*noisy(1000, 1e-4)), profile_of(*noisy(1008, 1e-4))
+    assert check_pair("made", before, after, [half]).outcome == "regression"
+
+
+def test_noise_smaller_than_what_matters_is_not_held_against_a_limit_of_zero(profile_of):
+    zero = Threshold(BY_NAME["duration_ns"], "rise", 0.0)
+    readings = noisy(1000, 0.002)
+    before, after = profile_of(*readings), profile_of(*readings[:-1], readings[-1] + 0.01)
+    assert check_pair("made", before, after, [zero]).outcome == "passed"
+
+
+def test_a_run_against_itself_passes_however_noisy(profile_of):
+    profile = profile_of(*noisy(1000, 0.2))
+    (one,) = check(profile, profile).checks
+    assert (one.outcome, one.reason, one.change_pct) == ("passed", "identical", 0.0)
+
+
+def test_single_launches_are_unclear(profile_of):
+    (one,) = check(profile_of(1000.0), profile_of(1500.0)).checks
+    assert (one.outcome, one.reason, one.ci_pct) == ("unclear", "too_few_launches", None)
+
+
+def test_unprofiled_times_decide_where_both_sides_have_them(profile_of):
+    before = profile_of(*noisy(1000), timings=noisy(500))
+    after = profile_of(*noisy(1500), timings=noisy(500, seed=2))
+    (one,) = check(before, after).checks
+    assert (one.outcome, one.basis) == ("passed", "unprofiled")
+    assert one.before == pytest.approx(500, rel=0.01)
+
+
+def test_the_interval_holds_the_change_and_lies_on_its_scale(profile_of):
+    (one,) = check(profile_of(*noisy(1000)), profile_of(*noisy(1100))).checks
+    low, high = one.ci_pct
+    assert low < one.change_pct < high
+    assert one.change_pct == pytest.approx(10, abs=0.5)
+    assert one.after / one.before == pytest.approx(1 + one.change_pct / 100)
+
+
+@given(
+    middle=st.floats(1, 1e9),
+    change=st.floats(-0.9, 9),
+    noise=st.floats(0, 0.5),
+    limit=st.floats(0, 100),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=80, deadline=None)
+def test_what_passes_one_way_is_no_regression_the_other_way_round_unless_it_got_worse(
+    profile_of, middle, change, noise, limit, seed
+):
+    """A pair and its mirror image are never both regressions, and a looser limit never fails more."""
+    limits = [Threshold(BY_NAME["duration_ns"], "rise", limit)]
+    one = profile_of(*(abs(value) + 1e-6 for value in noisy(middle, noise, seed=seed)))
+    other = profile_of(*(abs(value) + 1e-6 for value in noisy(middle * (1 + change), noise, seed=seed + 100)))
+    forth, back = check_pair("made", one, other, limits), check_pair("made", other, one, limits)
+    assert {forth.outcome, back.outcome} != {"regression"}
+    looser = check_pair("made", one, other, [Threshold(BY_NAME["duration_ns"], "rise", limit + 1)])
+    assert looser.outcome != "regression" or forth.outcome == "regression"
+
+
+def test_of_equal_kernels_few_are_called_regressions(profile_of):
+    """With a limit of nothing, 400 pairs of recordings of one kernel: at most 5 % by chance, a side of it each."""
+    zero = Threshold(BY_NAME["duration_ns"], "rise", 0.0)
+    pairs = [(noisy(1000, 0.01, seed=2 * one), noisy(1000, 0.01, seed=2 * one + 1)) for one in range(400)]
+    found = [check_pair("made", profile_of(*a), profile_of(*b), [zero]).outcome for a, b in pairs]
+    assert found.count("regression") <= 20
+
+
+# Other metrics
+
+
+def test_a_metric_without_a_limit_cannot_fail(profile_of):
+    before = profile_of(*noisy(1000), metrics={SPILLS: [0.0] * 8})
+    after = profile_of(*noisy(1000, seed=2), metrics={SPILLS: [9e9] * 8})
+    assert check(before, after).outcome == "passed"
+
+
+def test_a_metric_with_a_limit_fails_the_pair_though_the_duration_passed(profile_of):
+    before = profile_of(*noisy(1000), metrics={SPILLS: [0.0] * 8})
+    after = profile_of(*noisy(1000, seed=2), metrics={SPILLS: [64.0] * 8})
+    found = check(before, after, Threshold(BY_NAME["local_spill_inst"], "rise", 50.0))
+    duration, spills = found.checks
+    assert (found.outcome, duration.outcome, spills.outcome) == ("regression", "passed", "regression")
+    assert spills.change_pct is None, "there is no percentage of zero"
+
+
+@pytest.mark.parametrize(
+    ("way", "after", "outcome"),
+    [
+        ("fall", 70.0, "regression"),
+        ("fall", 90.0, "passed"),
+        ("rise", 90.0, "regression"),
+        ("rise", 70.0, "passed"),
+    ],
+)
+def test_the_limit_holds_for_its_own_way_alone(profile_of, way, after, outcome):
+    one = profile_of(*noisy(1000), metrics={L2: noisy(80, 1e-4)})
+    other = profile_of(*noisy(1000, seed=2), metrics={L2: noisy(after, 1e-4)})
+    found = check(one, other, Threshold(BY_NAME["l2_hit_pct"], way, 5.0))
+    assert found.checks[1].outcome == outcome
+
+
+def test_a_metric_with_a_limit_that_was_not_recorded_is_an_error(profile_of):
+    with pytest.raises(MetricNotFound, match="l2_hit_pct"):
+        check(
+            profile_of(*noisy(1000)), profile_of(*noisy(1000)), Threshold(BY_NAME["l2_hit_pct"], "fall", 5.0)
+        )
+
+
+def test_a_recording_without_a_duration_is_an_error(make_run):
+    profiles = [
+        profile_kernel(make_run({"kernel": "k", "metrics": {L2: 5.0}}, name=name), "k") for name in "ab"
+    ]
+    with pytest.raises(MetricNotFound, match="duration_ns"):
+        check(*profiles)
+
+
+# Pairs
+
+
+def test_a_pair_that_was_not_measured_alike_is_told_with_its_reasons(profile_of):
+    found = check(profile_of(*noisy(1000)), profile_of(*noisy(1000), clock_control="base"))
+    assert (found.outcome, found.checks) == ("not_comparable", [])
+    assert found.refused == ["clock control differs: none against base"]
+
+
+def test_a_duration_that_is_not_above_zero_is_not_comparable(profile_of):
+    found = check(profile_of(*noisy(1000)), profile_of(-1.0, 2.0, 3.0))
+    assert found.outcome == "not_comparable"
+    assert "not above zero" in found.refused[0]
+
+
+def test_kernels_of_different_names_are_a_caution(profile_of):
+    found = check(profile_of(*noisy(1000), kernel="add"), profile_of(*noisy(1000), kernel="mul"))
+    assert any("different names: add and mul" in line for line in found.warnings)
+
+
+def test_of_timings_alone_the_duration_is_checked_and_the_rest_is_told(make_run):
+    profiles = [
+        profile_kernel(make_run(name=name, timings=noisy(middle)), "k")
+        for name, middle in (("a", 1000), ("b", 1100))
+    ]
+    found = check(*profiles, Threshold(BY_NAME["l2_hit_pct"], "fall", 5.0))
+    assert [one.outcome for one in found.checks] == ["regression"]
+    assert any("timings alone" in line for line in found.warnings)
+
+
+def test_the_worst_of_several_pairs_is_the_outcome(profile_of):
+    steady = noisy(1000)
+    passed = check(profile_of(*steady), profile_of(*steady))
+    unclear = check(profile_of(1000.0), profile_of(1500.0))
+    refused = check(profile_of(*steady), profile_of(*steady, clock_control="base"))
+    slower = check(profile_of(*steady), profile_of(*noisy(1500)))
+    assert derive_finding([passed, passed], []).outcome == "passed"
+    assert derive_finding([passed, unclear], []).outcome == "unclear"
+    assert derive_finding([refused, unclear], []).outcome == "not_comparable"
+    assert derive_finding([slower, refused, unclear, passed], []).outcome == "regression"

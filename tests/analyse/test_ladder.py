@@ -1,0 +1,216 @@
+"""Where every rung stands and what changed from the rung before, on made-up rungs and on recorded ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiler.analyse.ladder import delta_rows, derive_ladder, derive_steps
+from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
+from profiler.catalog.ladder import find_ladder
+from profiler.catalog.ladder_file import read_ladder
+from profiler.catalog.metrics import BY_NAME, HEADLINE
+from profiler.store.deltas import DELTAS
+
+ISSUE = BY_NAME["issue_active_pct"].ncu[0]
+
+
+def climb(ladder, store, workload=None):
+    """The finding, and the rows of its deltas."""
+    groups = group_runs(find_runs(store, ladder))
+    conditions = choose_conditions(groups, workload)
+    rungs = gather_rungs(ladder, groups[conditions])
+    steps = derive_steps(ladder, rungs)
+    finding = derive_ladder(ladder, conditions, rungs, steps)
+    return finding, delta_rows(finding, steps)
+
+
+def rung(finding, number):
+    return next(one for one in finding.kernels if one.kernel == number)
+
+
+def around(middle, count=5):
+    """Readings with a spread of a thousandth."""
+    return [middle * (1 + (index - count // 2) / 1000) for index in range(count)]
+
+
+# Time and work
+
+
+def test_without_timings_the_profiled_duration_is_the_time_and_says_so(made, made_ladder):
+    made.profile("made-1", 100.0, 102.0, workload={"m": 4096})
+    one = rung(climb(made_ladder, made.store)[0], 1)
+    assert (one.duration_ns, one.basis, one.timed_run_id) == (101.0, "profiled", None)
+    assert one.gflops == pytest.approx(2 * 4096 / 101)
+    assert one.gbytes_per_s == pytest.approx(8 * 4096 / 101)
+
+
+def test_with_timings_their_median_is_the_time_and_the_profile_stands_beside_it(made, made_ladder):
+    profiled = made.profile("made-1", 100.0, 102.0, workload={"m": 4096})
+    timed = made.time("made", 1, 80.0, 81.0, 99.0, reference_ns=40.5, reference="the library")
+    one = rung(climb(made_ladder, made.store)[0], 1)
+    assert (one.duration_ns, one.basis) == (81.0, "unprofiled")
+    assert one.metrics["duration_ns"] == 101.0
+    assert one.gflops == pytest.approx(2 * 4096 / 81)
+    assert one.reference_pct == pytest.approx(50.0)
+    assert (one.reference, one.run_id, one.timed_run_id) == ("the library", profiled, timed)
+
+
+def test_work_is_unknown_where_the_workload_is(made, made_ladder):
+    made.profile("made-1", 100.0, workload=None)
+    one = rung(climb(made_ladder, made.store)[0], 1)
+    assert (one.gflops, one.gbytes_per_s) == (None, None)
+
+
+def test_a_rung_without_a_duration_has_no_time(made, made_ladder, make_run):
+    make_run({"kernel": "k", "metrics": {ISSUE: 5.0}}, name="made-1", root=made.store.root)
+    one = rung(climb(made_ladder, made.store)[0], 1)
+    assert (one.duration_ns, one.gflops, one.reference_pct) == (None, None, None)
+    assert one.metrics == {"issue_active_pct": 5.0}
+
+
+# The reference
+
+
+def test_a_rung_not_timed_beside_the_reference_is_held_against_the_reference_rung(made, made_ladder):
+    made.profile("made-0", 50.0)
+    made.profile("made-1", 100.0)
+    finding, _ = climb(made_ladder, made.store)
+    assert [one.reference_pct for one in finding.kernels] == [100.0, 50.0]
+    assert rung(finding, 1).reference == "kernel 0 (rung_0)"
+
+
+def test_times_measured_two_ways_make_no_percentage(made, made_ladder):
+    made.profile("made-0", 50.0, workload={"m": 4096})
+    made.time("made", 0, 40.0)
+    made.profile("made-1", 100.0, workload={"m": 4096})
+    assert rung(climb(made_ladder, made.store)[0], 1).reference_pct is None
+
+
+def test_a_reference_numbered_0_is_no_step_of_the_climb(made, made_ladder):
+    for number in (0, 1, 2):
+        made.profile(f"made-{number}", *around(100.0 - number))
+    finding, _ = climb(made_ladder, made.store)
+    assert [one.before for one in finding.kernels] == [None, None, 1]
+
+
+# Steps
+
+
+def test_a_delta_is_against_the_rung_before_that_has_runs(made, made_ladder):
+    made.profile("made-1", *around(100.0), counters={ISSUE: 40.0})
+    made.profile("made-3", *around(50.0), counters={ISSUE: 60.0})
+    finding, _ = climb(made_ladder, made.store)
+    one = rung(finding, 3)
+    assert one.before == 1
+    assert one.speedup.ratio == pytest.approx(2.0)
+    assert one.verdict == "better"
+    assert (one.delta["duration_ns"].delta, one.delta["duration_ns"].verdict) == (-50.0, "better")
+    assert (one.delta["issue_active_pct"].delta, one.delta["issue_active_pct"].verdict) == (20.0, "changed")
+    assert rung(finding, 1).delta == {}
+
+
+def test_the_deltas_time_is_the_unprofiled_one_where_both_have_it(made, made_ladder):
+    for number, profiled, timed in ((1, 100.0, 90.0), (2, 60.0, 30.0)):
+        made.profile(f"made-{number}", *around(profiled), workload={"m": 4096})
+        made.time("made", number, *around(timed))
+    finding, rows = climb(made_ladder, made.store)
+    one = rung(finding, 2)
+    assert one.speedup.basis == "unprofiled"
+    assert one.speedup.ratio == pytest.approx(3.0)
+    assert one.delta["duration_ns"].delta == -60.0
+    by_metric = {row["metric"]: row for row in rows}
+    assert (by_metric["time_ns"]["before"], by_metric["time_ns"]["after"]) == (90.0, 30.0)
+    assert by_metric["duration_ns"]["delta"] == pytest.approx(-40.0)
+
+
+def test_where_one_side_was_only_profiled_profiles_are_compared(made, made_ladder):
+    made.profile("made-1", *around(100.0), workload={"m": 4096})
+    made.profile("made-2", *around(50.0), workload={"m": 4096})
+    made.time("made", 2, *around(10.0))
+    one = rung(climb(made_ladder, made.store)[0], 2)
+    assert (one.duration_ns, one.basis) == (10.0, "unprofiled")
+    assert (one.speedup.basis, one.delta["duration_ns"].delta) == ("profiled", -50.0)
+
+
+def test_a_pair_that_was_not_measured_alike_is_refused_and_the_others_stand(made, made_ladder):
+    made.profile("made-1", *around(100.0))
+    made.profile("made-2", *around(50.0), clock_control="base")
+    made.profile("made-3", *around(25.0), clock_control="base")
+    finding, rows = climb(made_ladder, made.store)
+    assert rung(finding, 2).refused == ["clock control differs: none against base"]
+    assert (rung(finding, 2).speedup, rung(finding, 2).delta) == (None, {})
+    assert rung(finding, 3).speedup.ratio == pytest.approx(2.0)
+    assert {row["kernel"] for row in rows} == {3}
+
+
+def test_single_launches_are_unclear(made, made_ladder):
+    made.profile("made-1", 100.0)
+    made.profile("made-2", 50.0)
+    one = rung(climb(made_ladder, made.store)[0], 2)
+    assert one.verdict == "unclear"
+    assert one.delta["duration_ns"].verdict == "unclear"
+
+
+# Rows for Parquet
+
+
+def test_every_row_has_the_declared_columns_and_no_other(made, made_ladder):
+    for number in (1, 2):
+        made.profile(f"made-{number}", *around(100.0), workload={"m": 4096})
+        made.time("made", number, *around(50.0))
+    _, rows = climb(made_ladder, made.store)
+    names = {column.name for column in DELTAS.columns}
+    required = {column.name for column in DELTAS.columns if not column.nullable}
+    assert rows
+    for row in rows:
+        assert set(row) <= names
+        assert all(row.get(name) is not None for name in required)
+
+
+# As recorded
+
+
+@pytest.fixture(scope="module")
+def recorded_climb(recorded):
+    ladder = read_ladder(find_ladder("gemm", recorded.root))
+    run = recorded.find("5", "gemm")
+    return climb(ladder, recorded, run.manifest.workload if run.manifest.workload else None)
+
+
+def test_the_recorded_ladder_has_a_row_for_every_rung_with_runs(recorded, recorded_climb):
+    finding, _ = recorded_climb
+    assert finding.ladder == "gemm"
+    assert {one.kernel for one in finding.kernels} <= set(range(11))
+    assert len(finding.kernels) > 1
+    for one in finding.kernels:
+        assert one.duration_ns > 0
+        assert set(one.metrics) <= set(HEADLINE)
+
+
+def test_the_steps_of_the_recorded_ladder_add_up(recorded_climb):
+    """The product of the speedups is the ratio of first and last, but for medians against means."""
+    finding, _ = recorded_climb
+    steps = [one for one in finding.kernels if one.speedup]
+    product = 1.0
+    for one in steps:
+        product *= one.speedup.ratio
+    first, last = rung(finding, steps[0].before), steps[-1]
+    assert product == pytest.approx(first.duration_ns / last.duration_ns, rel=0.02)
+    assert sum(one.delta["duration_ns"].delta for one in steps) == pytest.approx(
+        last.duration_ns - first.duration_ns
+    )
+
+
+def test_what_a_step_says_is_what_a_comparison_says(recorded, recorded_climb):
+    """The same figures as `prof compare`, under the same names."""
+    from profiler.analyse.compare import compare_profiles
+    from profiler.analyse.profile import profile_kernel
+
+    runs = [recorded.find(number, "gemm") for number in "56"]
+    compared = compare_profiles(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs))
+    ladder = read_ladder(find_ladder("gemm", recorded.root))
+    groups = group_runs(run for run in find_runs(recorded, ladder) if run.manifest.is_profiled)
+    rungs = gather_rungs(ladder, next(iter(groups.values())))
+    steps = derive_steps(ladder, rungs)
+    step = next(one for one in steps if one.after.kernel.number == 6)
+    assert step.change.metrics == compared.metrics
