@@ -36,9 +36,19 @@
     │   ├── OutputInvalid          it succeeded but printed something else than it should
     │   ├── DeviceMemoryFull
     │   ├── ShapeRefused           a size that this rung cannot run
-    │   └── ResultWrong            `prof verify` found a rung that computes something else
+    │   ├── ResultWrong            `prof verify` found a rung that computes something else
+    │   ├── NcuTooOld
+    │   ├── CountersRefused        the driver lets only the administrator read counters
+    │   ├── CountersBusy           another tool holds them
+    │   ├── NothingProfiled        no launch of the program fits the filter
+    │   ├── LaunchesMissing        fewer than asked for
+    │   ├── ReportNotWritten
+    │   ├── NcuFailed              anything else that ncu calls an error
+    │   ├── CollectBusy            another prof collects the very same
+    │   └── CollectIncomplete      some kernels were collected, some were not
     ├── MetricNotFound
     ├── MetricsMissing         asked for, and ncu recorded nothing for it
+    ├── PresetNotFound
     ├── ThresholdsInvalid      prof.toml, or prof's part of pyproject.toml, cannot be used
     ├── OutputNotWritable      a file that was asked for cannot be written
     ├── QueryFailed
@@ -295,6 +305,59 @@ class ShapeRefused(MeasureError):
 class ResultWrong(MeasureError):
     exit_code = 60
     remedy = "Do not believe its timings. A seed repeats one case: `prof verify --kernel N --seed SEED`."
+
+
+class PresetNotFound(ProfError):
+    exit_code = 61
+    remedy = "`prof presets` lists them."
+
+
+class NcuTooOld(MeasureError):
+    exit_code = 62
+    remedy = "Install a newer Nsight Compute; it works beside an older CUDA toolkit."
+
+
+class CountersRefused(MeasureError):
+    exit_code = 63
+    remedy = (
+        "Run as root, or let everybody read counters: write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` to "
+        "/etc/modprobe.d/nvidia.conf and restart; in a container, add --cap-add=SYS_ADMIN. `prof doctor` checks it."
+    )
+
+
+class CountersBusy(MeasureError):
+    exit_code = 64
+    remedy = "Stop the other profiler; DCGM lets go with `dcgmi profile --pause`. `prof doctor` looks for them."
+
+
+class NothingProfiled(MeasureError):
+    exit_code = 65
+    remedy = "Choose among the kernels above with --kernel-regex, and check --launch-skip."
+
+
+class LaunchesMissing(MeasureError):
+    exit_code = 66
+    remedy = "Ask for fewer with --launches, skip fewer with --launch-skip, or let the program launch more."
+
+
+class ReportNotWritten(MeasureError):
+    exit_code = 67
+    remedy = "Check the space and the permissions of the temporary folder (TMPDIR)."
+
+
+class NcuFailed(MeasureError):
+    exit_code = 68
+    remedy = "Run the command above by hand; `prof doctor` checks the machine."
+
+
+class CollectBusy(MeasureError):
+    exit_code = 69
+    remedy = "Wait until it has finished: its run will then be there."
+
+
+class CollectIncomplete(MeasureError):
+    exit_code = 71
+    remedy = "What was collected stays. Mend the failures above and run the same command again: it goes on from there."
 
 
 class InternalError(ProfError):

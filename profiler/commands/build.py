@@ -11,6 +11,7 @@ from profiler.commands.ladders import (
     JobsOption,
     KernelOption,
     build_rungs,
+    choose_kernels,
     open_ladder,
     raise_failures,
 )
@@ -49,7 +50,7 @@ def build(
         raise typer.BadParameter(f"--arch is a name such as sm_90, not '{arch}'")
     settings = settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
-    kernels = opened.choose(kernel)
+    kernels = choose_kernels(opened, kernel)
     if not any(one.is_compiled for one in kernels):
         print(
             printable(f"ladder '{opened.name}': nothing to compile, no source ends in .cu"), file=sys.stderr

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from profiler.store.manifest import Manifest
 
 KernelOption = Annotated[
-    list[int] | None,
-    typer.Option("--kernel", metavar="N", help="This kernel only; may be repeated [default: all]."),
+    list[str] | None,
+    typer.Option("--kernel", metavar="N", help="This kernel, or a range such as 4-6; may be repeated."),
 ]
 JobsOption = Annotated[
     int | None, typer.Option("--jobs", "-j", min=1, help="Compilers at a time [default: one per core].")
@@ -49,6 +49,21 @@ def open_ladder(settings: Settings, name: str | None = None) -> Ladder:
 
     reference = name if name and not is_path(settings.ladder) else settings.ladder
     return read_ladder(find_ladder(reference, Path.cwd()))
+
+
+def choose_kernels(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
+    """Those of these numbers and ranges, in the ladder's order; all where none is given."""
+    import re
+
+    numbers: list[int] = []
+    for text in given or ():
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", text.strip())
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            raise typer.BadParameter(f"--kernel {text}: give a number, or a range such as 4-6")
+        first, last = int(match[1]), int(match[2] or match[1])
+        within = [kernel.number for kernel in ladder.kernels if first <= kernel.number <= last]
+        numbers += within if match[2] and within else [first]
+    return ladder.choose(numbers or None)
 
 
 def ladder_name(settings: Settings) -> str:

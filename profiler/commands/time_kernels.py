@@ -14,6 +14,7 @@ from profiler.commands.ladders import (
     SizeOption,
     TimeoutOption,
     build_rungs,
+    choose_kernels,
     open_ladder,
     raise_failures,
     workloads,
@@ -62,7 +63,7 @@ def time_kernels(
 
     settings = settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)
-    kernels = opened.choose(kernel)
+    kernels = choose_kernels(opened, kernel)
     plan = TimingPlan(
         ladder=opened,
         shapes=workloads(opened, size, set_param),

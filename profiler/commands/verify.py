@@ -14,6 +14,7 @@ from profiler.commands.ladders import (
     SizeOption,
     TimeoutOption,
     build_rungs,
+    choose_kernels,
     open_ladder,
     raise_failures,
     workloads,
@@ -59,7 +60,7 @@ def verify(
 
     settings = settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
-    kernels = opened.choose(kernel)
+    kernels = choose_kernels(opened, kernel)
     shapes = workloads(opened, size, set_param)
     built = build_rungs(opened, kernels, find_gpu().arch, settings, jobs)
     checked: list[Checked] = []

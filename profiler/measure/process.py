@@ -6,22 +6,28 @@ exits, when its time is up, when it prints without end, and when prof is interru
 
 from __future__ import annotations
 
+import errno
 import os
 import selectors
 import shlex
+import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from typing import NoReturn
 
 from profiler.errors import OutputInvalid, ProgramTimedOut, ToolNotFound
+from profiler.measure.leash import leashed, release
 
 _MOST_BYTES = 16 << 20
 _LAST_LINES = 8
+_LONGEST_LIST = 8
 _WAKE_S = 0.2
 _CLOSED_WAKE_S = 0.01
 
@@ -52,18 +58,30 @@ def run(
     timeout_s: float,
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    leash: bool = False,
+    hear: Callable[[str], None] | None = None,
 ) -> Finished:
-    """Run to the end; the caller judges the exit code."""
+    """Run to the end; the caller judges the exit code.
+
+    What is on the `leash` ends also when prof is killed: for all that may run long. `hear`
+    gets standard output piece by piece, as it is written.
+    """
     started = time.monotonic()
+    words: list[str] = list(command)
+    inherited: tuple[int, ...] = ()
     try:
+        if leash:
+            words, pipe = leashed(_executable(command[0], folder), command)
+            inherited = (pipe,)
         process = subprocess.Popen(
-            command,
+            words,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=folder,
             env={**os.environ, **(environment or {})},
             start_new_session=True,
+            pass_fds=inherited,
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -75,13 +93,31 @@ def run(
     with _running_lock:
         _running.add(process.pid)
     try:
-        stdout, stderr = _read(process, command, started + timeout_s, timeout_s)
+        stdout, stderr = _read(process, command, started + timeout_s, timeout_s, hear)
     finally:
         with _running_lock:
             _running.discard(process.pid)
         _end_group(process.pid)
+        if leash:
+            release(process.pid)  # before its number is free again
         process.wait()
     return Finished(tuple(command), process.returncode, stdout, stderr, time.monotonic() - started)
+
+
+def _executable(program: str, folder: Path | None) -> str:
+    """As a shell would find it from that folder; what is not there or may not be run is an OSError."""
+    if "/" not in program:
+        return shutil.which(program) or _raise_missing(program)
+    path = (folder or Path()) / program
+    if not path.exists():
+        _raise_missing(program)
+    if not os.access(path, os.X_OK) or path.is_dir():
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), program)
+    return program
+
+
+def _raise_missing(program: str) -> NoReturn:
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)
 
 
 def end_all() -> None:
@@ -97,18 +133,29 @@ def shown(command: Iterable[str]) -> str:
 
 
 def command_details(command: Iterable[str], *texts: str) -> list[str]:
-    """For an error: the command, and below it the last lines of what it said."""
+    """For an error: the command, long lists in it cut, and below it the last lines of what it said."""
     lines = [line.rstrip() for text in texts for line in text.splitlines() if line.strip()]
-    return [f"  {shown(command)}", *(f"    {line[:300]}" for line in lines[-_LAST_LINES:])]
+    return [f"  {shown(map(_brief, command))}", *(f"    {line[:300]}" for line in lines[-_LAST_LINES:])]
+
+
+def _brief(word: str) -> str:
+    """`--metrics` may name a hundred: nobody reads them in an error."""
+    names = word.split(",")
+    return word if len(names) <= _LONGEST_LIST else f"{names[0]},...{len(names) - 1}_more"
 
 
 def _read(
-    process: subprocess.Popen[bytes], command: Sequence[str], deadline: float, timeout_s: float
+    process: subprocess.Popen[bytes],
+    command: Sequence[str],
+    deadline: float,
+    timeout_s: float,
+    hear: Callable[[str], None] | None,
 ) -> tuple[str, str]:
     assert process.stdout is not None
     assert process.stderr is not None
     pieces: dict[int, list[bytes]] = {process.stdout.fileno(): [], process.stderr.fileno(): []}
     total = 0
+    heard = getincrementaldecoder("utf-8")(errors="replace")
     with process.stdout, process.stderr, selectors.DefaultSelector() as selector:
         for descriptor in pieces:
             selector.register(descriptor, selectors.EVENT_READ)
@@ -122,6 +169,8 @@ def _read(
                 if not piece:
                     selector.unregister(key.fd)
                 pieces[key.fd].append(piece)
+                if hear is not None and key.fd == process.stdout.fileno():
+                    hear(heard.decode(piece))
                 total += len(piece)
             if total > _MOST_BYTES:
                 raise OutputInvalid(

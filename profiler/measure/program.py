@@ -10,8 +10,8 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +24,17 @@ from profiler.errors import (
     ProfError,
     ProgramFailed,
     ProgramTimedOut,
+    ResultWrong,
     ShapeRefused,
 )
 from profiler.measure.process import Finished, command_details, run
 
 EXIT_SHAPE, EXIT_WRONG, EXIT_MEMORY = 3, 4, 6
 _KEYS: dict[Mode, str] = {"profile": "command", "time": "time", "check": "check"}
-_NO_MEMORY = re.compile(r"out of (device )?memory", re.IGNORECASE)
+NO_MEMORY = re.compile(r"out of (device )?memory", re.IGNORECASE)
 _NO_DEVICE = re.compile(r"no CUDA.{0,20} device|CUDA driver version is insufficient", re.IGNORECASE)
 # nvidia-smi counts GPUs by their place on the bus; without this, CUDA counts the fastest first.
-_ENVIRONMENT = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+ENVIRONMENT = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Job:
     launches: int = 1
     repeats: int = 20
     warmup: int = 5
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -85,13 +87,20 @@ def run_program(job: Job, mode: Mode, timeout_s: float, accept: tuple[int, ...] 
     """Run it to the end; an exit code that is not in `accept` is raised as what it means."""
     command, folder = program_command(job, mode), job.ladder.folder.resolve()
     try:
-        finished = run(command, timeout_s=timeout_s, folder=folder, environment=_ENVIRONMENT)
+        finished = run(
+            command,
+            timeout_s=timeout_s,
+            folder=folder,
+            environment={**ENVIRONMENT, **job.environment},
+            leash=True,
+        )
     except ProgramTimedOut as error:
         remedy = "Give it longer with --timeout SECONDS, or a smaller workload."
         message = f"{job.label} did not end within {timeout_s:g} s and was ended"
         raise ProgramTimedOut(message, details=error.details, remedy=remedy) from None
     if finished.exit_code not in accept:
-        raise _failure(job, finished)
+        details = command_details(finished.command, finished.stdout, finished.stderr)
+        raise program_failure(job.label, finished.exit_code, finished.how, details)
     return finished
 
 
@@ -115,16 +124,18 @@ def output_invalid(job: Job, finished: Finished, reason: str) -> OutputInvalid:
     return OutputInvalid(f"{job.label} printed {reason}", details=details)
 
 
-def _failure(job: Job, finished: Finished) -> ProfError:
-    details = command_details(finished.command, finished.stdout, finished.stderr)
+def program_failure(label: str, exit_code: int, how: str, details: list[str]) -> ProfError:
+    """What an exit code means; `details` are the command and its last lines."""
     said = "\n".join(details[1:])
-    if finished.exit_code == EXIT_MEMORY or _NO_MEMORY.search(said):
-        return DeviceMemoryFull(f"{job.label}: out of device memory", details=details)
-    if finished.exit_code == EXIT_SHAPE:
-        return ShapeRefused(f"{job.label}: the program refuses this shape", details=details)
+    if exit_code == EXIT_MEMORY or NO_MEMORY.search(said):
+        return DeviceMemoryFull(f"{label}: out of device memory", details=details)
+    if exit_code == EXIT_SHAPE:
+        return ShapeRefused(f"{label}: the program refuses this shape", details=details)
+    if exit_code == EXIT_WRONG:
+        return ResultWrong(f"{label}: the program says that its result is wrong", details=details)
     if _NO_DEVICE.search(said):
-        return GpuNotFound(f"{job.label}: the program sees no GPU", details=details)
-    return ProgramFailed(f"{job.label} failed ({finished.how})", details=details)
+        return GpuNotFound(f"{label}: the program sees no GPU", details=details)
+    return ProgramFailed(f"{label} failed ({how})", details=details)
 
 
 def _from(path: Path | None, folder: Path | None) -> str:

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,29 +84,46 @@ def find_cublas(root: Path, major: str) -> Library | None:
 
 def find_gpu(environment: Mapping[str, str] = os.environ) -> Gpu:
     """The first GPU that a CUDA program started from here would see."""
-    tool = shutil.which("nvidia-smi", path=environment.get("PATH"))
-    if tool is None:
-        raise GpuNotFound("no GPU: nvidia-smi is not on the PATH")
-    first = environment.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
-    if first in ("", "-1"):
+    return _query_gpus(environment, _visible(environment)[:1] or ["0"])[0]
+
+
+def find_gpus(environment: Mapping[str, str] = os.environ) -> list[Gpu]:
+    """All that a CUDA program started from here would see, in its order."""
+    return _query_gpus(environment, _visible(environment))
+
+
+def _visible(environment: Mapping[str, str]) -> list[str]:
+    """What CUDA_VISIBLE_DEVICES names; nothing where it is not set, and all are visible."""
+    given = environment.get("CUDA_VISIBLE_DEVICES")
+    if given is None:
+        return []
+    named = [name.strip() for name in given.split(",")]
+    if named[0] in ("", "-1"):
         raise GpuNotFound(
             "no GPU: CUDA_VISIBLE_DEVICES hides all of them", remedy="Unset CUDA_VISIBLE_DEVICES."
         )
-    command = [
-        tool,
-        f"--query-gpu={','.join(_GPU_FIELDS)}",
-        "--format=csv,noheader",
-        f"--id={first}",
-    ]
+    return named
+
+
+def _query_gpus(environment: Mapping[str, str], ids: Sequence[str]) -> list[Gpu]:
+    tool = shutil.which("nvidia-smi", path=environment.get("PATH"))
+    if tool is None:
+        raise GpuNotFound("no GPU: nvidia-smi is not on the PATH")
+    command = [tool, f"--query-gpu={','.join(_GPU_FIELDS)}", "--format=csv,noheader"]
+    if ids:
+        command.append(f"--id={','.join(ids)}")
     answer = run(command, timeout_s=_TOOL_TIMEOUT_S)
-    fields = [field.strip() for field in answer.stdout.strip().split("\n")[0].split(",")]
-    if answer.exit_code or len(fields) != len(_GPU_FIELDS) or not re.fullmatch(r"\d+\.\d", fields[1]):
+    rows = [[field.strip() for field in line.split(",")] for line in answer.stdout.strip().split("\n")]
+    whole = all(len(row) == len(_GPU_FIELDS) and re.fullmatch(r"\d+\.\d", row[1]) for row in rows)
+    if answer.exit_code or not whole:
         raise GpuNotFound(
             f"no GPU: nvidia-smi lists none ({answer.how})",
             details=command_details(command, answer.stdout, answer.stderr),
         )
-    name, capability, driver, uuid = fields
-    return Gpu(name, f"sm_{capability.replace('.', '')}", driver, uuid)
+    return [
+        Gpu(name, f"sm_{capability.replace('.', '')}", driver, uuid)
+        for name, capability, driver, uuid in rows
+    ]
 
 
 def _nvcc_candidates(environment: Mapping[str, str]) -> Iterator[Path]:

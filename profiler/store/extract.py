@@ -60,7 +60,8 @@ def _identified(path: Path, scratch: Path) -> ReportFile:
 
 
 def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | AlreadyStored:
-    sha256 = content_sha256([file.sha256 for file in files])
+    hashes = [file.sha256 for file in files]
+    sha256 = content_sha256([request.collected.key, *hashes] if request.collected else hashes)
     run_id = RunId.make(files[0].envelope.created, request.run_name(), sha256)
     if run_id.hash in request.stored_hashes:
         return AlreadyStored(sha256)
@@ -75,7 +76,7 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
             file.check_unchanged()  # a change explains whatever else went wrong
     manifest = _manifest(request, files[0].envelope, run_id, decoded, tables, reports)
     manifest = msgspec.structs.replace(
-        manifest, content_sha256=sha256 if len(files) > 1 else None, missing_metrics=missing
+        manifest, content_sha256=sha256 if sha256 != files[0].sha256 else None, missing_metrics=missing
     )
     flush(write_manifest(manifest, request.folder))
     return manifest

@@ -1,7 +1,7 @@
 """`run.json`: everything needed to believe a run, or to repeat it.
 
 Run ids are `TIME-NAME-HASH`: the time the report was recorded, what was measured, and
-the start of the report's SHA-256 (of several reports: of their hashes; of none: of what was measured), so that a
+the start of the report's SHA-256 (where prof measured: of all that was asked for and came of it), so that a
 folder listing sorts by time, says what each run is, and shows at once whether a report is already stored.
 """
 
@@ -68,7 +68,7 @@ def preset_name(name: str, preset: str) -> str:
 
 
 def content_sha256(hashes: Sequence[str]) -> str:
-    """One report's own hash; of several, the hash of theirs in order."""
+    """The hash of one report is its own; several make one in their order."""
     return hashes[0] if len(hashes) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()
 
 
@@ -105,6 +105,7 @@ class Provenance(msgspec.Struct, frozen=True):
     git_dirty: bool | None = None  # whether the tree differed from the commit
     seed: int | None = None
     reference: str | None = None  # what `reference_ns` is the time of
+    relative_error: float | None = None  # of the result, as verified just before
     seconds: float | None = None  # how long the measurement took
 
 

@@ -42,7 +42,7 @@ class Staging:
                 _make_staging_folder(root)
                 _sweep(root / STAGING_FOLDER)
                 self._own = Path(tempfile.mkdtemp(dir=root / STAGING_FOLDER))
-                self._owner = _try_lock(self._own / _OWNER_FILE)
+                self._owner = try_lock(self._own / _OWNER_FILE)
         except OSError as error:
             raise storage_error(error, root) from error
         self._count = 0
@@ -128,13 +128,13 @@ def _listing(root: Path) -> list[str]:
 def _sweep(staging: Path) -> None:
     """Remove what dead processes left: a living one holds the lock on its owner file."""
     for folder in staging.iterdir():
-        lock = _try_lock(folder / _OWNER_FILE)
+        lock = try_lock(folder / _OWNER_FILE)
         if lock is not None:
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
 
 
-def _try_lock(path: Path) -> int | None:
+def try_lock(path: Path) -> int | None:
     """None where a process holds it, or where it is another user's, who may be at work."""
     try:
         descriptor = _open_lock(path)

@@ -1,0 +1,69 @@
+"""What `prof collect` was asked to measure: rungs of a ladder, or a program of the user's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from profiler.commands.ladders import build_rungs, choose_kernels, open_ladder, workloads
+from profiler.commands.options import Settings
+
+if TYPE_CHECKING:
+    from profiler.errors import ProfError
+    from profiler.measure.ncu import Recording
+    from profiler.measure.target import Target
+    from profiler.measure.toolchain import Gpu
+
+LAUNCHES = 5
+
+
+def program_target(
+    program: list[str],
+    name: str,
+    regex: str | None,
+    skip: int,
+    launches: int | None,
+    recording: Recording,
+) -> Target:
+    """How many launches a program makes nobody has said: without --launches, what there is will do."""
+    from profiler.measure.ncu import Selection
+    from profiler.measure.target import Target
+
+    limit = launches if launches is not None or recording.of_ranges else LAUNCHES
+    return Target(
+        name=name,
+        selection=Selection(regex, skip, limit),
+        required_launches=launches or 1,
+        program=tuple(program),
+    )
+
+
+def rung_targets(
+    settings: Settings,
+    kernel: list[str] | None,
+    size: list[int] | None,
+    set_param: list[str] | None,
+    launches: int | None,
+    recording: Recording,
+    gpu: Gpu,
+    jobs: int | None,
+    *,
+    build: bool,
+) -> tuple[list[Target], list[ProfError]]:
+    """Every kernel at every size, and what stands in the way of those that are left out."""
+    from profiler.measure.build import build_folder
+    from profiler.measure.program import Job
+    from profiler.measure.target import rung_target
+
+    opened = open_ladder(settings)
+    kernels = choose_kernels(opened, kernel)
+    shapes = workloads(opened, size, set_param)
+    built = build_rungs(opened, kernels, gpu.arch, settings, jobs) if build else {}
+    usable = [one for one in kernels if one.number not in built or built[one.number].error is None]
+    missing = [one.error for one in built.values() if one.error and (kernel or one.status != "unavailable")]
+    targets = []
+    for values in shapes:
+        for one in usable:
+            binary = build_folder(opened, gpu.arch) / one.file_name if one.is_compiled else None
+            job = Job(opened, one, values, binary)
+            targets.append(rung_target(job, built.get(one.number), launches or LAUNCHES, recording))
+    return targets, missing

@@ -1,0 +1,303 @@
+"""One target on its way to a run: verified, timed, profiled process by process, read, committed.
+
+What a process recorded is kept at once (`store/pending.py`): whoever calls again after a kill goes on
+from there. `collect.py` lets several of them take turns.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from profiler.errors import (
+    CountersBusy,
+    CountersRefused,
+    DiskFull,
+    GpuNotFound,
+    ProfError,
+    ProgramTimedOut,
+    StoreNotWritable,
+)
+from profiler.measure.build import build_folder
+from profiler.measure.ncu import Ncu, Recording
+from profiler.measure.neutral import neutral_folder
+from profiler.measure.process import run, shown
+from profiler.measure.program import ENVIRONMENT, fresh_seed
+from profiler.measure.provenance import derive_provenance, read_commit
+from profiler.measure.target import Target, collection_key, prepare, program_provenance
+from profiler.measure.timing import time_kernel
+from profiler.measure.toolchain import Gpu
+from profiler.measure.transcript import Transcript, judge
+from profiler.measure.verify import check_kernel
+from profiler.store.identity import identify_report
+from profiler.store.manifest import Manifest, Provenance, path_name, preset_name
+from profiler.store.pending import Pending, Plan, ProcessTimings
+from profiler.store.request import Collected, Request, Timing
+from profiler.store.runs import RunStore
+from profiler.store.sandbox import Extracted, Sandbox, outcome
+from profiler.store.staging import Staging
+
+# What meets every kernel alike: no other will fare better.
+FATAL = (GpuNotFound, CountersRefused, CountersBusy, DiskFull, StoreNotWritable)
+
+
+@dataclass(frozen=True)
+class CollectPlan:
+    ncu: Ncu
+    gpu: Gpu
+    recording: Recording
+    processes: int = 3
+    repeats: int = 20  # timed, per process; 0: not timed
+    warmup: int = 5
+    verify: bool = True
+    timeout_s: float = 600.0
+    cwd: Path | None = None
+    force: bool = False
+    resume: bool = False  # also what prof did not compile, and so cannot know to be unchanged
+
+
+@dataclass(frozen=True)
+class Step:
+    label: str
+    what: Literal["verify", "time", "profile"]
+    process: int = 0
+
+
+@dataclass(frozen=True)
+class Observer:
+    """Who wants to know how far it is. `end` gets a line worth reading, or the error."""
+
+    begin: Callable[[Step], None]
+    at: Callable[[Step, Transcript], None]
+    end: Callable[[Step, str, ProfError | None], None]
+
+
+def steps_of(plan: CollectPlan, target: Target) -> list[Step]:
+    """What collecting it takes, from nothing."""
+    steps = [Step(target.label, "verify")] if _is_verified(plan, target) else []
+    for process in range(plan.processes):
+        if _is_timed(plan, target):
+            steps.append(Step(target.label, "time", process))
+        steps.append(Step(target.label, "profile", process))
+    return steps
+
+
+@dataclass
+class Collection:
+    """One target on its way to a run."""
+
+    plan: CollectPlan
+    target: Target
+    store: RunStore
+    error: ProfError | None = None
+    timings: list[Timing] = field(default_factory=list)
+    reports: list[Path] = field(default_factory=list)
+    reference: str | None = None
+    relative_error: float | None = None
+    seconds: float = 0.0
+    pending: Pending = field(init=False)
+    key: str = field(init=False)
+    provenance: Provenance = field(init=False)
+    extracting: tuple[Request, Future[Extracted]] | None = None
+
+    def __post_init__(self) -> None:
+        plan, target = self.plan, self.target
+        self.provenance = _provenance(plan, target, self.store)
+        timed = (plan.repeats, plan.warmup) if _is_timed(plan, target) else None
+        self.key = collection_key(
+            target, plan.recording, self.provenance, plan.gpu.name, plan.ncu, plan.processes, timed
+        )
+
+    @property
+    def run_name(self) -> str:
+        return path_name(preset_name(self.target.name, self.plan.recording.preset.name))
+
+    def known_run(self) -> str | None:
+        if self.plan.force or not (self.plan.resume or self.target.is_compiled):
+            return None
+        for run_id in reversed(self.store.ids()):
+            if run_id.name == self.run_name and self.store.open(run_id).manifest.collection == self.key:
+                return str(run_id)
+        return None
+
+    def open(self) -> None:
+        if self.plan.force or not (self.plan.resume or self.target.is_compiled):
+            self.pending.discard()
+        plan = self.pending.plan(Plan(self.run_name, fresh_seed()))
+        if self.target.job is not None:
+            self.target = replace(self.target, job=replace(self.target.job, seed=plan.seed))
+
+    def attempt(self, step: Callable[[Observer], None], observer: Observer) -> None:
+        """A failure ends this target's way, unless it would meet all of them."""
+        if self.error is not None:
+            return
+        started = time.monotonic()
+        try:
+            step(observer)
+        except FATAL:
+            raise
+        except ProfError as error:
+            self.error = error
+        self.seconds += time.monotonic() - started
+
+    def verify(self, observer: Observer) -> None:
+        job = self.target.job
+        if job is None or not _is_verified(self.plan, self.target):
+            return
+        with _Told(observer, Step(self.target.label, "verify")) as told:
+            checked = check_kernel(job, self.plan.timeout_s)
+            if checked.error is not None:
+                raise checked.error
+            self.relative_error = checked.relative_error
+            told.line = f"verified    {self.target.label}"
+            if checked.relative_error is not None:
+                told.line += f": relative error {checked.relative_error:.1e}"
+
+    def time(self, process: int, observer: Observer) -> None:
+        job = self.target.job
+        if job is None or not _is_timed(self.plan, self.target):
+            return
+        with _Told(observer, Step(self.target.label, "time", process)):
+            known = self.pending.timings(process)
+            if known is None:
+                timed = time_kernel(
+                    replace(job, repeats=self.plan.repeats, warmup=self.plan.warmup), self.plan.timeout_s
+                )
+                rows = [
+                    Timing(process, repeat, one.kernel_ns, one.reference_ns)
+                    for repeat, one in enumerate(timed.repeats)
+                ]
+                known = ProcessTimings(timed.reference, rows)
+                self.pending.keep_timings(process, known)
+            self.timings += known.timings
+            self.reference = known.reference
+
+    def profile(self, process: int, observer: Observer) -> None:
+        step = Step(self.target.label, "profile", process)
+        with _Told(observer, step) as told, neutral_folder() as scratch:
+            kept = self.pending.report(process)
+            if kept is None:
+                transcript = Transcript()
+                kept = self.pending.keep_report(process, self._record(scratch, step, transcript, observer))
+                passes = f", {transcript.passes} passes" if transcript.passes else ""
+                told.line = (
+                    f"profiled    {self.target.label}, process {process + 1} of {self.plan.processes}: "
+                    f"{transcript.finished} launches{passes}, {told.seconds:.1f} s"
+                )
+            self.reports.append(kept)
+
+    def _record(self, scratch: Path, step: Step, transcript: Transcript, observer: Observer) -> Path:
+        plan, target = self.plan, self.target
+        prepared = prepare(target, plan.ncu, plan.recording, scratch, plan.cwd)
+
+        def hear(piece: str) -> None:
+            transcript.feed(piece)
+            observer.at(step, transcript)
+
+        try:
+            finished = run(
+                prepared.words,
+                timeout_s=plan.timeout_s,
+                folder=prepared.folder,
+                environment={**ENVIRONMENT, **target.environment},
+                leash=True,
+                hear=hear,
+            )
+        except ProgramTimedOut as error:
+            message = f"{target.label}: profiling did not end within {plan.timeout_s:g} s and was ended"
+            remedy = "Give it longer with --timeout SECONDS, fewer --launches, or a cheaper --preset."
+            raise ProgramTimedOut(message, details=error.details, remedy=remedy) from None
+        results = None
+        if prepared.report.exists() and not finished.exit_code:
+            results = identify_report(prepared.report, scratch).envelope.results
+        failure = judge(target.label, finished, results, target.required_launches)
+        if failure is not None:
+            raise failure
+        return prepared.report
+
+    def submit(self, sandbox: Sandbox, staging: Staging) -> None:
+        plan, job = self.plan, self.target.job
+        preset = plan.recording.preset
+        request = Request(
+            reports=tuple(self.reports),
+            folder=staging.folder(),
+            name=self.target.name,
+            ladder=job.ladder.name if job is not None else None,
+            kernel=job.kernel.number if job is not None else None,
+            collected=Collected(
+                key=self.key,
+                preset=preset.name,
+                provenance=msgspec.structs.replace(
+                    self.provenance,
+                    seed=job.seed if job is not None else None,
+                    reference=self.reference,
+                    relative_error=self.relative_error,
+                    seconds=round(self.seconds, 3),
+                ),
+                program="" if job is not None else shown(self.target.program),
+                workload=job.values if job is not None else None,
+                metrics=preset.metrics,
+                required=preset.required,
+                timings=tuple(self.timings),
+            ),
+        )
+        self.extracting = (request, sandbox.submit(request))
+
+    def commit(self, staging: Staging) -> str:
+        """The id of the run, which now exists whole."""
+        assert self.extracting is not None
+        request, future = self.extracting
+        extracted = outcome(future, request.report)
+        assert isinstance(extracted, Manifest)  # it was told of no hash that is stored already
+        staging.commit(request.folder, extracted.run_id)
+        self.pending.discard()
+        return extracted.run_id
+
+
+@dataclass
+class _Told:
+    """Tells the observer that a step begins and how it ended."""
+
+    observer: Observer
+    step: Step
+    line: str = ""
+    _started: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    def __enter__(self) -> _Told:
+        self._started = time.monotonic()
+        self.observer.begin(self.step)
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, ProfError):
+            self.observer.end(self.step, self.line, error if isinstance(error, ProfError) else None)
+
+
+def _is_verified(plan: CollectPlan, target: Target) -> bool:
+    return plan.verify and target.job is not None and "check" in target.job.kernel.commands
+
+
+def _is_timed(plan: CollectPlan, target: Target) -> bool:
+    return plan.repeats > 0 and target.job is not None and "time" in target.job.kernel.commands
+
+
+def _provenance(plan: CollectPlan, target: Target, store: RunStore) -> Provenance:
+    job = target.job
+    if job is None:
+        commit = read_commit(Path.cwd(), store.root)
+        facts = Provenance(
+            driver_version=plan.gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty
+        )
+        return program_provenance(target, facts)
+    commit = read_commit(job.ladder.folder, store.root, build_folder(job.ladder, plan.gpu.arch))
+    return derive_provenance(job.ladder, job.kernel, target.built, plan.gpu, commit)

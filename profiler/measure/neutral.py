@@ -1,0 +1,38 @@
+"""Where a program runs under ncu: a folder of its own whose name tells nothing about anybody.
+
+A report embeds the working directory, the program's path and ncu's command line. A compiled rung
+is copied here and runs from here. A program that prof did not compile may need its own folder, and
+keeps it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_COMMON = Path("/tmp")
+
+
+@contextmanager
+def neutral_folder() -> Iterator[Path]:
+    place = Path(tempfile.gettempdir())
+    if place.resolve().is_relative_to(Path.home()) and _COMMON.is_dir():
+        place = _COMMON
+    with tempfile.TemporaryDirectory(prefix="prof-", dir=place, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def bring_binary(binary: Path, folder: Path) -> Path:
+    target = folder / binary.name
+    if not target.exists():
+        shutil.copy2(binary, target)
+    return target
+
+
+def relative_words(words: list[str], folder: Path) -> list[str]:
+    """The command as it is typed in that folder."""
+    inside = f"{folder}/"
+    return [f"./{word[len(inside) :]}" if word.startswith(inside) else word for word in words]

@@ -1,0 +1,135 @@
+"""What is collected: a rung of a ladder on one workload, or any program that launches kernels.
+
+From a target follow the words that run it under ncu, and the key that tells whether the very same
+has been collected before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+
+from profiler.catalog.ladder import size_text
+from profiler.measure.build import Built, sha256_of
+from profiler.measure.ncu import Ncu, Recording, Selection, ncu_command
+from profiler.measure.neutral import bring_binary, relative_words
+from profiler.measure.program import Job, program_command
+from profiler.store.manifest import Provenance, rung_name
+
+_REPORT = "report.ncu-rep"
+_LARGEST_HASHED_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Target:
+    """`job` is a rung's; otherwise `program` holds the words as the user typed them."""
+
+    name: str  # of its runs: gemm-6, or what the user calls it
+    selection: Selection
+    required_launches: int | None
+    job: Job | None = None
+    built: Built | None = None
+    program: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)  # added to prof's own
+
+    @property
+    def label(self) -> str:
+        return self.job.label if self.job is not None else self.name
+
+    @property
+    def folder(self) -> Path:
+        """Where its program starts unless it is told otherwise."""
+        return self.job.ladder.folder.resolve() if self.job is not None else Path.cwd()
+
+    @property
+    def is_compiled(self) -> bool:
+        """Only of what prof compiled it is known when it changes."""
+        return self.built is not None and self.built.record is not None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A command, the folder that it starts in, and where the report will be."""
+
+    words: list[str]
+    folder: Path
+    report: Path
+
+
+def rung_target(job: Job, built: Built | None, launches: int, recording: Recording) -> Target:
+    """Of ranges the program says itself how many there are: what it marks is what counts."""
+    kernel = job.kernel
+    if recording.of_ranges:
+        selection, required = Selection(), 1
+    else:
+        selection, required = Selection(kernel.regex, kernel.skip, launches), launches
+    name = rung_name(job.ladder.name, kernel.number)
+    return Target(name, selection, required, replace(job, launches=launches), built)
+
+
+def prepare(target: Target, ncu: Ncu, recording: Recording, scratch: Path, cwd: Path | None) -> Prepared:
+    """A compiled rung is copied to `scratch` and runs there, so that its report names no private path."""
+    job = target.job
+    if job is not None and job.binary is not None and cwd is None:
+        binary = bring_binary(job.binary, scratch)
+        program = relative_words(program_command(replace(job, binary=binary), "profile"), scratch)
+        folder, export = scratch, _REPORT
+    else:
+        program = program_command(job, "profile") if job is not None else list(target.program)
+        folder, export = cwd or target.folder, str(scratch / _REPORT)
+    words = ncu_command(ncu.path, recording, target.selection, export, program)
+    return Prepared(words, folder, scratch / _REPORT)
+
+
+def typed_command(target: Target, ncu: Ncu, recording: Recording) -> list[str]:
+    """The same command as a person would type it, from the program's own place."""
+    program = program_command(target.job, "profile") if target.job is not None else list(target.program)
+    return ncu_command(ncu.path, recording, target.selection, f"{target.name}.ncu-rep", program)
+
+
+def program_provenance(target: Target, facts: Provenance) -> Provenance:
+    """Any program's executable and those of its words that are files, by name: all that can be told of it."""
+    executable = shutil.which(target.program[0])
+    files = {Path(word).name: Path(word) for word in target.program[1:] if Path(word).is_file()}
+    return msgspec.structs.replace(
+        facts,
+        sources={name: sha256_of(path) for name, path in files.items() if _is_hashable(path)},
+        binary_sha256=sha256_of(Path(executable)) if executable and _is_hashable(Path(executable)) else None,
+    )
+
+
+def collection_key(
+    target: Target,
+    recording: Recording,
+    provenance: Provenance,
+    gpu: str,
+    ncu: Ncu,
+    processes: int,
+    timed: tuple[int, int] | None,
+) -> str:
+    """The hash of all that decides what a run will hold, and of nothing else: no seed, no time, no path."""
+    preset, job = recording.preset, target.job
+    facts = {
+        "name": target.name,
+        "workload": size_text(job.values) if job is not None else "",
+        "program": job.kernel.commands["profile"] if job is not None else target.program,
+        "sources": provenance.sources,
+        "binary": provenance.binary_sha256,
+        "selection": target.selection,
+        "preset": (preset.name, preset.sections, preset.metrics, preset.set, preset.import_source),
+        "controls": (recording.replay, recording.graphs, recording.clock, recording.cache, recording.extra),
+        "gpu": gpu,
+        "ncu": ncu.version,
+        "processes": processes,
+        "timed": timed,
+    }
+    return hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()
+
+
+def _is_hashable(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size <= _LARGEST_HASHED_BYTES

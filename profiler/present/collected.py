@@ -1,0 +1,86 @@
+"""What has just been collected, as rows, and what one would type next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from profiler.analyse.profile import Profile
+from profiler.analyse.sheet import summarise_rung
+from profiler.catalog.ladder import Kernel, size_text
+from profiler.catalog.metrics import HEADLINE
+from profiler.present.rungs import Cell, Row, duration
+from profiler.present.text import number
+from profiler.store.manifest import rung_name
+from profiler.store.runs import Run
+
+if TYPE_CHECKING:
+    from profiler.measure.target import Target
+
+_METRICS = HEADLINE[1:]
+HEADER = (
+    "status", "run", "size", "launches", "unprofiled_ns", "gflops", "gbytes_per_s", "reference_pct", "profiled_ns",
+    *_METRICS, "run_id",
+)  # fmt: skip
+RIGHT = tuple(range(3, len(HEADER) - 1))
+OPTIONAL = tuple(HEADER.index(name) for name in (
+    "lsu_inst_share_pct", "gbytes_per_s", "size", "stall_short_scoreboard", "stall_mio_throttle", "lsu_pipe_pct",
+    "fma_pipe_pct", "issue_active_pct", "launches", "gflops",
+))  # fmt: skip
+
+
+def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None) -> Row:
+    manifest = run.manifest
+    timings = run.table("timings")
+    summary = None
+    if timings.num_rows:
+        columns = [timings.column(name).to_pylist() for name in ("kernel_ns", "reference_ns")]
+        summary = summarise_rung(kernel, manifest.workload or {}, *columns)
+    return (
+        status,
+        manifest.name,
+        size_text(manifest.workload or {}),
+        profile.launches,
+        summary.median_ns if summary else None,
+        summary.gflops if summary else None,
+        summary.gbytes_per_s if summary else None,
+        summary.reference_pct if summary else None,
+        _mean(profile, HEADLINE[0]),
+        *(_mean(profile, name) for name in _METRICS),
+        manifest.run_id,
+    )
+
+
+def cells(row: Row) -> list[str]:
+    return [_cell(name, value) for name, value in zip(HEADER, row, strict=True)]
+
+
+def next_command(targets: Sequence[Target], names: Iterable[str]) -> str:
+    """The comparison that is most likely meant: the two highest rungs, or a rung and its neighbour below."""
+    if not targets:
+        return "prof doctor"
+    last = targets[-1]
+    if last.job is None:
+        return f"prof show {last.name}"
+    ladder, stored = last.job.ladder, set(names)
+    flag = "" if ladder.name == "gemm" else f" --ladder {ladder.name}"
+    numbers = [kernel.number for kernel in ladder.kernels]
+    place = numbers.index(max(target.job.kernel.number for target in targets if target.job))
+    for before in reversed(numbers[:place]):
+        if rung_name(ladder.name, before) in stored:
+            return f"prof compare {before} {numbers[place]}{flag}"
+    return f"prof show {numbers[place]}{flag}"
+
+
+def _mean(profile: Profile, name: str) -> float | None:
+    series = profile.series.get(name)
+    return fmean(series.values) if series else None
+
+
+def _cell(name: str, value: Cell) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return duration(value) if name.endswith("_ns") else number(value)
+    return str(value)

@@ -1,0 +1,40 @@
+"""The commands of a collection, as they would be typed, in the order in which they would run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from profiler.measure.build import build_command
+from profiler.measure.collection import CollectPlan, Step, steps_of
+from profiler.measure.process import shown
+from profiler.measure.program import program_command
+from profiler.measure.target import Target, typed_command
+from profiler.measure.toolchain import find_toolchain
+
+
+def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]:
+    yield from dict.fromkeys(_build_lines(plan, targets))
+    steps = [(target, step) for target in targets for step in steps_of(plan, target)]
+    order = {"verify": 0, "time": 1, "profile": 2}
+    for target, step in sorted(
+        steps, key=lambda one: (one[1].what != "verify", one[1].process, order[one[1].what])
+    ):
+        yield shown(_words(plan, target, step))
+
+
+def _build_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]:
+    compiled = [target.job for target in targets if target.job is not None and target.job.binary is not None]
+    toolchain = find_toolchain() if compiled else None
+    for job in compiled:
+        if toolchain is not None and job.binary is not None:
+            yield shown(build_command(job.kernel, plan.gpu.arch, toolchain, job.binary))
+
+
+def _words(plan: CollectPlan, target: Target, step: Step) -> list[str]:
+    job = target.job
+    if job is None or step.what == "profile":
+        return typed_command(target, plan.ncu, plan.recording)
+    if step.what == "verify":
+        return program_command(job, "check")
+    return program_command(replace(job, repeats=plan.repeats, warmup=plan.warmup), "time")

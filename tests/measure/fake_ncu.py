@@ -1,0 +1,54 @@
+"""Stands in for ncu where there is no GPU: replays what the real one said and left behind.
+
+`tests/data/transcripts/NAME.json` holds a call of the real ncu on an H200: its command, every piece
+of its output with the second it came, its exit code; `NAME.ncu-rep.gz` the report it wrote. Which one
+is replayed is the value of FAKE_NCU: one name for every call, or names separated by commas for
+one call each, the last for all that follow. FAKE_NCU_PACE stretches the recorded time.
+
+Like the real one it writes to `--export`, and its process can be ended at any moment.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts"
+
+
+def main() -> int:
+    if "--version" in sys.argv:
+        return replay("version", 0.0)
+    log = Path(os.environ["FAKE_NCU_LOG"])
+    with log.open("a") as file:
+        file.write(json.dumps({"words": sys.argv[1:], "folder": os.getcwd(), "pid": os.getpid(),
+                               "environment": {name: os.environ.get(name) for name in
+                                               ("CUDA_VISIBLE_DEVICES", "TMPDIR", "CUDA_DEVICE_ORDER")}}) + "\n")  # fmt: skip
+    names = os.environ["FAKE_NCU"].split(",")
+    calls = len(log.read_text().splitlines())
+    name = names[min(calls, len(names)) - 1]
+    code = replay(name, float(os.environ.get("FAKE_NCU_PACE", "0")))
+    packed = TRANSCRIPTS / f"{name}.ncu-rep.gz"
+    if packed.exists():
+        export = sys.argv[sys.argv.index("--export") + 1].removesuffix(".ncu-rep")
+        Path(f"{export}.ncu-rep").write_bytes(gzip.decompress(packed.read_bytes()))
+    return code
+
+
+def replay(name: str, pace: float) -> int:
+    transcript = json.loads((TRANSCRIPTS / f"{name}.json").read_text())
+    started = time.monotonic()
+    for second, stream, text in transcript["events"]:
+        time.sleep(max(0.0, started + second * pace - time.monotonic()))
+        target = sys.stdout if stream == "stdout" else sys.stderr
+        target.write(text)
+        target.flush()
+    return int(transcript["exit"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
