@@ -13,21 +13,18 @@ from profiler.analyse.findings import (
     Instructions,
     MetricDelta,
     MissingMetric,
-    Reason,
     Side,
     Speedup,
-    VerdictName,
 )
 from profiler.analyse.fingerprints import FINGERPRINTS, confirm
+from profiler.analyse.judge import judge_metrics
 from profiler.analyse.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.sass import compare_opcodes
-from profiler.analyse.stats import Interval, welch_interval
-from profiler.catalog.metrics import CATALOGUE, HEADLINE, SMALLEST_RELATIVE_EFFECT, Metric
+from profiler.analyse.stats import Readings, mean_difference
+from profiler.catalog.metrics import CATALOGUE, HEADLINE, Metric
 from profiler.errors import NotComparable
 
 _UNKNOWN = "unknown"
-# Timers tick: a few equal readings do not mean that there is no noise.
-_FEWEST_EQUAL_LAUNCHES = 5
 _CLOCK_TOLERANCE = 0.05
 _LARGEST_EXPONENT = 700.0  # the logarithm of what a float can hold
 
@@ -46,7 +43,8 @@ def compare_profiles(
             details=[f"  {obstacle}" for obstacle in obstacles],
         )
     wanted = require_metrics(metrics, (before, after))
-    deltas = _ranked([*_deltas(before, after), *_extra_deltas(before, after, wanted)], wanted)
+    pairs = [*_catalogue_pairs(before, after), *_extra_pairs(before, after, wanted)]
+    deltas = _ranked(judge_metrics(pairs, wanted), wanted)
     return Comparison(
         schema_version=SCHEMA_VERSION,
         before=_side(before),
@@ -88,6 +86,25 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
     for profile in (before, after):
         if profile.launches < 2:
             cautions.append(f"{profile.label}: one launch only, so no interval can be given")
+    return [*cautions, *_process_cautions(before, after)]
+
+
+def _process_cautions(before: Profile, after: Profile) -> list[str]:
+    """Launches of one process do not show how the next one would differ."""
+    sides = (before, after)
+    profiled = [[one.values for one in side.series.values()] for side in sides]
+    timed = [[side.timings_ns] for side in sides]
+    cautions = []
+    for what, readings in (("profiled", profiled), ("timed", timed)):
+        if any(max(map(len, side), default=0) < 2 for side in readings):
+            continue
+        single = [
+            side.label
+            for side, values in zip(sides, readings, strict=True)
+            if max(len(set(one.processes)) for one in values) == 1
+        ]
+        for label in ["both sides"] if len(single) == 2 else single:
+            cautions.append(f"{label}: {what} in one process; intervals leave out how processes differ")
     return cautions
 
 
@@ -136,14 +153,14 @@ def derive_speedup(before: Profile, after: Profile) -> Speedup | None:
     return _ratio(durations[0].values, durations[1].values, "profiled")
 
 
-def _ratio(before: Sequence[float], after: Sequence[float], basis: str) -> Speedup | None:
+def _ratio(before: Readings, after: Readings, basis: str) -> Speedup | None:
     if min(*before, *after) <= 0:
         return None
-    left, right = [math.log(value) for value in before], [math.log(value) for value in after]
-    interval = welch_interval(right, left)
+    left, right = (Readings(map(math.log, side), side.processes) for side in (before, after))
+    found = mean_difference(right, left)
     return Speedup(
-        ratio=_exp(fmean(left) - fmean(right)),
-        ci=None if interval is None else (_exp(interval.low), _exp(interval.high)),
+        ratio=_exp(left.mean() - right.mean()),
+        ci=None if found is None else (_exp(found.interval().low), _exp(found.interval().high)),
         basis="unprofiled" if basis == "unprofiled" else "profiled",
     )
 
@@ -152,9 +169,9 @@ def _exp(logarithm: float) -> float:
     return math.exp(max(-_LARGEST_EXPONENT, min(logarithm, _LARGEST_EXPONENT)))
 
 
-def _deltas(before: Profile, after: Profile) -> list[MetricDelta]:
+def _catalogue_pairs(before: Profile, after: Profile) -> list[tuple[Series, Series]]:
     pairs = (_paired(metric, before, after) for metric in CATALOGUE)
-    return [_delta(*pair) for pair in pairs if pair]
+    return [pair for pair in pairs if pair]
 
 
 def _paired(metric: Metric, before: Profile, after: Profile) -> tuple[Series, Series] | None:
@@ -168,60 +185,10 @@ def _paired(metric: Metric, before: Profile, after: Profile) -> tuple[Series, Se
     return (left, right) if left and right else None
 
 
-def _extra_deltas(before: Profile, after: Profile, wanted: Iterable[str]) -> list[MetricDelta]:
+def _extra_pairs(before: Profile, after: Profile, wanted: Iterable[str]) -> list[tuple[Series, Series]]:
     """Metrics asked for by ncu's own name, outside of the catalogue."""
     extra = [name for name in wanted if name not in before.series]
-    return [_delta(before.raw[name], after.raw[name]) for name in extra]
-
-
-def _delta(before: Series, after: Series) -> MetricDelta:
-    interval, verdict, reason = judge(before.metric, before.values, after.values)
-    left, right = fmean(before.values), fmean(after.values)
-    return MetricDelta(
-        name=before.metric.name,
-        ncu=after.ncu,
-        unit=before.metric.unit,
-        before=left,
-        after=right,
-        delta=right - left,
-        ci=None if interval is None else (interval.low, interval.high),
-        verdict=verdict,
-        reason=reason,
-    )
-
-
-def judge(
-    metric: Metric, before: Sequence[float], after: Sequence[float]
-) -> tuple[Interval | None, VerdictName, Reason]:
-    """The interval of the change, and what it allows to say."""
-    interval = welch_interval(before, after)
-    if sorted(before) == sorted(after) or len({*before, *after}) == 1:
-        return interval, "same", "identical"
-    launches = min(len(before), len(after))
-    if len(set(before)) == len(set(after)) == 1:
-        delta = after[0] - before[0]
-        if metric.fixed or (metric.is_counted and launches > 1):
-            return Interval(delta, delta), _direction(metric, delta), ""
-        if launches < _FEWEST_EQUAL_LAUNCHES:
-            return None, "unclear", "too_few_launches"
-    if interval is None:
-        return None, "unclear", "too_few_launches"
-    delta = fmean(after) - fmean(before)
-    relative = SMALLEST_RELATIVE_EFFECT * max(abs(fmean(before)), abs(fmean(after)))
-    effect = max(metric.smallest_effect, relative)
-    if interval.low <= 0 <= interval.high:
-        if max(-interval.low, interval.high) <= effect:
-            return interval, "same", "within_effect_size"
-        return interval, "unclear", "interval_spans_zero"
-    if abs(delta) < effect:
-        return interval, "same", "below_effect_size"
-    return interval, _direction(metric, delta), ""
-
-
-def _direction(metric: Metric, delta: float) -> VerdictName:
-    if metric.better is None:
-        return "changed"
-    return "better" if (delta < 0) == (metric.better == "lower") else "worse"
+    return [(before.raw[name], after.raw[name]) for name in extra]
 
 
 def _ranked(deltas: Sequence[MetricDelta], wanted: Sequence[str]) -> list[MetricDelta]:

@@ -21,6 +21,7 @@ Reason = Literal[
     "identical",
     "too_few_launches",
     "interval_spans_zero",
+    "among_many",
     "below_effect_size",
     "within_effect_size",
 ]
@@ -30,6 +31,7 @@ REASONS: dict[str, str] = {
     "identical": "equal in every launch",
     "too_few_launches": "too few launches to tell",
     "interval_spans_zero": "the interval spans zero",
+    "among_many": "sure alone, but not among so many metrics",
     "below_effect_size": "certain, but too small to matter",
     "within_effect_size": "no difference that would matter",
 }

@@ -7,10 +7,11 @@ names and anything else under ncu's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from profiler.analyse.stats import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, Metric, nearest_hint
 from profiler.errors import KernelAmbiguous, KernelNotFound, MetricNotFound
 from profiler.store.columns import labels_of
@@ -43,7 +44,7 @@ class Series:
 
     metric: Metric
     ncu: str
-    values: tuple[float, ...]
+    values: Readings
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Profile:
     launches: int
     series: Mapping[str, Series]
     opcodes: Mapping[str, float]
-    timings_ns: tuple[float, ...] = ()
+    timings_ns: Readings = field(default_factory=Readings)
     raw: Mapping[str, Series] = field(default_factory=dict, repr=False)
 
     def find(self, name: str) -> Series | None:
@@ -108,31 +109,32 @@ def match_kernels(before: Run, after: Run, pattern: str | None, every: bool) -> 
 
 
 def profile_kernel(run: Run, kernel: str) -> Profile:
-    launches = run.table("launches").select(["launch", "kernel", "gpu"]).to_pylist()
+    launches = run.table("launches").select(["launch", "process", "kernel", "gpu"]).to_pylist()
     chosen = [launch for launch in launches if launch["kernel"] == kernel]
-    numbers = frozenset(launch["launch"] for launch in chosen)
+    process_of = {launch["launch"]: launch["process"] for launch in chosen}
     gpus = {launch["gpu"] for launch in chosen if launch["gpu"]}
-    raw = _series(run.table("metrics"), numbers)
-    opcodes = _opcodes_by_launch(run, numbers)
+    raw = _series(run.table("metrics"), process_of)
+    opcodes = _opcodes_by_launch(run, process_of)
     return Profile(
         label=run.label,
         kernel=kernel,
         manifest=run.manifest,
         stored=run.stored,
         gpu=", ".join(sorted(gpus) or run.manifest.gpus) or UNKNOWN_GPU,
-        launches=len(numbers),
-        series=_catalogued(raw, opcodes),
-        opcodes=_mean_of(opcodes),
+        launches=len(process_of),
+        series=_catalogued(raw, opcodes, process_of),
+        opcodes=_mean_of(opcodes.values()),
         timings_ns=_timings(run),
         raw=raw,
     )
 
 
-def _timings(run: Run) -> tuple[float, ...]:
+def _timings(run: Run) -> Readings:
     """Unprofiled timings are of the one kernel that was measured: with several, of none."""
     if len(run.manifest.kernels) > 1:
-        return ()
-    return tuple(run.table("timings").column("kernel_ns").to_pylist())
+        return Readings()
+    timings = run.table("timings")
+    return Readings(timings.column("kernel_ns").to_pylist(), timings.column("process").to_pylist())
 
 
 def require_metrics(names: Iterable[str], profiles: Iterable[Profile]) -> list[str]:
@@ -157,30 +159,35 @@ def _our_name(name: str, profiles: Iterable[Profile]) -> str:
     return name
 
 
-def _series(metrics: pa.Table, launches: frozenset[int]) -> dict[str, Series]:
+def _series(metrics: pa.Table, process_of: Mapping[int, int]) -> dict[str, Series]:
     numbers = metrics.column("launch").to_pylist()
     names = labels_of(metrics, "metric")
     values = metrics.column("value").to_pylist()
     units = labels_of(metrics, "unit")
-    collected: dict[str, list[float]] = {}
+    collected: dict[str, tuple[list[float], list[int]]] = {}
     unit_of: dict[str, str] = {}
     for number, name, value, unit in zip(numbers, names, values, units, strict=True):
-        if value is not None and abs(value) < _LARGEST_VALUE and number in launches:
-            collected.setdefault(name, []).append(value)
+        if value is not None and abs(value) < _LARGEST_VALUE and number in process_of:
+            values_of, processes = collected.setdefault(name, ([], []))
+            values_of.append(value)
+            processes.append(process_of[number])
             unit_of[name] = unit
     return {
-        name: Series(Metric(name, (name,), unit_of[name], "report", ""), name, tuple(values))
-        for name, values in collected.items()
+        name: Series(Metric(name, (name,), unit_of[name], "report", ""), name, Readings(*readings))
+        for name, readings in collected.items()
     }
 
 
-def _catalogued(raw: Mapping[str, Series], opcodes: Iterable[Mapping[str, float]]) -> dict[str, Series]:
+def _catalogued(
+    raw: Mapping[str, Series], opcodes: Mapping[int, Mapping[str, float]], process_of: Mapping[int, int]
+) -> dict[str, Series]:
     found: dict[str, Series] = {}
     for metric in CATALOGUE:
         if metric.share is not None:
-            shares = tuple(_share(launch, metric.share.opcodes) for launch in opcodes)
+            shares = [_share(executed, metric.share.opcodes) for executed in opcodes.values()]
             if shares:
-                found[metric.name] = Series(metric, metric.share.source, shares)
+                processes = [process_of[launch] for launch in opcodes]
+                found[metric.name] = Series(metric, metric.share.source, Readings(shares, processes))
             continue
         name = next((name for name in metric.ncu if name in raw), None)
         if name is not None:
@@ -196,10 +203,11 @@ def _share(executed: Mapping[str, float], opcodes: frozenset[str]) -> float:
 def as_catalogued(metric: Metric, raw: Series) -> Series:
     """The same values in the catalogue's unit."""
     factor = _SCALE.get(metric.unit, {}).get(raw.metric.unit, 1.0)
-    return Series(metric, raw.ncu, tuple(value * factor for value in raw.values))
+    values = Readings((value * factor for value in raw.values), raw.values.processes)
+    return Series(metric, raw.ncu, values)
 
 
-def _opcodes_by_launch(run: Run, launches: frozenset[int]) -> list[dict[str, float]]:
+def _opcodes_by_launch(run: Run, launches: Collection[int]) -> dict[int, dict[str, float]]:
     """Executed warp instructions by opcode with modifiers; launches without any are left out."""
     instances = run.table("instances")
     rows = zip(
@@ -224,17 +232,17 @@ def _counts_of_instructions(run: Run) -> Iterable[tuple[int, str | None, float |
 
 
 def _summed(
-    counts: Iterable[tuple[int, str | None, float | None]], launches: frozenset[int]
-) -> list[dict[str, float]]:
+    counts: Iterable[tuple[int, str | None, float | None]], launches: Collection[int]
+) -> dict[int, dict[str, float]]:
     by_launch: dict[int, dict[str, float]] = {}
     for launch, opcode, count in counts:
         if opcode is not None and count and launch in launches:
             executed = by_launch.setdefault(launch, {})
             executed[opcode] = executed.get(opcode, 0.0) + count
-    return [by_launch[launch] for launch in sorted(by_launch)]
+    return {launch: by_launch[launch] for launch in sorted(by_launch)}
 
 
-def _mean_of(opcodes: list[dict[str, float]]) -> dict[str, float]:
+def _mean_of(opcodes: Collection[Mapping[str, float]]) -> dict[str, float]:
     totals: dict[str, float] = {}
     for launch in opcodes:
         for opcode, count in launch.items():

@@ -32,10 +32,9 @@ def pair(make_run):
 
     def profiles(launch=None, fields=None, launches=2):
         metrics = {"gpu__time_duration.sum": 100.0}
-        one = make_run(*[{"kernel": "k", "metrics": metrics}] * launches)
-        other = make_run(
-            *[{"kernel": "k", "metrics": metrics, **(launch or {})}] * launches, **(fields or {})
-        )
+        plain = [{"kernel": "k", "process": process, "metrics": metrics} for process in range(launches)]
+        one = make_run(*plain)
+        other = make_run(*({**here, **(launch or {})} for here in plain), **(fields or {}))
         return profile_kernel(one, "k"), profile_kernel(other, "k")
 
     return profiles
@@ -94,16 +93,40 @@ def test_the_order_of_sections_and_of_workload_parameters_does_not_matter(make_r
 
 @pytest.mark.parametrize("clocks", [(1.98e9, 1.5e9), (1.5e9, 1.98e9)])
 def test_a_clock_that_ran_differently_is_a_caution_whichever_side_was_faster(make_run, clocks):
-    one, other = (make_run(*[{"kernel": "k", "metrics": {CLOCK: clock}}] * 2) for clock in clocks)
-    (warning,) = compare_profiles(profile_kernel(one, "k"), profile_kernel(other, "k")).comparable.warnings
+    (warning,) = compare_profiles(*_at_clocks(make_run, clocks)).comparable.warnings
     assert warning == f"the SM clock of the second is {clocks[1] / clocks[0]:.2f} times that of the first"
 
 
 def test_a_clock_within_five_per_cent_and_a_clock_of_zero_are_not_worth_a_caution(make_run):
     for clocks in ((1.98e9, 1.90e9), (0.0, 1.98e9)):
-        one, other = (make_run(*[{"kernel": "k", "metrics": {CLOCK: clock}}] * 2) for clock in clocks)
-        comparison = compare_profiles(profile_kernel(one, "k"), profile_kernel(other, "k"))
-        assert comparison.comparable.warnings == []
+        assert compare_profiles(*_at_clocks(make_run, clocks)).comparable.warnings == []
+
+
+def _at_clocks(make_run, clocks):
+    for clock in clocks:
+        launches = ({"kernel": "k", "process": process, "metrics": {CLOCK: clock}} for process in range(2))
+        yield profile_kernel(make_run(*launches), "k")
+
+
+def _of_processes(make_run, processes, **fields):
+    launches = ({"kernel": "k", "process": one, "metrics": {CLOCK: 1e9}} for one in processes)
+    return profile_kernel(make_run(*launches, **fields), "k")
+
+
+def test_launches_of_one_process_are_a_caution_since_they_do_not_show_how_processes_differ(make_run):
+    single, several = (_of_processes(make_run, one, name=f"run-{len(one)}") for one in ([0, 0], [0, 1, 2]))
+    sentence = "profiled in one process; intervals leave out how processes differ"
+    assert compare_profiles(several, several).comparable.warnings == []
+    assert compare_profiles(single, single).comparable.warnings == [f"both sides: {sentence}"]
+    assert compare_profiles(single, several).comparable.warnings == [f"{single.label}: {sentence}"]
+    assert compare_profiles(several, single).comparable.warnings == [f"{single.label}: {sentence}"]
+
+
+def test_repeats_timed_in_one_process_are_too_where_both_sides_were_timed(make_run):
+    timed = _of_processes(make_run, [0, 1], timings=[90.0, 91.0])
+    (warning,) = compare_profiles(timed, timed).comparable.warnings
+    assert warning == "both sides: timed in one process; intervals leave out how processes differ"
+    assert compare_profiles(timed, _of_processes(make_run, [0, 1])).comparable.warnings == []
 
 
 def test_only_the_gpus_that_ran_the_compared_kernel_count(make_run):

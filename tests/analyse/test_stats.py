@@ -1,65 +1,215 @@
-"""The interval behind every verdict, against SciPy and against simulation with known truth."""
+"""The interval behind every verdict, against SciPy; `test_calibration.py` holds it against known truth."""
 
 from __future__ import annotations
 
-import random
+import math
 from itertools import product
+from statistics import fmean
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
-from profiler.analyse.stats import student_quantile, welch_interval
+from profiler.analyse.stats import (
+    Interval,
+    Readings,
+    discoveries,
+    mean_difference,
+    student_quantile,
+    student_tails,
+)
+
+FREEDOMS = [0.7, 1.0, 1.3, 2.0, 2.7, 4.0, 7.5, 14.0, 30.0, 118.3, 1000.0, 1e6, 1e9]
 
 
-@pytest.mark.parametrize("freedom", [1.0, 1.3, 2.0, 2.7, 4.0, 7.5, 14.0, 30.0, 118.3, 1000.0, 1e6, 1e9])
+def of_processes(*groups):
+    """Readings of as many processes as there are lists."""
+    return Readings(
+        [value for group in groups for value in group],
+        [process for process, group in enumerate(groups) for _ in group],
+    )
+
+
+def interval(before, after):
+    return mean_difference(before, after).interval()
+
+
+@pytest.mark.parametrize("freedom", FREEDOMS)
 def test_students_quantile_is_scipys(freedom):
-    for probability in (0.6, 0.9, 0.95, 0.975, 0.995):
+    for probability in (0.5, 0.6, 0.9, 0.95, 0.975, 0.995, 0.99995):
         ours, theirs = student_quantile(probability, freedom), stats.t.ppf(probability, freedom)
-        assert ours == pytest.approx(theirs, rel=1e-6)
+        assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-12)
 
 
-def test_the_interval_is_welchs():
-    before, after = [10.0, 11.0, 9.5, 10.2], [12.0, 16.0, 13.5]
+@pytest.mark.parametrize("freedom", FREEDOMS)
+def test_the_tails_are_scipys_however_far_out(freedom):
+    for t in (0.0, 1e-3, 0.5, 2.0, 5.0, 1e5, 1e200):
+        assert student_tails(t, freedom) == pytest.approx(2 * stats.t.sf(t, freedom), rel=1e-6, abs=1e-300)
+        assert student_tails(-t, freedom) == student_tails(t, freedom)
+
+
+def test_of_one_process_a_side_the_interval_is_welchs_over_launches():
+    before, after = Readings([10.0, 11.0, 9.5, 10.2]), Readings([12.0, 16.0, 13.5])
+    theirs = stats.ttest_ind(after, before, equal_var=False)
+    found = mean_difference(before, after)
+    assert found.interval() == pytest.approx(tuple(theirs.confidence_interval(0.95)))
+    assert found.p_value() == pytest.approx(theirs.pvalue)
+    assert found.freedom == pytest.approx(theirs.df)
+
+
+def test_with_one_launch_a_process_it_is_welchs_over_processes():
+    before, after = of_processes([10.0], [11.0], [9.5], [10.2]), of_processes([12.0], [16.0], [13.5])
     theirs = stats.ttest_ind(after, before, equal_var=False).confidence_interval(0.95)
-    assert welch_interval(before, after) == pytest.approx((theirs.low, theirs.high))
+    assert interval(before, after) == pytest.approx(tuple(theirs))
 
 
-@pytest.mark.parametrize(("spread", "sizes"), [((1, 1), (5, 5)), ((1, 6), (8, 3)), ((5, 1), (4, 8))])
-def test_the_interval_holds_the_true_difference_19_times_in_20_also_with_unequal_spread(spread, sizes):
-    chance = random.Random(20260101)
-    trials, held = 3000, 0
-    for _ in range(trials):
-        before = [chance.gauss(100, spread[0]) for _ in range(sizes[0])]
-        after = [chance.gauss(103, spread[1]) for _ in range(sizes[1])]
-        low, high = welch_interval(before, after)
-        held += low <= 3 <= high
-    assert held / trials == pytest.approx(0.95, abs=0.015)
+def test_equally_noisy_sides_of_several_processes_have_students_interval_of_the_process_means():
+    noise = [-1.0, 0.5, 0.5]
+    means = [[10.0, 11.0, 9.5], [14.0, 12.5, 12.5]]
+    sides = [of_processes(*([mean + one for one in noise] for mean in side)) for side in means]
+    theirs = stats.ttest_ind(means[1], means[0], equal_var=True)
+    assert mean_difference(*sides).freedom == pytest.approx(4)
+    assert interval(*sides) == pytest.approx(tuple(theirs.confidence_interval(0.95)))
+
+
+def test_more_launches_of_the_same_processes_do_not_narrow_the_interval():
+    def sides(launches):
+        return [of_processes(*([mean - 0.1, mean + 0.1] * launches for mean in means)) for means in MEANS]
+
+    assert interval(*sides(1)) == pytest.approx(interval(*sides(50)))
+
+
+MEANS = ([10.0, 12.0, 11.0], [14.0, 17.0, 14.0])
+
+
+def test_more_processes_do():
+    few, many = (
+        [of_processes(*([mean - 1, mean + 1] for mean in means * n)) for means in MEANS] for n in (1, 4)
+    )
+    assert interval(*many).high - interval(*many).low < 0.5 * (interval(*few).high - interval(*few).low)
+
+
+def test_only_the_noisier_side_counts_its_processes():
+    """A side without noise is known: the degrees of freedom are those of the other."""
+    quiet = of_processes([5.0, 5.0], [5.0, 5.0], [5.0, 5.0])
+    noisy = of_processes([7.0, 7.2], [8.1, 8.0], [9.0, 9.4])
+    reach = stats.t.ppf(0.975, 2) * stats.sem([fmean([7.0, 7.2]), fmean([8.1, 8.0]), fmean([9.0, 9.4])])
+    found = mean_difference(quiet, noisy)
+    assert found.freedom == pytest.approx(2)
+    assert found.interval() == pytest.approx((found.delta - reach, found.delta + reach))
+
+
+def test_a_process_counts_once_however_many_launches_it_made():
+    assert of_processes([1.0], [3.0, 3.0, 3.0]).mean() == 2.0
+
+
+def test_processes_that_agree_by_accident_prove_nothing():
+    """A ticking timer: every process saw one tick more, once."""
+    before = of_processes([4000.0, 4000.0, 4032.0], [4000.0, 4032.0, 4000.0], [4032.0, 4000.0, 4000.0])
+    after = of_processes([4000.0, 4032.0, 4032.0], [4032.0, 4032.0, 4000.0], [4032.0, 4000.0, 4032.0])
+    low, high = interval(before, after)
+    assert high - low > 10
+
+
+def test_a_side_of_one_process_is_judged_by_its_launches_and_the_other_by_its_processes():
+    several, single = (
+        of_processes([10.0, 10.4], [12.0, 12.4], [14.0, 14.4]),
+        Readings([20.0, 20.3, 19.9, 20.2]),
+    )
+    error = math.hypot(stats.sem([10.2, 12.2, 14.2]), stats.sem(single))
+    assert mean_difference(several, single).error == pytest.approx(error)
 
 
 def test_samples_without_spread_have_an_interval_without_width():
-    assert welch_interval([4.0, 4.0], [6.5, 6.5, 6.5]) == (2.5, 2.5)
+    for before, after in (
+        (Readings([4.0, 4.0]), Readings([6.5, 6.5, 6.5])),
+        (of_processes([0.1] * 3, [0.1] * 7), of_processes([2.6] * 5, [2.6] * 3)),
+    ):
+        found = mean_difference(before, after)
+        assert found.interval() == (2.5, 2.5)
+        assert found.p_value() == 0.0
+        assert mean_difference(before, before).p_value() == 1.0
 
 
 def test_one_side_without_spread_leaves_the_freedom_of_the_other():
-    interval = welch_interval([5.0] * 9, [7.0, 8.0, 9.0])
     reach = stats.t.ppf(0.975, 2) * stats.sem([7.0, 8.0, 9.0])
-    assert interval == pytest.approx((3.0 - reach, 3.0 + reach))
+    found = interval(Readings([5.0] * 9), Readings([7.0, 8.0, 9.0]))
+    assert found == pytest.approx((3.0 - reach, 3.0 + reach))
 
 
-@pytest.mark.parametrize(("before", "after"), [([], [1.0, 2.0]), ([1.0], [1.0, 2.0]), ([1.0, 2.0], [3.0])])
-def test_fewer_than_two_values_a_side_have_no_interval(before, after):
-    assert welch_interval(before, after) is None
+@pytest.mark.parametrize(("before", "after"), [([1.0], [1.0, 2.0]), ([1.0, 2.0], [3.0]), ([1.0], [3.0])])
+def test_a_single_launch_shows_no_noise(before, after):
+    assert mean_difference(Readings(before), Readings(after)) is None
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-90, 1.0, 1e40, 1e99])
 def test_very_large_and_very_small_values_only_scale_the_interval(scale):
-    before, after = [1.0, 2.0, 4.0], [8.0, 9.0, 11.0]
-    scaled = welch_interval([value * scale for value in before], [value * scale for value in after])
-    assert [bound / scale for bound in scaled] == pytest.approx(list(welch_interval(before, after)))
+    for split in (lambda values: [values], lambda values: [values[:2], values[2:]]):
+        before, after = [1.0, 2.0, 4.0, 4.5], [8.0, 9.0, 11.0, 8.5]
+        plain = interval(*(of_processes(*split(side)) for side in (before, after)))
+        scaled = interval(
+            *(of_processes(*split([value * scale for value in side])) for side in (before, after))
+        )
+        assert [bound / scale for bound in scaled] == pytest.approx(list(plain))
 
 
 def test_shifting_both_sides_does_not_move_the_interval():
     for shift, size in product((1e3, 1e9), (2, 6)):
         before, after = [float(i) for i in range(size)], [float(3 * i) for i in range(size)]
-        moved = welch_interval([value + shift for value in before], [value + shift for value in after])
-        assert moved == pytest.approx(welch_interval(before, after), rel=1e-6)
+        moved = interval(*(Readings(value + shift for value in side) for side in (before, after)))
+        assert moved == pytest.approx(interval(Readings(before), Readings(after)), rel=1e-6)
+
+
+SIDES = st.lists(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=4), min_size=1, max_size=4)
+
+
+@given(before=SIDES, after=SIDES)
+def test_swapping_the_sides_turns_the_interval_and_nothing_else(before, after):
+    forth, back = (
+        mean_difference(of_processes(*one), of_processes(*other))
+        for one, other in ((before, after), (after, before))
+    )
+    assert (forth is None) == (back is None)
+    if forth and back:
+        assert (back.delta, back.error, back.freedom) == (-forth.delta, forth.error, forth.freedom)
+        assert back.interval() == Interval(-forth.interval().high, -forth.interval().low)
+        assert back.p_value() == forth.p_value()
+
+
+@given(before=SIDES, after=SIDES)
+def test_the_interval_excludes_zero_where_the_p_value_is_below_5_per_cent(before, after):
+    found = mean_difference(of_processes(*before), of_processes(*after))
+    if found and not 0.0499 < found.p_value() < 0.0501:
+        low, high = found.interval()
+        assert (low <= 0 <= high) == (found.p_value() > 0.05)
+
+
+@given(groups=SIDES, order=st.randoms(use_true_random=False))
+def test_the_order_of_processes_does_not_matter(groups, order):
+    shuffled = order.sample(groups, len(groups))
+    other = of_processes([0.0, 1.0], [2.0, 2.5])
+    one, same = (mean_difference(of_processes(*side), other) for side in (groups, shuffled))
+    assert one == same
+
+
+def test_values_and_processes_must_be_as_many():
+    with pytest.raises(ValueError, match="3 values, but 2 processes"):
+        Readings([1.0, 2.0, 3.0], [0, 1])
+
+
+@given(st.lists(st.floats(0, 1), max_size=30))
+def test_discoveries_are_scipys_at_a_false_discovery_rate_of_5_per_cent(p_values):
+    expected = {
+        index
+        for index, adjusted in enumerate(stats.false_discovery_control(p_values) if p_values else ())
+        if adjusted <= 0.05 * (1 + 1e-9)
+    }
+    assert discoveries(p_values) == expected
+
+
+def test_a_single_question_is_not_corrected_and_many_with_one_answer_are():
+    assert discoveries([0.049]) == {0}
+    assert discoveries([0.049] + [0.5] * 9) == set()
+    assert discoveries([0.005] + [0.5] * 9) == {0}
+    assert discoveries([0.049] * 10) == set(range(10))

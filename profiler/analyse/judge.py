@@ -1,0 +1,102 @@
+"""What the readings of metrics allow to say: better, worse, changed, same, or unclear and why.
+
+Pairs of `Series` in, one `MetricDelta` each out. A verdict of a difference needs certainty and a size
+that matters. Certainty allows for how many metrics were asked about: of the differences found, at most 5 %
+are there by chance. Three questions are kept apart, so that the answer to one does not
+hang on how many others were asked: the duration, which decides; what the comparison leads with
+and what was asked for by name; and all other metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from profiler.analyse.findings import MetricDelta, Reason, VerdictName
+from profiler.analyse.profile import Series
+from profiler.analyse.stats import Interval, Readings, discoveries, mean_difference
+from profiler.catalog.metrics import HEADLINE, SMALLEST_RELATIVE_EFFECT, Metric
+
+DURATION = "duration_ns"
+
+# Timers tick: a few equal readings do not mean that there is no noise.
+_FEWEST_EQUAL_LAUNCHES = 5
+
+
+class Judgement(NamedTuple):
+    """Of one metric alone; `p_value` is None where chance has no part in the verdict."""
+
+    interval: Interval | None
+    verdict: VerdictName
+    reason: Reason
+    p_value: float | None = None
+
+
+def judge_metrics(pairs: Sequence[tuple[Series, Series]], wanted: Collection[str]) -> list[MetricDelta]:
+    """Each metric's change, in the order given; `wanted` are the names of those asked for."""
+    alone = [judge(before.metric, before.values, after.values) for before, after in pairs]
+    together = list(alone)
+    questions: dict[str, list[int]] = {}
+    for index, (before, _) in enumerate(pairs):
+        if alone[index].p_value is not None:
+            questions.setdefault(_question(before.metric.name, wanted), []).append(index)
+    for asked in questions.values():
+        answered = discoveries([alone[index].p_value or 0.0 for index in asked])
+        for position, index in enumerate(asked):
+            if position not in answered and alone[index].verdict not in ("same", "unclear"):
+                together[index] = alone[index]._replace(verdict="unclear", reason="among_many")
+    return [_delta(*pair, judgement) for pair, judgement in zip(pairs, together, strict=True)]
+
+
+def _question(name: str, wanted: Collection[str]) -> str:
+    if name == DURATION:
+        return DURATION
+    return "leading" if name in HEADLINE or name in wanted else "other"
+
+
+def _delta(before: Series, after: Series, judgement: Judgement) -> MetricDelta:
+    left, right = before.values.mean(), after.values.mean()
+    return MetricDelta(
+        name=before.metric.name,
+        ncu=after.ncu,
+        unit=before.metric.unit,
+        before=left,
+        after=right,
+        delta=right - left,
+        ci=judgement.interval,
+        verdict=judgement.verdict,
+        reason=judgement.reason,
+    )
+
+
+def judge(metric: Metric, before: Readings, after: Readings) -> Judgement:
+    """The interval of the change, and what it allows to say where no other metric is asked about."""
+    found = mean_difference(before, after)
+    interval = found.interval() if found else None
+    if sorted(before) == sorted(after) or len({*before, *after}) == 1:
+        return Judgement(interval, "same", "identical")
+    launches = min(len(before), len(after))
+    if len(set(before)) == len(set(after)) == 1:
+        delta = after[0] - before[0]
+        if metric.fixed or (metric.is_counted and launches > 1):
+            return Judgement(Interval(delta, delta), _direction(metric, delta), "")
+        if launches < _FEWEST_EQUAL_LAUNCHES:
+            return Judgement(None, "unclear", "too_few_launches")
+    if found is None or interval is None:
+        return Judgement(None, "unclear", "too_few_launches")
+    p_value = found.p_value() if found.error else None
+    largest = max(abs(before.mean()), abs(after.mean()))
+    effect = max(metric.smallest_effect, SMALLEST_RELATIVE_EFFECT * largest)
+    if interval.low <= 0 <= interval.high:
+        if max(-interval.low, interval.high) <= effect:
+            return Judgement(interval, "same", "within_effect_size", p_value)
+        return Judgement(interval, "unclear", "interval_spans_zero", p_value)
+    if abs(found.delta) < effect:
+        return Judgement(interval, "same", "below_effect_size", p_value)
+    return Judgement(interval, _direction(metric, found.delta), "", p_value)
+
+
+def _direction(metric: Metric, delta: float) -> VerdictName:
+    if metric.better is None:
+        return "changed"
+    return "better" if (delta < 0) == (metric.better == "lower") else "worse"
