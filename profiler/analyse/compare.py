@@ -18,9 +18,11 @@ from profiler.analyse.findings import (
 )
 from profiler.analyse.fingerprints import FINGERPRINTS, confirm
 from profiler.analyse.judge import judge_metrics
+from profiler.analyse.plausible import find_doubts
 from profiler.analyse.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.sass import compare_opcodes
 from profiler.analyse.stats import Readings, mean_difference
+from profiler.analyse.suspects import find_missing_metrics, find_suspects
 from profiler.catalog.metrics import CATALOGUE, HEADLINE, Metric
 from profiler.errors import NotComparable
 
@@ -56,7 +58,8 @@ def compare_profiles(
         confirmations=[confirm(fingerprint, deltas) for fingerprint in FINGERPRINTS],
         attribution=None,
         instructions=Instructions(compare_opcodes(before.opcodes, after.opcodes)),
-        suspects=[],
+        suspects=find_suspects(after),
+        suspects_missing=find_missing_metrics(after),
     )
 
 
@@ -86,6 +89,7 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
     for profile in (before, after):
         if profile.launches < 2:
             cautions.append(f"{profile.label}: one launch only, so no interval can be given")
+        cautions += find_doubts(profile)
     return [*cautions, *_process_cautions(before, after)]
 
 

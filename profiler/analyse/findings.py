@@ -172,12 +172,13 @@ class Suspect(Struct, frozen=True):
     """What binds a kernel now, and the figures that say so.
 
     `weight_pct` is what they are ranked by: the share of the time that relieving this one could at most save.
+    It is null where the suspect puts all the others in doubt, and then that one is first.
     """
 
     name: str
     sentence: str
     evidence: dict[str, float]
-    weight_pct: float
+    weight_pct: float | None
 
 
 class Comparison(Struct, frozen=True):

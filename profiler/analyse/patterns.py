@@ -13,9 +13,9 @@ from typing import Literal
 
 from profiler.analyse.time_shares import Figures
 
-# A resource used to less leaves more to the stalls than relieving it could win: kernels that do
-# nothing but keep it busy reach 90 to 99 % of its peak, and half of that is 45 to 50. The rest
-# of the margin is for resources that are busy in turns.
+# Kernels that do nothing else keep a resource at 79 % of its peak (L2), 82 to 90 % (device memory) or
+# 95 to 100 % (L1, pipes). Below 60 %, more of that is idle than relieving the resource is likely to win,
+# and the stalls say why; Nsight Compute's own rule takes the same line for latency.
 _BUSY = 60.0
 # Less cannot win more than 5 % of the time, a twentieth.
 _WORTH_NAMING = 5.0
@@ -44,7 +44,7 @@ class Condition:
 class Pattern:
     """A suspect as data.
 
-    `share` is the figure that it is weighed by, without one the whole time; named from `at_least`
+    `share` is the figure that it is weighed by, none where it has no weight; named from `at_least`
     on. A `stall` weighs no more than the busiest resource leaves. The figures of its sentence
     become its evidence, with `share`, those of the conditions and, where recorded, `also`.
     Of the patterns that read one `unit`, the first that holds is named.
@@ -140,7 +140,8 @@ PATTERNS = (
         "lsu_pipe_pct",
         "The load/store pipe takes {lsu_pipe_pct:.0f} % of the instructions that it could.",
         _BUSY,
-        also=("lsu_inst_share_pct",),
+        unit="l1",
+        also=("lsu_inst_share_pct", "l1_pct"),
     ),
     Pattern(
         "issue-bound",
@@ -259,9 +260,10 @@ PATTERNS = (
         also=("stall_no_instruction", "stall_branch_resolving", "stall_imc_miss", "warp_latency"),
     ),
     Pattern(
-        "tail-bound",
+        "idle-schedulers",
         "empty_pct",
-        "For {empty_pct:.0f} % of the time an SM has no warp; the grid fills the GPU {waves:.2f} times.",
+        "For {empty_pct:.0f} % of the time a scheduler has no warp at all: small blocks, few blocks or an uneven end. "
+        "The grid fills the GPU {waves:.2f} times.",
         stall=True,
         also=("issue_active_pct", "issue_rate"),
     ),

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from profiler.analyse.findings import Suspect
+from profiler.analyse.plausible import find_doubts
 from profiler.analyse.profile import Profile, Series
+from profiler.analyse.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.timings import TimingSummary, summarise
 from profiler.errors import RunDamaged
 from profiler.store.manifest import Manifest
@@ -56,6 +59,9 @@ class Sheet(Struct, frozen=True):
     metrics: list[SheetMetric]
     rules: list[SheetRule]
     rules_left_out: int = 0
+    cautions: list[str] = []
+    suspects: list[Suspect] = []
+    suspects_missing: list[str] = []
 
 
 class Sheets(Struct, frozen=True):
@@ -83,6 +89,9 @@ def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:
         metrics=[_metric(one) for one in series],
         rules=rules[:_MOST_RULES],
         rules_left_out=len(rules[_MOST_RULES:]),
+        cautions=find_doubts(profile),
+        suspects=find_suspects(profile),
+        suspects_missing=find_missing_metrics(profile),
     )
 
 

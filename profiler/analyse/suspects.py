@@ -11,8 +11,8 @@ could at most save.
   that reason. It weighs no more than what the busiest resource leaves, since without the stall
   the kernel would still take as long as that resource needs.
 
-A launch too short to trust comes before all: it puts the other figures in doubt. To be
-named, a suspect needs all its conditions; to be found, all its metrics.
+A launch too short to trust comes before all and weighs nothing: it puts the other figures in
+doubt. A suspect is named when all its conditions hold, and judged when all its metrics are there.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ def find_suspects(profile: Profile) -> list[Suspect]:
         if _holds(pattern, figures):
             found.setdefault(pattern.unit or pattern.name, pattern)
 
-    def rank(pattern: Pattern) -> tuple[float, float]:
-        """What the busiest resource leaves may cap several stalls alike: then the longest is first."""
-        return (-_weight(pattern, figures), -_share(pattern, figures))
+    def rank(pattern: Pattern) -> tuple[bool, float, float]:
+        """Where the busiest resource caps several stalls alike, the longest is first."""
+        if not pattern.share:
+            return (False, 0.0, 0.0)
+        return (True, -_weight(pattern, figures), -figures[pattern.share])
 
     return [_suspect(pattern, figures) for pattern in sorted(found.values(), key=rank)[:_MOST_SUSPECTS]]
 
@@ -47,21 +49,16 @@ def find_missing_metrics(profile: Profile) -> list[str]:
     return [name for name in needed if name in BY_NAME and name not in profile.series]
 
 
-def _share(pattern: Pattern, figures: Figures) -> float:
-    return figures[pattern.share] if pattern.share else 100.0
-
-
 def _weight(pattern: Pattern, figures: Figures) -> float:
-    share = _share(pattern, figures)
+    share = figures[pattern.share]
     return min(share, figures["left_pct"]) if pattern.stall else share
 
 
 def _holds(pattern: Pattern, figures: Figures) -> bool:
-    return (
-        all(name in figures for name in pattern.needs)
-        and _weight(pattern, figures) >= pattern.at_least
-        and all(condition.holds(figures) for condition in pattern.conditions)
-    )
+    if not all(name in figures for name in pattern.needs):
+        return False
+    heavy = not pattern.share or _weight(pattern, figures) >= pattern.at_least
+    return heavy and all(condition.holds(figures) for condition in pattern.conditions)
 
 
 def _suspect(pattern: Pattern, figures: Figures) -> Suspect:
@@ -69,5 +66,5 @@ def _suspect(pattern: Pattern, figures: Figures) -> Suspect:
         name=pattern.name,
         sentence=pattern.sentence.format_map(figures),
         evidence={name: figures[name] for name in (*pattern.needs, *pattern.also) if name in figures},
-        weight_pct=_weight(pattern, figures),
+        weight_pct=_weight(pattern, figures) if pattern.share else None,
     )

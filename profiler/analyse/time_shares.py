@@ -63,7 +63,7 @@ def metrics_behind(names: Iterable[str]) -> list[str]:
 
 
 def _active(figures: Figures) -> float:
-    """One metric counts issues per elapsed cycle, the other per cycle with a warp on the SM."""
+    """One metric counts issues per elapsed cycle, the other per cycle in which the scheduler has a warp."""
     return figures["issue_active_pct"] / figures["issue_rate"]
 
 
@@ -138,8 +138,8 @@ def _left(figures: Figures) -> float | None:
 DERIVED = (
     Derived("dram_gbytes_per_s", "Gigabytes a second to and from device memory.", ("dram_bytes_per_s",),
             lambda figures: figures["dram_bytes_per_s"] / 1e9),
-    Derived("active_pct", "An SM has at least one warp.", ("issue_active_pct", "issue_rate"), _active),
-    Derived("empty_pct", "An SM has no warp.", ("active_pct",), lambda figures: 100 - figures["active_pct"]),
+    Derived("active_pct", "A scheduler has at least one warp.", ("issue_active_pct", "issue_rate"), _active),
+    Derived("empty_pct", "A scheduler has no warp.", ("active_pct",), lambda figures: 100 - figures["active_pct"]),
     Derived("stalled_pct", "A scheduler has warps, and none can issue.", ("active_pct",),
             lambda figures: figures["active_pct"] - figures["issue_active_pct"]),
     Derived("other_slots_pct", "A scheduler issues something else than an instruction of the FMA pipe.",

@@ -10,6 +10,7 @@ from profiler.analyse.sheet import Sheet, SheetMetric, SheetRule, TimingSheet
 from profiler.catalog.ladder import size_text
 from profiler.present.encode import markdown_text, to_csv, to_markdown
 from profiler.present.rungs import duration
+from profiler.present.suspects import suspects_markdown, suspects_text
 from profiler.present.terminal import render_table, styled
 from profiler.present.text import counted, number, printable, shortened, size
 from profiler.store.manifest import Manifest, Provenance
@@ -30,6 +31,8 @@ def sheets_text(run: Run, sheets: Sequence[Sheet], *, colour: bool, width: int |
         parts.append(styled(title, "bold", colour=colour))
         if one.nvtx:
             parts.append("\n".join(f"NVTX  {shortened(ranges, _NVTX_WIDTH)}" for ranges in one.nvtx))
+        parts += [styled(f"caution: {printable(text)}", "yellow", colour=colour) for text in one.cautions]
+        parts.append(suspects_text("it", one.suspects, one.suspects_missing, colour=colour, width=width))
         parts.append(
             render_table(
                 _HEADER[:4],
@@ -50,6 +53,8 @@ def sheets_markdown(run: Run, sheets: Sequence[Sheet]) -> str:
         parts.append(f"### {markdown_text(one.kernel)}")
         if one.nvtx:
             parts.append("\n".join(f"* NVTX: {markdown_text(ranges)}" for ranges in one.nvtx))
+        parts += [f"> **Caution:** {markdown_text(text)}" for text in one.cautions]
+        parts.append(suspects_markdown("it", one.suspects, one.suspects_missing))
         parts.append(to_markdown(_HEADER, [_cells(metric) for metric in one.metrics], numeric=(2, 3)))
         parts += [f"* {markdown_text(line)}" for line in _rule_lines(one)]
     return "\n\n".join(parts)

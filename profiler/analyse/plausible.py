@@ -1,0 +1,42 @@
+"""Values that no sound recording holds: named, and otherwise left as they are.
+
+A `Profile` in; one line for each kind of doubt out.
+"""
+
+from __future__ import annotations
+
+from profiler.analyse.profile import Profile, Series
+
+# Numerator and denominator of a percentage may come from different passes: on full SMs,
+# occupancies of 100.1 % are measured.
+_LARGEST_PCT = 100.5
+_MOST_NAMED = 5
+
+
+def find_doubts(profile: Profile) -> list[str]:
+    """Percentages above 100, negative values, durations of nothing, and launches without a number."""
+    suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
+    gaps = [
+        f"{name} in {profile.launches - len(one.values)} of {profile.launches}"
+        for name, one in profile.series.items()
+        if len(one.values) < profile.launches
+    ]
+    doubts = [("suspicious, and shown as recorded", suspicious), ("launches without a number", gaps)]
+    return [f"{profile.label}: {what}: {_listed(found)}" for what, found in doubts if found]
+
+
+def _impossible(series: Series) -> list[float]:
+    metric = series.metric
+    lowest = 1e-9 if metric.unit == "ns" else 0.0  # no launch takes no time
+    highest = _LARGEST_PCT if metric.unit == "%" else float("inf")
+    return [value for value in series.values if not lowest <= value <= highest]
+
+
+def _worst_of(series: Series, bad: list[float]) -> str:
+    worst = max(bad, key=abs)
+    return f"{series.metric.name} {worst:,.6g} {series.metric.unit} in {len(bad)} of {len(series.values)} launches"
+
+
+def _listed(found: list[str]) -> str:
+    more = len(found) - _MOST_NAMED
+    return ", ".join(found[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,61 @@
+"""Suspects as a list: how much each weighs, its name, and the sentence that says why."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from profiler.analyse.findings import Suspect
+from profiler.present.encode import markdown_text, to_markdown
+from profiler.present.terminal import styled
+
+_READABLE_WIDTH = 100
+_MOST_MISSING = 5
+_INDENT = " " * 8
+_NOTHING = "nothing stands out: no resource is near its peak, and no stall takes 5 % of the time"
+_MEANING = "and the share of the time that relieving it could at most save"
+
+
+def suspects_text(
+    whose: str, suspects: Sequence[Suspect], missing: Sequence[str], *, colour: bool, width: int | None
+) -> str:
+    """`whose` is the kernel in a word or two; `missing` are the metrics for want of which some were not judged."""
+    width = min(width or _READABLE_WIDTH, _READABLE_WIDTH)
+    if not suspects:
+        return _wrapped(f"what binds {whose}: {_unjudged(missing) or _NOTHING}", width, indent="  ")
+    lines = [_wrapped(f"what binds {whose}, {_MEANING}", width, indent="  ")]
+    for suspect in suspects:
+        lines.append(f"{_weight(suspect):>6}  {styled(suspect.name, 'bold', colour=colour)}")
+        lines.append(_wrapped(f"{_INDENT}{suspect.sentence}", width, indent=_INDENT))
+    if missing:
+        lines.append(_wrapped(_unjudged(missing), width, indent="  "))
+    return "\n".join(lines)
+
+
+def suspects_markdown(whose: str, suspects: Sequence[Suspect], missing: Sequence[str]) -> str:
+    unjudged = markdown_text(_unjudged(missing))
+    if not suspects:
+        return f"**What binds {whose}:** {unjudged or _NOTHING}."
+    table = to_markdown(
+        ("could save", "suspect", "why"),
+        [(_weight(suspect), suspect.name, suspect.sentence) for suspect in suspects],
+        numeric=(0,),
+    )
+    parts = [f"**What binds {whose}**, {_MEANING}:", table]
+    return "\n\n".join([*parts, f"{unjudged.capitalize()}."] if missing else parts)
+
+
+def _weight(suspect: Suspect) -> str:
+    return "?" if suspect.weight_pct is None else f"{suspect.weight_pct:.0f} %"
+
+
+def _unjudged(missing: Sequence[str]) -> str:
+    if not missing:
+        return ""
+    more = len(missing) - _MOST_MISSING
+    names = ", ".join(missing[:_MOST_MISSING]) + (f" and {more} more" if more > 0 else "")
+    return f"not every suspect could be judged, for want of {names}"
+
+
+def _wrapped(text: str, width: int, indent: str) -> str:
+    return "\n".join(textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False))
