@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
+from profiler.analyse.attribution import UsefulBytes, attribute
 from profiler.analyse.findings import (
     SCHEMA_VERSION,
     Comparability,
@@ -35,9 +36,17 @@ _FULL_SCALE = {"%": 100.0, "cycle/issue": 10.0}
 
 
 def compare_profiles(
-    before: Profile, after: Profile, *, force: bool = False, metrics: Iterable[str] = ()
+    before: Profile,
+    after: Profile,
+    *,
+    force: bool = False,
+    metrics: Iterable[str] = (),
+    useful_bytes: UsefulBytes = (None, None),
 ) -> Comparison:
-    """Refuses a pair that was measured differently, unless `force` keeps it as warnings."""
+    """Refuses a pair that was measured differently, unless `force` keeps it as warnings.
+
+    `useful_bytes` are those that the work of each side has to move, where its ladder says so.
+    """
     obstacles = find_obstacles(before, after)
     if obstacles and not force:
         raise NotComparable(
@@ -45,6 +54,7 @@ def compare_profiles(
             details=[f"  {obstacle}" for obstacle in obstacles],
         )
     wanted = require_metrics(metrics, (before, after))
+    attribution, attribution_missing = attribute(before, after, useful_bytes)
     pairs = [*_catalogue_pairs(before, after), *_extra_pairs(before, after, wanted)]
     deltas = _ranked(judge_metrics(pairs, wanted), wanted)
     return Comparison(
@@ -56,7 +66,8 @@ def compare_profiles(
         metrics=deltas,
         missing=_missing(before, after),
         confirmations=[confirm(fingerprint, deltas) for fingerprint in FINGERPRINTS],
-        attribution=None,
+        attribution=attribution,
+        attribution_missing=attribution_missing,
         instructions=Instructions(compare_opcodes(before.opcodes, after.opcodes)),
         suspects=find_suspects(after),
         suspects_missing=find_missing_metrics(after),

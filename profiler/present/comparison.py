@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from profiler.analyse.findings import REASONS, Comparison, MetricDelta, Opcode, Side
 from profiler.catalog.metrics import HEADLINE
 from profiler.present import encode
+from profiler.present.attribution import attribution_markdown, attribution_text
 from profiler.present.suspects import suspects_markdown, suspects_text
 from profiler.present.terminal import VERDICT_STYLE, render_table, styled
 from profiler.present.text import counted, half_width, number, printable, relative, shortened, signed
@@ -35,6 +36,7 @@ def comparison_text(comparison: Comparison, layout: Layout) -> str:
         _heading(comparison, layout),
         _metrics_table(comparison, layout),
         _confirmations(comparison, layout),
+        attribution_text(comparison, full=layout.full, colour=layout.colour, width=layout.width),
         suspects_text(
             "the second now",
             comparison.suspects,
@@ -82,6 +84,7 @@ def comparison_markdown(comparison: Comparison) -> str:
             ),
             "",
         ]
+    head += [attribution_markdown(comparison), ""]
     head += [suspects_markdown("the second now", comparison.suspects, comparison.suspects_missing), ""]
     opcodes = [opcode for opcode in comparison.instructions.opcodes if opcode.before != opcode.after]
     if opcodes:
