@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from profiler.analyse.findings import Attribution, Comparison, Factor, MissingMetric, Part
 from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
+from profiler.catalog.presets import PRESETS
 from profiler.present import encode
 from profiler.present.terminal import render_table, styled
 from profiler.present.text import number
@@ -215,7 +216,10 @@ def _closure(attribution: Attribution) -> str:
 def _lack(missing: Sequence[MissingMetric]) -> list[str]:
     if not missing:
         return []
-    return [f"attribution: not possible, not recorded or zero: {_names(missing)}", _remedy(missing)]
+    return [
+        f"attribution: not possible without what is not recorded, or zero: {_names(missing)}",
+        _remedy(missing),
+    ]
 
 
 def _names(missing: Sequence[MissingMetric]) -> str:
@@ -228,8 +232,10 @@ def _names(missing: Sequence[MissingMetric]) -> str:
 
 
 def _remedy(missing: Sequence[MissingMetric]) -> str:
+    """The first preset that brings them all: the one for everything brings the whole catalogue."""
     ncu = dict.fromkeys(BY_NAME[one.name].ncu[0] for one in missing)
-    return f"recorded by the preset default of `prof collect`, or by ncu --metrics {','.join(ncu)}"
+    preset = next(preset.name for preset in PRESETS if ncu.keys() <= set(preset.metrics))
+    return f"recorded by `prof collect --preset {preset}`, or by ncu --metrics {','.join(ncu)}"
 
 
 def _markdown_lines(lines: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from profiler.analyse.compare import compare_profiles
 from profiler.analyse.findings import Attribution, Factor, MissingMetric, Part
 from profiler.analyse.profile import profile_kernel
 from profiler.analyse.stats import Readings
-from profiler.catalog.metrics import BY_NAME
+from profiler.catalog.metrics import BY_NAME, CATALOGUE
 from profiler.present.attribution import attribution_markdown, attribution_text, speedup_sentence
 
 NAMES = ("instructions", "issue_rate", "sm_active", "clock")
@@ -218,12 +218,17 @@ def test_what_is_missing_is_named_with_the_preset_and_the_options_that_bring_it(
         MissingMetric("inst_issued", "after"),
     ]
     text = page(None, missing)
-    assert "not recorded or zero: issue_rate, inst_issued (not after)" in text
+    assert "not recorded, or zero: issue_rate, inst_issued (not after)" in text
     assert f"--metrics {BY_NAME['issue_rate'].ncu[0]},{BY_NAME['inst_issued'].ncu[0]}" in text.replace(
         "\n  ", " "
     )
-    assert "preset default" in text
+    assert "prof collect --preset default" in text
     assert page(None) == ""
+
+
+@pytest.mark.parametrize("metric", [one for one in CATALOGUE if one.ncu], ids=lambda one: one.name)
+def test_there_is_a_preset_for_whatever_may_be_missing(page, metric):
+    assert "prof collect --preset" in page(None, [MissingMetric(metric.name, "before")])
 
 
 def test_markdown_says_the_same(gemm, page):
