@@ -47,16 +47,10 @@ def compare_profiles(
 
     `useful_bytes` are those that the work of each side has to move, where its ladder says so.
     """
-    obstacles = find_obstacles(before, after)
-    if obstacles and not force:
-        raise NotComparable(
-            f"{before.label} and {after.label} were not measured alike:",
-            details=[f"  {obstacle}" for obstacle in obstacles],
-        )
+    obstacles = refuse_obstacles(before, after, force=force)
     wanted = require_metrics(metrics, (before, after))
     attribution, attribution_missing = attribute(before, after, useful_bytes)
-    pairs = [*_catalogue_pairs(before, after), *_extra_pairs(before, after, wanted)]
-    deltas = _ranked(judge_metrics(pairs, wanted), wanted)
+    deltas = derive_deltas(before, after, wanted)
     return Comparison(
         schema_version=SCHEMA_VERSION,
         before=_side(before),
@@ -75,6 +69,17 @@ def compare_profiles(
 
 
 # Whether the two may be compared
+
+
+def refuse_obstacles(before: Profile, after: Profile, *, force: bool = False) -> list[str]:
+    """None, or those that `force` lets pass; NotComparable otherwise."""
+    obstacles = find_obstacles(before, after)
+    if obstacles and not force:
+        raise NotComparable(
+            f"{before.label} and {after.label} were not measured alike:",
+            details=[f"  {obstacle}" for obstacle in obstacles],
+        )
+    return obstacles
 
 
 def find_obstacles(before: Profile, after: Profile) -> list[str]:
@@ -98,7 +103,7 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
         if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
             cautions.append(f"the SM clock of the second is {second / first:.2f} times that of the first")
     for profile in (before, after):
-        if profile.launches < 2:
+        if profile.launches == 1:
             cautions.append(f"{profile.label}: one launch only, so no interval can be given")
         cautions += find_doubts(profile)
     return [*cautions, *_process_cautions(before, after)]
@@ -182,6 +187,12 @@ def _ratio(before: Readings, after: Readings, basis: str) -> Speedup | None:
 
 def _exp(logarithm: float) -> float:
     return math.exp(max(-_LARGEST_EXPONENT, min(logarithm, _LARGEST_EXPONENT)))
+
+
+def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -> list[MetricDelta]:
+    """Every metric that both sides recorded, judged together; what is `wanted` first."""
+    pairs = [*_catalogue_pairs(before, after), *_extra_pairs(before, after, wanted)]
+    return _ranked(judge_metrics(pairs, wanted), wanted)
 
 
 def _catalogue_pairs(before: Profile, after: Profile) -> list[tuple[Series, Series]]:
