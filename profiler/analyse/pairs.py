@@ -10,11 +10,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from profiler.analyse.compare import compare_profiles, derive_speedup, find_obstacles
+from profiler.analyse.compare import derive_deltas, derive_speedup, find_cautions, refuse_obstacles
 from profiler.analyse.findings import MetricDelta, Speedup, VerdictName
-from profiler.analyse.profile import Profile, choose_kernel, choose_kernels, match_kernels, profile_kernel
+from profiler.analyse.profile import (
+    Profile,
+    choose_kernel,
+    choose_kernels,
+    match_kernels,
+    profile_kernel,
+    require_metrics,
+)
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
-from profiler.errors import NotComparable
 
 if TYPE_CHECKING:
     from profiler.store.runs import Run
@@ -62,17 +68,15 @@ def unmatched_kernels(before: Run, after: Run, pattern: str | None) -> list[str]
 
 
 def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -> Change:
-    """Refuses what was not measured alike. `metrics` must be there, unless a side holds timings alone."""
-    if before.launches and after.launches:
-        comparison = compare_profiles(before, after, metrics=metrics)
-        return Change(comparison.speedup, comparison.metrics, comparison.comparable.warnings)
-    obstacles = find_obstacles(before, after)
-    if obstacles:
-        raise NotComparable(
-            f"{before.label} and {after.label} were not timed alike:",
-            details=[f"  {obstacle}" for obstacle in obstacles],
-        )
-    return Change(derive_speedup(before, after), [], [])
+    """What a comparison leads with, of what was measured alike; `metrics` must be there.
+
+    The reasons and the machine code, which take longer to find, are left to `compare_profiles`.
+    """
+    refuse_obstacles(before, after)
+    wanted = require_metrics(metrics, (before, after))
+    return Change(
+        derive_speedup(before, after), derive_deltas(before, after, wanted), find_cautions(before, after)
+    )
 
 
 def judge_speedup(speedup: Speedup) -> VerdictName:

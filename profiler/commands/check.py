@@ -102,11 +102,11 @@ def _pairs(baseline: str, candidate: str | None, settings: Settings) -> tuple[li
             for run in {id(run): run for pair in pairs for run in pair}.values():
                 run.verify_reports()
             return pairs, notes
-        (after,) = open_sources([candidate], settings, timed=True)
-        if not after.stored:
+        if is_report_path(candidate):
             raise typer.BadParameter(
                 "against a folder of runs, name a stored run: a report has no name there"
             )
+        (after,) = open_sources([candidate], settings, timed=True)
         before = find_newest(RunStore(folder), after)
         before.verify_reports()
         return [(before, after)], []

@@ -1,0 +1,280 @@
+"""`prof check`: one exit code for each outcome, the files for CI, and which runs it takes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import msgspec
+import pytest
+
+from profiler.store.manifest import read_manifest, write_manifest
+
+DURATION = "gpu__time_duration.sum"
+STEADY = [1.000e6, 1.001e6, 0.999e6, 1.0005e6, 0.9995e6]
+
+
+@pytest.fixture
+def record(make_run, tmp_path, monkeypatch):
+    """`record(folder, name, factor)`: a run whose launches took `factor` milliseconds; every one is newer."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    seconds = iter(range(1, 60))
+
+    def store(folder, name, factor=1.0, readings=STEADY, **fields):
+        launches = [{"kernel": "k", "metrics": {DURATION: (factor * one, "ns")}} for one in readings]
+        run = make_run(*launches, name=name, root=tmp_path / folder, **fields)
+        run_id = f"20260101t0000{next(seconds):02d}z-{run.manifest.run_id.split('-', 1)[1]}"
+        write_manifest(msgspec.structs.replace(read_manifest(run.path), run_id=run_id), run.path)
+        run.path.rename(run.path.parent / run_id)
+        return run_id
+
+    return store
+
+
+@pytest.fixture
+def check(prof_here, tmp_path):
+    """`check(...)` in the folder `runs`; `.lines` are those of the table."""
+    return lambda *arguments: prof_here("--runs", tmp_path / "runs", "check", *arguments)
+
+
+# Exit codes
+
+
+def test_the_same_speed_passes(record, check):
+    baseline = record("runs", "k", 1.0)
+    record("runs", "k", 1.001)
+    result = check("--baseline", baseline)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[-1] == "passed: no regression in 1 kernel"
+
+
+def test_slower_is_1_and_nothing_on_standard_error(record, check):
+    baseline = record("runs", "k", 1.0)
+    record("runs", "k", 1.1)
+    result = check("--baseline", baseline)
+    assert (result.returncode, result.stderr) == (1, "")
+    assert "+10.00 %" in result.stdout
+
+
+def test_not_measured_alike_is_31_with_the_reason(record, check):
+    baseline = record("runs", "k")
+    record("runs", "k", clock_control="base")
+    result = check("--baseline", baseline)
+    assert result.returncode == 31
+    assert "clock control differs: none against base" in result.stdout
+    assert "--force" in result.stderr
+
+
+def test_too_few_launches_are_80_unless_that_is_allowed(record, check):
+    baseline = record("runs", "k", readings=[1e6])
+    record("runs", "k", readings=[2e6])
+    result = check("--baseline", baseline)
+    assert result.returncode == 80
+    assert "too few launches to tell" in result.stdout
+    assert "--allow-unclear" in result.stderr
+    assert check("--baseline", baseline, "--allow-unclear").returncode == 0
+
+
+def test_a_regression_is_1_also_where_unclear_is_allowed(record, check):
+    baseline = record("runs", "k")
+    record("runs", "k", 1.1)
+    assert check("--baseline", baseline, "--allow-unclear").returncode == 1
+
+
+def test_no_error_of_the_house_ends_with_1(record, check, tmp_path):
+    record("runs", "k")
+    (tmp_path / "prof.toml").write_text("[check]\nduraton_ns.worse_pct = 1\n")
+    for arguments in (
+        ["k"],
+        ["--baseline", "nothing", "k"],
+        ["--baseline", "k", "k"],
+        ["--baseline", "a.ncu-rep"],
+    ):
+        assert check(*arguments).returncode not in (0, 1)
+
+
+# Which runs
+
+
+def test_the_recorded_kernels_got_faster_and_the_other_way_round_slower(prof_here, recorded):
+    forth = prof_here("--runs", recorded.root, "check", "--baseline", "5", "6")
+    back = prof_here("--runs", recorded.root, "check", "--baseline", "6", "5")
+    itself = prof_here("--runs", recorded.root, "check", "--baseline", "6", "6")
+    assert (forth.returncode, back.returncode, itself.returncode) == (0, 1, 0)
+    assert "the same recording on both sides" in itself.stdout
+
+
+def test_two_reports_need_no_store(prof_here, reports, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paths = [reports / "gemm_6.ncu-rep", reports / "gemm_5.ncu-rep"]
+    assert prof_here("check", "--baseline", *paths).returncode == 1
+    assert prof_here("check", "--baseline", *reversed(paths)).returncode == 0
+
+
+def test_the_newest_run_is_no_baseline_of_its_own(record, check):
+    record("runs", "k")
+    result = check("--baseline", "k")
+    assert result.returncode == 21
+    assert "newer than the baseline" in result.stderr
+
+
+def test_a_folder_of_runs_checks_every_name_in_both(record, check):
+    for name, factor in (("k1", 1.0), ("k2", 1.0), ("k10", 1.0)):
+        record("main", name, factor)
+    record("runs", "k10", 1.001)
+    record("runs", "k2", 1.2)
+    record("runs", "new")
+    result = check("--baseline", "main")
+    assert result.returncode == 1
+    table = result.stdout.split("\n\n")[0].splitlines()[1:]
+    assert [row.split(",")[0] for row in table] == ["k2", "k10"]
+    assert "not recorded in" in result.stdout
+    assert "so not checked: k1" in result.stdout
+    assert "so not checked: new" in result.stdout
+    assert result.stdout.splitlines()[-1] == "regression in 1 of 2 kernels: k2, m=4096"
+
+
+def test_a_folder_of_runs_and_a_name_check_that_one(record, check):
+    record("main", "k1", 1.0)
+    record("main", "gemm-6", 1.0, ladder="gemm", kernel=6)
+    record("runs", "k1", 1.5)
+    record("runs", "gemm-6", 1.0, ladder="gemm", kernel=6)
+    assert check("--baseline", "main", "6").returncode == 0
+    assert check("--baseline", "main", "k1").returncode == 1
+
+
+def test_a_report_has_no_counterpart_in_a_folder(record, check, reports):
+    record("main", "k1")
+    assert check("--baseline", "main", reports / "gemm_5.ncu-rep").returncode == 2
+
+
+def test_every_kernel_of_two_reports(prof_here, store, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    itself = ["--runs", store.root, "check", "--baseline", "several", "several", "--format", "json"]
+    assert prof_here(*itself).returncode == 32, "which of them?"
+    pairs = json.loads(prof_here(*itself, "--all").stdout)["pairs"]
+    assert len({pair["kernel"] for pair in pairs}) == len(pairs) == 3
+    (chosen,) = json.loads(prof_here(*itself, "--kernel-name", pairs[1]["kernel"].split("(")[0]).stdout)[
+        "pairs"
+    ]
+    assert chosen["kernel"] == pairs[1]["kernel"]
+
+
+def test_timings_alone_are_checked(prof_here, recorded, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = prof_here("--runs", recorded.root, "check", "--baseline", "gemm-5-timed", "gemm-6-timed")
+    assert result.returncode == 0
+    assert "duration_ns (unprofiled)" in result.stdout
+
+
+def test_a_damaged_run_is_refused(record, check, tmp_path):
+    baseline, candidate = record("runs", "k"), record("runs", "k")
+    (tmp_path / "runs" / candidate / "metrics.parquet").write_bytes(b"damaged")
+    result = check("--baseline", baseline)
+    assert result.returncode == 22
+    assert result.stdout == ""
+
+
+# Limits
+
+
+def test_limits_of_the_project_hold_and_are_named(record, check, tmp_path):
+    baseline = record("runs", "k")
+    record("runs", "k", 1.1)
+    limits = tmp_path / "prof.toml"
+    limits.write_text("[check]\nduration_ns.worse_pct = 15\n")
+    result = check("--baseline", baseline)
+    assert result.returncode == 0
+    assert f"limits from {limits}" in result.stdout
+    assert "+15 %" in result.stdout
+
+
+def test_a_misspelt_limit_is_81_and_names_the_nearest(record, check, tmp_path):
+    baseline = record("runs", "k")
+    record("runs", "k")
+    (tmp_path / "pyproject.toml").write_text("[tool.prof.check]\nl2_hit_pc.fall_pct = 5\n")
+    result = check("--baseline", baseline)
+    assert result.returncode == 81
+    assert "nearest: l2_hit_pct" in result.stderr
+
+
+def test_a_limit_on_what_was_not_recorded_is_40(record, check, tmp_path):
+    baseline = record("runs", "k")
+    record("runs", "k")
+    (tmp_path / "prof.toml").write_text("[check]\nl2_hit_pct.fall_pct = 5\n")
+    assert check("--baseline", baseline).returncode == 40
+
+
+# Files for CI
+
+
+def test_github_shows_the_summary_and_what_others_wrote_stays(record, check, tmp_path, monkeypatch):
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    baseline = record("runs", "k")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    record("runs", "k", 1.1)
+    assert check("--baseline", baseline).returncode == 1
+    first, heading, *_ = summary.read_text().splitlines()
+    assert first == "before"
+    assert heading.startswith("### ❌ regression in 1 of 1 kernel")
+
+
+def test_a_summary_named_goes_before_githubs(record, check, tmp_path, monkeypatch):
+    baseline = record("runs", "k")
+    record("runs", "k")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "other.md"))
+    check("--baseline", baseline, "--summary", tmp_path / "mine.md")
+    assert (tmp_path / "mine.md").read_text().startswith("### ✅ passed")
+    assert not (tmp_path / "other.md").exists()
+
+
+def test_junit_is_written_whatever_the_outcome(record, check, tmp_path):
+    baseline = record("runs", "k")
+    record("runs", "k", 1.1)
+    check("--baseline", baseline, "--junit", "check.xml")
+    assert len(ElementTree.parse(tmp_path / "check.xml").findall(".//failure")) == 1
+    record("runs", "k", clock_control="base")
+    check("--baseline", baseline, "--junit", "check.xml")
+    assert len(ElementTree.parse(tmp_path / "check.xml").findall(".//error")) == 1
+
+
+@pytest.mark.parametrize("option", ["--junit", "--summary"])
+def test_a_file_that_cannot_be_written_is_82(record, check, option):
+    baseline = record("runs", "k")
+    record("runs", "k")
+    assert check("--baseline", baseline, option, Path("missing") / "file").returncode == 82
+
+
+# Formats
+
+
+def test_the_json_obeys_the_published_schema(record, check):
+    schema = json.loads(check("--schema").stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    baseline = record("runs", "k")
+    for fields in ({"factor": 1.1}, {"readings": [1e6]}, {"clock_control": "base"}):
+        record("runs", "k", **fields)
+        found = json.loads(check("--baseline", baseline, "--format", "json").stdout)
+        jsonschema.validate(found, schema)
+        assert found["outcome"] == found["pairs"][0]["outcome"]
+
+
+def test_markdown_is_the_summary(record, check, tmp_path):
+    baseline = record("runs", "k")
+    record("runs", "k", 1.1)
+    printed = check("--baseline", baseline, "--format", "markdown", "--summary", tmp_path / "s.md").stdout
+    assert printed == (tmp_path / "s.md").read_text()
+
+
+def test_a_baseline_in_another_folder_may_be_given_by_its_path(record, check, tmp_path):
+    run_id = record("elsewhere", "k")
+    record("runs", "k", 1.1)
+    assert check("--baseline", tmp_path / "elsewhere" / run_id).returncode == 1
+    shutil.rmtree(tmp_path / "elsewhere")
+    assert check("--baseline", tmp_path / "elsewhere" / run_id).returncode not in (0, 1)

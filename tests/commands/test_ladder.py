@@ -1,0 +1,126 @@
+"""`prof ladder`: its formats, its published schema, the workload it takes, the deltas it stores."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import duckdb
+import jsonschema
+import pytest
+
+from profiler.store.schema import TABLES
+
+
+@pytest.fixture
+def ladder(prof_here, recorded):
+    """`prof ladder` over the runs that the repository ships."""
+    return lambda *arguments: prof_here("--runs", recorded.root, "ladder", *arguments)
+
+
+@pytest.fixture
+def two_rungs(make_run, tmp_path):
+    """Kernels 5 and 6 as profiled at 4096 cubed, the second a tenth faster; returns the folder."""
+    workload = dict.fromkeys("mnk", 4096)
+    for number, middle in ((5, 3.6e6), (6, 3.2e6)):
+        launches = [
+            {"kernel": "k", "metrics": {"gpu__time_duration.sum": (middle + 1000 * repeat, "ns")}}
+            for repeat in range(5)
+        ]
+        made = {"ladder": "gemm", "kernel": number, "workload": workload}
+        make_run(*launches, name=f"gemm-{number}", root=tmp_path / "runs", **made)
+    return tmp_path / "runs"
+
+
+def test_the_json_has_every_name_of_the_contract(prof_here, two_rungs):
+    found = json.loads(prof_here("--runs", two_rungs, "ladder", "--format", "json").stdout)
+    assert {"schema_version", "ladder", "gpu", "workload", "kernels"} <= set(found)
+    assert (found["ladder"], found["gpu"]) == ("gemm", "NVIDIA H200")
+    assert found["workload"] == {"m": 4096, "n": 4096, "k": 4096}
+    first, second = found["kernels"]
+    for rung in (first, second):
+        assert {
+            "kernel",
+            "name",
+            "duration_ns",
+            "gflops",
+            "reference_pct",
+            "metrics",
+            "delta",
+            "binding",
+        } <= set(rung)
+    assert first["delta"] == {}
+    assert set(second["delta"]["duration_ns"]) == {"delta", "verdict"}
+    assert second["delta"]["duration_ns"] == {"delta": pytest.approx(-0.4e6), "verdict": "better"}
+    assert second["gflops"] == pytest.approx(2 * 4096**3 / second["duration_ns"])
+
+
+def test_the_json_obeys_the_published_schema(ladder, prof_here, two_rungs):
+    schema = json.loads(ladder("--schema").stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(ladder("--format", "json").stdout), schema)
+    jsonschema.validate(
+        json.loads(prof_here("--runs", two_rungs, "ladder", "--format", "json").stdout), schema
+    )
+
+
+def test_the_recorded_ladder_in_every_format_has_a_row_for_every_rung(ladder):
+    rungs = [one["kernel"] for one in json.loads(ladder("--format", "json").stdout)["kernels"]]
+    assert len(rungs) > 1
+    table = ladder().stdout.split("\n\n")[1].splitlines()[1:]
+    assert [int(row.split()[0]) for row in table] == rungs
+    rows = csv.DictReader(io.StringIO(ladder("--format", "csv").stdout))
+    assert [int(row["kernel"]) for row in rows] == rungs
+    assert ladder("--format", "markdown").stdout.count("\n| ") == len(rungs) + 2  # a header and a rule
+
+
+def test_the_workload_taken_is_named_and_the_others_too(ladder):
+    page = ladder("--size", "1024").stdout
+    assert "m=n=k=1024)" in page.splitlines()[0]
+    assert "also stored:" in page.splitlines()[1]
+    assert "m=n=k=8192" in page.splitlines()[1]
+
+
+def test_a_size_that_is_not_stored_is_an_error_that_lists_those_that_are(ladder):
+    refused = ladder("--size", "512")
+    assert refused.returncode == 21
+    assert refused.stdout == ""
+    assert "no run of m=n=k=512" in refused.stderr
+    assert "NVIDIA H200, m=n=k=1024" in refused.stderr
+
+
+def test_a_parameter_may_be_set_by_itself(ladder):
+    assert "m=1 n=4096 k=4096" in ladder("--set-param", "m=1").stderr
+    assert ladder("--set-param", "q=1").returncode == 47
+
+
+def test_an_empty_folder_is_an_error_with_a_remedy(prof_here, tmp_path):
+    refused = prof_here("--runs", tmp_path, "ladder")
+    assert (refused.returncode, refused.stdout) == (21, "")
+    assert "no run of any kernel of ladder 'gemm'" in refused.stderr
+
+
+# Parquet
+
+
+def test_the_deltas_are_stored_where_asked_and_that_is_told(prof_here, two_rungs, tmp_path):
+    path = tmp_path / "deltas.parquet"
+    before = sorted(two_rungs.rglob("*"))
+    result = prof_here("--runs", two_rungs, "ladder", "--output", path)
+    assert result.returncode == 0
+    assert str(path) in result.stderr
+    (row,) = duckdb.sql(f"select kernel_before, kernel, metric, delta, verdict from '{path}'").fetchall()
+    assert row == (5, 6, "duration_ns", pytest.approx(-0.4e6), "better")
+    assert sorted(two_rungs.rglob("*")) == before, "no run is touched"
+    assert "deltas" not in TABLES
+
+
+def test_quiet_keeps_quiet_about_the_file(prof_here, two_rungs, tmp_path):
+    result = prof_here("--runs", two_rungs, "--quiet", "ladder", "-o", tmp_path / "d.parquet")
+    assert result.stderr == ""
+
+
+def test_a_file_that_cannot_be_written_is_an_error(prof_here, two_rungs, tmp_path):
+    result = prof_here("--runs", two_rungs, "ladder", "-o", tmp_path / "missing" / "d.parquet")
+    assert (result.returncode, result.stdout) == (82, "")

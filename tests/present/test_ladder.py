@@ -1,0 +1,183 @@
+"""The ladder's page: one row a rung, as wide as the window, honest about where a time is from."""
+
+from __future__ import annotations
+
+import csv
+import io
+from itertools import pairwise
+
+import pytest
+from markdown_it import MarkdownIt
+
+from profiler.analyse.findings import Speedup
+from profiler.analyse.ladder import LadderFinding, RungDelta, RungFinding
+from profiler.present.ladder import ladder_csv, ladder_markdown, ladder_text
+
+markdown = MarkdownIt("commonmark").enable("table")
+
+_METRICS = {
+    "duration_ns": 3_177_708.8, "issue_active_pct": 71.44, "fma_pipe_pct": 65.47, "lsu_pipe_pct": 19.73,
+    "stall_mio_throttle": 0.1239, "stall_short_scoreboard": 0.4625,
+}  # fmt: skip
+
+
+def rung(number, **fields):
+    """A rung as one of the gemm ladder looks."""
+    facts = {
+        "kernel": number, "name": f"double_buffered_{number}"[:15], "duration_ns": 3_181_000.0, "basis": "unprofiled",
+        "gflops": 43_205.0, "gbytes_per_s": 63.3, "reference_pct": 84.37, "reference": "cuBLAS fp32", "metrics": _METRICS,
+        "before": None, "speedup": None, "verdict": None, "delta": {}, "refused": [],
+        "binding": "shared-memory-throughput-bound", "launches": 5, "run_id": f"run-{number}", "timed_run_id": None,
+    }  # fmt: skip
+    return RungFinding(**{**facts, **fields})
+
+
+def ladder(*rungs, **fields):
+    facts = {"schema_version": 1, "ladder": "gemm", "title": "C = A * B", "gpu": "NVIDIA H200"}
+    return LadderFinding(**{**facts, "workload": {"m": 4096, "n": 4096}, **fields}, kernels=list(rungs))
+
+
+def stepped(number, ratio, verdict, **deltas):
+    return rung(
+        number,
+        before=number - 1,
+        speedup=Speedup(ratio, None, "unprofiled"),
+        verdict=verdict,
+        delta={name: RungDelta(*given) for name, given in deltas.items()},
+    )
+
+
+def text(finding, width=None, others=()):
+    return ladder_text(finding, others, colour=False, width=width)
+
+
+def table_of(page):
+    return page.split("\n\n")[1].splitlines()
+
+
+def test_every_rung_is_one_row_below_what_all_share():
+    page = text(ladder(rung(1), rung(2), rung(3)))
+    assert page.splitlines()[0] == "gemm: C = A * B (NVIDIA H200, m=n=4096)"
+    header, *rows = table_of(page)
+    assert header.split() == [
+        "name", "time", "GFLOP/s", "%", "ref", "step", "issue", "FMA", "LSU", "MIO", "short", "binding",
+    ]  # fmt: skip
+    assert [row.split()[0] for row in rows] == ["1", "2", "3"]
+    assert "3.181 ms" in rows[0]
+    assert "43,205" in rows[0]
+
+
+@pytest.mark.parametrize("width", [80, 90, 100, 120])
+def test_it_fits_the_window_and_keeps_time_percentage_and_what_binds(width):
+    steps = [stepped(number, 12.345, "unclear", issue_active_pct=(1.0, "changed")) for number in range(1, 12)]
+    header, *rows = table_of(text(ladder(*steps), width))
+    assert max(map(len, [header, *rows])) <= width
+    for title in ("name", "time", "% ref", "step", "binding"):
+        assert title in header
+
+
+def test_a_wider_window_never_shows_less():
+    finding = ladder(*(stepped(number, 1.5, "better") for number in range(1, 4)))
+    shown = [set(table_of(text(finding, width))[0].split()) for width in range(70, 140, 5)]
+    assert all(narrow <= wide for narrow, wide in pairwise(shown))
+    assert shown[0] < shown[-1]
+
+
+@pytest.mark.parametrize(
+    ("given", "mark"),
+    [
+        ((2.5, "changed"), "71.4 ↑"),
+        ((-2.5, "changed"), "71.4 ↓"),
+        ((-2.5, "better"), "71.4 ↓"),
+        ((2.5, "worse"), "71.4 ↑"),
+        ((2.5, "same"), "71.4 ="),
+        ((2.5, "unclear"), "71.4 ?"),
+    ],
+)
+def test_a_counter_says_where_it_went_and_whether_that_is_sure(given, mark):
+    page = text(ladder(rung(1), stepped(2, 1.5, "better", issue_active_pct=given)))
+    assert mark in table_of(page)[2]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "cell"),
+    [("better", "1.143x "), ("worse", "1.143x "), ("same", "1.143x ="), ("unclear", "1.143x ?")],
+)
+def test_a_step_says_whether_it_is_sure(verdict, cell):
+    assert cell in table_of(text(ladder(rung(1), stepped(2, 1.1428, verdict))))[2]
+
+
+def test_a_refused_step_is_told_with_its_reason():
+    page = text(ladder(rung(1), rung(2, before=1, refused=["clock control differs: none against base"])))
+    assert "refused" in table_of(page)[2]
+    assert "2 against 1 refused: clock control differs: none against base" in page
+
+
+# Where a time is from
+
+
+def test_times_of_the_profiler_are_told_as_such():
+    page = text(ladder(rung(1, basis="profiled"), rung(2, basis="profiled")))
+    assert "time: under the profiler" in page
+    assert "*" not in "".join(table_of(page))
+
+
+def test_where_some_were_timed_the_others_are_marked():
+    page = text(ladder(rung(1), rung(2, basis="profiled")))
+    first, second = table_of(page)[1:]
+    assert "3.181 ms " in first
+    assert "3.181 ms*" in second
+    assert "* under it" in page
+
+
+def test_what_the_percentages_are_of_is_told_once_for_each_reference():
+    rungs = [rung(1), rung(2), rung(3, reference="cuBLAS bf16")]
+    assert "% ref: speed in percent of cuBLAS fp32 (1 to 2), cuBLAS bf16 (3)" in text(ladder(*rungs))
+    assert "% ref: speed in percent of cuBLAS fp32\n" in text(ladder(*rungs[:2]))
+
+
+def test_bytes_are_the_work_where_no_operations_are_declared():
+    page = text(ladder(rung(1, gflops=None), rung(2, gflops=None)))
+    assert "GB/s" in table_of(page)[0]
+    assert "63.30" in table_of(page)[1]
+
+
+def test_columns_that_nothing_fills_are_left_out():
+    bare = {"gflops": None, "gbytes_per_s": None, "metrics": {}, "binding": None}
+    header = table_of(text(ladder(rung(1, **bare), workload=None)))[0]
+    assert header.split() == ["name", "time", "%", "ref", "step"]
+    assert "the runs do not say their workload" in text(ladder(rung(1, **bare), workload=None))
+
+
+def test_other_workloads_that_are_stored_are_named():
+    page = text(ladder(rung(1)), others=["NVIDIA H200, m=1024", "NVIDIA A100, m=4096"])
+    assert "also stored: NVIDIA H200, m=1024; NVIDIA A100, m=4096" in page
+
+
+# Other formats
+
+
+def test_markdown_is_a_table_with_the_same_rows():
+    page = ladder_markdown(ladder(rung(1), stepped(2, 1.5, "better")))
+    tokens = markdown.parse(page)
+    assert sum(token.type == "tr_open" for token in tokens) == 3
+    assert "1.500x" in page
+
+
+def test_csv_has_a_row_a_rung_with_figures_in_full():
+    finding = ladder(rung(1), stepped(2, 1.142857142857, "better", lsu_pipe_pct=(-22.776, "changed")))
+    first, second = csv.DictReader(io.StringIO(ladder_csv(finding)))
+    assert (first["kernel"], first["before"], first["speedup"]) == ("1", "", "")
+    assert float(second["speedup"]) == 1.142857142857
+    assert float(second["profiled_duration_ns"]) == _METRICS["duration_ns"]
+    assert (float(second["lsu_pipe_pct_delta"]), second["lsu_pipe_pct_verdict"]) == (-22.776, "changed")
+    assert second["duration_ns_delta"] == ""
+
+
+def test_names_from_anywhere_stay_text(hostile_names):
+    for name in hostile_names:
+        finding = ladder(rung(1, reference=name, binding=name), title=name, gpu=name)
+        for page in (text(finding), ladder_markdown(finding), ladder_csv(finding)):
+            assert all(character == "\n" or character.isprintable() for character in page)
+        types = {token.type for token in markdown.parse(ladder_markdown(finding))}
+        assert not types & {"html_block", "fence", "code_block", "hr"}
