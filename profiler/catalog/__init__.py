@@ -1,1 +1,3 @@
 """What can be measured, as data."""
+
+DEFAULT_LADDER = "gemm"

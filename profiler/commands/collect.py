@@ -261,19 +261,20 @@ def _print_outcomes(store: RunStore, outcomes: Sequence[Outcome], settings: Sett
     from profiler.present.rungs import titles_of
     from profiler.store.manifest import RunId
 
-    rows = []
+    rows, manifests = [], []
     for outcome in outcomes:
         run_id = RunId.parse(outcome.run_id)
         if run_id is None:
             continue
         run = store.open(run_id)
+        manifests.append(run.manifest)
         for kernel in run.manifest.kernels:
             profile = profile_kernel(run, kernel.name)
             rows.append(collected_row(outcome.status, run, profile, rung_of(run.manifest, settings)))
     if not rows:
         return
     print_rows(HEADER, rows, settings, right=RIGHT, titles=titles_of(HEADER), cells=cells, optional=OPTIONAL)
-    names = [run_id.name for run_id in store.ids()]
-    done = [outcome.target for outcome in outcomes if outcome.run_id]
     if not settings.quiet:
-        print(f"\nnext: {next_command(done, names)}", file=sys.stderr)
+        job = outcomes[-1].target.job
+        names = [run_id.name for run_id in store.ids()]
+        print(f"\nnext: {next_command(manifests, job.ladder if job else None, names)}", file=sys.stderr)

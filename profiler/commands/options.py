@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-DEFAULT_LADDER = "gemm"
+from profiler.catalog import DEFAULT_LADDER
 
 
 class Format(StrEnum):

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from profiler.analyse.profile import Profile
 from profiler.analyse.sheet import summarise_rung
-from profiler.catalog.ladder import Kernel, size_text
+from profiler.catalog import DEFAULT_LADDER
+from profiler.catalog.ladder import Kernel, Ladder, size_text
 from profiler.catalog.metrics import HEADLINE
 from profiler.present.rungs import Cell, Row, duration
 from profiler.present.text import number
-from profiler.store.manifest import rung_name
+from profiler.store.manifest import DEFAULT_PRESET, Manifest, preset_name, rung_name
 from profiler.store.runs import Run
-
-if TYPE_CHECKING:
-    from profiler.measure.target import Target
 
 _METRICS = HEADLINE[1:]
 HEADER = (
@@ -56,21 +53,21 @@ def cells(row: Row) -> list[str]:
     return [_cell(name, value) for name, value in zip(HEADER, row, strict=True)]
 
 
-def next_command(targets: Sequence[Target], names: Iterable[str]) -> str:
-    """The comparison that is most likely meant: the two highest rungs, or a rung and its neighbour below."""
-    if not targets:
-        return "prof doctor"
-    last = targets[-1]
-    if last.job is None:
+def next_command(runs: Sequence[Manifest], ladder: Ladder | None, names: Iterable[str]) -> str:
+    """The comparison that is most likely meant: the last rung with the nearest one below that has such a run."""
+    last = runs[-1]
+    if ladder is None or last.kernel is None or last.preset is None:
         return f"prof show {last.name}"
-    ladder, stored = last.job.ladder, set(names)
-    flag = "" if ladder.name == "gemm" else f" --ladder {ladder.name}"
-    numbers = [kernel.number for kernel in ladder.kernels]
-    place = numbers.index(max(target.job.kernel.number for target in targets if target.job))
-    for before in reversed(numbers[:place]):
-        if rung_name(ladder.name, before) in stored:
-            return f"prof compare {before} {numbers[place]}{flag}"
-    return f"prof show {numbers[place]}{flag}"
+    stored = set(names)
+    below = [kernel.number for kernel in ladder.kernels if kernel.number < last.kernel]
+    for rung in reversed(below):
+        before = preset_name(rung_name(ladder.name, rung), last.preset)
+        if before in stored and last.preset == DEFAULT_PRESET:
+            flag = "" if ladder.name == DEFAULT_LADDER else f" --ladder {ladder.name}"
+            return f"prof compare {rung} {last.kernel}{flag}"
+        if before in stored:
+            return f"prof compare {before} {last.name}"
+    return f"prof show {last.name}"
 
 
 def _mean(profile: Profile, name: str) -> float | None:

@@ -1,0 +1,40 @@
+"""`prof export`: the reports of a run, back as Nsight Compute wrote them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from profiler.commands.options import LadderOption, RunsOption, settings_of
+
+
+def export(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(help="A kernel number, a run id or a name.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", file_okay=False, help="Folder to write them to.")
+    ] = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")] = False,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+) -> None:
+    """Write a run's reports for the Nsight Compute UI.
+
+    One .ncu-rep file per process, checked against the hash that was taken when it was recorded.
+
+    Examples:
+
+      prof export 6
+
+      prof export gemm-6-source -o /tmp && ncu-ui /tmp/gemm-6-source.ncu-rep
+    """
+    from profiler.commands.sources import open_sources
+    from profiler.present.text import printable
+    from profiler.store.export import export_reports
+
+    settings = settings_of(context, runs, ladder)
+    (run,) = open_sources([source], settings)
+    for path in export_reports(run, output, overwrite=force):
+        print(printable(str(path)))
