@@ -19,6 +19,7 @@ from profiler.analyse.findings import (
 )
 from profiler.analyse.fingerprints import FINGERPRINTS, confirm
 from profiler.analyse.judge import judge_metrics
+from profiler.analyse.machine_code import compare_hot_loops
 from profiler.analyse.plausible import find_doubts
 from profiler.analyse.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.sass import compare_opcodes
@@ -62,7 +63,9 @@ def compare_profiles(
         confirmations=[confirm(fingerprint, deltas) for fingerprint in FINGERPRINTS],
         attribution=attribution,
         attribution_missing=attribution_missing,
-        instructions=Instructions(compare_opcodes(before.opcodes, after.opcodes)),
+        instructions=Instructions(
+            compare_opcodes(before.opcodes, after.opcodes), compare_hot_loops(before, after)
+        ),
         suspects=find_suspects(after),
         suspects_missing=find_missing_metrics(after),
     )

@@ -113,9 +113,22 @@ class LoopInstruction(Struct, frozen=True):
     count: float
 
 
-class HotLoop(Struct, frozen=True):
+class LoadChange(Struct, frozen=True):
+    """The loads of one operand of the FMAs, of both together, or all loads from shared memory."""
+
+    operand: Literal["A", "B", "both", "shared"]
     before: list[LoopInstruction]
     after: list[LoopInstruction]
+    sentence: str
+
+
+class HotLoop(Struct, frozen=True):
+    """What a warp executes: `per` iteration, or per step where both sides' accumulators tell how many there are."""
+
+    before: list[LoopInstruction]
+    after: list[LoopInstruction]
+    per: Literal["iteration", "step"] = "iteration"
+    changes: list[LoadChange] = []
 
 
 class Instructions(Struct, frozen=True):

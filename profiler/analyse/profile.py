@@ -59,6 +59,7 @@ class Profile:
     opcodes: Mapping[str, float]
     timings_ns: Readings = field(default_factory=Readings)
     raw: Mapping[str, Series] = field(default_factory=dict, repr=False)
+    run: Run | None = field(default=None, repr=False, compare=False)  # for what few analyses read
 
     def find(self, name: str) -> Series | None:
         return self.series.get(name) or self.raw.get(name)
@@ -126,6 +127,7 @@ def profile_kernel(run: Run, kernel: str) -> Profile:
         opcodes=_mean_of(opcodes.values()),
         timings_ns=_timings(run),
         raw=raw,
+        run=run,
     )
 
 

@@ -1,0 +1,85 @@
+"""Where a kernel spends its instructions: loops by back edges, and the hot one by execution counts.
+
+Instructions of one function in; `Loop`s out. A loop is the span from the target of a
+backward branch to the branch itself, as compilers lay loops out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from profiler.analyse.code import Code, Instruction
+
+
+@dataclass(frozen=True)
+class Loop:
+    """`body` is everything between, loops inside of it included; `own_work` is what those leave.
+
+    `iterations` counts executions of the first instruction, by all warps of a launch.
+    """
+
+    body: tuple[Instruction, ...]
+    iterations: float
+    own_work: float
+
+    @property
+    def start(self) -> int:
+        return self.body[0].offset
+
+    @property
+    def end(self) -> int:
+        return self.body[-1].offset
+
+    def __contains__(self, instruction: Instruction) -> bool:
+        return self.start <= instruction.offset <= self.end
+
+
+def find_loops(function: Sequence[Instruction]) -> list[Loop]:
+    """Every loop that ran, outer before inner. Nothing is found without execution counts."""
+    position = {instruction.offset: index for index, instruction in enumerate(function)}
+    spans: dict[tuple[int, int], float] = {}
+    for index, instruction in enumerate(function):
+        target = position.get(instruction.target) if instruction.target is not None else None
+        if target is not None and target <= index and instruction.executed and function[target].executed:
+            spans[target, index] = instruction.executed
+    loops = [
+        Loop(
+            body=tuple(function[first : last + 1]),
+            iterations=function[first].executed or 0.0,
+            own_work=_own_work(function, (first, last), taken, spans),
+        )
+        for (first, last), taken in spans.items()
+    ]
+    return sorted(loops, key=lambda loop: (loop.start, -loop.end))
+
+
+def find_hot_loop(code: Code) -> tuple[int, Loop] | None:
+    """The function's number and its loop with most work of its own; None where nothing loops."""
+    found = [
+        (number, loop) for number, function in enumerate(code.functions) for loop in find_loops(function)
+    ]
+    return max(found, key=lambda one: one[1].own_work, default=None)
+
+
+def _own_work(
+    function: Sequence[Instruction],
+    span: tuple[int, int],
+    branches: float,
+    spans: Iterable[tuple[int, int]],
+) -> float:
+    """Warp instructions issued because this branch went back: none of those in a loop inside.
+
+    What ran more often than the branch did so for another reason. A wait loop at the end
+    of a kernel may jump back over all of the main loop, and owns nothing of it.
+    """
+    inner = _nested(span, spans)
+    work = 0.0
+    for index in range(span[0], span[1] + 1):
+        if not any(first <= index <= last for first, last in inner):
+            work += min(function[index].executed or 0.0, branches)
+    return work
+
+
+def _nested(span: tuple[int, int], spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [other for other in spans if other != span and span[0] <= other[0] and other[1] <= span[1]]
