@@ -107,7 +107,7 @@ def _by_issue(sides: _Sides, bound: _Bound) -> Found:
         view="issue",
         why=bound.why,
         evidence=bound.evidence,
-        profiled_ratio=_exp(duration.fall),
+        profiled_ratio=bounded_exp(duration.fall),
         factors=[_factor(term, whole) for term in terms],
         stalls=_parts(_stall_means(sides), latency.fall, whole) if latency else [],
         closure_error_pct=100 * (whole - duration.fall),
@@ -137,15 +137,19 @@ def _measured_clock(sides: _Sides, duration: _Quantity) -> _Quantity | None:
 
 
 def _stall_means(sides: _Sides) -> Means:
-    """The reasons, which were not all counted in one pass, and what they leave of the latency."""
+    """The reasons, which were not all counted in one pass, and what they leave of the latency.
+
+    None where they cannot be its parts: below zero, or further from it than zero is.
+    """
     means = {name: pair for name, pair in _means(sides, _STALLS).items() if any(pair)}
     latencies = _means(sides, ["warp_latency"])["warp_latency"]
     before, after = (
         latency - sum(pair[side] for pair in means.values()) for side, latency in enumerate(latencies)
     )
-    if abs(before) > _NEGLIGIBLE * latencies[0] or abs(after) > _NEGLIGIBLE * latencies[1]:
-        means[UNATTRIBUTED] = (before, after)
-    return means
+    relative = max(abs(before) / latencies[0], abs(after) / latencies[1])
+    if relative > 1 or any(min(pair) < 0 for pair in means.values()):
+        return {}
+    return means | {UNATTRIBUTED: (before, after)} if relative > _NEGLIGIBLE else means
 
 
 def _by_bytes(sides: _Sides, bound: _Bound, useful_bytes: UsefulBytes) -> Found:
@@ -170,7 +174,7 @@ def _by_bytes(sides: _Sides, bound: _Bound, useful_bytes: UsefulBytes) -> Found:
         view="bytes",
         why=bound.why,
         evidence=bound.evidence,
-        profiled_ratio=_exp(duration.fall),
+        profiled_ratio=bounded_exp(duration.fall),
         factors=[_factor(term, whole) for term in terms],
         traffic=_parts(_means(sides, _TRAFFIC), overhead.fall, whole),
         closure_error_pct=100 * (whole - duration.fall),
@@ -221,9 +225,9 @@ def _factor(term: _Term, whole: float) -> Factor:
     return Factor(
         name=term.name,
         unit=term.unit,
-        before=_exp(term.quantity.before),
-        after=_exp(term.quantity.after),
-        ratio=_exp(term.gain),
+        before=bounded_exp(term.quantity.before),
+        after=bounded_exp(term.quantity.after),
+        ratio=bounded_exp(term.gain),
         share=_share(term.gain, whole),
         factors=[_factor(inner, whole) for inner in term.factors],
     )
@@ -243,7 +247,7 @@ def _parts(means: Means, fall: float, whole: float) -> list[Part]:
         for name, (before, after) in means.items()
     }
     return [
-        Part(name, *means[name], ratio=_exp(gain), share=_share(gain, whole))
+        Part(name, *means[name], ratio=bounded_exp(gain), share=_share(gain, whole))
         for name, gain in sorted(gains.items(), key=lambda item: (-abs(item[1]), item[0]))
     ]
 
@@ -252,7 +256,8 @@ def _share(gain: float, whole: float) -> float:
     return gain / whole if whole else 0.0
 
 
-def _exp(logarithm: float) -> float:
+def bounded_exp(logarithm: float) -> float:
+    """Of any logarithm, also one that only damaged counters give."""
     return math.exp(max(-_LARGEST_EXPONENT, min(logarithm, _LARGEST_EXPONENT)))
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from profiler.analyse.attribution import UsefulBytes, attribute
+from profiler.analyse.attribution import UsefulBytes, attribute, bounded_exp
 from profiler.analyse.findings import (
     SCHEMA_VERSION,
     Comparability,
@@ -30,7 +30,6 @@ from profiler.errors import NotComparable
 
 _UNKNOWN = "unknown"
 _CLOCK_TOLERANCE = 0.05
-_LARGEST_EXPONENT = 700.0  # the logarithm of what a float can hold
 
 # What a large value of a unit is; other units are weighed by relative change.
 _FULL_SCALE = {"%": 100.0, "cycle/issue": 10.0}
@@ -182,14 +181,10 @@ def _ratio(before: Readings, after: Readings, basis: str) -> Speedup | None:
     left, right = (Readings(map(math.log, side), side.processes) for side in (before, after))
     found = mean_difference(right, left)
     return Speedup(
-        ratio=_exp(left.mean() - right.mean()),
-        ci=None if found is None else (_exp(found.interval().low), _exp(found.interval().high)),
+        ratio=bounded_exp(left.mean() - right.mean()),
+        ci=None if found is None else (bounded_exp(found.interval().low), bounded_exp(found.interval().high)),
         basis="unprofiled" if basis == "unprofiled" else "profiled",
     )
-
-
-def _exp(logarithm: float) -> float:
-    return math.exp(max(-_LARGEST_EXPONENT, min(logarithm, _LARGEST_EXPONENT)))
 
 
 def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -> list[MetricDelta]:

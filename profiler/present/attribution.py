@@ -10,6 +10,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from profiler.analyse.attribution import bounded_exp
 from profiler.analyse.findings import Attribution, Comparison, Factor, MissingMetric, Part
 from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.presets import PRESETS
@@ -101,12 +102,12 @@ def _precision(attribution: Attribution) -> tuple[int, int]:
 
 def _gap(attribution: Attribution) -> float:
     """The factor that the others miss of the whole."""
-    return math.exp(-attribution.closure_error_pct / 100)
+    return bounded_exp(-attribution.closure_error_pct / 100)
 
 
 def _rounded(ratio: float, digits: int) -> str:
     """To so many digits: 126, 1.26 and 0.126 with three; 0.79, which is as exact as 1.26, with two."""
-    magnitude = math.floor(math.log10(ratio)) if ratio > 0 else 0
+    magnitude = math.floor(math.log10(ratio)) if 0 < ratio < math.inf else 0
     if abs(magnitude) > _LARGEST_MAGNITUDE:
         return f"{ratio:.{digits - 1}e}"
     return f"{ratio:.{max(0, digits - 1 - magnitude - (0.5 <= ratio < 1))}f}"
@@ -192,10 +193,13 @@ def _notes(comparison: Comparison, attribution: Attribution) -> list[str]:
         notes.append("the durations are too close for shares to mean anything")
     elif any(delta.name == "duration_ns" and delta.verdict == "unclear" for delta in comparison.metrics):
         notes.append("the durations do not differ for certain, so this may be an account of noise")
-    if attribution.stalls and any(one.name == "active_warps" for one in missing):
-        notes.append("active_warps: inferred from issue_rate and warp_latency")
-    if attribution.view == "bytes" and not any(factor.factors for factor in attribution.factors):
+    is_split = any(factor.factors for factor in attribution.factors)
+    if attribution.view == "bytes" and not is_split:
         notes.append("how many of the bytes were useful is not known: no ladder says what the work needs")
+    if attribution.view == "issue" and is_split and not attribution.stalls:
+        notes.append("the stall reasons are left out: they do not add up to anything like warp_latency")
+    if is_split and any(one.name == "active_warps" for one in missing):
+        notes.append("active_warps: inferred from issue_rate and warp_latency")
     if missing:
         notes += [f"not recorded, or zero: {_names(missing)}", _remedy(missing)]
     return notes

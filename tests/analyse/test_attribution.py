@@ -139,6 +139,13 @@ def test_what_the_stalls_leave_of_the_latency_is_shown(attributed):
     assert sum(stall.share for stall in found.stalls) == pytest.approx(0), "the latency did not change"
 
 
+@pytest.mark.parametrize("stall", [-0.1, 12.0])
+def test_stalls_that_cannot_be_parts_of_the_latency_are_left_out(attributed, stall):
+    found, _ = attributed(issuing(), {**issuing(instructions=4e6), "stall_wait": stall})
+    assert ratios(found.factors[1].factors) == pytest.approx({"active_warps": 1.0, "warp_latency": 1.0})
+    assert found.stalls == []
+
+
 def test_a_reason_without_any_stall_is_left_out(attributed):
     stalls = {**STALLS, "stall_gmma": 0.0}
     found, _ = attributed(issuing(stalls=stalls), issuing(stalls=stalls, instructions=4e6))
@@ -163,12 +170,16 @@ def readings(names):
 
 
 def issue_readings():
-    stalls = st.fixed_dictionaries({name: st.just(0.0) | st.floats(0, 100) for name in STALLS})
-    memory = st.sampled_from([{}, {"dram_throughput_pct": 1.0}])
+    """Which contradict each other, except that the stalls are of the latency's size."""
     needed = without(dict.fromkeys(ISSUE_METRICS), *STALLS, "dram_throughput_pct")
-    return st.builds(
-        lambda *parts: {k: v for part in parts for k, v in part.items()}, readings(needed), stalls, memory
-    )
+    of_latency = st.fixed_dictionaries({name: st.just(0.0) | st.floats(0, 0.4) for name in STALLS})
+    memory = st.sampled_from([{}, {"dram_throughput_pct": 1.0}])
+
+    def launch(one, shares, memory):
+        stalls = {name: share * one["warp_latency"] for name, share in shares.items()}
+        return {**one, **stalls, **memory}
+
+    return st.builds(launch, readings(needed), of_latency, memory)
 
 
 def bytes_readings():
@@ -193,9 +204,9 @@ def test_shares_add_up_to_the_whole_and_what_is_missed_of_it_is_told(attributed,
             assert factor.share == pytest.approx(math.log(factor.ratio) / whole, abs=1e-6)
             if factor.factors:
                 assert sum(one.share for one in factor.factors) == pytest.approx(factor.share, abs=1e-6)
-        summed = {"issue": found.factors[1].factors[1:], "bytes": found.factors[:1]}[found.view]
+        summed = found.factors[1].factors[1] if found.view == "issue" else found.factors[0]
         parts = found.stalls or found.traffic
-        assert sum(part.share for part in parts) == pytest.approx(summed[0].share, abs=1e-6)
+        assert sum(part.share for part in parts) == pytest.approx(summed.share, abs=1e-6)
 
 
 @given(pair=pairs_of_readings)

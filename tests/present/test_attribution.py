@@ -39,10 +39,15 @@ def attribution_of(*ratios, closure_error_pct=0.0, names=NAMES, **others):
 
 
 @pytest.fixture(scope="module")
-def gemm(recorded):
-    """The comparison of kernels 5 and 6 as recorded."""
-    runs = [recorded.find(number, "gemm") for number in "56"]
-    return compare_profiles(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs))
+def profiles(store):
+    """Two recorded kernels, of whose counters some are missing."""
+    runs = [store.find(name, "gemm") for name in ("gemm_5", "gemm_6")]
+    return [profile_kernel(run, run.manifest.kernels[0].name) for run in runs]
+
+
+@pytest.fixture(scope="module")
+def gemm(profiles):
+    return compare_profiles(*profiles)
 
 
 @pytest.fixture(scope="module")
@@ -187,9 +192,7 @@ def test_durations_that_may_be_alike_are_called_so(gemm, page):
     assert "an account of noise" not in page(attribution_of(1.2, 1.1))
 
 
-def test_a_speedup_without_the_profiler_is_told_apart(recorded):
-    runs = [recorded.find(number, "gemm") for number in "56"]
-    profiles = [profile_kernel(run, run.manifest.kernels[0].name) for run in runs]
+def test_a_speedup_without_the_profiler_is_told_apart(profiles):
     timed = [replaced(profile, timings_ns=Readings([4e6, 4.1e6])) for profile in profiles]
     note = "not of the one without it"
     assert note in attribution_text(compare_profiles(*timed), full=False, colour=False, width=None)
@@ -209,6 +212,12 @@ def test_bytes_are_split_by_use_or_their_use_is_not_known(page):
     )
     assert "not known" not in page(known)
     assert "\n    dram_bytes_read " in page(known), "what is left once useful bytes are taken out"
+
+
+def test_stalls_that_are_left_out_are_told(gemm, page):
+    without = msgspec.structs.replace(gemm.attribution, stalls=[])
+    assert "they do not add up to anything like warp_latency" in page(without)
+    assert "left out" not in page(gemm.attribution)
 
 
 def test_what_is_missing_is_named_with_the_preset_and_the_options_that_bring_it(page):
