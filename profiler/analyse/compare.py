@@ -108,10 +108,10 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
         if profile.launches == 1:
             cautions.append(f"{profile.label}: one launch only, so no interval can be given")
         cautions += find_doubts(profile)
-    return [*cautions, *_process_cautions(before, after)]
+    return [*cautions, *find_process_cautions(before, after)]
 
 
-def _process_cautions(before: Profile, after: Profile) -> list[str]:
+def find_process_cautions(before: Profile, after: Profile) -> list[str]:
     """Launches of one process do not show how the next one would differ."""
     sides = (before, after)
     profiled = [[one.values for one in side.series.values()] for side in sides]
