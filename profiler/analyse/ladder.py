@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import fmean
 from typing import Literal
 
 from msgspec import Struct
@@ -35,7 +34,7 @@ class RungFinding(Struct, frozen=True):
     """One rung. `duration_ns` is unprofiled where there are timings; `metrics` are the profiler's.
 
     `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many
-    times as fast it is, or why the two may not be compared. `binding` is null where the counters do not tell.
+    times as fast it is, or why the two may not be compared; `warnings` qualify it. `binding` is null where the counters do not tell.
     """
 
     kernel: int
@@ -52,6 +51,7 @@ class RungFinding(Struct, frozen=True):
     verdict: VerdictName | None
     delta: dict[str, RungDelta]
     refused: list[str]
+    warnings: list[str]
     binding: str | None
     launches: int
     run_id: str
@@ -130,13 +130,14 @@ def _finding(
         reference_pct=pct,
         reference=name,
         metrics={
-            metric: fmean(profile.series[metric].values) for metric in HEADLINE if metric in profile.series
+            metric: profile.series[metric].values.mean() for metric in HEADLINE if metric in profile.series
         },
         before=step.before.kernel.number if step else None,
         speedup=speedup,
         verdict=judge_speedup(speedup) if speedup else None,
         delta=_deltas(step, summaries) if step else {},
         refused=list(step.refused) if step else [],
+        warnings=change.warnings if change else [],
         binding=_binding(rung),
         launches=profile.launches,
         run_id=profile.manifest.run_id,
@@ -161,9 +162,9 @@ def _summary(ladder: Ladder, rung: Rung, workload: dict[str, int]) -> TimingSumm
             timings.column("reference_ns").to_pylist(),
         )
     duration = rung.profile.series.get(DURATION)
-    if duration is None or fmean(duration.values) <= 0:
+    if duration is None or duration.values.mean() <= 0:
         return None
-    return summarise_rung(kernel, workload, [fmean(duration.values)], ())
+    return summarise_rung(kernel, workload, [duration.values.mean()], ())
 
 
 def _of_reference(

@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from profiler.analyse.compare import derive_deltas, derive_speedup, find_cautions, refuse_obstacles
+from profiler.analyse.compare import (
+    derive_deltas,
+    derive_speedup,
+    find_cautions,
+    find_process_cautions,
+    refuse_obstacles,
+)
 from profiler.analyse.findings import MetricDelta, Speedup, VerdictName
 from profiler.analyse.profile import (
     Profile,
@@ -74,8 +80,10 @@ def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -
     """
     refuse_obstacles(before, after)
     wanted = require_metrics(metrics, (before, after))
+    profiled = before.launches and after.launches  # how ncu was set says nothing of timings
+    cautions = find_cautions if profiled else find_process_cautions
     return Change(
-        derive_speedup(before, after), derive_deltas(before, after, wanted), find_cautions(before, after)
+        derive_speedup(before, after), derive_deltas(before, after, wanted), cautions(before, after)
     )
 
 

@@ -89,6 +89,8 @@ def sentence(finding: CheckFinding) -> str:
     pairs = finding.pairs
     bad = [shortened(pair.name, _NAME_WIDTH) for pair in pairs if pair.outcome == finding.outcome]
     named = f": {', '.join(bad[:3])}{f' and {len(bad) - 3} more' if len(bad) > 3 else ''}"
+    if finding.outcome == "passed" and all(pair.before == pair.after for pair in pairs):
+        return "passed, but every recording is its own baseline: nothing new was checked"
     if finding.outcome == "passed":
         return f"passed: no regression in {counted(len(pairs), 'kernel', 'kernels')}"
     kernels = f"{len(bad)} of {counted(len(pairs), 'kernel', 'kernels')}"

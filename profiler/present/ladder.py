@@ -179,11 +179,29 @@ def _notes(finding: LadderFinding) -> list[str]:
         notes.append("no work per second: the runs do not say their workload")
     for rung in rungs:
         notes += [f"{rung.kernel} against {rung.before} refused: {printable(line)}" for line in rung.refused]
+    notes += _cautions(rungs)
     if any(rung.speedup for rung in rungs):
         notes.append(_STEP_LEGEND)
     if _counters(finding):
         notes += _COUNTER_LEGEND.split("\n")
     return notes
+
+
+def _cautions(rungs: Sequence[RungFinding]) -> list[str]:
+    """Of each step; what holds for all of them once."""
+    steps = [rung.kernel for rung in rungs if rung.speedup]
+    told: dict[str, list[int]] = {}
+    for rung in rungs:
+        for warning in rung.warnings:
+            told.setdefault(warning, []).append(rung.kernel)
+    return [
+        f"caution{'' if which == steps else _list(which)}: {printable(warning)}"
+        for warning, which in told.items()
+    ]
+
+
+def _list(numbers: Sequence[int]) -> str:
+    return f" ({', '.join(map(str, numbers))})"
 
 
 def _numbers(which: Iterable[int], rungs: Sequence[RungFinding]) -> str:

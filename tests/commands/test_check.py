@@ -278,3 +278,30 @@ def test_a_baseline_in_another_folder_may_be_given_by_its_path(record, check, tm
     assert check("--baseline", tmp_path / "elsewhere" / run_id).returncode == 1
     shutil.rmtree(tmp_path / "elsewhere")
     assert check("--baseline", tmp_path / "elsewhere" / run_id).returncode not in (0, 1)
+
+
+def test_names_from_anywhere_end_in_no_output_as_anything_but_text(
+    prof_here, hostile_store, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    words = [
+        "--runs",
+        hostile_store.root,
+        "check",
+        "--baseline",
+        "before",
+        "after",
+        "--all",
+        "--junit",
+        "check.xml",
+    ]
+    for format in ("table", "json", "markdown", "csv"):
+        result = prof_here(*words, "--summary", tmp_path / "summary.md", "--format", format)
+        assert result.returncode == 1
+        for text in (
+            result.stdout,
+            (tmp_path / "summary.md").read_text(),
+            (tmp_path / "check.xml").read_text(),
+        ):
+            assert all(character == "\n" or character.isprintable() for character in text)
+    assert len(list(ElementTree.parse(tmp_path / "check.xml").iter("testcase"))) > 20

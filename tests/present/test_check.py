@@ -89,7 +89,14 @@ def test_a_caution_of_every_pair_is_told_once_and_one_of_some_with_their_names()
 
 
 def test_a_run_held_against_itself_is_told():
-    assert "the same recording on both sides" in text(derive_finding([pair(before="run-after")], []))
+    both = text(derive_finding([pair(before="run-after"), pair(name="gemm-7")], []))
+    assert "caution: gemm-6: the same recording on both sides" in both
+    assert both.splitlines()[-1] == "passed: no regression in 2 kernels"
+
+
+def test_where_nothing_new_was_recorded_the_sentence_says_so():
+    told = sentence(derive_finding([pair(before="run-after"), pair(name="gemm-7", before="run-after")], []))
+    assert told == "passed, but every recording is its own baseline: nothing new was checked"
 
 
 @pytest.mark.parametrize("width", [80, 100])

@@ -6,6 +6,7 @@ import csv
 import io
 from itertools import pairwise
 
+import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
@@ -26,7 +27,7 @@ def rung(number, **fields):
     facts = {
         "kernel": number, "name": f"double_buffered_{number}"[:15], "duration_ns": 3_181_000.0, "basis": "unprofiled",
         "gflops": 43_205.0, "gbytes_per_s": 63.3, "reference_pct": 84.37, "reference": "cuBLAS fp32", "metrics": _METRICS,
-        "before": None, "speedup": None, "verdict": None, "delta": {}, "refused": [],
+        "before": None, "speedup": None, "verdict": None, "delta": {}, "refused": [], "warnings": [],
         "binding": "shared-memory-throughput-bound", "launches": 5, "run_id": f"run-{number}", "timed_run_id": None,
     }  # fmt: skip
     return RungFinding(**{**facts, **fields})
@@ -111,6 +112,18 @@ def test_a_refused_step_is_told_with_its_reason():
     page = text(ladder(rung(1), rung(2, before=1, refused=["clock control differs: none against base"])))
     assert "refused" in table_of(page)[2]
     assert "2 against 1 refused: clock control differs: none against base" in page
+
+
+def test_a_caution_of_every_step_is_told_once_and_one_of_some_with_their_numbers():
+    steps = [
+        msgspec.structs.replace(
+            stepped(number, 1.5, "better"), warnings=["of all", *(["of 3"] if number == 3 else [])]
+        )
+        for number in (2, 3)
+    ]
+    lines = text(ladder(rung(1), *steps)).splitlines()
+    assert lines.count("caution: of all") == 1
+    assert "caution (3): of 3" in lines
 
 
 # Where a time is from
