@@ -37,7 +37,12 @@ def check(
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", "-b", metavar="RUN", help="The same, or a folder of runs: all it holds."),
+        typer.Option(
+            "--baseline",
+            "-b",
+            metavar="RUN",
+            help="A kernel number, a run id or name, a report; or a folder of runs, for all in it.",
+        ),
     ] = None,
     kernel_name: KernelNameOption = None,
     every: Annotated[bool, typer.Option("--all", help="Check every kernel common to both sides.")] = False,

@@ -35,9 +35,10 @@ def ladder(
     ladder: LadderOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Every rung: its time, its counters, what binds it, and the change from the rung before.
+    """Draw the ladder: every rung and its change.
 
-    Of each kernel the newest run, all of one GPU and one workload. Times are those without the
+    A rung's time, its work per second, its counters and what binds it, each against the rung before. Of each
+    kernel the newest run counts, all of one GPU and one workload; times are those without the
     profiler where they are stored.
 
     Examples:

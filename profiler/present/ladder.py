@@ -48,7 +48,7 @@ def ladder_text(finding: LadderFinding, others: Sequence[str], *, colour: bool, 
     parts = [
         styled(_heading(finding), "bold", colour=colour) + _others(others),
         table,
-        "\n".join(_notes(finding)),
+        "\n".join(_notes(finding, table.split("\n", 1)[0].split())),
     ]
     return "\n\n".join(parts)
 
@@ -60,7 +60,7 @@ def ladder_markdown(finding: LadderFinding) -> str:
         [_cells(rung, finding) for rung in finding.kernels],
         numeric=[index for index, title in enumerate(header) if title not in ("name", "binding")],
     )
-    notes = [markdown_text(line) for line in _notes(finding)]
+    notes = [markdown_text(line) for line in _notes(finding, header)]
     return "\n\n".join([f"### {markdown_text(_heading(finding))}", table, "  \n".join(notes)])
 
 
@@ -159,7 +159,8 @@ def _counter(rung: RungFinding, metric: str) -> str:
     return f"{text} {'↑' if change.delta > 0 else '↓'}"
 
 
-def _notes(finding: LadderFinding) -> list[str]:
+def _notes(finding: LadderFinding, shown: Sequence[str]) -> list[str]:
+    """What the table does not say; of the counters only where their columns are `shown`."""
     rungs = finding.kernels
     profiled = [rung for rung in rungs if rung.basis == "profiled"]
     notes = []
@@ -182,7 +183,7 @@ def _notes(finding: LadderFinding) -> list[str]:
     notes += _cautions(rungs)
     if any(rung.speedup for rung in rungs):
         notes.append(_STEP_LEGEND)
-    if _counters(finding):
+    if any(title in shown for title, _ in _COUNTERS.values()):
         notes += _COUNTER_LEGEND.split("\n")
     return notes
 

@@ -77,6 +77,12 @@ def test_it_fits_the_window_and_keeps_time_percentage_and_what_binds(width):
         assert title in header
 
 
+def test_what_counters_mean_is_told_where_they_are_shown():
+    finding = ladder(rung(1), stepped(2, 1.5, "better"))
+    assert "% of their peak" in text(finding, 120)
+    assert "% of their peak" not in text(finding, 70)
+
+
 def test_a_wider_window_never_shows_less():
     finding = ladder(*(stepped(number, 1.5, "better") for number in range(1, 4)))
     shown = [set(table_of(text(finding, width))[0].split()) for width in range(70, 140, 5)]
