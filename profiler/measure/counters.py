@@ -1,7 +1,7 @@
-"""Whether this user may measure here: the GPU, ncu, and what stands between ncu and the counters.
+"""Whether counters may be read here, and what may hold them: settings, ncu's lock, DCGM, MPS.
 
 The only proof that counters can be read is to read one, so an empty kernel is profiled; the
-driver's setting and the processes that may hold the counters only explain what happens then.
+driver's setting and the other processes only explain what happens then.
 """
 
 from __future__ import annotations
@@ -10,181 +10,127 @@ import fcntl
 import os
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from profiler.errors import (
     CountersBusy,
-    GpuNotFound,
-    NcuTooOld,
+    CountersRefused,
+    DeviceMemoryFull,
     ProfError,
     ReportError,
     ReportNotWritten,
-    ToolNotFound,
+    StoreError,
 )
 from profiler.measure import probe
-from profiler.measure.health import Check, Machine, State
-from profiler.measure.ncu import Ncu, find_ncu
+from profiler.measure.health import Check, Machine
+from profiler.measure.ncu import Ncu
 from profiler.measure.neutral import neutral_folder
-from profiler.measure.process import run
-from profiler.measure.toolchain import Gpu, find_gpus
+from profiler.measure.process import run, shown
 from profiler.measure.transcript import judge
 from profiler.store.envelope import read_envelope
+from profiler.store.staging import storage_error
 
-READER_PACKAGE = "ncu-report"
-COLLECT_WANTS = (2023, 1)  # older ones lack options that `prof collect` knows
 LOCK_FILE = "nsight-compute-lock"
-_PROBE_TIMEOUT_S = 60.0
 _PROBE_METRIC = "sm__cycles_elapsed.max"
+_PROBE_TIMEOUT_S = 60.0
+_PROBE_LABEL = "profiling an empty kernel"
+_MOST_TOLD = 2  # lines of the program and of ncu that say why
 _CAP_SYS_ADMIN = 21
-_DCGM = ("nv-hostengine", "dcgm-exporter")
-_MPS = "nvidia-cuda-mps"  # the kernel keeps 15 characters: of the daemon and of its server
+_DCGM = {"nv-hostengine", "dcgm-exporter"}
+_MPS = "nvidia-cuda-mps"  # the kernel keeps 15 characters of a name: the daemon's and its server's
 _MPS_FOLDER = "/tmp/nvidia-mps"
 
 
-def check_measuring(machine: Machine) -> list[Check]:
-    gpus, gpu_check = check_gpus(machine)
-    ncu, ncu_check = check_ncu(machine)
-    checks = [gpu_check, ncu_check]
-    if not gpus:
-        return checks
+def check_counters(ncu: Ncu | None, machine: Machine) -> list[Check]:
+    """All that stands between ncu and the counters. While another ncu is at work, it is not disturbed."""
     lock = check_lock(machine)
-    counters = check_counters(ncu, machine, at_work=lock.state == "warn")
+    if ncu is None:
+        counters = _untried("there is no ncu", machine)
+    elif lock.state == "ok":
+        counters = check_permission(ncu, machine)
+    else:
+        counters = _untried("because of ncu's lock", machine)
     names = _process_names(machine.proc)
-    return [*checks, counters, lock, _dcgm(names, counters), _mps(names, machine)]
+    return [counters, lock, _check_dcgm(names, free=counters.state == "ok"), _check_mps(names, machine)]
 
 
-def check_gpus(machine: Machine) -> tuple[list[Gpu], Check]:
+def check_permission(ncu: Ncu, machine: Machine) -> Check:
+    """Profiles an empty kernel: a second and a half."""
+    setting = describe_setting(machine.proc)
     try:
-        gpus = find_gpus(machine.environment)
-    except GpuNotFound as error:
-        # nvidia-smi may well be installed where there is no GPU, but not the driver's module.
-        driven = (machine.proc / "driver/nvidia/version").exists()
-        said = error.details[-1].strip() if len(error.details) > 1 else ""
-        found = f"{error.message.removeprefix('no GPU: ')}{said and f': {said}'}"
-        state: State = "failed" if error.details and driven else "missing"
-        return [], Check("GPU", "measuring", state, found, error.remedy)
-    kinds = Counter(f"{gpu.name} ({gpu.arch})" for gpu in gpus)
-    found = ", ".join(f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items())
-    return gpus, Check("GPU", "measuring", "ok", f"{found}, driver {gpus[0].driver_version}")
-
-
-def check_ncu(machine: Machine) -> tuple[Ncu | None, Check]:
-    """Also against the reader, which knows the reports of its own version and of older ones."""
-    try:
-        ncu = find_ncu(machine.environment)
-    except NcuTooOld as error:
-        return None, Check("ncu", "measuring", "failed", error.message, error.remedy)
-    except ToolNotFound as error:
-        return None, Check("ncu", "measuring", *describe_absence(error), error.remedy)
-    found = f"{ncu.version} ({ncu.path})"
-    if _major_minor(ncu.version) < COLLECT_WANTS:
-        wanted = ".".join(map(str, COLLECT_WANTS))
-        return ncu, Check(
-            "ncu", "measuring", "warn", f"{found} is older than {wanted}, and lacks options that `prof collect` uses",
-            "Install a newer Nsight Compute; it works beside an older CUDA toolkit.",
-        )  # fmt: skip
-    reader = reader_version()
-    if reader and _major_minor(reader) < _major_minor(ncu.version):
-        return ncu, Check(
-            "ncu", "measuring", "warn", f"{found} is newer than the reader, {READER_PACKAGE} {reader}",
-            f"Its reports may hold what the reader does not know: `pip install --upgrade {READER_PACKAGE}`.",
-        )  # fmt: skip
-    return ncu, Check("ncu", "measuring", "ok", found)
-
-
-def check_counters(ncu: Ncu | None, machine: Machine, *, at_work: bool) -> Check:
-    """`at_work`: another ncu is, and must not be disturbed."""
-    setting = _describe_setting(machine.proc)
-    if ncu is None or at_work:
-        why = "another ncu is at work" if at_work else "there is no ncu"
-        return Check("counters", "measuring", "warn", f"not tried, because {why}; {setting}")
-    error, seconds = profile_probe(ncu, machine)
+        with neutral_folder() as folder:
+            report = folder / "probe.ncu-rep"
+            command = probe_command(ncu, report.name)
+            done = run(command, timeout_s=_PROBE_TIMEOUT_S, folder=folder, environment=machine.environment)
+            error = judge(_PROBE_LABEL, done, _results_in(report), wanted=1)
+    except ProfError as failure:
+        error = failure
+    except OSError as failure:
+        error = storage_error(failure, machine.temporary_folder)
     if error is None:
-        return Check("counters", "measuring", "ok", f"an empty kernel was profiled in {seconds:.1f} s; {setting}")
-    found = f"{error.message.removeprefix(_LABEL)}; {setting}"
-    said = [line.strip() for line in error.details[1:] if "==ERROR==" in line or "error:" in line]
-    return Check("counters", "measuring", "failed", " ".join([found, *said[:1]]), error.remedy)
+        found = f"an empty kernel was profiled in {done.seconds:.1f} s; {setting}"
+        return Check("counters", "measuring", "ok", found)
+    told = [line.strip().rstrip(".") for line in error.details]
+    told = [line for line in told if line.startswith(("==ERROR==", "error:"))]
+    found = "; ".join([error.message, *told[-_MOST_TOLD:], setting])
+    own_remedy = isinstance(
+        error, (CountersRefused, CountersBusy, DeviceMemoryFull, ReportNotWritten, StoreError)
+    )
+    by_hand = f"Run it by hand: `{shown(probe_command(ncu, 'probe'))}`."
+    return Check("counters", "measuring", "failed", found, error.remedy if own_remedy else by_hand)
 
 
-_LABEL = "ncu: "
+def _untried(why: str, machine: Machine) -> Check:
+    return Check("counters", "measuring", "warn", f"not tried, {why}; {describe_setting(machine.proc)}")
 
 
-def profile_probe(ncu: Ncu, machine: Machine) -> tuple[ProfError | None, float]:
-    """What is wrong with profiling the smallest program there is, and how long it took."""
-    report = "probe.ncu-rep"
-    command = [
+def probe_command(ncu: Ncu, report: str) -> list[str]:
+    return [
         str(ncu.path), "--config-file", "off", "--clock-control", "none", "--metrics", _PROBE_METRIC,
         "--force-overwrite", "--export", report, sys.executable, "-I", probe.__file__,
     ]  # fmt: skip
-    try:
-        with neutral_folder() as folder:
-            finished = run(
-                command, timeout_s=_PROBE_TIMEOUT_S, folder=folder, environment=machine.environment
-            )
-            error = judge(_LABEL.rstrip(": "), finished, _results(folder / report), wanted=1)
-    except ProfError as failure:
-        return failure, _PROBE_TIMEOUT_S
-    except OSError as failure:
-        return ReportNotWritten(f"{_LABEL}no temporary folder: {failure.strerror}"), 0.0
-    return error, finished.seconds
 
 
 def check_lock(machine: Machine) -> Check:
-    """ncu never removes the file, and in a shared folder the next user may not open the first one's."""
+    """ncu never removes its lock file, and in a shared folder nobody else may open the first user's."""
     path = machine.temporary_folder / LOCK_FILE
+    if not path.exists():
+        return Check("ncu lock", "measuring", "ok", f"no other ncu at work in {path.parent}")
     try:
-        # To create is what ncu asks for, and what the kernel refuses for another's file in a shared folder.
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC) if path.exists() else None
+        # To create it is what ncu asks for too, and what the kernel refuses in a shared folder.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
         return Check(
-            "ncu lock", "measuring", "failed", f"{path} cannot be opened: {error.strerror}; ncu needs it",
-            "Give ncu a temporary folder of your own: `mkdir -p /tmp/$USER; export TMPDIR=/tmp/$USER`.",
+            "ncu lock", "measuring", "failed", f"{path} cannot be opened: {error.strerror}",
+            "Give ncu a temporary folder of your own: `export TMPDIR=/tmp/$USER; mkdir -p $TMPDIR`.",
         )  # fmt: skip
-    if descriptor is None:
-        return Check("ncu lock", "measuring", "ok", f"no other ncu has left one in {machine.temporary_folder}")
     try:
-        held = not (_can_lock(descriptor, fcntl.flock) and _can_lock(descriptor, fcntl.lockf))
+        free = _is_free(descriptor)
     finally:
         os.close(descriptor)
-    if held:
-        return Check(
-            "ncu lock", "measuring", "warn", f"another ncu is at work: it holds {path}",
-            "Wait until it has finished: two at once wait for each other and spoil each other's figures.",
-        )  # fmt: skip
-    return Check("ncu lock", "measuring", "ok", f"{path} is free")
+    if free:
+        return Check("ncu lock", "measuring", "ok", f"no other ncu at work in {path.parent}")
+    return Check(
+        "ncu lock", "measuring", "warn", f"another ncu is at work: it holds {path}",
+        "Wait until it has finished: two at once wait for each other, and spoil each other's figures.",
+    )  # fmt: skip
 
 
-def describe_absence(error: ToolNotFound) -> tuple[State, str]:
-    """A tool that is nowhere is missing; one that is there and says nothing should work."""
-    return ("missing", "not found") if "not found" in error.message else ("failed", error.message)
-
-
-def reader_version() -> str:
-    """Empty where NVIDIA's reader is not installed."""
-    with suppress(PackageNotFoundError):
-        return version(READER_PACKAGE)
-    return ""
-
-
-def _describe_setting(proc: Path) -> str:
+def describe_setting(proc: Path) -> str:
     """Who may read counters, as the driver was loaded."""
     with suppress(OSError):
         setting = re.search(r"^RmProfilingAdminOnly: (\d)", (proc / "driver/nvidia/params").read_text(), re.M)
         if setting and setting[1] == "0":
             return "the driver lets everybody read them"
         if setting:
-            who = "which this process is" if _is_administrator(proc) else "which this process is not"
-            return f"the driver lets only the administrator read them, {who}"
+            which = "is" if _is_administrator(proc) else "is not"
+            return f"the driver lets only the administrator read them, which this process {which}"
     return "the driver does not tell who may read them"
 
 
 def _is_administrator(proc: Path) -> bool:
-    """In a container root alone is not: it takes CAP_SYS_ADMIN."""
+    """In a container it takes CAP_SYS_ADMIN; to be root is not enough."""
     with suppress(OSError):
         mask = re.search(r"^CapEff:\s*([0-9a-f]+)", (proc / "self/status").read_text(), re.M)
         if mask:
@@ -192,54 +138,53 @@ def _is_administrator(proc: Path) -> bool:
     return os.geteuid() == 0
 
 
-def _dcgm(names: set[str], counters: Check) -> Check:
-    running = sorted(names & set(_DCGM))
+def _check_dcgm(names: set[str], *, free: bool) -> Check:
+    running = ", ".join(sorted(names & _DCGM))
     if not running:
         return Check("DCGM", "measuring", "ok", "not running")
-    found = Check("DCGM", "measuring", "ok", f"{', '.join(running)} runs, and left the counters free just now")
-    if counters.state == "ok":
-        return found
-    return replace(
-        found, state="warn", found=f"{', '.join(running)} runs, and may hold the counters",
-        remedy=f"{CountersBusy.remedy.split('. ')[0]}; `dcgmi profile --resume` afterwards.",
+    if free:
+        return Check("DCGM", "measuring", "ok", f"{running} runs, and left the counters free just now")
+    return Check(
+        "DCGM", "measuring", "warn", f"{running} runs, and may hold the counters",
+        "Let it pause while you measure: `dcgmi profile --pause`, and `dcgmi profile --resume` afterwards.",
     )  # fmt: skip
 
 
-def _mps(names: set[str], machine: Machine) -> Check:
+def _check_mps(names: set[str], machine: Machine) -> Check:
     pipes = Path(machine.environment.get("CUDA_MPS_PIPE_DIRECTORY") or _MPS_FOLDER)
     if not any(name.startswith(_MPS) for name in names) and not (pipes / "control").exists():
         return Check("MPS", "measuring", "ok", "not running")
     return Check(
-        "MPS", "measuring", "warn", f"the multi-process service runs ({pipes}); ncu does not profile its clients",
-        "Stop it while measuring: `echo quit | nvidia-cuda-mps-control`.",
+        "MPS", "measuring", "warn", f"it runs, with its pipes in {pipes}, and ncu does not profile its clients",
+        "Stop it while you measure: `echo quit | nvidia-cuda-mps-control`.",
     )  # fmt: skip
 
 
 def _process_names(proc: Path) -> set[str]:
-    """Of those that can be seen from here, as the kernel keeps them."""
+    """Of the processes that can be seen from here, as the kernel keeps them."""
     names = set()
-    for folder in _numbered(proc):
-        with suppress(OSError):
-            names.add((folder / "comm").read_text().strip())
+    with suppress(OSError):
+        for entry in proc.iterdir():
+            with suppress(OSError):
+                if entry.name.isdecimal():
+                    names.add((entry / "comm").read_text().strip())
     return names
 
 
-def _numbered(proc: Path) -> Iterable[Path]:
-    with suppress(OSError):
-        return [entry for entry in proc.iterdir() if entry.name.isdecimal()]
-    return []
+def _is_free(descriptor: int) -> bool:
+    """Whichever of the two kinds of lock the other one took; ours is given back at once."""
+    try:
+        for lock in (fcntl.flock, fcntl.lockf):
+            lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(descriptor, fcntl.LOCK_UN)
+    except OSError:
+        return False
+    return True
 
 
-def _can_lock(descriptor: int, lock: object) -> bool:
-    raise NotImplementedError
-
-
-def _results(report: Path) -> int | None:
+def _results_in(report: Path) -> int | None:
+    """How many launches the report holds; None where it is not there, or damaged."""
     try:
         return read_envelope(report.read_bytes(), report.name).results
     except (OSError, ReportError):
         return None
-
-
-def _major_minor(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])

@@ -11,6 +11,7 @@ import pytest
 
 from profiler.catalog.ladder import Ladder
 from profiler.catalog.ladder_file import read_ladder
+from profiler.measure.health import Machine
 from profiler.measure.program import Job
 
 # What it does is said by its first argument; the rest is what the ladder passes on.
@@ -127,3 +128,33 @@ def gpu_environment(script) -> dict[str, str]:
 def make_ladder():
     """`make_ladder(folder, "works", "fails")` writes a ladder and returns its file."""
     return write_ladder
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Nothing is installed on it but the scripts that a test makes, no driver is loaded, and nothing runs."""
+    folder = tmp_path / "bin"
+    for place in (folder, tmp_path / "tmp", tmp_path / "proc"):
+        place.mkdir(exist_ok=True)
+
+    def installed(tool: str):
+        return lambda environment: iter([folder / tool] if (folder / tool).exists() else [])
+
+    monkeypatch.setattr("profiler.measure.ncu._candidates", installed("ncu"))
+    monkeypatch.setattr("profiler.measure.toolchain._nvcc_candidates", installed("nvcc"))
+    environment = {"PATH": str(folder), "TMPDIR": str(tmp_path / "tmp")}
+    return Machine(environment, tmp_path / "proc")
+
+
+@pytest.fixture
+def replay_ncu(script, tmp_path: Path):
+    """`replay_ncu("probe")`: an ncu that says and leaves what the real one did; the file logs its calls."""
+
+    def make(transcript: str) -> Path:
+        log, program = tmp_path / "calls", Path(__file__).with_name("fake_ncu.py")
+        log.touch()
+        variables = f'FAKE_NCU={transcript} FAKE_NCU_LOG="{log}"'
+        script("ncu", f'{variables} exec {sys.executable} "{program}" "$@"')
+        return log
+
+    return make

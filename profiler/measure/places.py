@@ -1,0 +1,163 @@
+"""The folders that prof works in, and what lies in them: room, leftovers, and reports that tell too much."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from profiler.errors import ReportError, StoreError
+from profiler.measure.health import Ability, Check, Machine
+from profiler.store.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
+from profiler.store.manifest import RunId
+from profiler.store.pending import PENDING_FOLDER, Plan
+from profiler.store.private_paths import find_home_directories
+from profiler.store.runs import RunStore
+from profiler.store.staging import storage_error
+
+_LITTLE_BYTES = 1 << 30  # the report of a large program takes a tenth of it
+_NEWEST_RUNS = 200
+_SEARCHED_BYTES = 8 << 20  # of compressed reports: well under a second
+_MOST_LISTED = 3
+
+
+def check_folders(root: Path, machine: Machine) -> list[Check]:
+    temporary = machine.temporary_folder
+    return [
+        _check_folder(
+            "temporary folder", "reading", temporary, str(temporary), "Set TMPDIR to another folder."
+        ),
+        check_runs_folder(root),
+        check_unfinished(root),
+        check_private_paths(root),
+    ]
+
+
+def check_runs_folder(root: Path) -> Check:
+    """One that is not there yet has to have a place where it can be made."""
+    name, remedy = "runs folder", "Choose another folder with --runs."
+    try:
+        count = len(RunStore(root).ids())
+    except StoreError as error:
+        return Check(name, "storing", "failed", error.message, error.remedy)
+    place = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
+    what = f"{root}: {_counted(count, 'run')}" if place == root else f"{root}: not there yet"
+    return _check_folder(name, "storing", place, what, remedy)
+
+
+def check_unfinished(root: Path) -> Check:
+    """What `prof collect` keeps until a collection is whole; one that is under way is there too."""
+    folders = _entries(root / PENDING_FOLDER)
+    if not folders:
+        return Check("unfinished", "storing", "ok", "no interrupted collection")
+    found = [f"{_planned_name(folder)} ({_size(_bytes_below(folder))})" for folder in folders]
+    return Check(
+        "unfinished", "storing", "warn", f"not whole yet: {_listed(found)}",
+        "The same `prof collect` goes on where it stopped; to give one up, delete its folder in "
+        f"{root / PENDING_FOLDER}.",
+    )  # fmt: skip
+
+
+def check_private_paths(root: Path) -> Check:
+    """In the newest reports, as many as can be searched in a moment."""
+    reports = newest_reports(root)
+    searched, left = 0, _SEARCHED_BYTES
+    homes: set[str] = set()
+    telling: list[str] = []
+    for report in reports:
+        with suppress(OSError, ReportError):  # what is damaged is told by whoever reads it
+            left -= report.stat().st_size
+            if left < 0:
+                break
+            found = find_home_directories(report, own=Path.home())
+            searched += 1
+            if found:
+                homes.update(found)
+                telling.append(_run_name(report.parent))
+    scope = _counted(len(reports), "stored report")
+    if searched < len(reports):
+        scope = f"the newest {searched} of {scope}"
+    if not telling:
+        return Check("private paths", "storing", "ok", f"none in {scope}")
+    return Check(
+        "private paths", "storing", "warn",
+        f"{_listed(sorted(homes))}, in {len(telling)} of {scope}: {_listed(telling)}",
+        "Before you publish these, record them again from a folder that names nobody, as `prof collect` does.",
+    )  # fmt: skip
+
+
+def newest_reports(root: Path) -> list[Path]:
+    """The stored reports of the newest runs, newest first; none where the folder cannot be listed."""
+    with suppress(StoreError):
+        newest = reversed(RunStore(root).ids()[-_NEWEST_RUNS:])
+        entries = (entry for run_id in newest for entry in _entries(root / str(run_id)))
+        return [entry for entry in entries if entry.name.endswith((COMPRESSED_SUFFIX, REPORT_SUFFIX))]
+    return []
+
+
+def smallest_report(root: Path) -> Path | None:
+    """The quickest one to read, of the newest."""
+    with suppress(OSError):
+        return min(newest_reports(root), key=lambda report: report.stat().st_size, default=None)
+    return None
+
+
+def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: str) -> Check:
+    """It can be written, and there is room: tried with a file that has no name."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"\0")
+            file.flush()
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Check(name, ability, "failed", storage_error(error, folder).message, remedy)
+    if free < _LITTLE_BYTES:
+        return Check(
+            name,
+            ability,
+            "warn",
+            f"{what}, {_size(free)} free, which is little",
+            f"Free some space. {remedy}",
+        )
+    return Check(name, ability, "ok", f"{what}, {_size(free)} free")
+
+
+def _planned_name(folder: Path) -> str:
+    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.decode((folder / "plan.json").read_bytes(), type=Plan).name
+    return folder.name
+
+
+def _entries(folder: Path) -> list[Path]:
+    with suppress(OSError):
+        return sorted(folder.iterdir())
+    return []
+
+
+def _run_name(folder: Path) -> str:
+    run_id = RunId.parse(folder.name)
+    return run_id.name if run_id else folder.name
+
+
+def _bytes_below(folder: Path) -> int:
+    total = 0
+    with suppress(OSError):
+        total = sum(path.lstat().st_size for path in folder.rglob("*"))
+    return total
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_LISTED])
+    return f"{shown} and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else shown
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
