@@ -20,6 +20,7 @@ from profiler.commands import (
     build,
     check,
     compare,
+    doctor,
     ingest,
     ladder,
     list_runs,
@@ -106,6 +107,7 @@ app.command("verify")(verify.verify)
 app.command("time")(time_kernels.time_kernels)
 app.command("query")(query.query)
 app.command("metrics")(metrics.metrics)
+app.command("doctor")(doctor.doctor)
 
 
 def main() -> NoReturn:

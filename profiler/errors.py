@@ -51,6 +51,7 @@
     ├── PresetNotFound
     ├── ThresholdsInvalid      prof.toml, or prof's part of pyproject.toml, cannot be used
     ├── OutputNotWritable      a file that was asked for cannot be written
+    ├── NotReady               `prof doctor` found something that should work here and does not
     ├── QueryFailed
     ├── IngestIncomplete       some reports were ingested, some were not
     └── InternalError          a bug in prof
@@ -207,6 +208,11 @@ class ThresholdsInvalid(ProfError):
 class OutputNotWritable(ProfError):
     exit_code = 82
     remedy = "Check the folder's permissions and its free space, or give another file."
+
+
+class NotReady(ProfError):
+    exit_code = 85
+    remedy = "Do what the line of each says, and run the same command again."
 
 
 class QueryFailed(ProfError):

@@ -1,0 +1,119 @@
+"""What `prof doctor` prints, for people and for programs, and its exit code."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from profiler.errors import NotReady
+from profiler.measure.health import ABILITIES, Verdict
+from profiler.present.doctor import verdict_lines
+
+REFUSED = (
+    "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance "
+    "Counters on the target device 0."
+)
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """`tools(ncu="exit 1")`: a machine on which these scripts are all that is installed."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr("profiler.measure.toolchain._nvcc_candidates", lambda environment: iter([]))
+    monkeypatch.setattr("profiler.measure.ncu._candidates", lambda environment: iter([folder / "ncu"]))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+    def make(**scripts: str) -> None:
+        for name, body in scripts.items():
+            path = folder / name.replace("_", "-")
+            path.write_text(f"#!/bin/sh\n{body}\n")
+            path.chmod(0o755)
+
+    return make
+
+
+def test_without_a_gpu_it_is_useful_and_no_failure(prof_here, tools, recorded) -> None:
+    tools()
+
+    shown = prof_here("--runs", recorded.root, "doctor")
+
+    assert shown.returncode == 0
+    assert shown.stderr == ""
+    table, verdicts = shown.stdout.split("\n\n")
+    rows = {line.split("  ")[0]: line for line in table.splitlines()[1:]}
+    assert " missing " in rows["GPU"]
+    assert "Install Nsight Compute" in rows["ncu"], "what to do stands behind what is wrong"
+    assert "pip install nvidia-cuda-nvcc" in rows["nvcc"]
+    assert verdicts.splitlines() == [
+        "reading, comparing  ready",
+        "storing             ready",
+        "building            not here, because there is no nvcc",
+        "measuring           not here, because there is no GPU and no ncu",
+    ]
+
+
+def test_refused_counters_are_a_failure(prof_here, tools, tmp_path: Path) -> None:
+    tools(
+        nvidia_smi='echo "NVIDIA H200, 9.0, 580.159.04, GPU-0"',
+        ncu=f'case "$*" in --version) echo "Version 2025.3.1.0";; *) echo "{REFUSED}"; exit 1;; esac',
+    )
+
+    shown = prof_here("--runs", tmp_path / "runs", "doctor")
+
+    assert shown.returncode == NotReady.exit_code == 85
+    assert shown.stdout.endswith("measuring           not ready: counters\n")
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in shown.stdout
+    assert shown.stderr.splitlines()[0] == "prof: not as it should be: counters"
+
+
+def test_programs_get_a_row_per_check_and_per_ability(prof_here, tools, tmp_path: Path) -> None:
+    tools()
+    (tmp_path / "runs").touch()  # no folder
+
+    shown = prof_here("--runs", tmp_path / "runs", "doctor", "--format", "json")
+
+    assert shown.returncode == NotReady.exit_code, "the rows are printed all the same"
+    rows = json.loads(shown.stdout)
+    assert {tuple(row) for row in rows} == {("check", "ability", "state", "found", "remedy")}
+    assert {row["state"] for row in rows} <= {"ok", "warn", "missing", "failed"}
+    verdicts = {row["check"]: row["state"] for row in rows if row["check"] == row["ability"]}
+    assert verdicts == {"reading": "ok", "storing": "failed", "building": "missing", "measuring": "missing"}
+    assert tuple(verdicts) == ABILITIES
+    (failed,) = (row for row in rows if row["state"] == "failed" and row["check"] != row["ability"])
+    assert failed["check"] == "runs folder"
+    assert failed["remedy"]
+
+    rows_of_csv = list(
+        csv.DictReader(
+            io.StringIO(prof_here("--runs", tmp_path / "runs", "doctor", "--format", "csv").stdout)
+        )
+    )
+    assert [row["check"] for row in rows_of_csv] == [row["check"] for row in rows]
+
+
+def test_names_of_others_cannot_act_on_the_terminal(prof_here, tools, tmp_path: Path, hostile_names) -> None:
+    tools()
+    for key, name in enumerate(hostile_names[:8]):
+        folder = tmp_path / "runs" / ".pending" / str(key)
+        folder.mkdir(parents=True)
+        (folder / "plan.json").write_text(json.dumps({"name": name, "seed": 1}))
+
+    shown = prof_here("--runs", tmp_path / "runs", "doctor")
+
+    (line,) = [line for line in shown.stdout.splitlines() if line.startswith("unfinished")]
+    assert "not whole yet: " in line
+    assert "and 5 more" in line
+    assert line.isprintable()
+
+
+def test_a_verdict_names_all_that_stands_in_its_way() -> None:
+    assert verdict_lines([Verdict("measuring", "failed", ("counters", "ncu lock"))]) == [
+        "measuring           not ready: counters, ncu lock"
+    ]
