@@ -90,16 +90,16 @@ def ladder_table(name: str) -> str:
 
 
 def recorded_timings(name: str) -> dict[tuple[int, int], TimingSummary]:
-    """The newest timings of every kernel and size, as `prof time` would summarise them."""
+    """The newest timings of every kernel and size, as `prof time` and `prof collect` summarise them."""
     ladder = read_ladder(find_ladder(name, ROOT))
     store = RunStore(ROOT / "runs")
     summaries = {}
     for run_id in store.ids():
         run = store.open(run_id)
         manifest = run.manifest
-        if manifest.origin != "timed" or manifest.ladder != name or manifest.workload is None:
-            continue
         timings = run.table("timings")
+        if manifest.ladder != name or manifest.workload is None or not timings.num_rows:
+            continue
         flops = ladder.kernel(manifest.kernel).flops
         summaries[manifest.kernel, manifest.workload["m"]] = summarise(
             timings.column("kernel_ns").to_pylist(),
