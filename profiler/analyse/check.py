@@ -19,6 +19,8 @@ from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.thresholds import DURATION, Threshold
 from profiler.errors import NotComparable
 
+_NAME_WIDTH = 40
+
 Outcome = Literal["passed", "regression", "unclear", "not_comparable"]
 
 
@@ -78,7 +80,8 @@ def check_pair(name: str, before: Profile, after: Profile, limits: Iterable[Thre
         return _pair(name, before, after, "not_comparable", refused=refused)
     warnings = list(change.warnings)
     if before.kernel != after.kernel and not alone:
-        warnings.append(f"the kernels have different names: {before.kernel} and {after.kernel}")
+        names = " and ".join(_brief(profile.kernel) for profile in (before, after))
+        warnings.append(f"the kernels have different names: {names}")
     if alone and limits[1:]:
         warnings.append("timings alone: no metric but the duration was checked")
     else:
@@ -102,6 +105,10 @@ def _pair(
         profile.manifest.run_id if profile.stored else profile.label for profile in (before, after)
     )
     return PairCheck(name, after.kernel, left, right, outcome, list(refused), list(warnings), list(checks))
+
+
+def _brief(name: str) -> str:
+    return name if len(name) <= _NAME_WIDTH else f"{name[: _NAME_WIDTH - 1]}…"
 
 
 def _worst(outcomes: set[Outcome]) -> Outcome:
