@@ -17,6 +17,7 @@ from profiler.errors import (
     NcuFailed,
     NothingProfiled,
     ProfError,
+    ProgramFailed,
     ReportNotWritten,
 )
 from profiler.measure.process import Finished, command_details
@@ -66,6 +67,7 @@ class Transcript:
     def _end_line(self, line: str) -> None:
         if _STARTED not in line:
             return
+        self._in_launch(line)  # all that is known of one that was cut short
         if replayed := _REPLAYED.search(line):
             number = int(replayed[1])
             self.finished = self.finished + 1 if number == self.replay else 1
@@ -88,6 +90,9 @@ def judge(label: str, finished: Finished, results: int | None, wanted: int | Non
         return ReportNotWritten(f"{label}: ncu could not write its report", details=details)
     if failed := _EXIT_CODE.search("\n".join(errors)):
         return program_failure(label, int(failed[1]), f"exit code {failed[1]} under ncu", details)
+    if any("does not exist or is not an executable" in line for line in errors):
+        remedy = "Give the program as it is found from there, for example ./mine, or its whole path; --cwd changes the folder."
+        return ProgramFailed(f"{label}: there is no such program", details=details, remedy=remedy)
     if errors or finished.exit_code:
         what = errors[0].removeprefix("==ERROR==").strip() if errors else f"ncu failed ({finished.how})"
         if NO_MEMORY.search(said):

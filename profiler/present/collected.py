@@ -11,18 +11,19 @@ from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladder import Kernel, Ladder, size_text
 from profiler.catalog.metrics import HEADLINE
 from profiler.present.rungs import Cell, Row, duration
-from profiler.present.text import number
+from profiler.present.text import number, shortened
 from profiler.store.manifest import DEFAULT_PRESET, Manifest, preset_name, rung_name
 from profiler.store.runs import Run
 
 _METRICS = HEADLINE[1:]
+_KERNEL_WIDTH = 40
 HEADER = (
-    "status", "run", "size", "launches", "unprofiled_ns", "gflops", "gbytes_per_s", "reference_pct", "profiled_ns",
+    "status", "run", "kernel", "size", "launches", "unprofiled_ns", "gflops", "gbytes_per_s", "reference_pct", "profiled_ns",
     *_METRICS, "run_id",
 )  # fmt: skip
-RIGHT = tuple(range(3, len(HEADER) - 1))
+RIGHT = tuple(range(4, len(HEADER) - 1))
 OPTIONAL = tuple(HEADER.index(name) for name in (
-    "lsu_inst_share_pct", "gbytes_per_s", "size", "stall_short_scoreboard", "stall_mio_throttle", "lsu_pipe_pct",
+    "kernel", "lsu_inst_share_pct", "gbytes_per_s", "size", "stall_short_scoreboard", "stall_mio_throttle", "lsu_pipe_pct",
     "fma_pipe_pct", "issue_active_pct", "launches", "gflops",
 ))  # fmt: skip
 
@@ -37,6 +38,7 @@ def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None
     return (
         status,
         manifest.name,
+        profile.kernel if len(manifest.kernels) > 1 else "",
         size_text(manifest.workload or {}),
         profile.launches,
         summary.median_ns if summary else None,
@@ -50,6 +52,7 @@ def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None
 
 
 def cells(row: Row) -> list[str]:
+    """A kernel is named where a run holds several, and cut: `prof show` has its whole name."""
     return [_cell(name, value) for name, value in zip(HEADER, row, strict=True)]
 
 
@@ -80,4 +83,4 @@ def _cell(name: str, value: Cell) -> str:
         return ""
     if isinstance(value, float):
         return duration(value) if name.endswith("_ns") else number(value)
-    return str(value)
+    return shortened(str(value), _KERNEL_WIDTH) if name == "kernel" else str(value)

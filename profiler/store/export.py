@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from profiler.errors import ReportNotFound, StoreNotWritable
@@ -38,5 +39,6 @@ def export_reports(run: Run, folder: Path, *, overwrite: bool = False) -> Iterat
         except OSError as error:
             raise storage_error(error, target) from error
         finally:
-            aside.unlink(missing_ok=True)
+            with suppress(OSError):
+                aside.unlink()
         yield target

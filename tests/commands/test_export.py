@@ -1,0 +1,67 @@
+"""prof export: what Nsight Compute wrote comes back byte for byte."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from profiler.store.runs import RunStore
+
+
+def test_each_process_of_a_collected_run_gives_its_report_back(
+    prof_here, recorded: RunStore, tmp_path: Path
+) -> None:
+    done = prof_here("--runs", recorded.root, "export", "6", "-o", tmp_path)
+
+    assert done.returncode == 0
+    written = [Path(line) for line in done.stdout.splitlines()]
+    assert [path.name for path in written] == [f"gemm-6-{process}.ncu-rep" for process in range(3)]
+    reports = recorded.find("6", "gemm").manifest.reports
+    assert [hashlib.sha256(path.read_bytes()).hexdigest() for path in written] == [
+        report.sha256 for report in reports
+    ]
+
+
+def test_what_is_written_can_be_read_again(prof_here, recorded: RunStore, tmp_path: Path) -> None:
+    prof_here("--runs", recorded.root, "export", "6", "-o", tmp_path)
+
+    done = prof_here(
+        "--runs", tmp_path, "compare", tmp_path / "gemm-6-0.ncu-rep", tmp_path / "gemm-6-1.ncu-rep"
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_single_report_has_the_name_of_its_run(prof_here, recorded: RunStore, tmp_path: Path) -> None:
+    done = prof_here("--runs", recorded.root, "export", "textbook-5", "-o", tmp_path / "new")
+
+    assert done.stdout.splitlines() == [str(tmp_path / "new" / "textbook-5.ncu-rep")]
+
+
+def test_a_file_that_is_there_stays_unless_it_is_forced_away(
+    prof_here, recorded: RunStore, tmp_path: Path
+) -> None:
+    precious = tmp_path / "textbook-5.ncu-rep"
+    precious.write_text("precious")
+
+    refused = prof_here("--runs", recorded.root, "export", "textbook-5", "-o", tmp_path)
+    assert (refused.returncode, precious.read_text()) == (24, "precious")
+    assert "--force" in refused.stderr
+
+    forced = prof_here("--runs", recorded.root, "export", "textbook-5", "-o", tmp_path, "--force")
+    assert forced.returncode == 0
+    assert precious.stat().st_size > 100_000
+    assert [path.name for path in tmp_path.iterdir()] == [precious.name]
+
+
+def test_timings_alone_have_no_report(prof_here, recorded: RunStore, tmp_path: Path) -> None:
+    assert prof_here("--runs", recorded.root, "export", "gemm-6-timed", "-o", tmp_path).returncode == 25
+
+
+def test_a_folder_that_cannot_be_written_is_told(prof_here, recorded: RunStore, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    done = prof_here("--runs", recorded.root, "export", "textbook-5", "-o", tmp_path / "file" / "below")
+
+    assert done.returncode == 24
+    assert "cannot be written" in done.stderr
