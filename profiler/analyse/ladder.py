@@ -1,7 +1,6 @@
 """A ladder as recorded: where every rung stands, and what changed from the rung before.
 
-Rungs in; a `LadderFinding` out, which is what `prof ladder --format json` prints, and the
-deltas of every metric, which `prof ladder --output` stores.
+Rungs in; a `LadderFinding` out, which is what `prof ladder --format json` prints.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from profiler.analyse.findings import SCHEMA_VERSION, MetricDelta, Speedup, VerdictName
+from profiler.analyse.findings import SCHEMA_VERSION, Speedup, VerdictName
 from profiler.analyse.pairs import Change, compare_pair, judge_speedup
 from profiler.analyse.rungs import Conditions, Rung
 from profiler.analyse.sheet import summarise_rung
@@ -202,69 +201,3 @@ def _binding(rung: Rung) -> str | None:
 
     suspects = find_suspects(rung.profile) if rung.profile.launches else []
     return suspects[0].name if suspects else None
-
-
-def delta_rows(finding: LadderFinding, steps: Sequence[Step]) -> list[dict[str, object]]:
-    """The rows of `store.deltas`: every metric of every step, and its unprofiled time."""
-    workload = " ".join(f"{name}={value}" for name, value in (finding.workload or {}).items())
-    found = {one.kernel: one for one in finding.kernels}
-    rows = []
-    for step in steps:
-        before, after = (found[rung.kernel.number] for rung in (step.before, step.after))
-        shared = {
-            "ladder": finding.ladder,
-            "gpu": finding.gpu,
-            "workload": workload or None,
-            "kernel_before": before.kernel,
-            "kernel": after.kernel,
-            "run_id_before": before.run_id,
-            "run_id": after.run_id,
-            **_speedup_columns(after.speedup),
-        }
-        rows += [shared | one for one in _time_columns(before, after)]
-        rows += [shared | _delta_columns(delta) for delta in (step.change.metrics if step.change else ())]
-    return rows
-
-
-def _speedup_columns(speedup: Speedup | None) -> dict[str, object]:
-    low, high = speedup.ci if speedup and speedup.ci else (None, None)
-    return {
-        "speedup": speedup.ratio if speedup else None,
-        "speedup_low": low,
-        "speedup_high": high,
-        "basis": speedup.basis if speedup else None,
-    }
-
-
-def _time_columns(before: RungFinding, after: RungFinding) -> list[dict[str, object]]:
-    """The interval of this one is the speedup's."""
-    if after.speedup is None or after.speedup.basis != "unprofiled":
-        return []
-    change = after.delta[DURATION]
-    return [
-        {
-            "metric": "time_ns",
-            "unit": "ns",
-            "before": before.duration_ns,
-            "after": after.duration_ns,
-            "delta": change.delta,
-            "verdict": change.verdict,
-            "reason": "",
-        }
-    ]
-
-
-def _delta_columns(delta: MetricDelta) -> dict[str, object]:
-    low, high = delta.ci or (None, None)
-    return {
-        "metric": delta.name,
-        "ncu": delta.ncu,
-        "unit": delta.unit,
-        "before": delta.before,
-        "after": delta.after,
-        "delta": delta.delta,
-        "ci_low": low,
-        "ci_high": high,
-        "verdict": delta.verdict,
-        "reason": delta.reason,
-    }

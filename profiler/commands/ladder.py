@@ -57,7 +57,7 @@ def ladder(
         print(json_schema(LadderFinding, "prof ladder --format json"))
         return
 
-    from profiler.analyse.ladder import delta_rows, derive_ladder, derive_steps
+    from profiler.analyse.ladder import derive_ladder, derive_steps
     from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
     from profiler.present import ladder as page
     from profiler.present.terminal import wants_colour
@@ -74,6 +74,7 @@ def ladder(
     steps = derive_steps(opened, rungs)
     finding = derive_ladder(opened, conditions, rungs, steps)
     if output is not None:
+        from profiler.analyse.deltas import delta_rows
         from profiler.store.deltas import write_deltas
 
         write_deltas(output, delta_rows(finding, steps))

@@ -81,7 +81,8 @@ def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
         element.attrib |= {"tests": str(len(cases)), **{name: str(count) for name, count in counts.items()}}
     root.append(suite)
     ElementTree.indent(root)
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True).decode()
+    xml: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return xml.decode()
 
 
 def sentence(finding: CheckFinding) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.ladder import delta_rows, derive_ladder, derive_steps
+from profiler.analyse.deltas import delta_rows
+from profiler.analyse.ladder import derive_ladder, derive_steps
 from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
 from profiler.catalog.ladder import find_ladder
 from profiler.catalog.ladder_file import read_ladder
