@@ -26,6 +26,7 @@ from profiler.commands import (
     list_runs,
     metrics,
     query,
+    sass,
     show,
     time_kernels,
     verify,
@@ -100,6 +101,7 @@ app.command("compare")(compare.compare)
 app.command("ladder")(ladder.ladder)
 app.command("check")(check.check)
 app.command("show")(show.show)
+app.command("sass")(sass.sass)
 app.command("list")(list_runs.list_runs)
 app.command("ingest")(ingest.ingest)
 app.command("build")(build.build)

@@ -45,6 +45,7 @@ def comparison_text(comparison: Comparison, layout: Layout) -> str:
             width=layout.width,
         ),
         _opcodes_table(comparison, layout),
+        _hot_loop(comparison),
         _notes(comparison),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -258,6 +259,12 @@ def _opcodes_table(comparison: Comparison, layout: Layout) -> str:
     )
     left = len(changed) - len(shown)
     return table if layout.full or left <= 0 else f"{table}\n{left} more changed, with --full"
+
+
+def _hot_loop(comparison: Comparison) -> str:
+    """What changed about the loads; `prof sass` shows the code."""
+    loop = comparison.instructions.hot_loop
+    return "\n".join(f"hot loop, {change.sentence}" for change in loop.changes) if loop else ""
 
 
 def _opcode_cells(opcode: Opcode) -> tuple[str, ...]:

@@ -84,6 +84,50 @@ def test_what_an_fma_costs(store, name, instructions):
     )
 
 
+# The ladder, against its counters and the published accounting
+
+
+@pytest.mark.parametrize("number", range(11))
+def test_the_hot_loop_of_every_rung_makes_all_of_its_multiplications(recorded, number):
+    sheet = sheet_of(recorded, str(number))
+    assert 32 * sheet.fmas * sheet.iterations == 4096**3
+    assert sheet.cautions == []
+
+
+@pytest.mark.parametrize(
+    ("number", "accumulators", "fmas_per_element", "fmas_per_load"),
+    [
+        (3, 1, 1 / 2, 1 / 1.25),
+        (4, 8, 8 / 9, 8 / 3),  # published: 0.9 for each shared load, when a load was an element
+        (5, 64, 64 / 16, 64 / 10),  # published: 4.0
+        (6, 64, 64 / 16, 64 / 4),
+        (7, 64, 64 / 16, 64 / 4),
+        (8, 64, 64 / 16, 64 / 4),
+        (9, 64, 64 / 16, 64 / 4),
+    ],
+)
+def test_how_many_fmas_a_rung_makes_of_what_it_reads_from_shared_memory(
+    recorded, number, accumulators, fmas_per_element, fmas_per_load
+):
+    sheet, profile = sheet_of(recorded, str(number)), profile_of(recorded, str(number))
+    assert sheet.accumulators == accumulators
+    assert sheet.shared.fmas_per_word == pytest.approx(fmas_per_element)
+    assert sheet.shared.fmas_per_load == pytest.approx(fmas_per_load)
+    loads = sheet.shared.loads * sheet.iterations
+    off = sum(one.count for one in sheet.opcodes if one.opcode == "@!PT LDS") * sheet.iterations
+    counted = profile.opcodes.get("LDS", 0) + profile.opcodes["LDS.128"]
+    assert loads + off == pytest.approx(counted, rel=1e-3)  # rung 9 loads its first elements before the loop
+
+
+@pytest.mark.parametrize("number", [5, 6, 7, 8, 9])
+def test_every_tiled_rung_names_its_operands(recorded, number):
+    places = {one.name: set(one.places) for one in sheet_of(recorded, str(number)).operands}
+    assert places.keys() == {"A", "B"}
+    if number < 9:  # which loads both through one function
+        (a,), (b,) = places["A"], places["B"]
+        assert int(b.split(":")[1]) == int(a.split(":")[1]) + 2  # the source reads A, then B
+
+
 # Operands
 
 

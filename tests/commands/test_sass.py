@@ -1,0 +1,261 @@
+"""`prof sass`: every source and format, windows of every width, and the reveal."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+
+import jsonschema
+import pytest
+
+START = [sys.executable, "-c", "from profiler.cli import main; main()"]
+STORY = ["A operand: 8 LDS -> 2 LDS.128 per k-step", "B operand: 2 LDS.128 per k-step, unchanged"]
+
+
+@pytest.fixture
+def shipped(prof_here, recorded):
+    return lambda *arguments: prof_here("--runs", recorded.root, "sass", *arguments)
+
+
+@pytest.fixture
+def sources(recorded, reports):
+    """The ways to name a pair of kernels."""
+    return {
+        "numbers": ("5", "6"),
+        "names": ("gemm-5", "gemm-6"),
+        "run ids": tuple(str(recorded.find(number, "gemm").manifest.run_id) for number in "56"),
+        "files": (reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"),
+        "both": ("5", reports / "gemm_6.ncu-rep"),
+    }
+
+
+# Sources and formats
+
+
+@pytest.mark.parametrize("kind", ["numbers", "names", "run ids", "files", "both"])
+def test_two_kernels_are_named_as_everywhere(shipped, sources, kind):
+    result = shipped(*sources[kind])
+    assert (result.returncode, result.stderr) == (0, "")
+    assert all(sentence in result.stdout for sentence in STORY)
+
+
+def test_one_kernel_alone(shipped):
+    page = shipped("6").stdout
+    assert page.startswith("kernel  gemm 6")
+    assert "A operand: 2 LDS.128 per k-step" in page
+    assert "│" not in page
+
+
+def test_every_recorded_kernel_has_a_page_in_every_format(shipped):
+    for number in range(11):
+        for format in ("table", "json", "markdown", "csv"):
+            result = shipped(number, "--format", format)
+            assert (result.returncode, result.stderr) == (0, ""), (number, format)
+            assert result.stdout.strip()
+
+
+def test_the_json_is_small_and_follows_the_published_schema(shipped):
+    schema = json.loads(shipped("--schema").stdout)
+    for pair in (("5", "6"), ("0", "10"), ("9",)):
+        text = shipped(*pair, "--format", "json").stdout
+        assert len(text) < 8192
+        jsonschema.validate(json.loads(text), schema)
+        assert [one["label"] for one in json.loads(text)["kernels"]] == [f"gemm {number}" for number in pair]
+
+
+def test_the_json_says_what_the_page_says(shipped):
+    finding = json.loads(shipped("5", "6", "--format", "json").stdout)
+    assert (finding["schema_version"], finding["per"]) == (1, "step")
+    assert [change["sentence"] for change in finding["changes"]] == STORY
+    assert [kernel["shared"]["fmas_per_word"] for kernel in finding["kernels"]] == [4, 4]
+
+
+def test_csv_and_markdown_have_a_row_for_each_row_of_the_page(shipped):
+    rows = list(csv.DictReader(io.StringIO(shipped("5", "6", "--format", "csv").stdout)))
+    assert {row["before_opcode"] for row in rows} >= {"LDS", "LDS.128", "FFMA"}
+    lines = shipped("5", "6", "--format", "markdown").stdout.splitlines()
+    assert sum(line.startswith(("| 0 ", "| 1 ", "| 2 ")) for line in lines) == len(rows)
+
+
+# What is shown
+
+
+def test_the_listing_has_every_instruction(shipped):
+    page = shipped("6", "--listing").stdout
+    assert page.count(" FFMA R") == 1024
+    assert page.count(" LDS.128 R") == 64
+
+
+def test_the_whole_function_has_what_is_around_the_loop(shipped):
+    loop, whole = shipped("6").stdout, shipped("6", "--full").stdout
+    assert "STG.E.128" not in loop
+    assert "STG.E.128" in whole
+    assert "the whole function" in whole
+
+
+def test_a_kernel_is_chosen_where_a_report_holds_several(prof_here, store):
+    run = ["--runs", store.root, "sass"]
+    assert prof_here(*run, "several", "-k", "offset").stdout.startswith("kernel  several: offset(")
+    page = prof_here(*run, "several", "processes", "-k", "offset")
+    assert page.returncode == 49  # found in both, but the second was recorded without counts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([], 2, "prof sass 5 6"),
+        (["5", "--reveal"], 2, "it shows two kernels"),
+        (["5", "6", "--reveal", "--format", "json"], 2, "it shows two kernels"),
+        (["5", "6", "--listing", "--format", "json"], 2, "--format csv --listing"),
+        (["99"], 21, "no run of kernel 99"),
+        (["gemm-5-timed"], 25, "timings alone"),
+        (["{reports}/several.ncu-rep"], 32, "Choose with --kernel-name REGEX.\n"),
+        (["5", "--kernel-name", "nothing"], 33, "'nothing'"),
+        (["{reports}/graph.ncu-rep"], 49, "ncu --section"),
+    ],
+)
+def test_what_cannot_be_shown_is_told_in_one_message(shipped, reports, arguments, code, words):
+    result = shipped(*(word.format(reports=reports) for word in arguments))
+    assert (result.returncode, result.stdout) == (code, "")
+    assert words in result.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--listing"], ["--full"], ["--format", "csv"], ["--format", "markdown"], ["--format", "json"]],
+    ids=" ".join,
+)
+def test_names_out_of_reports_act_on_nothing(prof_here, make_run, hostile_names, tmp_path, options):
+    """The kernel's name, and the instructions of a report that somebody made up."""
+    everything = " ".join(hostile_names[:-1]).encode("utf-8", "replace").decode()
+    instructions = [*((name, 5) for name in hostile_names), ("FFMA", 7)]
+    launch = {"kernel": everything, "gpu": everything, "instructions": instructions}
+    make_run(launch, name="hostile", root=tmp_path)
+    result = prof_here("--runs", tmp_path, "sass", "hostile", *options)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert all(line.isprintable() for line in result.stdout.split("\n"))
+    assert not any(line.startswith("prof: all is well") for line in result.stdout.splitlines())
+
+
+# On a terminal
+
+
+class Terminal:
+    """`prof` on a terminal of its own: what it has written so far, and keys to press."""
+
+    def __init__(self, *arguments, width=100, **environment):
+        self._ours, theirs = pty.openpty()
+        subprocess.run(["stty", "cols", str(width)], stdin=theirs, check=True)
+        env = {**os.environ, "TERM": "xterm-256color", **environment}
+        self.child = subprocess.Popen(
+            [sys.executable, "-c", _ON_ITS_TERMINAL, *map(str, arguments)],
+            stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True,
+        )  # fmt: skip
+        os.close(theirs)
+        self._bytes = b""
+
+    @property
+    def written(self):
+        return self._bytes.decode(errors="ignore").replace("\r\n", "\n")
+
+    def read_until(self, words, seconds=30):
+        deadline = time.monotonic() + seconds
+        while words not in self.written and time.monotonic() < deadline:
+            if not select.select([self._ours], [], [], 0.1)[0]:
+                continue
+            try:
+                chunk = os.read(self._ours, 65536)
+            except OSError:
+                break
+            self._bytes += chunk
+        return self.written
+
+    def press(self, keys):
+        os.write(self._ours, keys)
+
+    def end(self):
+        """Its exit code, once it has ended by itself."""
+        try:
+            self.read_until("\0")
+            return self.child.wait(timeout=5)
+        finally:
+            self.child.kill()
+            self.child.wait()
+            os.close(self._ours)
+
+
+_ON_ITS_TERMINAL = """
+import fcntl, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from profiler.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("key", [b" ", b"x", b"\n", b"\x1b[C"], ids=["space", "letter", "enter", "arrow"])
+def test_the_reveal_shows_one_loop_waits_for_a_key_and_shows_the_other(recorded, key):
+    terminal = Terminal("--runs", recorded.root, "sass", "5", "6", "--reveal", NO_COLOR="1")
+    first = terminal.read_until("any key shows gemm 6")
+    assert "A operand: 8 LDS per k-step" in first
+    assert "LDS.128 per k-step\n  ████ ████" in first
+    assert "06_vectorized" not in first
+    assert terminal.child.poll() is None
+    terminal.press(key)
+    assert terminal.end() == 0
+    second = terminal.written.removeprefix(first)
+    assert "A operand: 2 LDS.128 per k-step" in second
+    assert STORY[0] in second
+
+
+def test_an_interrupted_reveal_leaves_the_terminal_as_it_was(recorded):
+    terminal = Terminal("--runs", recorded.root, "sass", "5", "6", "--reveal")
+    terminal.read_until("any key shows")
+    terminal.press(b"\x03")
+    assert terminal.end() == 130
+    assert "06_vectorized" not in terminal.written
+
+
+@pytest.mark.parametrize("given", [subprocess.DEVNULL, subprocess.PIPE], ids=["null", "pipe"])
+def test_the_reveal_waits_for_nobody_where_there_is_no_keyboard(recorded, given):
+    command = [*START, "--runs", str(recorded.root), "sass", "5", "6", "--reveal"]
+    with subprocess.Popen(
+        command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        out = child.stdout.read()
+        assert child.wait(timeout=30) == 0
+    assert STORY[0] in out
+    assert "any key" not in out
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_the_page_fits_the_window(recorded, width):
+    terminal = Terminal("--runs", recorded.root, "sass", "5", "6", width=width, NO_COLOR="1")
+    assert terminal.end() == 0
+    code = terminal.written[terminal.written.index("unchanged") :]
+    assert max(map(len, code.splitlines())) <= width
+    assert "LDS.128" in code
+    assert ("│" in code) == (width >= 80)
+
+
+def test_widths_are_coloured_on_a_terminal_unless_forbidden(recorded):
+    coloured, plain = (
+        Terminal("--runs", recorded.root, "sass", "5", "6", **environment)
+        for environment in ({}, {"NO_COLOR": "1"})
+    )
+    assert (coloured.end(), plain.end()) == (0, 0)
+    assert "\x1b[1;33mLDS\x1b[0m" in coloured.written
+    assert "\x1b[1;32mLDS.128\x1b[0m" in coloured.written
+    assert "\x1b" not in plain.written
+
+
+def test_its_help_imports_nothing_heavy():
+    command = [sys.executable, "-X", "importtime", *START[1:], "sass", "--help"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert not any(f" {name}\n" in result.stderr for name in ("pyarrow", "rich", "msgspec", "numpy"))
