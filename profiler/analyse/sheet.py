@@ -64,15 +64,18 @@ class Sheet(Struct, frozen=True):
     suspects_missing: list[str] = []
 
 
-class Sheets(Struct, frozen=True):
-    run: Manifest
-    kernels: list[Sheet]
-
-
 class TimingSheet(Struct, frozen=True):
     run: Manifest
     processes: int
     timing: TimingSummary
+
+
+class Sheets(Struct, frozen=True):
+    """`timing` is what was timed without the profiler, where the run holds that too."""
+
+    run: Manifest
+    kernels: list[Sheet]
+    timing: TimingSummary | None = None
 
 
 def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:

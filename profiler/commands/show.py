@@ -19,6 +19,7 @@ from profiler.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from profiler.analyse.sheet import TimingSheet
     from profiler.store.runs import Run
 
 
@@ -57,24 +58,23 @@ def show(
         return
     (kernels,) = choose_kernels([run], kernel_name)
     sheets = [derive_sheet(run, profile_kernel(run, kernel), full) for kernel in kernels]
+    timing = _timing(run, settings) if run.table("timings").num_rows else None
     if settings.format is Format.json:
-        print(to_json(Sheets(run.manifest, sheets)))
+        print(to_json(Sheets(run.manifest, sheets, timing.timing if timing else None)))
     elif settings.format is Format.csv:
         print(sheet.sheets_csv(sheets))
     elif settings.format is Format.markdown:
-        print(sheet.sheets_markdown(run, sheets))
+        print(sheet.sheets_markdown(run, sheets, timing))
     else:
         colour = wants_colour(sys.stdout.isatty())
-        print(sheet.sheets_text(run, sheets, colour=colour, width=terminal_width()))
+        print(sheet.sheets_text(run, sheets, timing, colour=colour, width=terminal_width()))
 
 
 def _show_timings(run: Run, settings: Settings) -> None:
-    from profiler.analyse.sheet import derive_timing_sheet
-    from profiler.commands.ladders import rung_of
     from profiler.present import sheet
     from profiler.present.encode import to_json
 
-    timings = derive_timing_sheet(run, rung_of(run.manifest, settings))
+    timings = _timing(run, settings)
     if settings.format is Format.json:
         print(to_json(timings))
     elif settings.format is Format.csv:
@@ -83,3 +83,10 @@ def _show_timings(run: Run, settings: Settings) -> None:
         print(sheet.timing_markdown(timings))
     else:
         print(sheet.timing_text(timings))
+
+
+def _timing(run: Run, settings: Settings) -> TimingSheet:
+    from profiler.analyse.sheet import derive_timing_sheet
+    from profiler.commands.ladders import rung_of
+
+    return derive_timing_sheet(run, rung_of(run.manifest, settings))

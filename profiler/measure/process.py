@@ -135,10 +135,10 @@ def shown(command: Iterable[str]) -> str:
 def command_details(command: Iterable[str], *texts: str) -> list[str]:
     """For an error: the command, long lists in it cut, and below it the last lines of what it said."""
     lines = [line.rstrip() for text in texts for line in text.splitlines() if line.strip()]
-    return [f"  {shown(map(_brief, command))}", *(f"    {line[:300]}" for line in lines[-_LAST_LINES:])]
+    return [f"  {shown(map(brief_word, command))}", *(f"    {line[:300]}" for line in lines[-_LAST_LINES:])]
 
 
-def _brief(word: str) -> str:
+def brief_word(word: str) -> str:
     """`--metrics` may name a hundred: nobody reads them in an error."""
     names = word.split(",")
     return word if len(names) <= _LONGEST_LIST else f"{names[0]},...{len(names) - 1}_more"

@@ -9,11 +9,11 @@ from msgspec.structs import asdict
 from profiler.analyse.sheet import Sheet, SheetMetric, SheetRule, TimingSheet
 from profiler.catalog.ladder import size_text
 from profiler.present.encode import markdown_text, to_csv, to_markdown
+from profiler.present.provenance import provenance_facts
 from profiler.present.rungs import duration
 from profiler.present.suspects import suspects_markdown, suspects_text
 from profiler.present.terminal import render_table, styled
-from profiler.present.text import counted, number, printable, shortened, size
-from profiler.store.manifest import Manifest, Provenance
+from profiler.present.text import counted, number, printable, shortened
 from profiler.store.runs import Run
 
 _KERNEL_WIDTH = _NVTX_WIDTH = 110
@@ -24,8 +24,12 @@ _TIMING_HEADER = (
 )  # fmt: skip
 
 
-def sheets_text(run: Run, sheets: Sequence[Sheet], *, colour: bool, width: int | None) -> str:
+def sheets_text(
+    run: Run, sheets: Sequence[Sheet], timing: TimingSheet | None, *, colour: bool, width: int | None
+) -> str:
     parts = [_facts_text(_provenance(run))]
+    if timing is not None:
+        parts.append(_facts_text(_timing_facts(timing)))
     for one in sheets:
         title = f"{shortened(one.kernel, _KERNEL_WIDTH)}, {counted(one.launches, 'launch', 'launches')}"
         parts.append(styled(title, "bold", colour=colour))
@@ -47,8 +51,9 @@ def sheets_text(run: Run, sheets: Sequence[Sheet], *, colour: bool, width: int |
     return "\n\n".join(parts)
 
 
-def sheets_markdown(run: Run, sheets: Sequence[Sheet]) -> str:
-    parts = [to_markdown(("", ""), _provenance(run))]
+def sheets_markdown(run: Run, sheets: Sequence[Sheet], timing: TimingSheet | None) -> str:
+    timed = _timing_facts(timing) if timing is not None else []
+    parts = [to_markdown(("", ""), [*_provenance(run), *timed])]
     for one in sheets:
         parts.append(f"### {markdown_text(one.kernel)}")
         if one.nvtx:
@@ -72,11 +77,11 @@ def sheets_csv(sheets: Sequence[Sheet]) -> str:
 
 
 def timing_text(sheet: TimingSheet) -> str:
-    return f"{_facts_text(_timing_provenance(sheet.run))}\n\n{_facts_text(_timing_facts(sheet))}"
+    return f"{_facts_text(provenance_facts(sheet.run))}\n\n{_facts_text(_timing_facts(sheet))}"
 
 
 def timing_markdown(sheet: TimingSheet) -> str:
-    return to_markdown(("", ""), [*_timing_provenance(sheet.run), *_timing_facts(sheet)])
+    return to_markdown(("", ""), [*provenance_facts(sheet.run), *_timing_facts(sheet)])
 
 
 def timing_csv(sheet: TimingSheet) -> str:
@@ -131,49 +136,9 @@ def _timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
     return rows
 
 
-def _timing_provenance(manifest: Manifest) -> list[tuple[str, str]]:
-    facts = manifest.provenance or Provenance()
-    commit = f"{facts.git_commit}{', with changes' if facts.git_dirty else ''}" if facts.git_commit else ""
-    flags = " ".join([*facts.build_flags, *(f"(without {name})" for name in facts.without)])
-    rows = [
-        ("run", manifest.run_id),
-        ("recorded", f"{manifest.recorded} on {', '.join(manifest.gpus) or 'an unknown GPU'}"),
-        ("kernel", f"{manifest.ladder} {manifest.kernel}" if manifest.kernel is not None else manifest.name),
-        ("workload", size_text(manifest.workload or {})),
-        ("command", manifest.command_line),
-        ("seed", str(facts.seed) if facts.seed is not None else ""),
-        ("compiler", f"nvcc {facts.nvcc_version} {flags}" if facts.nvcc_version else ""),
-        ("binary", f"SHA-256 {facts.binary_sha256}" if facts.binary_sha256 else ""),
-        ("driver", facts.driver_version),
-        ("commit", commit),
-    ]
-    return [(name, value) for name, value in rows if value]
+def _provenance(run: Run) -> list[tuple[str, str]]:
+    return provenance_facts(run.manifest, None if run.stored else run.path)
 
 
 def _cells(metric: SheetMetric) -> tuple[str, str, str, str, str]:
     return (metric.name, metric.unit, number(metric.mean), number(metric.spread), metric.ncu)
-
-
-def _report(manifest: Manifest) -> str:
-    return "; ".join(f"{size(report.bytes)}, SHA-256 {report.sha256}" for report in manifest.reports)
-
-
-def _provenance(run: Run) -> list[tuple[str, str]]:
-    manifest = run.manifest
-    rows = [
-        ("run", manifest.run_id if run.stored else f"not stored: {run.path}"),
-        ("recorded", f"{manifest.recorded} on {', '.join(manifest.gpus) or 'an unknown GPU'}"),
-        ("ncu", f"{manifest.ncu_version}, CUDA {manifest.cuda_version}"),
-        (
-            "measured",
-            f"clock control {manifest.clock_control}, cache control {manifest.cache_control}, "
-            f"{manifest.replay_mode} replay",
-        ),
-        ("sections", ", ".join(manifest.sections)),
-        ("program", manifest.program),
-        ("command", manifest.command_line),
-        ("report", _report(manifest)),
-    ]
-    if manifest.origin == "ingested" and run.stored:
-        rows.insert(1, ("origin", "ingested from a report, not collected by prof"))
-    return [(name, value) for name, value in rows if value]

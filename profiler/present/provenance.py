@@ -1,0 +1,92 @@
+"""Where a run comes from, as facts with a name each: what one needs to believe or to repeat it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from profiler.catalog.ladder import size_text
+from profiler.measure.process import brief_word
+from profiler.present.text import size
+from profiler.store.manifest import Manifest, Provenance, StoredReport
+
+_HASH_CHARACTERS = 12
+
+
+def provenance_facts(manifest: Manifest, report: Path | None = None) -> list[tuple[str, str]]:
+    """What is known, in the order of interest; `report` is the file that was never stored."""
+    facts = manifest.provenance or Provenance()
+    rows = [
+        ("run", f"not stored: {report}" if report is not None else manifest.run_id),
+        ("origin", _origin(manifest) if report is None else ""),
+        ("recorded", f"{manifest.recorded} on {', '.join(manifest.gpus) or 'an unknown GPU'}"),
+        ("kernel", f"{manifest.ladder} {manifest.kernel}" if manifest.kernel is not None else ""),
+        ("workload", size_text(manifest.workload or {})),
+        ("verified", _verified(facts)),
+        ("ncu", f"{manifest.ncu_version}, CUDA {manifest.cuda_version}" if manifest.is_profiled else ""),
+        ("measured", _measured(manifest)),
+        ("preset", _preset(manifest)),
+        ("sections", ", ".join(manifest.sections)),
+        ("program", manifest.program),
+        ("command", _brief(manifest.command_line)),
+        ("seed", str(facts.seed) if facts.seed is not None else ""),
+        ("compiler", _compiler(facts)),
+        ("binary", f"SHA-256 {facts.binary_sha256}" if facts.binary_sha256 else ""),
+        ("driver", facts.driver_version),
+        ("commit", _commit(facts)),
+        ("report", _reports(manifest.reports)),
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+def _origin(manifest: Manifest) -> str:
+    return "ingested from a report, not collected by prof" if manifest.origin == "ingested" else ""
+
+
+def _verified(facts: Provenance) -> str:
+    return f"relative error {facts.relative_error:.1e}" if facts.relative_error is not None else ""
+
+
+def _measured(manifest: Manifest) -> str:
+    if not manifest.is_profiled:
+        return ""
+    return (
+        f"clock control {manifest.clock_control}, cache control {manifest.cache_control}, "
+        f"{manifest.replay_mode} replay"
+    )
+
+
+def _preset(manifest: Manifest) -> str:
+    missing = (
+        f"; nothing recorded for {', '.join(manifest.missing_metrics)}" if manifest.missing_metrics else ""
+    )
+    return f"{manifest.preset}{missing}" if manifest.preset else ""
+
+
+def _brief(command_line: str) -> str:
+    """Without the long list of metrics, which `--format json` has."""
+    try:
+        return shlex.join(map(brief_word, shlex.split(command_line)))
+    except ValueError:
+        return command_line
+
+
+def _compiler(facts: Provenance) -> str:
+    flags = " ".join([*facts.build_flags, *(f"(without {name})" for name in facts.without)])
+    return f"nvcc {facts.nvcc_version} {flags}" if facts.nvcc_version else ""
+
+
+def _commit(facts: Provenance) -> str:
+    return f"{facts.git_commit}{', with changes' if facts.git_dirty else ''}" if facts.git_commit else ""
+
+
+def _reports(reports: Sequence[StoredReport]) -> str:
+    if len(reports) == 1:
+        return f"{size(reports[0].bytes)}, SHA-256 {reports[0].sha256}"
+    if not reports:
+        return ""
+    hashes = ", ".join(f"{report.sha256[:_HASH_CHARACTERS]}..." for report in reports)
+    return (
+        f"{len(reports)}, one per process, {size(sum(report.bytes for report in reports))}, SHA-256 {hashes}"
+    )
