@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from statistics import fmean
 
 from profiler.analyse.attribution import UsefulBytes, attribute, bounded_exp
@@ -30,6 +31,7 @@ from profiler.errors import NotComparable
 
 _UNKNOWN = "unknown"
 _CLOCK_TOLERANCE = 0.05
+_SAME_SESSION_HOURS = 2
 
 # What a large value of a unit is; other units are weighed by relative change.
 _FULL_SCALE = {"%": 100.0, "cycle/issue": 10.0}
@@ -112,7 +114,7 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
 
 
 def find_process_cautions(before: Profile, after: Profile) -> list[str]:
-    """Launches of one process do not show how the next one would differ."""
+    """What no interval covers: how processes differ where there is one, and how the machine does in time."""
     sides = (before, after)
     profiled = [[one.values for one in side.series.values()] for side in sides]
     timed = [[side.timings_ns] for side in sides]
@@ -127,7 +129,17 @@ def find_process_cautions(before: Profile, after: Profile) -> list[str]:
         ]
         for label in ["both sides"] if len(single) == 2 else single:
             cautions.append(f"{label}: {what} in one process; intervals leave out how processes differ")
-    return cautions
+    return [*cautions, *_time_cautions(before, after)]
+
+
+def _time_cautions(before: Profile, after: Profile) -> list[str]:
+    """A clock, a board or a driver may have changed; a report that does not say its time says the epoch."""
+    times = [datetime.fromisoformat(side.manifest.recorded) for side in (before, after)]
+    hours = abs(times[1] - times[0]).total_seconds() / 3600
+    if hours < _SAME_SESSION_HOURS or min(times).year == 1970:
+        return []
+    apart = f"{hours:.0f} hours" if hours < 48 else f"{hours / 24:.0f} days"
+    return [f"recorded {apart} apart; intervals leave out what changed on the machine meanwhile"]
 
 
 def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
@@ -176,7 +188,7 @@ def derive_speedup(before: Profile, after: Profile) -> Speedup | None:
 
 
 def _ratio(before: Readings, after: Readings, basis: str) -> Speedup | None:
-    if min(*before, *after) <= 0:
+    if not all(0 < value < math.inf for value in (*before, *after)):
         return None
     left, right = (Readings(map(math.log, side), side.processes) for side in (before, after))
     found = mean_difference(right, left)

@@ -1,10 +1,10 @@
 """What the readings of metrics allow to say: better, worse, changed, same, or unclear and why.
 
-Pairs of `Series` in, one `MetricDelta` each out. A verdict of a difference needs certainty and a size
-that matters. Certainty allows for how many metrics were asked about: of the differences found, at most 5 %
-are there by chance. Three questions are kept apart, so that the answer to one does not
-hang on how many others were asked: the duration, which decides; what the comparison leads with
-and what was asked for by name; and all other metrics.
+Pairs of `Series` in, one `MetricDelta` each out. To be called different takes certainty and a size that
+matters. Certainty allows for how many metrics were asked about, in three questions that do not dilute each
+other: did the duration change, which decides; did what the comparison leads with, or what was asked
+for by name; did any other metric? Of the differences that answer a question, at most 5 % on average are
+there by chance. Where nothing differs, that is also how often a question is answered wrongly at all.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import msgspec
 import pytest
 
 from profiler.analyse.compare import compare_profiles
@@ -127,6 +130,24 @@ def test_repeats_timed_in_one_process_are_too_where_both_sides_were_timed(make_r
     (warning,) = compare_profiles(timed, timed).comparable.warnings
     assert warning == "both sides: timed in one process; intervals leave out how processes differ"
     assert compare_profiles(timed, _of_processes(make_run, [0, 1])).comparable.warnings == []
+
+
+def test_recordings_of_another_day_are_a_caution_since_no_interval_covers_the_machine(make_run):
+    made = _of_processes(make_run, [0, 1])
+    noon, later, other_day, unknown = (
+        replace(made, manifest=msgspec.structs.replace(made.manifest, recorded=time))
+        for time in (
+            "2026-01-01T12:00:00Z",
+            "2026-01-01T13:30:00Z",
+            "2026-01-04T12:00:00Z",
+            "1970-01-01T00:00:00Z",
+        )
+    )
+    sentence = "recorded {} apart; intervals leave out what changed on the machine meanwhile"
+    assert compare_profiles(noon, later).comparable.warnings == []
+    assert compare_profiles(noon, unknown).comparable.warnings == []
+    assert compare_profiles(noon, other_day).comparable.warnings == [sentence.format("3 days")]
+    assert compare_profiles(other_day, later).comparable.warnings == [sentence.format("3 days")]
 
 
 def test_only_the_gpus_that_ran_the_compared_kernel_count(make_run):

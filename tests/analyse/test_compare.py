@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from profiler.analyse.compare import compare_profiles
 from profiler.analyse.profile import profile_kernel
+from profiler.analyse.stats import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE
 from profiler.errors import MetricNotFound
 
@@ -20,11 +21,14 @@ DURATION, ISSUE = BY_NAME["duration_ns"].ncu[0], BY_NAME["issue_active_pct"].ncu
 
 @pytest.fixture(scope="module")
 def profile_of(make_run):
-    """The profile of kernel `k`, one launch per dictionary of metrics."""
+    """The profile of kernel `k`, one launch per dictionary of metrics, by so many processes in turns."""
 
-    def profile(*launches, **fields):
-        run = make_run(*({"kernel": "k", "metrics": metrics} for metrics in launches), **fields)
-        return profile_kernel(run, "k")
+    def profile(*launches, processes=1, **fields):
+        made = (
+            {"kernel": "k", "process": number % processes, "metrics": metrics}
+            for number, metrics in enumerate(launches)
+        )
+        return profile_kernel(make_run(*made, **fields), "k")
 
     return profile
 
@@ -42,10 +46,14 @@ def metric_values():
     return st.lists(one, min_size=1, max_size=4)
 
 
-@given(before=metric_values(), after=metric_values())
+@given(before=metric_values(), after=metric_values(), processes=st.integers(1, 3))
 @settings(max_examples=60, deadline=None)
-def test_swapping_the_sides_inverts_every_sign_and_nothing_else(profile_of, before, after):
-    _assert_mirrored(profile_of(*before, name="one"), profile_of(*after, name="other"))
+def test_swapping_the_sides_inverts_every_sign_and_nothing_else(profile_of, before, after, processes):
+    one, other = (
+        profile_of(*launches, name=name, processes=processes)
+        for name, launches in (("one", before), ("other", after))
+    )
+    _assert_mirrored(one, other)
 
 
 def test_swapping_the_recorded_kernels_inverts_every_sign_and_nothing_else(gemm):
@@ -91,7 +99,7 @@ def test_a_run_with_itself_is_the_same_everywhere(gemm):
 
 
 def test_the_speedup_of_kernel_6_over_5_agrees_with_the_durations_in_the_reports(gemm):
-    comparison = compare_profiles(*gemm)
+    comparison = compare_profiles(*(replace(one, timings_ns=Readings()) for one in gemm))
     logs = [[math.log(value) for value in one.raw[DURATION].values] for one in gemm]
     means = [sum(one) / len(one) for one in logs]
     assert comparison.speedup.ratio == pytest.approx(math.exp(means[0] - means[1]))
@@ -115,7 +123,30 @@ def test_unprofiled_time_is_the_basis_of_the_speedup_where_both_sides_have_it(pr
     after = profile_of(*launches, timings=[30.0, 30.2])
     assert compare_profiles(before, after).speedup.basis == "unprofiled"
     assert compare_profiles(before, after).speedup.ratio == pytest.approx(3, rel=0.01)
-    assert compare_profiles(before, replace(after, timings_ns=())).speedup.basis == "profiled"
+    assert compare_profiles(before, replace(after, timings_ns=Readings())).speedup.basis == "profiled"
+
+
+def test_a_time_that_is_none_gives_no_speedup(profile_of):
+    sound = profile_of({DURATION: 100.0}, timings=[90.0, 91.0])
+    for damaged in ([90.0, math.nan], [math.nan, 90.0], [0.0, 90.0], [-1.0, 90.0], [math.inf, 90.0]):
+        for sides in ((sound, profile_of({}, timings=damaged)), (profile_of({}, timings=damaged), sound)):
+            assert compare_profiles(*sides).speedup is None
+
+
+def test_repeats_of_one_process_make_no_speedup_surer(profile_of):
+    """However many repeats three processes are timed for, they are three."""
+    before, after = ([100.0, 101.0, 103.0], [90.0, 91.5, 93.0])
+
+    def speedup(repeats):
+        sides = []
+        for times in (before, after):
+            values = [time + tick for time in times for tick in (-0.01, 0.01) * repeats]
+            processes = [process for process in range(3) for _ in range(2 * repeats)]
+            sides.append(replace(profile_of({}), timings_ns=Readings(values, processes)))
+        return compare_profiles(*sides).speedup
+
+    assert speedup(50).ci == pytest.approx(speedup(1).ci, rel=1e-6)
+    assert 1 < speedup(50).ci[0] < 1.1 < speedup(50).ci[1]
 
 
 def test_without_a_duration_there_is_no_speedup(profile_of):
@@ -176,9 +207,11 @@ def test_a_metric_outside_the_catalogue_is_compared_under_ncus_name(gemm):
         ("dram_bytes_read", "record it with ncu --metrics dram__bytes_read.sum"),
     ],
 )
-def test_a_metric_that_is_not_there_is_answered_with_what_helps(gemm, wrong, hint):
+def test_a_metric_that_is_not_there_is_answered_with_what_helps(recorded, wrong, hint):
+    runs = [recorded.find(f"textbook-{number}", "gemm") for number in "56"]
+    few_metrics = [profile_kernel(run, run.manifest.kernels[0].name) for run in runs]
     with pytest.raises(MetricNotFound, match="is not in this recording") as error:
-        compare_profiles(*gemm, metrics=[wrong])
+        compare_profiles(*few_metrics, metrics=[wrong])
     assert hint in str(error.value)
 
 
