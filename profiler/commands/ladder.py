@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,9 @@ from profiler.commands.options import (
     settings_of,
     terminal_width,
 )
+
+if TYPE_CHECKING:
+    from profiler.analyse.ladder import LadderFinding
 
 
 def ladder(
@@ -49,18 +52,15 @@ def ladder(
 
       prof ladder -o deltas.parquet
     """
-    from profiler.present.encode import json_schema, to_json
-
     if schema:
         from profiler.analyse.ladder import LadderFinding
+        from profiler.present.encode import json_schema
 
         print(json_schema(LadderFinding, "prof ladder --format json"))
         return
 
     from profiler.analyse.ladder import derive_ladder, derive_steps
     from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
-    from profiler.present import ladder as page
-    from profiler.present.terminal import wants_colour
     from profiler.store.runs import RunStore
 
     settings = settings_of(context, runs, ladder, format)
@@ -78,15 +78,23 @@ def ladder(
         from profiler.store.deltas import write_deltas
 
         write_deltas(output, delta_rows(finding, steps))
-    if settings.format is Format.json:
-        print(to_json(finding))
-    elif settings.format is Format.csv:
-        print(page.ladder_csv(finding))
-    elif settings.format is Format.markdown:
-        print(page.ladder_markdown(finding))
-    else:
-        others = [str(one) for one in groups if one != conditions]
-        colour = wants_colour(sys.stdout.isatty())
-        print(page.ladder_text(finding, others, colour=colour, width=terminal_width()))
+    others = [str(one) for one in groups if one != conditions]
+    print(_rendered(finding, others, settings.format))
     if output is not None and not settings.quiet:
         print(f"Wrote {output}", file=sys.stderr)
+
+
+def _rendered(finding: LadderFinding, others: list[str], format: Format) -> str:
+    if format is Format.json:
+        from profiler.present.encode import to_json
+
+        return to_json(finding)
+    from profiler.present import ladder as page
+
+    if format is Format.csv:
+        return page.ladder_csv(finding)
+    if format is Format.markdown:
+        return page.ladder_markdown(finding)
+    from profiler.present.terminal import wants_colour
+
+    return page.ladder_text(finding, others, colour=wants_colour(sys.stdout.isatty()), width=terminal_width())
