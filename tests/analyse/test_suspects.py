@@ -45,6 +45,17 @@ def recorded_profile(profile_of):
     return lambda table, kernel: profile_of(counters_of(table, kernel))
 
 
+@pytest.fixture
+def rung_profile(recorded):
+    """`rung_profile(4)`: that rung as the repository ships it."""
+
+    def read(rung):
+        run = recorded.find(f"gemm-{rung}", "gemm")
+        return profile_kernel(run, run.manifest.kernels[0].name)
+
+    return read
+
+
 def names(suspects):
     return [suspect.name for suspect in suspects]
 
@@ -136,24 +147,24 @@ def test_lanes_with_a_line_each_keep_l1_busy_for_32_cycles_an_access(recorded_pr
         (10, "compute-bound-tensor"),
     ],
 )
-def test_what_binds_each_rung(recorded_profile, rung, binding):
-    assert find_suspects(recorded_profile("ladder", f"gemm-{rung}"))[0].name == binding
+def test_what_binds_each_rung(rung_profile, rung, binding):
+    assert find_suspects(rung_profile(rung))[0].name == binding
 
 
-def test_rung_4_waits_for_shared_memory_and_rung_5_no_longer_does(recorded_profile):
+def test_rung_4_waits_for_shared_memory_and_rung_5_no_longer_does(rung_profile):
     """The published fingerprint: the short scoreboard dominates the stalls, and drains one rung higher."""
-    fourth, fifth = (recorded_profile("ladder", f"gemm-{rung}") for rung in (4, 5))
+    fourth, fifth = rung_profile(4), rung_profile(5)
     evidence = named(find_suspects(fourth), "shared-memory-throughput-bound").evidence
-    reasons = {name: one.values[0] for name, one in fourth.series.items() if name.startswith("stall_")}
+    reasons = {name: value for name, value in derive_figures(fourth).items() if name.startswith("stall_")}
     assert max(reasons, key=reasons.get) == "stall_short_scoreboard"
-    assert evidence["stall_short_scoreboard"] == reasons["stall_short_scoreboard"] > 5
+    assert evidence["stall_short_scoreboard"] == pytest.approx(5.2, abs=0.1)
     shares = [derive_figures(profile)["shared_wait_pct"] for profile in (fourth, fifth)]
     assert shares == pytest.approx([19.6, 2.3], abs=0.1)
 
 
-def test_rung_6_is_bank_conflicted_in_its_stores_and_rung_7_no_longer_is(recorded_profile):
+def test_rung_6_is_bank_conflicted_in_its_stores_and_rung_7_no_longer_is(rung_profile):
     """Published is a conflict of the loads; those of this rung 6 have none."""
-    sixth, seventh = (find_suspects(recorded_profile("ladder", f"gemm-{rung}")) for rung in (6, 7))
+    sixth, seventh = find_suspects(rung_profile(6)), find_suspects(rung_profile(7))
     evidence = named(sixth, "bank-conflicted").evidence
     assert evidence["load_ways"] == pytest.approx(1, abs=0.001)
     assert evidence["store_ways"] == pytest.approx(2.6, abs=0.05)
@@ -181,6 +192,14 @@ def test_what_binds_kernels_of_pytorch_and_triton(recorded_profile, kernel, bind
     assert find_suspects(recorded_profile("frameworks", kernel))[0].name == binding
 
 
+def test_a_report_of_triton_says_the_same_as_its_counters(store, recorded_profile):
+    (suspect, *_) = find_suspects(profile_kernel(store.find("triton_matmul", "gemm"), "matmul"))
+    assert suspect.name == "l2-bound"
+    assert suspect.weight_pct == pytest.approx(
+        derive_figures(recorded_profile("frameworks", "matmul64"))["l2_pct"]
+    )
+
+
 def test_a_kernel_that_streams_is_not_l2_bound_though_l2s_throughput_reads_higher(recorded_profile):
     for kernel in ("gelu", "layernorm", "sum", "softmax1", "softmax16"):
         profile = recorded_profile("frameworks", kernel)
@@ -193,7 +212,7 @@ def test_a_kernel_that_streams_is_not_l2_bound_though_l2s_throughput_reads_highe
 
 
 @every_recording
-def test_every_figure_of_a_sentence_is_in_its_evidence_and_in_the_report(recorded_profile, table, kernel):
+def test_every_figure_of_a_sentence_is_in_its_evidence_and_in_the_counters(recorded_profile, table, kernel):
     profile = recorded_profile(table, kernel)
     figures = derive_figures(profile)
     patterns = {pattern.name: pattern for pattern in PATTERNS}
@@ -259,8 +278,8 @@ def test_without_counters_there_is_no_suspect_and_all_that_is_missing_is_named(p
     )
 
 
-def test_a_full_recording_lacks_nothing(recorded_profile):
-    assert find_missing_metrics(recorded_profile("ladder", "gemm-5")) == []
+def test_a_full_recording_lacks_nothing(rung_profile):
+    assert find_missing_metrics(rung_profile(5)) == []
 
 
 def test_where_no_counter_tells_the_units_apart_it_is_memory(profile_of):
