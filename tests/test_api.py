@@ -45,5 +45,7 @@ def test_a_report_is_read_without_storing_it(reports, tmp_path, monkeypatch):
 def test_reports_compare_by_path(reports):
     finding = profiler.compare(reports / "gemm_5.ncu-rep", str(reports / "gemm_6.ncu-rep"))
     stored = profiler.open_runs(RUNS)
-    recorded = profiler.compare(stored.find("5", ladder="gemm"), stored.find("6", ladder="gemm"))
+    recorded = profiler.compare(
+        stored.find("textbook-5", ladder="gemm"), stored.find("textbook-6", ladder="gemm")
+    )
     assert finding.metrics == recorded.metrics

@@ -98,7 +98,14 @@ def test_the_catalogue_has_every_stall_reason_that_a_full_report_has(store):
     assert in_the_report <= catalogued
 
 
-def test_what_the_recorded_kernels_lack_is_what_their_sections_do_not_collect(recorded):
+def test_the_default_preset_brings_all_that_the_catalogue_knows(recorded):
+    for number in range(11):
+        run = recorded.find(str(number), "gemm")
+        assert run.manifest.preset == "default"
+        assert set(BY_NAME) - set(profile_kernel(run, run.manifest.kernels[0].name).series) == set()
+
+
+def test_what_the_textbook_kernels_lack_is_what_their_sections_do_not_collect(recorded):
     """Three sections and three metrics: no shared-memory counters, no clock, no occupancy."""
     missing = {
         "cycles", "sm_frequency_hz", "alu_pipe_pct", "tensor_pipe_pct", "dram_bytes_read", "dram_bytes_written",
@@ -107,7 +114,7 @@ def test_what_the_recorded_kernels_lack_is_what_their_sections_do_not_collect(re
         "occupancy_pct", "active_warps", "eligible_warps", "inst_per_cycle",
     }  # fmt: skip
     for number in "56":
-        run = recorded.find(number, "gemm")
+        run = recorded.find(f"textbook-{number}", "gemm")
         series = profile_kernel(run, run.manifest.kernels[0].name).series
         assert set(BY_NAME) - set(series) == missing
 

@@ -18,15 +18,15 @@ def shipped(prof_here, recorded):
 
 
 def test_a_sheet_says_where_the_recording_comes_from(shipped, recorded):
-    page, manifest = shipped("show", "6").stdout, recorded.find("6", "gemm").manifest
+    page, manifest = shipped("show", "textbook-6").stdout, recorded.find("textbook-6", "gemm").manifest
     for fact in (manifest.run_id, "NVIDIA H200", "clock control none", manifest.reports[0].sha256, "8 launches"):
         assert fact in page
     assert "ingested from a report" in page
 
 
 def test_a_sheet_gives_mean_and_spread_over_the_launches(shipped, recorded):
-    sheet = json.loads(shipped("show", "6", "--format", "json").stdout)["kernels"][0]
-    table = recorded.find("6", "gemm").to_pandas("metrics")
+    sheet = json.loads(shipped("show", "textbook-6", "--format", "json").stdout)["kernels"][0]
+    table = recorded.find("textbook-6", "gemm").to_pandas("metrics")
     for name in ("duration_ns", "issue_active_pct", "stall_barrier"):
         (metric,) = [one for one in sheet["metrics"] if one["name"] == name]
         values = table[table.metric == metric["ncu"]].value.tolist()
@@ -37,7 +37,7 @@ def test_a_sheet_gives_mean_and_spread_over_the_launches(shipped, recorded):
 
 def test_full_adds_what_the_catalogue_does_not_know(shipped):
     short, full = (
-        json.loads(shipped("show", "6", "--format", "json", *more).stdout)["kernels"][0]["metrics"]
+        json.loads(shipped("show", "textbook-6", "--format", "json", *more).stdout)["kernels"][0]["metrics"]
         for more in ([], ["--full"])
     )
     assert full[: len(short)] == short
@@ -56,15 +56,15 @@ def test_every_kernel_of_a_report_has_a_sheet_and_a_pattern_chooses(prof_here, s
 
 def test_a_loose_report_is_shown_like_a_stored_one(prof_here, shipped, reports):
     loose = json.loads(prof_here("show", reports / "gemm_6.ncu-rep", "--format", "json").stdout)
-    stored = json.loads(shipped("show", "6", "--format", "json").stdout)
+    stored = json.loads(shipped("show", "textbook-6", "--format", "json").stdout)
     assert loose["kernels"] == stored["kernels"]
 
 
 def test_the_list_names_what_can_be_compared(shipped, recorded):
     rows = json.loads(shipped("list", "--format", "json").stdout)
     stored = {row["name"]: row for row in rows}
-    assert stored["gemm-5"]["launches"] == stored["gemm-6"]["launches"] == 8
-    assert stored["gemm-6"]["run_id"] == str(recorded.find("6", "gemm").manifest.run_id)
+    assert (stored["gemm-5"]["launches"], stored["textbook-6"]["launches"]) == (15, 8)
+    assert stored["textbook-6"]["run_id"] == str(recorded.find("textbook-6", "gemm").manifest.run_id)
 
 
 def test_the_list_of_a_name_has_a_row_for_each_of_its_runs(prof_here, make_run, tmp_path):
