@@ -124,8 +124,8 @@ def output_invalid(job: Job, finished: Finished, reason: str) -> OutputInvalid:
     return OutputInvalid(f"{job.label} printed {reason}", details=details)
 
 
-def program_failure(label: str, exit_code: int, how: str, details: list[str]) -> ProfError:
-    """What an exit code means; `details` are the command and its last lines."""
+def program_failure(label: str, exit_code: int | None, how: str, details: list[str]) -> ProfError:
+    """What an exit code means, None where none was agreed to; `details` are the command and its last lines."""
     said = "\n".join(details[1:])
     if exit_code == EXIT_MEMORY or NO_MEMORY.search(said):
         return DeviceMemoryFull(f"{label}: out of device memory", details=details)

@@ -23,6 +23,7 @@ from profiler.errors import (
 from profiler.measure.process import Finished, command_details
 from profiler.measure.program import NO_MEMORY, program_failure
 
+_ERROR = "==ERROR=="
 _STARTED = '==PROF== Profiling "'
 _PASSES = re.compile(r"100% - (\d+) pass(?:es)?\s*$")
 _REPLAYED = re.compile(r"Application replay pass (\d+)\s*$")
@@ -77,28 +78,35 @@ class Transcript:
             self.launches, self.steps, self.passes = self.finished, 0, int(passes[1])
 
 
-def judge(label: str, finished: Finished, results: int | None, wanted: int | None) -> ProfError | None:
-    """What is wrong with a recording, or None. `results` is what its report holds, None without one."""
+def judge(
+    label: str, finished: Finished, results: int | None, wanted: int | None, *, is_rung: bool = False
+) -> ProfError | None:
+    """What is wrong with a recording, or None. `results` is what its report holds, None without one.
+
+    A rung's exit codes have the meanings that its ladder agreed to; any other program's just say that it failed.
+    """
     said = f"{finished.stdout}\n{finished.stderr}"
-    errors = [line for line in said.splitlines() if line.startswith("==ERROR==")]
+    # A program may have left a line of its own unfinished before ncu's.
+    errors = [line[line.index(_ERROR) :] for line in said.splitlines() if _ERROR in line]
     details = command_details(finished.command, finished.stdout, finished.stderr)
-    if "ERR_NVGPUCTRPERM" in said:
+    if any("ERR_NVGPUCTRPERM" in line for line in errors):
         return CountersRefused(f"{label}: the driver does not let this user read counters", details=details)
-    if any(sign in said for sign in _BUSY):
+    if any(sign in line for line in errors for sign in _BUSY):
         return CountersBusy(f"{label}: another tool holds the counters", details=details)
     if any(sign in line for line in errors for sign in _NOT_WRITTEN):
         return ReportNotWritten(f"{label}: ncu could not write its report", details=details)
     if failed := _EXIT_CODE.search("\n".join(errors)):
-        return program_failure(label, int(failed[1]), f"exit code {failed[1]} under ncu", details)
+        code = int(failed[1]) if is_rung else None
+        return program_failure(label, code, f"exit code {failed[1]} under ncu", details)
     if any("does not exist or is not an executable" in line for line in errors):
         remedy = "Give the program as it is found from there, for example ./mine, or its whole path; --cwd changes the folder."
         return ProgramFailed(f"{label}: there is no such program", details=details, remedy=remedy)
     if errors or finished.exit_code:
-        what = errors[0].removeprefix("==ERROR==").strip() if errors else f"ncu failed ({finished.how})"
+        what = errors[0].removeprefix(_ERROR).strip() if errors else f"ncu failed ({finished.how})"
         if NO_MEMORY.search(said):
             return DeviceMemoryFull(f"{label}: out of device memory under ncu", details=details)
         return NcuFailed(f"{label}: {what}", details=details)
-    if "No kernels were profiled" in said:
+    if "==WARNING== No kernels were profiled" in said:
         return NothingProfiled(
             f"{label}: ncu found no launch to profile", details=[details[0], *_available(said)]
         )
