@@ -20,17 +20,19 @@ from profiler.errors import (
     CountersRefused,
     DiskFull,
     GpuNotFound,
+    MetricsMissing,
     ProfError,
     ProgramTimedOut,
+    ReportDamaged,
     StoreNotWritable,
 )
 from profiler.measure.build import build_folder
 from profiler.measure.ncu import Ncu, Recording
 from profiler.measure.neutral import neutral_folder
-from profiler.measure.process import run, shown
+from profiler.measure.process import command_details, run, shown
 from profiler.measure.program import ENVIRONMENT, fresh_seed
 from profiler.measure.provenance import derive_provenance, read_commit
-from profiler.measure.target import Target, collection_key, prepare, program_provenance
+from profiler.measure.target import Target, collection_key, prepare, program_provenance, typed_command
 from profiler.measure.timing import time_kernel
 from profiler.measure.toolchain import Gpu
 from profiler.measure.transcript import Transcript, judge
@@ -122,9 +124,13 @@ class Collection:
         if self.plan.force or not (self.plan.resume or self.target.is_compiled):
             return None
         for run_id in reversed(self.store.ids()):
-            if run_id.name == self.run_name and self.store.open(run_id).manifest.collection == self.key:
+            if run_id.name == self.run_name and self._is_answered_by(self.store.open(run_id).manifest):
                 return str(run_id)
         return None
+
+    def _is_answered_by(self, run: Manifest) -> bool:
+        lacking = set(run.missing_metrics) & set(self.plan.recording.preset.required)
+        return run.collection == self.key and not lacking
 
     def open(self) -> None:
         if self.plan.force or not (self.plan.resume or self.target.is_compiled):
@@ -184,15 +190,19 @@ class Collection:
             kept = self.pending.report(process)
             if kept is None:
                 transcript = Transcript()
-                kept = self.pending.keep_report(process, self._record(scratch, step, transcript, observer))
+                report, results = self._record(scratch, step, transcript, observer)
+                kept = self.pending.keep_report(process, report)
                 passes = f", {transcript.passes} passes" if transcript.passes else ""
                 told.line = (
                     f"profiled    {self.target.label}, process {process + 1} of {self.plan.processes}: "
-                    f"{transcript.finished} launches{passes}, {told.seconds:.1f} s"
+                    f"{results} launches{passes}, {told.seconds:.1f} s"
                 )
             self.reports.append(kept)
 
-    def _record(self, scratch: Path, step: Step, transcript: Transcript, observer: Observer) -> Path:
+    def _record(
+        self, scratch: Path, step: Step, transcript: Transcript, observer: Observer
+    ) -> tuple[Path, int | None]:
+        """The report, and how many launches it holds."""
         plan, target = self.plan, self.target
         prepared = prepare(target, plan.ncu, plan.recording, scratch, plan.cwd)
 
@@ -216,10 +226,12 @@ class Collection:
         results = None
         if prepared.report.exists() and not finished.exit_code:
             results = identify_report(prepared.report, scratch).envelope.results
-        failure = judge(target.label, finished, results, target.required_launches)
+        failure = judge(
+            target.label, finished, results, target.required_launches, is_rung=target.job is not None
+        )
         if failure is not None:
             raise failure
-        return prepared.report
+        return prepared.report, results
 
     def submit(self, sandbox: Sandbox, staging: Staging) -> None:
         plan, job = self.plan, self.target.job
@@ -240,7 +252,7 @@ class Collection:
                     relative_error=self.relative_error,
                     seconds=round(self.seconds, 3),
                 ),
-                program="" if job is not None else shown(self.target.program),
+                program="" if job is not None else shown(self.target.program_text),
                 workload=job.values if job is not None else None,
                 metrics=preset.metrics,
                 required=preset.required,
@@ -253,7 +265,13 @@ class Collection:
         """The id of the run, which now exists whole."""
         assert self.extracting is not None
         request, future = self.extracting
-        extracted = outcome(future, request.report)
+        try:
+            extracted = outcome(future, request.report)
+        except (MetricsMissing, ReportDamaged) as error:
+            self.pending.discard()  # it will be no better next time
+            command = typed_command(self.target, self.plan.ncu, self.plan.recording)
+            details = [*error.details, *command_details(command)]
+            raise type(error)(error.message, details=details, remedy=error.remedy) from None
         assert isinstance(extracted, Manifest)  # it was told of no hash that is stored already
         staging.commit(request.folder, extracted.run_id)
         self.pending.discard()
@@ -298,6 +316,6 @@ def _provenance(plan: CollectPlan, target: Target, store: RunStore) -> Provenanc
         facts = Provenance(
             driver_version=plan.gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty
         )
-        return program_provenance(target, facts)
+        return program_provenance(target, facts, plan.cwd or target.folder)
     commit = read_commit(job.ladder.folder, store.root, build_folder(job.ladder, plan.gpu.arch))
     return derive_provenance(job.ladder, job.kernel, target.built, plan.gpu, commit)

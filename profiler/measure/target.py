@@ -7,8 +7,11 @@ has been collected before.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -45,6 +48,11 @@ class Target:
     def folder(self) -> Path:
         """Where its program starts unless it is told otherwise."""
         return self.job.ladder.folder.resolve() if self.job is not None else Path.cwd()
+
+    @property
+    def program_text(self) -> tuple[str, ...]:
+        """Its words as they can be written down: bytes that are no text are spelled out."""
+        return tuple(os.fsencode(word).decode(errors="backslashreplace") for word in self.program)
 
     @property
     def is_compiled(self) -> bool:
@@ -92,14 +100,19 @@ def typed_command(target: Target, ncu: Ncu, recording: Recording) -> list[str]:
     return ncu_command(ncu.path, recording, target.selection, f"{target.name}.ncu-rep", program)
 
 
-def program_provenance(target: Target, facts: Provenance) -> Provenance:
-    """Any program's executable and those of its words that are files, by name: all that can be told of it."""
-    executable = shutil.which(target.program[0])
-    files = {Path(word).name: Path(word) for word in target.program[1:] if Path(word).is_file()}
+def program_provenance(target: Target, facts: Provenance, folder: Path) -> Provenance:
+    """Any program's executable and those of its words that are files, by name: all that can be told of it.
+
+    As they are found from the `folder` that it starts in.
+    """
+    name = target.program[0]
+    found = str(folder / name) if "/" in name else shutil.which(name)
+    words = zip(target.program_text[1:], target.program[1:], strict=True)
+    hashes = {Path(text).name: _hash_of(folder / word) for text, word in words}
     return msgspec.structs.replace(
         facts,
-        sources={name: sha256_of(path) for name, path in files.items() if _is_hashable(path)},
-        binary_sha256=sha256_of(Path(executable)) if executable and _is_hashable(Path(executable)) else None,
+        sources={name: sha256 for name, sha256 in hashes.items() if sha256 is not None},
+        binary_sha256=_hash_of(Path(found)) if found else None,
     )
 
 
@@ -117,7 +130,7 @@ def collection_key(
     facts = {
         "name": target.name,
         "workload": size_text(job.values) if job is not None else "",
-        "program": job.kernel.commands["profile"] if job is not None else target.program,
+        "program": job.kernel.commands["profile"] if job is not None else target.program_text,
         "sources": provenance.sources,
         "binary": provenance.binary_sha256,
         "selection": target.selection,
@@ -128,8 +141,15 @@ def collection_key(
         "processes": processes,
         "timed": timed,
     }
+    if job is not None and recording.of_ranges:
+        facts["launches"] = job.launches  # the program's affair: the selection does not tell
     return hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()
 
 
-def _is_hashable(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size <= _LARGEST_HASHED_BYTES
+def _hash_of(path: Path) -> str | None:
+    """Any word of a command may be asked for: a program's text given with -c is too long for a name."""
+    with suppress(OSError, ValueError):
+        status = path.stat()
+        if stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST_HASHED_BYTES:
+            return sha256_of(path)
+    return None
