@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +30,7 @@ from profiler.store.sandbox import Sandbox
 from profiler.store.staging import Staging
 
 SpreadBy = Literal["workloads", "kernels"]
+_ENDING_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ def collect_shares(
     plan: CollectPlan, shares: Sequence[Share], store: RunStore, observer: Observer
 ) -> Iterator[Outcome]:
     """Every share at once, a thread each; what is fatal to one ends all."""
+    if not shares:
+        return
     with Staging(store.root) as staging, Sandbox(workers=len(shares)) as sandbox:
         if len(shares) == 1:
             one = replace(plan, gpu=shares[0].gpu)
@@ -109,8 +112,9 @@ def collect_shares(
                         yield outcome
             finally:
                 stopped.set()
-                if not all(future.done() for future in futures):
-                    end_all()
+                while wait(futures, timeout=0).not_done:
+                    end_all()  # again and again: a thread may be about to start one more
+                    wait(futures, timeout=_ENDING_S)
             for future in futures:
                 future.result()  # a bug in a thread is a bug
 
