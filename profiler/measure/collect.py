@@ -15,7 +15,7 @@ from typing import Literal
 from profiler.errors import ProfError
 from profiler.measure.collection import FATAL, Collection, CollectPlan, Observer, steps_of
 from profiler.measure.target import Target
-from profiler.store.pending import Pending
+from profiler.store.pending import Pending, discard_pending
 from profiler.store.runs import RunStore
 from profiler.store.sandbox import Sandbox
 from profiler.store.staging import Staging
@@ -45,6 +45,7 @@ def collect(
         for target in targets:
             one = Collection(plan, target, store)
             if run_id := one.known_run():
+                discard_pending(store.root, one.key)
                 for step in steps_of(plan, target):
                     observer.end(step, "", None)
                 yield Outcome(target, "known", run_id)
@@ -62,10 +63,10 @@ def collect(
                 if process + 1 == plan.processes and one.error is None:
                     one.submit(sandbox, staging)  # read while the next kernel is profiled
         for one in under_way:
-            yield _finish(one, staging)
+            yield _finish(one, staging, observer)
 
 
-def _finish(one: Collection, staging: Staging) -> Outcome:
+def _finish(one: Collection, staging: Staging, observer: Observer) -> Outcome:
     if one.error is None:
         try:
             return Outcome(one.target, "collected", one.commit(staging))
@@ -73,4 +74,5 @@ def _finish(one: Collection, staging: Staging) -> Outcome:
             raise
         except ProfError as error:
             one.error = error
+            observer.end(steps_of(one.plan, one.target)[-1], "", error)
     return Outcome(one.target, "failed", error=one.error)

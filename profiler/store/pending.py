@@ -19,7 +19,7 @@ import msgspec
 from profiler.errors import CollectBusy, ProfError
 from profiler.store.identity import REPORT_SUFFIX, copy_report, sha256_of_report
 from profiler.store.request import Timing
-from profiler.store.staging import flush, storage_error, try_lock
+from profiler.store.staging import flush, make_shared_folder, storage_error, try_lock
 
 PENDING_FOLDER = ".pending"
 _OWNER_FILE = "owner"
@@ -43,10 +43,9 @@ class Pending:
     """One collection's folder, which one prof at a time may have; use it in a `with` statement."""
 
     def __init__(self, root: Path, key: str) -> None:
-        self.folder = root / PENDING_FOLDER / key[:_KEY_CHARACTERS]
+        self.folder = _folder_of(root, key)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._owner = try_lock(self.folder / _OWNER_FILE)
+            self._owner = _lock_folder(self.folder, root)
         except OSError as error:
             raise storage_error(error, root) from error
         if self._owner is None:
@@ -121,3 +120,30 @@ class Pending:
 
     def _aside(self, name: str) -> Path:
         return self.folder / f".{name}.part"
+
+
+def discard_pending(root: Path, key: str) -> None:
+    """What is left of a collection whose run is there: a kill came between the two."""
+    if _folder_of(root, key).exists():
+        with suppress(CollectBusy), Pending(root, key) as pending:
+            pending.discard()
+
+
+def _folder_of(root: Path, key: str) -> Path:
+    return root / PENDING_FOLDER / key[:_KEY_CHARACTERS]
+
+
+def _lock_folder(folder: Path, root: Path) -> int | None:
+    """None where another prof holds it. Whoever held it last may remove it at any moment before that."""
+    while True:
+        with suppress(FileNotFoundError):
+            root.mkdir(parents=True, exist_ok=True)
+            make_shared_folder(folder.parent, root)
+            make_shared_folder(folder, root)
+            lock = try_lock(folder / _OWNER_FILE)
+            if lock is not None and os.fstat(lock).st_nlink:
+                return lock
+            if lock is not None:
+                os.close(lock)
+            elif folder.exists():
+                return None

@@ -39,7 +39,7 @@ class Staging:
         try:
             root.mkdir(parents=True, exist_ok=True)
             with _locked(root / _LOCK_FILE):
-                _make_staging_folder(root)
+                make_shared_folder(root / STAGING_FOLDER, root)
                 _sweep(root / STAGING_FOLDER)
                 self._own = Path(tempfile.mkdtemp(dir=root / STAGING_FOLDER))
                 self._owner = try_lock(self._own / _OWNER_FILE)
@@ -114,11 +114,11 @@ def flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def _make_staging_folder(root: Path) -> None:
-    """Whoever may add a run may prepare one, whatever the umask of the first."""
+def make_shared_folder(folder: Path, root: Path) -> None:
+    """Whoever may add a run to `root` may prepare one, whatever the umask of the first."""
     with suppress(FileExistsError):
-        (root / STAGING_FOLDER).mkdir()
-        (root / STAGING_FOLDER).chmod(stat.S_IMODE(root.stat().st_mode))
+        folder.mkdir()
+        folder.chmod(stat.S_IMODE(root.stat().st_mode))
 
 
 def _listing(root: Path) -> list[str]:
