@@ -32,9 +32,13 @@ class Preset:
     import_source: bool = False
 
     def with_more(self, sections: Iterable[str], metrics: Iterable[str], set: str | None) -> Preset:
-        """What a user adds by hand is required: ncu would leave out a misspelt name in silence."""
-        asked = tuple(dict.fromkeys(_ncu_name(name) for name in metrics))
-        more = tuple(name for name in sections if name not in self.sections)
+        """What a user adds by hand is required: ncu would leave out a misspelt name in silence.
+
+        Several metrics may be one word with commas, as ncu takes them.
+        """
+        names = [name.strip() for word in metrics for name in word.split(",") if name.strip()]
+        asked = tuple(dict.fromkeys(map(_ncu_name, names)))
+        more = tuple(dict.fromkeys(name for name in sections if name not in self.sections))
         if not (asked or more or set):
             return self
         return replace(

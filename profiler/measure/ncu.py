@@ -88,6 +88,7 @@ def find_ncu(environment: Mapping[str, str] = os.environ) -> Ncu:
             details=[f"    {place}" for place in dict.fromkeys(candidates)],
             remedy="Install Nsight Compute (it comes with the CUDA toolkit) and put it on the PATH.",
         )
+    path = path.absolute()  # the PATH may be relative, and ncu is started from elsewhere
     found = Ncu(path, read_version(path))
     if tuple(int(part) for part in found.version.split(".")[:2]) < OLDEST:
         raise NcuTooOld(
