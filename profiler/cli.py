@@ -17,14 +17,17 @@ import typer
 from typer.core import TyperGroup
 
 from profiler.commands import (
+    collect,
     build,
     check,
     compare,
     doctor,
+    export,
     ingest,
     ladder,
     list_runs,
     metrics,
+    presets,
     query,
     sass,
     show,
@@ -103,13 +106,16 @@ app.command("check")(check.check)
 app.command("show")(show.show)
 app.command("sass")(sass.sass)
 app.command("list")(list_runs.list_runs)
+app.command("collect")(collect.collect)
 app.command("ingest")(ingest.ingest)
+app.command("export")(export.export)
 app.command("build")(build.build)
 app.command("verify")(verify.verify)
 app.command("time")(time_kernels.time_kernels)
 app.command("query")(query.query)
 app.command("metrics")(metrics.metrics)
 app.command("doctor")(doctor.doctor)
+app.command("presets")(presets.presets)
 
 
 def main() -> NoReturn:
