@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import string
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,7 +25,9 @@ _SHORTEST_NS = 20_000.0
 # A warp's 32 accesses of 16 bytes, the widest, are four lines of 128 bytes, and L1 takes one a cycle.
 _COALESCED_CYCLES = 4.0
 
-_COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
