@@ -31,7 +31,7 @@ from profiler.measure.transcript import judge
 from profiler.store.envelope import read_envelope
 from profiler.store.staging import storage_error
 
-LOCK_FILE = "nsight-compute-lock"
+LOCK_FILES = ("nsight-compute-lock", "nvidia/nsight_compute/lock*")  # of older and newer versions, in TMPDIR
 _PROBE_METRIC = "sm__cycles_elapsed.max"
 _PROBE_TIMEOUT_S = 60.0
 _PROBE_LABEL = "profiling an empty kernel"
@@ -93,28 +93,32 @@ def probe_command(ncu: Ncu, report: str) -> list[str]:
 
 
 def check_lock(machine: Machine) -> Check:
-    """ncu never removes its lock file, and in a shared folder nobody else may open the first user's."""
-    path = machine.temporary_folder / LOCK_FILE
-    if not path.exists():
-        return Check("ncu lock", "measuring", "ok", f"no other ncu at work in {path.parent}")
-    try:
-        # To create it is what ncu asks for too, and what the kernel refuses in a shared folder.
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        return Check(
-            "ncu lock", "measuring", "failed", f"{path} cannot be opened: {error.strerror}",
-            "Give ncu a temporary folder of your own: `export TMPDIR=/tmp/$USER; mkdir -p $TMPDIR`.",
-        )  # fmt: skip
-    try:
-        free = _is_free(descriptor)
-    finally:
-        os.close(descriptor)
-    if free:
-        return Check("ncu lock", "measuring", "ok", f"no other ncu at work in {path.parent}")
-    return Check(
-        "ncu lock", "measuring", "warn", f"another ncu is at work: it holds {path}",
-        "Wait until it has finished: two at once wait for each other, and spoil each other's figures.",
-    )  # fmt: skip
+    """ncu never removes its lock files, and in a shared folder others may not open the first user's."""
+    folder = machine.temporary_folder
+    for path in _lock_files(folder):
+        try:
+            # To create it is what ncu asks for too, and what the kernel refuses in a shared folder.
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            return Check(
+                "ncu lock", "measuring", "failed", f"{path} cannot be opened: {error.strerror}",
+                "Give ncu a temporary folder of your own: `export TMPDIR=/tmp/$USER; mkdir -p $TMPDIR`.",
+            )  # fmt: skip
+        try:
+            free = _is_free(descriptor)
+        finally:
+            os.close(descriptor)
+        if not free:
+            return Check(
+                "ncu lock", "measuring", "warn", f"another ncu is at work: it holds {path}",
+                "Wait until it has finished: two at once wait for each other, and spoil each other's figures.",
+            )  # fmt: skip
+    return Check("ncu lock", "measuring", "ok", f"no other ncu at work in {folder}")
+
+
+def _lock_files(folder: Path) -> list[Path]:
+    """Those that are there: newer versions of ncu have one of their own for each GPU."""
+    return [path for pattern in LOCK_FILES for path in sorted(folder.glob(pattern))]
 
 
 def describe_setting(proc: Path) -> str:

@@ -78,6 +78,8 @@ def check_private_paths(root: Path) -> Check:
             if found:
                 homes.update(found)
                 telling.append(_run_name(report.parent))
+    if not reports:
+        return Check("private paths", "storing", "ok", "no stored report to search")
     scope = _counted(len(reports), "stored report")
     if searched < len(reports):
         scope = f"the newest {searched} of {scope}"

@@ -15,7 +15,7 @@ import pytest
 
 from profiler.errors import CountersBusy, CountersRefused
 from profiler.measure import probe
-from profiler.measure.counters import LOCK_FILE, check_counters, check_lock, describe_setting
+from profiler.measure.counters import check_counters, check_lock, describe_setting
 from profiler.measure.health import Check, Machine
 from profiler.measure.ncu import find_ncu
 
@@ -194,11 +194,20 @@ def test_a_driver_that_tells_nothing(machine: Machine) -> None:
     assert describe_setting(machine.proc) == "the driver does not tell who may read them"
 
 
-# The lock file
+# The lock files: an older ncu has the first, a newer one the other two, the last for one GPU
+
+LOCKS = ["nsight-compute-lock", "nvidia/nsight_compute/lock", "nvidia/nsight_compute/lock.34742c96-76ca"]
 
 
-def test_an_old_lock_file_that_nobody_holds_is_no_obstacle(machine: Machine) -> None:
-    lock = machine.temporary_folder / LOCK_FILE
+@pytest.fixture(params=LOCKS)
+def lock(request: pytest.FixtureRequest, machine: Machine) -> Path:
+    """Where a lock file of ncu's would be."""
+    path = machine.temporary_folder / request.param
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def test_an_old_lock_file_that_nobody_holds_is_no_obstacle(machine: Machine, lock: Path) -> None:
     assert check_lock(machine).state == "ok"
     assert not lock.exists(), "to look is not to leave one"
 
@@ -206,26 +215,28 @@ def test_an_old_lock_file_that_nobody_holds_is_no_obstacle(machine: Machine) -> 
     assert check_lock(machine).state == "ok"
 
 
-def test_another_ncu_at_work_is_not_disturbed(machine: Machine, replay_ncu) -> None:
+def test_another_ncu_at_work_is_not_disturbed(machine: Machine, lock: Path, replay_ncu) -> None:
     log = replay_ncu("probe")
-    with (machine.temporary_folder / LOCK_FILE).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         checks = checks_of(machine)
 
     assert checks["ncu lock"].state == checks["counters"].state == "warn"
-    assert "another ncu is at work" in checks["ncu lock"].found
+    assert f"another ncu is at work: it holds {lock}" in checks["ncu lock"].found
     assert log.read_text() == "", "nothing was profiled"
     assert checks_of(machine)["counters"].state == "ok", "it has ended since"
 
 
-def test_a_lock_of_the_other_kind_is_seen_too(machine: Machine) -> None:
-    path = machine.temporary_folder / LOCK_FILE
+@pytest.mark.parametrize(("kind", "mode"), [("LOCK_EX", "w"), ("LOCK_SH", "r")])
+def test_the_locks_that_ncu_takes_are_seen(machine: Machine, lock: Path, kind: str, mode: str) -> None:
+    """POSIX locks, a shared one on the common file: those that Linux showed while ncu 2025.3.1 profiled."""
+    lock.touch()
     holder = (
-        "import fcntl, sys; lock = open(sys.argv[1], 'w'); fcntl.lockf(lock, fcntl.LOCK_EX); "
+        f"import fcntl, sys; lock = open(sys.argv[1], '{mode}'); fcntl.lockf(lock, fcntl.{kind}); "
         "print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", holder, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", holder, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
@@ -234,9 +245,9 @@ def test_a_lock_of_the_other_kind_is_seen_too(machine: Machine) -> None:
     assert check_lock(machine).state == "ok"
 
 
-def test_a_lock_file_that_cannot_be_opened_fails(machine: Machine, replay_ncu) -> None:
+def test_a_lock_file_that_cannot_be_opened_fails(machine: Machine, lock: Path, replay_ncu) -> None:
     log = replay_ncu("probe")
-    (machine.temporary_folder / LOCK_FILE).mkdir()  # also root cannot write to that
+    lock.mkdir()  # also root cannot write to that
 
     checks = checks_of(machine)
 

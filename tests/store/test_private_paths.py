@@ -30,7 +30,7 @@ def report(reports: Path, tmp_path: Path):
         (b"\x0c/root/a.out\x12", "/root"),
         (b"\x05/root\x12", "/root"),
         (b"ncu -o /home/jane.doe/r ./a.out", "/home/jane.doe"),
-        (b"\x12/Users/jane/work/a.cu\x1a", "/Users/jane"),
+        (b"\x12/Users/jane/src/a.cu\x1a", "/Users/jane"),
         (b'"/mnt/home/j-d/x"', "/home/j-d"),
     ],
 )
@@ -50,7 +50,7 @@ def test_what_only_looks_like_one_is_not(report, text: bytes) -> None:
 
 
 def test_a_home_of_ones_own_may_lie_anywhere(report) -> None:
-    made = report(b"/data/people/jane/work/a.cu /data/people/janet/b.cu")
+    made = report(b"/data/people/jane/src/a.cu /data/people/janet/b.cu")
 
     assert find_home_directories(made, own=Path("/data/people/jane")) == ["/data/people/jane"]
     assert find_home_directories(made, own=Path("/")) == []
