@@ -5,7 +5,8 @@ of its output with the second it came, its exit code; `NAME.ncu-rep.gz` the repo
 is replayed is the value of FAKE_NCU: one name for every call, or names separated by commas for
 one call each, the last for all that follow. FAKE_NCU_PACE stretches the recorded time.
 
-Like the real one it writes to `--export`, and its process can be ended at any moment.
+Like the real one it writes to `--export`, runs a program (one that sleeps), and can be ended at any moment,
+which leaves that program behind. Its calls are logged in the file FAKE_NCU_LOG.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -21,17 +23,20 @@ TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts"
 
 
 def main() -> int:
-    if "--version" in sys.argv:
+    if sys.argv[1:] == ["--version"]:
         return replay("version", 0.0)
     log = Path(os.environ["FAKE_NCU_LOG"])
+    program = os.posix_spawn("/bin/sleep", ["sleep", "86400"], os.environ)
     with log.open("a") as file:
-        file.write(json.dumps({"words": sys.argv[1:], "folder": os.getcwd(), "pid": os.getpid(),
+        file.write(json.dumps({"words": sys.argv[1:], "folder": os.getcwd(), "pids": [os.getpid(), program],
                                "environment": {name: os.environ.get(name) for name in
                                                ("CUDA_VISIBLE_DEVICES", "TMPDIR", "CUDA_DEVICE_ORDER")}}) + "\n")  # fmt: skip
     names = os.environ["FAKE_NCU"].split(",")
     calls = len(log.read_text().splitlines())
     name = names[min(calls, len(names)) - 1]
     code = replay(name, float(os.environ.get("FAKE_NCU_PACE", "0")))
+    os.kill(program, signal.SIGKILL)
+    os.waitpid(program, 0)
     packed = TRANSCRIPTS / f"{name}.ncu-rep.gz"
     if packed.exists():
         export = sys.argv[sys.argv.index("--export") + 1].removesuffix(".ncu-rep")
