@@ -102,6 +102,6 @@ def terminal_width() -> int | None:
     if not sys.stdout.isatty():
         return None
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None  # some report none at all
     except OSError:
         return None

@@ -15,9 +15,9 @@ def presets(
     name: Annotated[str | None, typer.Argument(help="One preset, with its metrics.")] = None,
     format: FormatOption = None,
 ) -> None:
-    """Print what `prof collect --preset` can record, in how many passes.
+    """Print what `prof collect` can record.
 
-    A pass is one replay of the kernel.
+    Each preset with the passes it takes; a pass is one replay of the kernel.
 
     Examples:
 

@@ -36,7 +36,7 @@ def time_kernels(
     processes: Annotated[
         int,
         typer.Option("--processes", min=1, help="Processes per kernel, interleaved so that drift cancels."),
-    ] = 1,
+    ] = 3,
     seed: SeedOption = None,
     jobs: JobsOption = None,
     timeout: TimeoutOption = 600.0,

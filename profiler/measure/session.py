@@ -35,7 +35,7 @@ class TimingPlan:
     gpu: Gpu
     repeats: int = 20
     warmup: int = 5
-    processes: int = 1
+    processes: int = 3
     seed: int | None = None
     timeout_s: float = 600.0
 
