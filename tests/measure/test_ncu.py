@@ -101,15 +101,18 @@ def test_one_that_does_not_tell_its_version_is_none(machine, script, body: str) 
         find_ncu(machine.environment)
 
 
-def test_without_any_the_places_that_were_searched_are_told() -> None:
-    nowhere = {"PATH": "/nonexistent", "CUDA_HOME": "/nonexistent/cuda"}
-    try:
-        found = find_ncu(nowhere)
-    except ToolNotFound as error:
-        assert "    /nonexistent/cuda/bin/ncu" in error.details
-        assert "Nsight Compute" in error.remedy
-    else:  # a machine that has one where NVIDIA's installer puts it
-        assert found.path.is_relative_to("/usr/local/cuda") or found.path.is_relative_to("/opt/nvidia")
+def test_without_any_the_places_that_were_searched_are_told(monkeypatch) -> None:
+    places = [Path("/nonexistent/ncu"), Path("/nonexistent/cuda/bin/ncu"), Path("/nonexistent/ncu")]
+    monkeypatch.setattr("profiler.measure.ncu._candidates", lambda environment: iter(places))
+    with pytest.raises(ToolNotFound, match="ncu was not found") as caught:
+        find_ncu()
+    assert caught.value.details == ("    /nonexistent/ncu", "    /nonexistent/cuda/bin/ncu")
+    assert "Nsight Compute" in caught.value.remedy
+
+
+def test_it_may_lie_in_cuda_home(script, tmp_path: Path) -> None:
+    script("ncu", answering("2025.3.1.0"))
+    assert find_ncu({"PATH": "/nonexistent", "CUDA_HOME": str(tmp_path)}).path == tmp_path / "bin" / "ncu"
 
 
 def test_a_relative_path_is_made_whole(script, tmp_path: Path, monkeypatch) -> None:
