@@ -36,6 +36,14 @@ REASONS: dict[str, str] = {
     "within_effect_size": "no difference that would matter",
 }
 
+LeftOut = Annotated[
+    dict[str, int],
+    Meta(
+        description="How much of what the short form lacks, by what it is: nothing is left out without being "
+        "counted here. `texts` were shortened. `--full` prints all of it, and every digit."
+    ),
+]
+
 CI = Annotated[tuple[float, float], Meta(description="95 % confidence interval, low and high")]
 
 
@@ -208,6 +216,7 @@ class Comparison(Struct, frozen=True):
     suspects: list[Suspect]
     suspects_missing: list[str] = []
     attribution_missing: list[MissingMetric] = []
+    left_out: LeftOut = {}
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a metric, indexed by its name."""
@@ -221,3 +230,4 @@ class Comparisons(Struct, frozen=True):
 
     schema_version: int
     comparisons: list[Comparison]
+    left_out: LeftOut = {}

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from profiler.analyse.findings import SCHEMA_VERSION, Speedup, VerdictName
+from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
 from profiler.analyse.pairs import Change, compare_pair, judge_speedup
 from profiler.analyse.rungs import Conditions, Rung
 from profiler.analyse.sheet import summarise_rung
@@ -66,6 +66,7 @@ class LadderFinding(Struct, frozen=True):
     gpu: str
     workload: dict[str, int] | None
     kernels: list[RungFinding]
+    left_out: LeftOut = {}
 
 
 @dataclass(frozen=True)

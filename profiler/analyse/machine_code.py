@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from profiler.analyse.alignment import Block, align_blocks, align_counts, align_instructions, blocks_of
 from profiler.analyse.code import Code, Instruction, read_code
-from profiler.analyse.findings import SCHEMA_VERSION, HotLoop, LoadChange, LoopInstruction
+from profiler.analyse.findings import SCHEMA_VERSION, HotLoop, LeftOut, LoadChange, LoopInstruction
 from profiler.analyse.hot_loop import (
     LoopSheet,
     OpcodeCount,
@@ -42,6 +42,7 @@ class MachineCode(Struct, frozen=True):
     kernels: list[LoopSheet]
     per: Per
     changes: list[LoadChange]
+    left_out: LeftOut = {}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from profiler.analyse.findings import Suspect
+from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Suspect
 from profiler.analyse.plausible import find_doubts
 from profiler.analyse.profile import Profile, Series
 from profiler.analyse.suspects import find_missing_metrics, find_suspects
@@ -68,6 +68,8 @@ class TimingSheet(Struct, frozen=True):
     run: Manifest
     processes: int
     timing: TimingSummary
+    schema_version: int = SCHEMA_VERSION
+    left_out: LeftOut = {}
 
 
 class Sheets(Struct, frozen=True):
@@ -76,6 +78,8 @@ class Sheets(Struct, frozen=True):
     run: Manifest
     kernels: list[Sheet]
     timing: TimingSummary | None = None
+    schema_version: int = SCHEMA_VERSION
+    left_out: LeftOut = {}
 
 
 def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:

@@ -33,7 +33,9 @@ def compare(
         list[str] | None,
         typer.Option("--metric", help="Show this metric, by prof's or ncu's name; may be repeated."),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Show every metric and opcode.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show every metric and opcode; JSON is else cut to 8 KB.")
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Compare recordings that were not measured alike.")
     ] = False,
@@ -67,21 +69,12 @@ def compare(
     if before is None or after is None:
         raise typer.BadParameter("give two kernels to compare, for example: prof compare 5 6")
 
-    from profiler.analyse.compare import compare_profiles
-    from profiler.analyse.profile import match_kernels, profile_kernel
-    from profiler.commands.sources import open_sources
+    from profiler.commands.answers import find_comparisons
 
     settings = settings_of(context, runs, ladder, format)
-    left, right = open_sources([before, after], settings)
-    comparisons = [
-        compare_profiles(
-            profile_kernel(left, left_kernel),
-            profile_kernel(right, right_kernel),
-            force=force,
-            metrics=metric or (),
-        )
-        for left_kernel, right_kernel in match_kernels(left, right, kernel_name, every)
-    ]
+    comparisons = find_comparisons(
+        before, after, settings, kernel_name=kernel_name, every=every, metrics=metric or (), force=force
+    )
     print(_rendered(comparisons, settings.format, every, full, tuple(metric or ())))
 
 
@@ -91,9 +84,11 @@ def _rendered(
     from profiler.analyse.findings import SCHEMA_VERSION, Comparisons
 
     if format is Format.json:
-        from profiler.present.encode import to_json
+        from profiler.commands.answers import answer_json
 
-        return to_json(Comparisons(SCHEMA_VERSION, comparisons) if every else comparisons[0])
+        return answer_json(
+            Comparisons(SCHEMA_VERSION, comparisons) if every else comparisons[0], full, wanted
+        )
     from profiler.present import comparison as page
 
     if format is Format.csv:

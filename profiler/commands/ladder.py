@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.commands.ladders import ParameterOption, open_ladder, workloads
+from profiler.commands.ladders import ParameterOption
 from profiler.commands.options import (
     Format,
     FormatOption,
@@ -33,6 +33,9 @@ def ladder(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Also store every metric's change as Parquet."),
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="All of --format json, which is else cut to 8 KB.")
+    ] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
@@ -59,36 +62,25 @@ def ladder(
         print(json_schema(LadderFinding, "prof ladder --format json"))
         return
 
-    from profiler.analyse.ladder import derive_ladder, derive_steps
-    from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
-    from profiler.store.runs import RunStore
+    from profiler.commands.answers import find_ladder
 
     settings = settings_of(context, runs, ladder, format)
-    opened = open_ladder(settings)
-    groups = group_runs(find_runs(RunStore(settings.runs_folder), opened))
-    wanted = None
-    if size is not None or set_param:
-        (wanted,) = workloads(opened, None if size is None else [size], set_param)
-    conditions = choose_conditions(groups, wanted)
-    rungs = gather_rungs(opened, groups[conditions])
-    steps = derive_steps(opened, rungs)
-    finding = derive_ladder(opened, conditions, rungs, steps)
+    climb = find_ladder(settings, size, set_param)
     if output is not None:
         from profiler.analyse.deltas import delta_rows
         from profiler.store.deltas import write_deltas
 
-        write_deltas(output, delta_rows(finding, steps))
-    others = [str(one) for one in groups if one != conditions]
-    print(_rendered(finding, others, settings.format))
+        write_deltas(output, delta_rows(climb.finding, climb.steps))
+    print(_rendered(climb.finding, climb.others, settings.format, full))
     if output is not None and not settings.quiet:
         print(f"Wrote {output}", file=sys.stderr)
 
 
-def _rendered(finding: LadderFinding, others: list[str], format: Format) -> str:
+def _rendered(finding: LadderFinding, others: list[str], format: Format, full: bool) -> str:
     if format is Format.json:
-        from profiler.present.encode import to_json
+        from profiler.commands.answers import answer_json
 
-        return to_json(finding)
+        return answer_json(finding, full)
     from profiler.present import ladder as page
 
     if format is Format.csv:

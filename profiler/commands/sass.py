@@ -69,10 +69,7 @@ def sass(
     if before is None:
         raise typer.BadParameter("give a kernel, or two to put beside each other: prof sass 5 6")
 
-    from profiler.analyse.machine_code import view_machine_code
-    from profiler.analyse.profile import choose_kernel, match_kernels, profile_kernel
-    from profiler.commands.sources import open_sources
-    from profiler.errors import KernelAmbiguous
+    from profiler.commands.answers import find_machine_code
 
     settings = settings_of(context, runs, ladder, format)
     if reveal and (after is None or settings.format is not Format.table):
@@ -81,31 +78,23 @@ def sass(
         )
     if listing and settings.format is Format.json:
         raise typer.BadParameter("for programs there is --format csv --listing", param_hint="--listing")
-    sources = open_sources([before] if after is None else [before, after], settings)
-    try:
-        if len(sources) == 1:
-            kernels = [choose_kernel(sources[0], kernel_name)]
-        else:
-            ((*kernels,),) = match_kernels(sources[0], sources[1], kernel_name, every=False)
-    except KernelAmbiguous as error:
-        error.remedy = "Choose with --kernel-name REGEX."  # there is no --all here
-        raise
-    profiles = [profile_kernel(run, kernel) for run, kernel in zip(sources, kernels, strict=True)]
-    view = view_machine_code(profiles, whole=full)
+    view = find_machine_code(before, after, settings, kernel_name=kernel_name, whole=full)
     if reveal:
         _reveal(view, listing)
     else:
-        print(_rendered(view, listing, settings.format))
+        print(_rendered(view, listing, settings.format, full))
 
 
-def _rendered(view: View, listing: bool, format: Format) -> str:
+def _rendered(view: View, listing: bool, format: Format, full: bool) -> str:
     from profiler.analyse.machine_code import count_side_by_side, list_side_by_side
     from profiler.present import code_rows, sass
-    from profiler.present.encode import to_csv, to_json
+    from profiler.present.encode import to_csv
 
     code = view.finding
     if format is Format.json:
-        return to_json(code)
+        from profiler.commands.answers import answer_json
+
+        return answer_json(code, full)
     if format is Format.table:
         return _page(view, listing)
     if listing:

@@ -13,21 +13,26 @@ from profiler.commands.options import (
     KernelNameOption,
     LadderOption,
     RunsOption,
-    Settings,
     settings_of,
     terminal_width,
 )
 
 if TYPE_CHECKING:
     from profiler.analyse.sheet import TimingSheet
-    from profiler.store.runs import Run
+    from profiler.commands.answers import Recording
 
 
 def show(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")],
+    source: Annotated[
+        str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
+    ] = None,
     kernel_name: KernelNameOption = None,
-    full: Annotated[bool, typer.Option("--full", help="Show every metric the report holds.")] = False,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Show every metric the report holds; JSON is else cut to 8 KB."),
+    ] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
@@ -44,49 +49,47 @@ def show(
 
       prof show mine.ncu-rep --kernel-name 'softmax'
     """
-    from profiler.analyse.profile import choose_kernels, profile_kernel
-    from profiler.analyse.sheet import Sheets, derive_sheet
-    from profiler.commands.sources import open_sources
-    from profiler.present import sheet
-    from profiler.present.encode import to_json
-    from profiler.present.terminal import wants_colour
+    if schema:
+        from profiler.analyse.sheet import Sheets, TimingSheet
+        from profiler.present.encode import json_schema
+
+        print(json_schema((Sheets, TimingSheet), "prof show --format json"))
+        return
+    if source is None:
+        raise typer.BadParameter("give a recording to show, for example: prof show 6")
+
+    from profiler.commands.answers import find_recording
 
     settings = settings_of(context, runs, ladder, format)
-    (run,) = open_sources([source], settings, timed=not full and kernel_name is None)
-    if not run.manifest.is_profiled:
-        _show_timings(run, settings)
-        return
-    (kernels,) = choose_kernels([run], kernel_name)
-    sheets = [derive_sheet(run, profile_kernel(run, kernel), full) for kernel in kernels]
-    timing = _timing(run, settings) if run.table("timings").num_rows else None
-    if settings.format is Format.json:
-        print(to_json(Sheets(run.manifest, sheets, timing.timing if timing else None)))
-    elif settings.format is Format.csv:
-        print(sheet.sheets_csv(sheets))
-    elif settings.format is Format.markdown:
-        print(sheet.sheets_markdown(run, sheets, timing))
-    else:
-        colour = wants_colour(sys.stdout.isatty())
-        print(sheet.sheets_text(run, sheets, timing, colour=colour, width=terminal_width()))
+    # Timings have no metrics to show in full, but a manifest that JSON can hold in full.
+    timed = kernel_name is None and (not full or settings.format is Format.json)
+    recording = find_recording(source, settings, kernel_name=kernel_name, full=full, timed=timed)
+    print(_rendered(recording, settings.format, full))
 
 
-def _show_timings(run: Run, settings: Settings) -> None:
+def _rendered(recording: Recording, format: Format, full: bool) -> str:
     from profiler.present import sheet
-    from profiler.present.encode import to_json
 
-    timings = _timing(run, settings)
-    if settings.format is Format.json:
-        print(to_json(timings))
-    elif settings.format is Format.csv:
-        print(sheet.timing_csv(timings))
-    elif settings.format is Format.markdown:
-        print(sheet.timing_markdown(timings))
-    else:
-        print(sheet.timing_text(timings))
+    run, sheets, timing = recording.run, recording.sheets, recording.timing
+    if format is Format.json:
+        from profiler.commands.answers import answer_json
+
+        return answer_json(recording.finding, full)
+    if timing is not None and not run.manifest.is_profiled:
+        return _rendered_timing(timing, format)
+    if format is Format.csv:
+        return sheet.sheets_csv(sheets)
+    if format is Format.markdown:
+        return sheet.sheets_markdown(run, sheets, timing)
+    from profiler.present.terminal import wants_colour
+
+    colour = wants_colour(sys.stdout.isatty())
+    return sheet.sheets_text(run, sheets, timing, colour=colour, width=terminal_width())
 
 
-def _timing(run: Run, settings: Settings) -> TimingSheet:
-    from profiler.analyse.sheet import derive_timing_sheet
-    from profiler.commands.ladders import rung_of
+def _rendered_timing(timing: TimingSheet, format: Format) -> str:
+    from profiler.present import sheet
 
-    return derive_timing_sheet(run, rung_of(run.manifest, settings))
+    if format is Format.csv:
+        return sheet.timing_csv(timing)
+    return sheet.timing_markdown(timing) if format is Format.markdown else sheet.timing_text(timing)

@@ -17,18 +17,28 @@ Cell = str | float | int | None
 
 
 def to_json(finding: Any) -> str:
-    """ASCII only, so that nothing in it can act on a terminal; NaN and infinity become null."""
-    text = json.dumps(_finite(msgspec.to_builtins(finding)), indent=2)
+    """ASCII only, so that nothing in it can act on a terminal; NaN and infinity become null.
+
+    An object that holds no other is one line, so that a metric, a check or an opcode is.
+    """
+    text = _laid_out(_finite(msgspec.to_builtins(finding)), 0)
     return text.replace("\x7f", "\\u007f")  # the one control character that JSON lets through
 
 
-def json_schema(finding: type, title: str) -> str:
-    schema = {
+def json_schema(finding: type | Sequence[type], title: str) -> str:
+    return json.dumps({"title": title, **schema_of(finding)}, indent=2)
+
+
+def schema_of(finding: type | Sequence[type]) -> dict[str, Any]:
+    """The JSON Schema of an object of this type, or of any of these."""
+    types = [finding] if isinstance(finding, type) else finding
+    schemas, definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": title,
-        **msgspec.json.schema(finding),
+        "type": "object",
+        **(schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}),
+        "$defs": definitions,
     }
-    return json.dumps(schema, indent=2)
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
@@ -73,6 +83,22 @@ def _csv_cell(cell: Cell) -> str | float | int | None:
 
 def _plain(cell: Cell) -> str:
     return "" if cell is None else str(cell)
+
+
+def _laid_out(value: Any, depth: int) -> str:
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not any(map(_holds_object, members)):
+        return json.dumps(value, separators=(",", ":"))
+    start, end = f"\n{' ' * (depth + 1)}", f"\n{' ' * depth}"
+    laid_out = [_laid_out(one, depth + 1) for one in members]
+    if isinstance(value, dict):
+        laid_out = [f"{json.dumps(name)}:{one}" for name, one in zip(value, laid_out, strict=True)]
+        return f"{{{start}{f',{start}'.join(laid_out)}{end}}}"
+    return f"[{start}{f',{start}'.join(laid_out)}{end}]"
+
+
+def _holds_object(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_object, value)))
 
 
 def _finite(value: Any) -> Any:

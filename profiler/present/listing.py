@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+from msgspec import Struct
+
+from profiler.analyse.findings import SCHEMA_VERSION, LeftOut
 from profiler.catalog.ladder import Ladder, size_text
 from profiler.errors import RunDamaged
 from profiler.store.manifest import TIMED_SUFFIX, RunId, rung_name, timed_name
@@ -19,6 +22,28 @@ LADDER_HEADER = ("kernel", "name", "profiled", "timed", "idea")
 LADDER_RIGHT = (0, 2, 3)
 LadderRow = tuple[int, str, int, int, str]
 Row = tuple[str, str | int, str, int, str, str, str, str]
+
+
+class Listing(Struct, frozen=True):
+    """A ladder's kernels, and the stored runs: the newest of each name, or every run that fits a name."""
+
+    ladder: str | None
+    kernels: list[dict[str, str | int]]
+    runs: list[dict[str, str | int]]
+    schema_version: int = SCHEMA_VERSION
+    left_out: LeftOut = {}
+
+
+def derive_listing(store: RunStore, ladder: Ladder | None, part: str | None) -> Listing:
+    """Every run whose name contains `part`; without one, the newest of each name and the ladder's kernels."""
+    if part is not None:
+        return Listing(None, [], [dict(zip(RUNS_HEADER, row, strict=True)) for row in run_rows(store, part)])
+    rungs = ladder_rows(ladder, store.ids()) if ladder else []
+    return Listing(
+        ladder.name if ladder else None,
+        [dict(zip(LADDER_HEADER, row, strict=True)) for row in rungs],
+        [dict(zip(NAMES_HEADER, row, strict=True)) for row in kernel_rows(store)],
+    )
 
 
 def kernel_rows(store: RunStore) -> list[Row]:

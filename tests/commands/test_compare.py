@@ -61,7 +61,7 @@ def test_what_is_not_shown_is_counted_and_full_shows_it(compare):
     short, full = compare("5", "6").stdout, compare("5", "6", "--full").stdout
     assert "more with --full" in short
     assert "more with --full" not in full
-    compared = json.loads(compare("5", "6", "--format", "json").stdout)["metrics"]
+    compared = json.loads(compare("5", "6", "--full", "--format", "json").stdout)["metrics"]
     assert all(f"\n{one['name']} " in full for one in compared)
 
 
@@ -85,15 +85,30 @@ def test_the_json_has_every_name_of_the_contract(compare):
     assert {"opcode", "before", "after"} <= set(found["instructions"]["opcodes"][0])
 
 
-def test_the_json_is_small_enough_for_a_question(compare):
-    assert len(compare("5", "6", "--format", "json").stdout) < 60_000
+def test_the_json_is_small_enough_for_a_question_and_full_is_all_of_it(compare):
+    short, full = (compare("5", "6", *more, "--format", "json").stdout for more in ([], ["--full"]))
+    assert len(short) <= 8000 < len(full)
+    found, everything = json.loads(short), json.loads(full)
+    assert everything["left_out"] == {}
+    assert sum(found["left_out"].values()) > 0
+    told = sum(count for name, count in found["left_out"].items() if name.startswith("metrics_"))
+    assert len(found["metrics"]) + told == len(everything["metrics"])
+
+
+def test_a_metric_that_was_asked_for_is_in_the_short_json_although_it_did_not_change(compare):
+    assert compare("5", "5", "--format", "json").stdout.count('"waves"') == 0
+    for name in ("waves", BY_NAME["waves"].ncu[0]):
+        found = json.loads(compare("5", "5", "--metric", name, "--format", "json").stdout)
+        assert found["metrics"][0]["name"] == "waves"
 
 
 def test_a_report_is_named_by_its_path_and_a_run_by_its_id(prof_here, recorded, reports):
     paths = [reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"]
-    loose = json.loads(prof_here("compare", *paths, "--format", "json").stdout)
+    loose = json.loads(prof_here("compare", *paths, "--full", "--format", "json").stdout)
     stored = json.loads(
-        prof_here("--runs", recorded.root, "compare", "textbook-5", "textbook-6", "--format", "json").stdout
+        prof_here(
+            "--runs", recorded.root, "compare", "textbook-5", "textbook-6", "--full", "--format", "json"
+        ).stdout
     )
     assert [loose[side]["report"] for side in ("before", "after")] == [str(path) for path in paths]
     assert [loose[side]["run_id"] for side in ("before", "after")] == [None, None]
@@ -147,7 +162,7 @@ def test_the_schema_would_notice_a_missing_name_and_a_wrong_verdict(compare):
 
 def test_csv_has_a_row_for_every_metric_and_opcode_with_every_digit(compare):
     rows = list(csv.DictReader(io.StringIO(compare("5", "6", "--format", "csv").stdout), strict=True))
-    found = json.loads(compare("5", "6", "--format", "json").stdout)
+    found = json.loads(compare("5", "6", "--full", "--format", "json").stdout)
     metrics = {row["name"]: row for row in rows if row["kind"] == "metric"}
     opcodes = {row["name"]: row for row in rows if row["kind"] == "opcode"}
     assert len(metrics) + len(opcodes) == len(rows)
@@ -161,7 +176,7 @@ def test_csv_has_a_row_for_every_metric_and_opcode_with_every_digit(compare):
 
 
 def test_markdown_has_a_table_of_sides_metrics_checks_suspects_and_opcodes(compare):
-    found = json.loads(compare("5", "6", "--format", "json").stdout)
+    found = json.loads(compare("5", "6", "--full", "--format", "json").stdout)
     tokens = markdown.parse(compare("5", "6", "--format", "markdown").stdout)
     rows, tables = 0, []
     for token in tokens:

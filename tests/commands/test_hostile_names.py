@@ -14,6 +14,7 @@ from profiler.present.text import printable
 
 VERBS = {
     "compare": ["compare", "before", "after", "--all", "--full"],
+    "compare in short": ["compare", "before", "after", "--all"],
     "show": ["show", "before"],
     "show --full": ["show", "before", "--full"],
     "list": ["list"],
@@ -59,7 +60,7 @@ def test_json_is_ascii_and_holds_the_names_as_they_were(hostile, hostile_names, 
     stored = [name.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for name in hostile_names]
     if verb == "compare":
         assert [one["before"]["kernel_name"] for one in found["comparisons"]] == stored
-    if verb == "show":
+    if verb == "show --full":
         assert [one["kernel"] for one in found["kernels"]] == stored
         assert [one["nvtx"] for one in found["kernels"]] == [[f"{name} > inner"] for name in stored]
 

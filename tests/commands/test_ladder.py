@@ -34,7 +34,7 @@ def two_rungs(make_run, tmp_path):
 
 
 def test_the_json_has_every_name_of_the_contract(prof_here, two_rungs):
-    found = json.loads(prof_here("--runs", two_rungs, "ladder", "--format", "json").stdout)
+    found = json.loads(prof_here("--runs", two_rungs, "ladder", "--full", "--format", "json").stdout)
     assert {"schema_version", "ladder", "gpu", "workload", "kernels"} <= set(found)
     assert (found["ladder"], found["gpu"]) == ("gemm", "NVIDIA H200")
     assert found["workload"] == {"m": 4096, "n": 4096, "k": 4096}

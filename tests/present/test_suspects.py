@@ -62,10 +62,9 @@ def test_markdown_is_one_table_and_what_is_missing():
 
 
 def test_show_and_compare_print_the_same_suspects_of_the_same_kernel(prof_here, recorded):
-    shown = json.loads(prof_here("--runs", recorded.root, "show", "6", "--format", "json").stdout)["kernels"][
-        0
-    ]
-    compared = json.loads(prof_here("--runs", recorded.root, "compare", "5", "6", "--format", "json").stdout)
+    in_full = ("--full", "--format", "json")
+    (shown,) = json.loads(prof_here("--runs", recorded.root, "show", "6", *in_full).stdout)["kernels"]
+    compared = json.loads(prof_here("--runs", recorded.root, "compare", "5", "6", *in_full).stdout)
     assert shown["suspects"] == compared["suspects"] != []
     for page in (
         prof_here("--runs", recorded.root, "show", "6").stdout,

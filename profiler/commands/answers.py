@@ -1,0 +1,167 @@
+"""The findings that verbs print and that `prof mcp` answers with: one way to each of them.
+
+What a person named and the settings in; what was found out, to be printed by whoever asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from profiler.commands.options import Settings
+from profiler.commands.sources import open_sources
+
+if TYPE_CHECKING:
+    from profiler.analyse.findings import Comparison
+    from profiler.analyse.ladder import LadderFinding, Step
+    from profiler.analyse.machine_code import View
+    from profiler.analyse.sheet import Sheet, Sheets, TimingSheet
+    from profiler.present.listing import Listing
+    from profiler.store.runs import Run
+
+
+def answer_json(finding: Any, full: bool, wanted: Sequence[str] = ()) -> str:
+    """All of it, or what matters most in 8 KB, the `wanted` metrics among it."""
+    from profiler.present.encode import to_json
+
+    if full:
+        return to_json(finding)
+    from profiler.present.brief import brief
+
+    return to_json(brief(finding, wanted))
+
+
+def find_comparisons(
+    before: str,
+    after: str,
+    settings: Settings,
+    *,
+    kernel_name: str | None = None,
+    every: bool = False,
+    metrics: Sequence[str] = (),
+    force: bool = False,
+) -> list[Comparison]:
+    """One; of `every` kernel common to both sides, one each."""
+    from profiler.analyse.compare import compare_profiles
+    from profiler.analyse.profile import match_kernels, profile_kernel
+
+    left, right = open_sources([before, after], settings)
+    return [
+        compare_profiles(
+            profile_kernel(left, left_kernel),
+            profile_kernel(right, right_kernel),
+            force=force,
+            metrics=metrics,
+        )
+        for left_kernel, right_kernel in match_kernels(left, right, kernel_name, every)
+    ]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A run's kernels, its unprofiled timings, or both."""
+
+    run: Run
+    sheets: list[Sheet]
+    timing: TimingSheet | None
+
+    @property
+    def finding(self) -> Sheets | TimingSheet:
+        from profiler.analyse.sheet import Sheets
+
+        if self.timing and not self.run.manifest.is_profiled:
+            return self.timing
+        return Sheets(self.run.manifest, self.sheets, self.timing.timing if self.timing else None)
+
+
+def find_recording(
+    source: str, settings: Settings, *, kernel_name: str | None = None, full: bool = False, timed: bool = True
+) -> Recording:
+    """With every metric that the report holds if `full`; of timings alone only if `timed`."""
+    from profiler.analyse.profile import choose_kernels, profile_kernel
+    from profiler.analyse.sheet import derive_sheet
+
+    (run,) = open_sources([source], settings, timed=timed)
+    if not run.manifest.is_profiled:
+        return Recording(run, [], _timing(run, settings))
+    (kernels,) = choose_kernels([run], kernel_name)
+    sheets = [derive_sheet(run, profile_kernel(run, kernel), full) for kernel in kernels]
+    return Recording(run, sheets, _timing(run, settings) if run.table("timings").num_rows else None)
+
+
+def _timing(run: Run, settings: Settings) -> TimingSheet:
+    from profiler.analyse.sheet import derive_timing_sheet
+    from profiler.commands.ladders import rung_of
+
+    return derive_timing_sheet(run, rung_of(run.manifest, settings))
+
+
+@dataclass(frozen=True)
+class Climb:
+    """A ladder, what changed at each step, and under which other conditions it was recorded."""
+
+    finding: LadderFinding
+    steps: list[Step]
+    others: list[str]
+
+
+def find_ladder(settings: Settings, size: int | None, set_param: list[str] | None) -> Climb:
+    """Of the workload asked for, or of what most rungs share."""
+    from profiler.analyse.ladder import derive_ladder, derive_steps
+    from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
+    from profiler.commands.ladders import open_ladder, workloads
+    from profiler.store.runs import RunStore
+
+    opened = open_ladder(settings)
+    groups = group_runs(find_runs(RunStore(settings.runs_folder), opened))
+    wanted = None
+    if size is not None or set_param:
+        (wanted,) = workloads(opened, None if size is None else [size], set_param)
+    conditions = choose_conditions(groups, wanted)
+    rungs = gather_rungs(opened, groups[conditions])
+    steps = derive_steps(opened, rungs)
+    others = [str(one) for one in groups if one != conditions]
+    return Climb(derive_ladder(opened, conditions, rungs, steps), steps, others)
+
+
+def find_machine_code(
+    before: str,
+    after: str | None,
+    settings: Settings,
+    *,
+    kernel_name: str | None = None,
+    whole: bool = False,
+) -> View:
+    """The hot loop, or the `whole` function, of one kernel or of two."""
+    from profiler.analyse.machine_code import view_machine_code
+    from profiler.analyse.profile import choose_kernel, match_kernels, profile_kernel
+    from profiler.errors import KernelAmbiguous
+
+    sources = open_sources([before] if after is None else [before, after], settings)
+    try:
+        if len(sources) == 1:
+            kernels = [choose_kernel(sources[0], kernel_name)]
+        else:
+            ((*kernels,),) = match_kernels(sources[0], sources[1], kernel_name, every=False)
+    except KernelAmbiguous as error:
+        error.remedy = "Choose with --kernel-name REGEX."  # there is no --all here
+        raise
+    profiles = [profile_kernel(run, kernel) for run, kernel in zip(sources, kernels, strict=True)]
+    return view_machine_code(profiles, whole=whole)
+
+
+def find_listing(settings: Settings, name: str | None) -> Listing:
+    """The kernels of the ladder, where there is one, and the newest run of each name; or the runs that fit a name."""
+    from profiler.commands.ladders import open_ladder
+    from profiler.errors import LadderNotFound
+    from profiler.present.listing import derive_listing
+    from profiler.store.runs import RunStore
+
+    try:
+        ladder = open_ladder(settings)
+    except LadderNotFound:
+        if settings.ladder_given:
+            raise
+        ladder = None
+    return derive_listing(RunStore(settings.runs_folder), ladder, name)

@@ -1,0 +1,190 @@
+"""The short form of a finding, for agents: what matters most, in at most 8 KB of JSON.
+
+A finding in, the same type out, so that one schema holds for both; `left_out` counts what it
+lacks. Every sentence stays with the figures that it speaks of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from profiler.analyse.findings import Comparison, Comparisons
+from profiler.analyse.hot_loop import LoopSheet
+from profiler.analyse.ladder import LadderFinding, RungFinding
+from profiler.analyse.machine_code import MachineCode
+from profiler.analyse.sheet import Sheet, SheetMetric, Sheets, TimingSheet
+from profiler.catalog.metrics import HEADLINE
+from profiler.present.brief_comparison import (
+    COMPARISON_PLAN,
+    COMPARISONS_PLAN,
+    cut_comparison,
+    cut_comparisons,
+)
+from profiler.present.budget import LIMIT_BYTES, Cut, Plan, fit
+from profiler.present.listing import Listing
+from profiler.store.manifest import Manifest
+
+Finding = TypeVar("Finding", bound=Struct)
+
+
+def brief(finding: Finding, wanted: Sequence[str] = (), limit: int = LIMIT_BYTES) -> Finding:
+    """`wanted` metrics, by prof's name or ncu's, are as important as the headline."""
+    cut, plan = _HOW[type(finding)]
+    return fit(finding, lambda whole, room: cut(whole, room, wanted), plan, limit)
+
+
+# A sheet
+
+
+def _sheets(whole: Sheets, cut: Cut, _: Sequence[str]) -> Sheets:
+    """The kernels that took most time first."""
+    kept = cut.first("kernels", sorted(whole.kernels, key=_time_ns, reverse=True))
+    return replace(whole, run=_manifest(whole.run, cut), kernels=[_sheet(one, cut) for one in kept])
+
+
+def _sheet(whole: Sheet, cut: Cut) -> Sheet:
+    evidence = {name for suspect in whole.suspects for name in suspect.evidence}
+    cautions = " ".join(whole.cautions)
+
+    def rank(metric: SheetMetric) -> int:
+        if metric.name in HEADLINE:
+            return HEADLINE.index(metric.name)
+        return len(HEADLINE) + (metric.name not in evidence and metric.name not in cautions)
+
+    rules = cut.first("rules", whole.rules)
+    return replace(
+        whole,
+        nvtx=cut.first("nvtx", whole.nvtx),
+        metrics=cut.first("metrics", sorted(whole.metrics, key=rank)),
+        rules=rules,
+        rules_left_out=whole.rules_left_out + len(whole.rules) - len(rules),
+        cautions=cut.first("cautions", whole.cautions),
+        suspects=cut.first("suspects", whole.suspects),
+        suspects_missing=cut.first("suspects_missing", whole.suspects_missing),
+    )
+
+
+def _time_ns(sheet: Sheet) -> float:
+    return sum(one.mean * sheet.launches for one in sheet.metrics if one.name == "duration_ns")
+
+
+def _timing_sheet(whole: TimingSheet, cut: Cut, _: Sequence[str]) -> TimingSheet:
+    return replace(whole, run=_manifest(whole.run, cut))
+
+
+def _manifest(whole: Manifest, cut: Cut) -> Manifest:
+    """What was measured and how; the files that hold it come last."""
+    provenance = cut.first("run.provenance", [one for one in [whole.provenance] if one])
+    return replace(
+        whole,
+        reports=cut.first("run.reports", whole.reports),
+        kernels=cut.first("run.kernels", whole.kernels),
+        tables=dict(cut.first("run.tables", list(whole.tables.items()))),
+        metrics=cut.first("run.metrics", whole.metrics),
+        provenance=provenance[0] if provenance else None,
+    )
+
+
+_SHEETS_PLAN = (
+    ("kernels", 1), ("cautions", 3), ("suspects", 1), ("metrics", 3), ("kernels", 4), ("metrics", 7),
+    ("suspects", 3), ("suspects_missing", 3), ("nvtx", 2), ("kernels", 8), ("metrics", 12), ("rules", 2),
+    ("run.provenance", 1), ("suspects", 6), ("metrics", 20), ("run.reports", 2), ("rules", 4),
+)  # fmt: skip
+
+
+# The ladder
+
+
+def _ladder(whole: LadderFinding, cut: Cut, _: Sequence[str]) -> LadderFinding:
+    """The fastest rung and those that changed most; of each as many metrics."""
+    kept = {one.kernel for one in cut.first("kernels", sorted(whole.kernels, key=_rung_rank))}
+    return replace(whole, kernels=[_rung(one, cut) for one in whole.kernels if one.kernel in kept])
+
+
+def _rung(whole: RungFinding, cut: Cut) -> RungFinding:
+    return replace(
+        whole,
+        metrics=dict(cut.first("metrics", list(whole.metrics.items()))),
+        delta=dict(cut.first("delta", list(whole.delta.items()))),
+        refused=cut.first("refused", whole.refused),
+        warnings=cut.first("warnings", whole.warnings),
+    )
+
+
+def _rung_rank(rung: RungFinding) -> tuple[float, float]:
+    step = abs(math.log(rung.speedup.ratio)) if rung.speedup and rung.speedup.ratio > 0 else 0.0
+    return (-step, rung.duration_ns or math.inf)
+
+
+_LADDER_PLAN = (
+    ("kernels", 4), ("kernels", 8), ("kernels", 12), ("refused", 2), ("warnings", 2), ("metrics", 3),
+    ("delta", 1), ("delta", 4), ("metrics", 5), ("kernels", 16), ("delta", 5), ("metrics", 7), ("delta", 7),
+    ("refused", 6), ("warnings", 6), ("kernels", 32),
+)  # fmt: skip
+
+
+# Machine code
+
+
+def _machine_code(whole: MachineCode, cut: Cut, _: Sequence[str]) -> MachineCode:
+    return replace(
+        whole,
+        kernels=[_loop_sheet(one, cut) for one in whole.kernels],
+        changes=cut.first("changes", whole.changes),
+    )
+
+
+def _loop_sheet(whole: LoopSheet, cut: Cut) -> LoopSheet:
+    opcodes = cut.first("opcodes", whole.opcodes)
+    return replace(
+        whole,
+        operands=[
+            replace(one, loads=cut.first("loads", one.loads), places=cut.first("places", one.places))
+            for one in whole.operands
+        ],
+        opcodes=[replace(one, places=cut.first("places", one.places)) for one in opcodes],
+        opcodes_left_out=whole.opcodes_left_out + len(whole.opcodes) - len(opcodes),
+        cautions=cut.first("cautions", whole.cautions),
+    )
+
+
+_MACHINE_CODE_PLAN = (
+    ("changes", 2), ("cautions", 3), ("loads", 4), ("opcodes", 4), ("opcodes", 8), ("places", 1),
+    ("opcodes", 16), ("places", 3), ("opcodes", 100),
+)  # fmt: skip
+
+
+# What is stored
+
+
+def _listing(whole: Listing, cut: Cut, _: Sequence[str]) -> Listing:
+    """The newest runs, in the order they stood in."""
+    newest = sorted(whole.runs, key=lambda run: str(run["recorded"]), reverse=True)
+    kept = cut.first("runs", newest)
+    return replace(
+        whole,
+        kernels=cut.first("kernels", whole.kernels),
+        runs=[run for run in whole.runs if run in kept],
+    )
+
+
+_LISTING_PLAN = (
+    ("runs", 4), ("kernels", 4), ("runs", 8), ("kernels", 16), ("runs", 16), ("runs", 24), ("runs", 32),
+    ("kernels", 32),
+)  # fmt: skip
+
+
+_HOW: dict[type[Struct], tuple[Callable[[Any, Cut, Sequence[str]], Any], Plan]] = {
+    Comparison: (cut_comparison, COMPARISON_PLAN),
+    Comparisons: (cut_comparisons, COMPARISONS_PLAN),
+    Sheets: (_sheets, _SHEETS_PLAN),
+    TimingSheet: (_timing_sheet, (("run.provenance", 1),)),
+    LadderFinding: (_ladder, _LADDER_PLAN),
+    MachineCode: (_machine_code, _MACHINE_CODE_PLAN),
+    Listing: (_listing, _LISTING_PLAN),
+}

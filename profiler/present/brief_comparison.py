@@ -1,0 +1,106 @@
+"""The short form of a comparison: what changed, what it confirms, why, and what binds now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from profiler.analyse.findings import (
+    Attribution,
+    Comparison,
+    Comparisons,
+    HotLoop,
+    Instructions,
+    MetricDelta,
+)
+from profiler.catalog.metrics import HEADLINE
+from profiler.present.budget import Cut
+
+_SETTLED = ("same", "unclear")
+
+
+def cut_comparison(whole: Comparison, cut: Cut, wanted: Sequence[str]) -> Comparison:
+    return replace(
+        whole,
+        comparable=replace(whole.comparable, warnings=cut.first("warnings", whole.comparable.warnings)),
+        metrics=_deltas(whole, cut, {*wanted, *HEADLINE}),
+        missing=cut.first("missing", whole.missing),
+        confirmations=cut.first("confirmations", whole.confirmations),
+        attribution=_attribution(whole, cut),
+        attribution_missing=cut.first("attribution_missing", whole.attribution_missing),
+        instructions=_instructions(whole.instructions, cut),
+        suspects=cut.first("suspects", whole.suspects),
+        suspects_missing=cut.first("suspects_missing", whole.suspects_missing),
+    )
+
+
+def _deltas(whole: Comparison, cut: Cut, first: set[str]) -> list[MetricDelta]:
+    """The headline, what the cautions are about, then what changed most; nothing that stayed the same."""
+    cautions = " ".join(whole.comparable.warnings)
+
+    def rank(delta: MetricDelta) -> int:
+        if {delta.name, delta.ncu} & first:
+            return 0
+        if delta.name in cautions:
+            return 1
+        return 2 if delta.verdict not in _SETTLED else 3
+
+    def counted_as(delta: MetricDelta) -> str:
+        return f"metrics_{delta.verdict}"
+
+    ranked = sorted(whole.metrics, key=rank)
+    telling = [delta for delta in ranked if rank(delta) < 3]
+    cut.first("", ranked[len(telling) :], counted_as)
+    return cut.first("metrics", telling, counted_as)
+
+
+def _attribution(whole: Comparison, cut: Cut) -> Attribution | None:
+    for one in cut.first("attribution", [one for one in [whole.attribution] if one]):
+        return replace(one, stalls=cut.first("stalls", one.stalls), traffic=cut.first("traffic", one.traffic))
+    return None
+
+
+def _instructions(whole: Instructions, cut: Cut) -> Instructions:
+    changed = [one for one in whole.opcodes if one.before != one.after]
+    cut.first("", [one for one in whole.opcodes if one.before == one.after], lambda _: "opcodes")
+    loop = whole.hot_loop
+    return Instructions(
+        cut.first("opcodes", changed),
+        loop
+        and HotLoop(
+            cut.first("hot_loop", loop.before),
+            cut.first("hot_loop", loop.after),
+            loop.per,
+            cut.first("changes", loop.changes),
+        ),
+    )
+
+
+def cut_comparisons(whole: Comparisons, cut: Cut, wanted: Sequence[str]) -> Comparisons:
+    """The kernels that gained or lost most time first."""
+    ranked = sorted(whole.comparisons, key=_time_changed_ns, reverse=True)
+    kept = cut.first("comparisons", ranked)
+    return replace(whole, comparisons=[cut_comparison(one, cut, wanted) for one in kept])
+
+
+def _time_changed_ns(comparison: Comparison) -> float:
+    """Over all launches; nothing where the duration is not known."""
+    durations = [one for one in comparison.metrics if one.name == "duration_ns"]
+    return sum(
+        abs(one.after * comparison.after.launches - one.before * comparison.before.launches)
+        for one in durations
+    )
+
+
+COMPARISON_PLAN = (
+    ("warnings", 2), ("metrics", 1), ("confirmations", 1), ("attribution", 1), ("attribution_missing", 3),
+    ("suspects", 1), ("suspects_missing", 3), ("metrics", 7), ("warnings", 6), ("stalls", 3), ("traffic", 3),
+    ("changes", 2), ("opcodes", 4), ("suspects", 3), ("metrics", 10), ("stalls", 5), ("opcodes", 8),
+    ("confirmations", 4), ("metrics", 13), ("suspects", 4), ("hot_loop", 4), ("missing", 6), ("hot_loop", 8),
+    ("suspects", 6), ("opcodes", 12), ("metrics", 16),
+)  # fmt: skip
+COMPARISONS_PLAN = (
+    ("comparisons", 1), ("warnings", 2), ("metrics", 1), ("comparisons", 4), ("comparisons", 8),
+    ("confirmations", 1), ("suspects", 1), *COMPARISON_PLAN,
+)  # fmt: skip
