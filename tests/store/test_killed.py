@@ -73,7 +73,7 @@ def finish(folder: Path, runs: Path) -> None:
         [*PROF, "--runs", runs, "ingest", folder], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    hashes = Counter(run.manifest.report.sha256 for run in whole_runs(runs))
+    hashes = Counter(run.manifest.reports[0].sha256 for run in whole_runs(runs))
     assert len(hashes) == len(list(folder.iterdir()))
     assert set(hashes.values()) == {1}
     assert not (runs / STAGING_FOLDER).exists()
@@ -200,7 +200,7 @@ def test_ingests_at_the_same_time_lose_nothing_and_double_nothing(folder, tmp_pa
     processes = [start_ingest(part, runs, "--jobs", "2") for part in parts]
 
     assert [process.wait(timeout=120) for process in processes] == [0] * together
-    names = Counter(run.manifest.report.sha256 for run in whole_runs(runs))
+    names = Counter(run.manifest.reports[0].sha256 for run in whole_runs(runs))
     assert len(names) == len(reports)
     assert set(names.values()) == {1}
     assert not (runs / STAGING_FOLDER).exists()
