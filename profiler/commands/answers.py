@@ -53,9 +53,18 @@ def find_comparisons(
             profile_kernel(right, right_kernel),
             force=force,
             metrics=metrics,
+            useful_bytes=(_useful_bytes(left, settings), _useful_bytes(right, settings)),
         )
         for left_kernel, right_kernel in match_kernels(left, right, kernel_name, every)
     ]
+
+
+def _useful_bytes(run: Run, settings: Settings) -> float | None:
+    """What the work has to move, of a rung whose ladder is found here and says so."""
+    from profiler.commands.ladders import rung_of
+
+    rung = rung_of(run.manifest, settings) if len(run.manifest.kernels) == 1 else None
+    return rung.bytes.evaluate(run.manifest.workload or {}) if rung and rung.bytes else None
 
 
 @dataclass(frozen=True)
