@@ -27,6 +27,7 @@ _FAMILIES = {
 }  # fmt: skip
 _ENDS = ("BAR", "BRX", "RET")
 _SAME, _ALIKE = 1.0, 0.5
+_MOST_CELLS = 250_000  # a fifth of a second
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,14 @@ def align_instructions(
 
 
 def align(before: Sequence[T], after: Sequence[T], likeness: Callable[[T, T], float]) -> list[Pair[T]]:
-    """In order on both sides, so that the likeness of the pairs adds up to the most; 0 never pairs."""
+    """In order on both sides, so that the likeness of the pairs adds up to the most; 0 never pairs.
+
+    What is too long to be tried in every way is aligned half by half.
+    """
     rows, columns = len(before), len(after)
+    if rows * columns > _MOST_CELLS:
+        row, column = rows // 2, columns // 2
+        return align(before[:row], after[:column], likeness) + align(before[row:], after[column:], likeness)
     best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
     likenesses = [[likeness(one, other) for other in after] for one in before]
     for row in range(rows - 1, -1, -1):

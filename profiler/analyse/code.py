@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from profiler.store.runs import Run
 
 _TARGET = re.compile(r"(?<![\w+])0x([0-9a-f]+)$")
-_PREDICATE = re.compile(r"^@(!?U?P\w+)\s+")
-_FOLDERS = re.compile(r".*[/\\]")
+_BACKSLASH = "\\"
 _NEVER = "!PT"
 _BRANCHES = ("BRA", "JMP")
 _COLUMNS = ("launch", "function_index", "offset", "opcode", "sass", "file", "line", "executed", "samples")
@@ -40,14 +38,14 @@ class Instruction:
     line: int | None = None
     samples: int | None = None
 
-    @cached_property
+    @property
     def name(self) -> str:
-        return self.opcode.split(".", maxsplit=1)[0]
+        return self.opcode.partition(".")[0]
 
-    @cached_property
+    @property
     def predicate(self) -> str | None:
-        match = _PREDICATE.match(self.text)
-        return match[1] if match else None
+        """`!P0` of `@!P0 BRA 0x40`."""
+        return self.text[1:].partition(" ")[0] if self.text.startswith("@") else None
 
     @property
     def never_acts(self) -> bool:
@@ -60,18 +58,19 @@ class Instruction:
         match = _TARGET.search(self.text) if self.name in _BRANCHES else None
         return int(match[1], 16) if match else None
 
-    @cached_property
+    @property
     def operands(self) -> list[str]:
         """Without predicate and opcode: `FFMA R0, R1, -R2, R0` gives R0, R1, -R2 and R0."""
-        _, _, rest = _PREDICATE.sub("", self.text).partition(" ")
-        return [operand.strip() for operand in rest.split(",")] if rest else []
+        text = self.text.partition(" ")[2] if self.predicate else self.text
+        operands = text.partition(" ")[2]
+        return operands.split(", ") if operands else []
 
-    @cached_property
+    @property
     def place(self) -> str | None:
         """`kernel.cu:12`, without the folder, which differs between recordings."""
         if self.file is None or not self.line:
             return None
-        return f"{_FOLDERS.sub('', self.file)}:{self.line}"
+        return f"{self.file.replace(_BACKSLASH, '/').rpartition('/')[2]}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -133,11 +132,10 @@ def _variants(instructions: pa.Table, launches: Sequence[int]) -> list[list[pa.T
 
 
 def _same_code(one: pa.Table, other: pa.Table) -> bool:
-    return (
-        one.num_rows == other.num_rows
-        and all(one.column(name).equals(other.column(name)) for name in ("function_index", "offset"))
-        and labels_of(one, "sass") == labels_of(other, "sass")
-    )
+    if one.num_rows != other.num_rows or not one.column("offset").equals(other.column("offset")):
+        return False
+    texts = one.column("sass"), other.column("sass")  # as codes first: equal ones are equal texts
+    return texts[0].equals(texts[1]) or labels_of(one, "sass") == labels_of(other, "sass")
 
 
 def _total(table: pa.Table) -> float:

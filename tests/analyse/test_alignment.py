@@ -69,6 +69,13 @@ def test_turning_the_sides_round_pairs_as_much(before, after):
     assert count_pairs(align(before, after, alike)) == count_pairs(align(after, before, alike))
 
 
+def test_what_is_very_long_is_aligned_in_bounded_time_and_stays_complete():
+    before, after = list("abcdef" * 700), list("abcdef" * 500)
+    pairs = align(before, after, alike)
+    assert [one for one, _ in pairs if one is not None] == before
+    assert [other for _, other in pairs if other is not None] == after
+
+
 # Blocks
 
 

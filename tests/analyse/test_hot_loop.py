@@ -212,6 +212,7 @@ def test_loads_that_never_act_are_shown_as_such_and_load_nothing(store):
         ("HFMA2 R4, R8, R12, R4", 2),
         ("FFMA R4, R8, R12, R4", 1),
         ("FFMA R4, RZ, R12, R4", 0),
+        ("@!PT FFMA R4, R8, R12, R4", 0),
     ],
 )
 def test_the_fmas_of_a_thread(store, instruction, fmas):

@@ -71,6 +71,7 @@ def test_nothing_else_does(instruction):
 def test_a_loop_that_never_ran_is_none_nor_is_the_trap_behind_the_end():
     remainder = [(0, "FFMA R0, R1, R2, R0"), (0, "@P0 BRA 0x10")]
     assert spans((8, "@!P0 BRA 0x30"), *remainder, (8, "EXIT"), (None, "BRA 0x40")) == []
+    assert spans((8, "NOP"), (8, "@P1 BRA 0x30"), (0, "@P0 BRA 0x0"), (8, "EXIT")) == []
 
 
 def test_without_counts_there_is_no_telling():
@@ -113,11 +114,12 @@ def test_an_outer_loop_is_the_hot_one_where_most_is_done_there():
 
 
 def test_a_wait_behind_the_main_loop_that_returns_into_it_does_not_own_it():
-    main = [(1000, "SYNCS.PHASECHK P1, [R1]"), (1000, "@!P1 BRA 0x60"), *[(1000, "FFMA R0, R1, R2, R0")] * 2]
-    wait = [(3, "SYNCS.PHASECHK P1, [R1]"), (3, "@!P1 BRA 0x60"), (3, "BRA 0x20")]
-    lines = [*main, (1000, "@P0 BRA 0x0"), (8, "EXIT"), *wait]
-    assert len(spans(*lines)) == 3
-    assert hot_span(*lines) == (0, 0x40)
+    """Its span holds more executed instructions than the loop has, and a jump back three times."""
+    main = [(1000, "@!P1 BRA 0x110"), *[(1000, "FFMA R0, R1, R2, R0")] * 3, (1000, "@P0 BRA 0x0")]
+    epilogue = [(900, "STG.E desc[UR4][R2.64], R0")] * 12
+    wait = [(3, "SYNCS.PHASECHK P1, [R1]"), (3, "BRA 0x10")]
+    assert spans(*main, *epilogue, *wait) == [(0, 0x40), (0x10, 0x120)]
+    assert hot_span(*main, *epilogue, *wait) == (0, 0x40)
 
 
 def test_a_kernel_without_a_loop_has_no_hot_one():

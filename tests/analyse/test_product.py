@@ -156,6 +156,14 @@ def test_operands_are_told_apart_for_certain_or_not_at_all(loads):
     assert product.operands is None
 
 
+def test_steps_whose_addresses_have_all_in_common_are_not_brought_together():
+    """One base for both operands, and one accumulator: nothing says which load of a step is which."""
+    lines = ["LDS R8, [R2]", "LDS R9, [R2+0x100]", "FFMA R20, R8, R9, R20", "LDS R8, [R2+0x4]", "LDS R9, [R2+0x104]",
+             "FFMA R20, R8, R9, R20", "@P0 BRA 0x0"]  # fmt: skip
+    product = trace_product(listing(lines))
+    assert (product.accumulators, product.steps, product.operands) == (1, 2, None)
+
+
 def test_a_load_that_never_acts_writes_nothing():
     lines = ["LDS R8, [R2]", "LDS R9, [R3]", "@!PT LDS R8, [R9]", "FFMA R20, R8, R9, R20", "@P0 BRA 0x0"]
     assert sum(len(operand.loads) for operand in trace_product(listing(lines)).operands) == 2
@@ -200,6 +208,13 @@ def test_where_no_two_neighbours_are_stored_nothing_is_named(rows, columns):
     product = trace_product(listing(outer_product(rows, columns)))
     assert product.operands
     assert find_a(product, stored(rows, columns)) is None
+
+
+def test_offsets_from_a_base_that_has_moved_are_no_neighbours():
+    product = trace_product(listing(outer_product(2, 2)))
+    lines = ["STG.E desc[UR4][R6.64], R100", "IADD3 R6, P0, R6, R7, RZ", "STG.E desc[UR4][R6.64+0x4], R102"]
+    assert find_a(product, listing(lines)) is None
+    assert find_a(product, listing(lines[::2])) is not None
 
 
 def test_overwritten_registers_are_no_result():

@@ -97,7 +97,8 @@ def test_operands_that_cannot_be_named_are_not(recorded):
 
 
 def test_what_is_no_whole_access_is_not_drawn(recorded):
-    assert "█" not in loads_text(view_of(recorded, "3").finding, PLAIN).splitlines()[-1]
+    finding = view_of(recorded, "3", "4").finding
+    assert loads_text(finding, PLAIN) == "both operands: 1 LDS + 0.25 LDS.128 -> 1 LDS + 2 LDS.128 per k-step"
 
 
 def test_widths_have_colours_of_their_own():
@@ -130,6 +131,12 @@ def test_addresses_counters_and_moves_are_one_row(view):
     text = counts_text(view.finding, count_side_by_side(view.regions), PLAIN)
     assert "integer, moves, branches" in text
     assert "IADD3" not in text
+
+
+def test_a_stretch_of_plumbing_alone_is_no_stretch_of_its_own(view):
+    stretches = count_side_by_side(view.regions)
+    rules = [line for line in counts_text(view.finding, stretches, PLAIN).splitlines() if "┼" in line]
+    assert (len(stretches), len(rules)) == (3, 1)
 
 
 def test_nothing_executed_is_missing_from_the_rows(recorded):
