@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from profiler.catalog.ladder import Ladder
 from profiler.catalog.ladder_file import read_ladder
+from profiler.catalog.presets import find_preset
+from profiler.errors import ProfError
+from profiler.measure.collect import Outcome, collect
+from profiler.measure.collection import CollectPlan, Observer, Step
 from profiler.measure.health import Machine
+from profiler.measure.ncu import Ncu, Recording, Selection
 from profiler.measure.program import Job
+from profiler.measure.target import Target, rung_target
+from profiler.measure.toolchain import Gpu
+from profiler.store.runs import RunStore
+from profiler.store.sandbox import Sandbox
+from profiler.store.staging import Staging
 
 # What it does is said by its first argument; the rest is what the ladder passes on.
 PROGRAM = """
@@ -158,3 +172,88 @@ def replay_ncu(script, tmp_path: Path):
         return log
 
     return make
+
+
+GPU = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
+
+
+@dataclass
+class Collecting:
+    """Collects kernels of a ladder of scripts with an ncu that replays transcripts.
+
+    `plan` and `recording` hold what a test did not change; `told` is what an observer heard.
+    """
+
+    ladder: Ladder
+    store: RunStore
+    log: Path
+    plan: CollectPlan
+    sandbox: Sandbox
+    told: list[tuple[str, Step, object]] = field(default_factory=list)
+
+    def rung(self, number: int, launches: int = 2, **values: int) -> Target:
+        job = Job(self.ladder, self.ladder.kernel(number), {**self.ladder.workload.values(), **values})
+        return rung_target(job, None, launches, self.plan.recording)
+
+    def program(self, *words: str, launches: int = 2) -> Target:
+        return Target("mine", Selection(None, 0, launches), launches, program=words)
+
+    def collect(self, targets: Sequence[Target], **changes: Any) -> list[Outcome]:
+        plan = replace(self.plan, **changes)
+        with Staging(self.store.root) as staging:
+            return list(collect(plan, targets, self.store, staging, self.sandbox, self.observer()))
+
+    def error(self, *targets: Target, **changes: Any) -> ProfError:
+        """What one target fails with; no run is committed."""
+        (outcome,) = self.collect(targets, **changes)
+        assert (outcome.status, outcome.run_id) == ("failed", "")
+        assert outcome.error is not None
+        assert self.store.ids() == []
+        return outcome.error
+
+    def observer(self) -> Observer:
+        return Observer(
+            lambda step: self.told.append(("begin", step, None)),
+            lambda step, transcript: self.told.append(("at", step, transcript.launches)),
+            lambda step, line, error: self.told.append(("end", step, error or line)),
+        )
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """Every call of ncu, in their order."""
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+    @property
+    def profiled(self) -> list[str]:
+        """What each call profiled: the first word of the ladder's own."""
+        return [call["words"][call["words"].index("profile") - 1] for call in self.calls]
+
+    def replay(self, *names: str, pace: float = 0.0) -> None:
+        """From now on: one transcript a call, the last for all that follow."""
+        self.log.write_text("")
+        os.environ.update(FAKE_NCU=",".join(names), FAKE_NCU_PACE=str(pace))
+
+
+@pytest.fixture(scope="session")
+def reader() -> Iterator[Sandbox]:
+    """A process that reads reports, started once."""
+    with Sandbox(workers=1) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def collecting(tmp_path: Path, script, reader: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Collecting:
+    """Kernel 1 works, 2 works2, 3 is wrong, 4 fails, 5 refuses its shape, 6 has no memory, 7 hangs."""
+    behaviours = ("works", "works2", "wrong", "fails", "refuses", "memory", "hangs")
+    path = write_ladder(tmp_path / "kernels" / "scripts", *behaviours)
+    fake = Path(__file__).with_name("fake_ncu.py")
+    ncu = script("ncu", f'exec {sys.executable} -S "{fake}" "$@"') / "ncu"
+    log = tmp_path / "ncu.log"
+    for name, value in (("FAKE_NCU", "four-way"), ("FAKE_NCU_PACE", "0"), ("FAKE_NCU_LOG", str(log))):
+        monkeypatch.setenv(name, value)
+    log.touch()
+    recording = Recording(find_preset("default"))
+    plan = CollectPlan(
+        Ncu(ncu, "2025.3.1.0"), GPU, recording, processes=1, repeats=0, verify=False, timeout_s=60
+    )
+    return Collecting(read_ladder(path), RunStore(tmp_path / "runs"), log, plan, reader)
