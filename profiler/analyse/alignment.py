@@ -51,21 +51,24 @@ def _family(opcode: str) -> str:
 
 
 def blocks_of(body: Sequence[Instruction]) -> list[Block]:
-    """Blocks end behind a barrier and where the body branches within itself; what never ran is left out.
+    """Blocks end behind a barrier, and where a branch or its target makes what follows run more or less often.
 
-    A branch out of the body, as to a place where a warp waits, divides nothing.
+    What never ran is left out, so that a branch round it divides nothing.
     """
-    inside = {instruction.offset for instruction in body}
-    targets = {one.target for one in body if one.target in inside}
-    blocks: list[list[Instruction]] = [[]]
+    targets = {instruction.target for instruction in body}
+    blocks: list[list[Instruction]] = []
+    is_divided = is_branched = False
     for instruction in body:
-        if instruction.offset in targets and blocks[-1]:
-            blocks.append([])
+        is_branched |= instruction.offset in targets
         if instruction.executed:
+            changes = is_branched and blocks and blocks[-1][-1].executed != instruction.executed
+            if is_divided or changes or not blocks:
+                blocks.append([])
             blocks[-1].append(instruction)
-        if blocks[-1] and (instruction.name in _ENDS or instruction.target in inside):
-            blocks.append([])
-    return [Block(tuple(block)) for block in blocks if block]
+            is_divided = is_branched = False
+        is_divided |= instruction.name in _ENDS and bool(instruction.executed)
+        is_branched |= instruction.target is not None
+    return [Block(tuple(block)) for block in blocks]
 
 
 def align_blocks(before: Sequence[Block], after: Sequence[Block]) -> list[Pair[Block]]:

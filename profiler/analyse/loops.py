@@ -6,17 +6,21 @@ backward branch to the branch itself, as compilers lay loops out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from profiler.analyse.code import Code, Instruction
+
+Span = tuple[int, int]  # positions of the first instruction and of the branch back to it
 
 
 @dataclass(frozen=True)
 class Loop:
     """`body` is everything between, loops inside of it included; `own_work` is what those leave.
 
-    `iterations` counts executions of the first instruction, by all warps of a launch.
+    `iterations` are those of all warps of a launch: how often most of its own instructions ran,
+    whichever of them it is entered or left by.
     """
 
     body: tuple[Instruction, ...]
@@ -38,19 +42,12 @@ class Loop:
 def find_loops(function: Sequence[Instruction]) -> list[Loop]:
     """Every loop that ran, outer before inner. Nothing is found without execution counts."""
     position = {instruction.offset: index for index, instruction in enumerate(function)}
-    spans: dict[tuple[int, int], float] = {}
+    spans: dict[Span, float] = {}
     for index, instruction in enumerate(function):
         target = position.get(instruction.target) if instruction.target is not None else None
         if target is not None and target <= index and instruction.executed and function[target].executed:
             spans[target, index] = instruction.executed
-    loops = [
-        Loop(
-            body=tuple(function[first : last + 1]),
-            iterations=function[first].executed or 0.0,
-            own_work=_own_work(function, (first, last), taken, spans),
-        )
-        for (first, last), taken in spans.items()
-    ]
+    loops = [_loop(function, (first, last), branches, spans) for (first, last), branches in spans.items()]
     return sorted(loops, key=lambda loop: (loop.start, -loop.end))
 
 
@@ -62,24 +59,21 @@ def find_hot_loop(code: Code) -> tuple[int, Loop] | None:
     return max(found, key=lambda one: one[1].own_work, default=None)
 
 
-def _own_work(
-    function: Sequence[Instruction],
-    span: tuple[int, int],
-    branches: float,
-    spans: Iterable[tuple[int, int]],
-) -> float:
-    """Warp instructions issued because this branch went back: none of those in a loop inside.
+def _loop(function: Sequence[Instruction], span: Span, branches: float, spans: Iterable[Span]) -> Loop:
+    """Its own work is what was issued because this branch went back, and not by a loop inside.
 
     What ran more often than the branch did so for another reason. A wait loop at the end
     of a kernel may jump back over all of the main loop, and owns nothing of it.
     """
-    inner = _nested(span, spans)
-    work = 0.0
-    for index in range(span[0], span[1] + 1):
-        if not any(first <= index <= last for first, last in inner):
-            work += min(function[index].executed or 0.0, branches)
-    return work
-
-
-def _nested(span: tuple[int, int], spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    return [other for other in spans if other != span and span[0] <= other[0] and other[1] <= span[1]]
+    inner = [other for other in spans if other != span and span[0] <= other[0] and other[1] <= span[1]]
+    own = [
+        function[index].executed or 0.0
+        for index in range(span[0], span[1] + 1)
+        if not any(first <= index <= last for first, last in inner)
+    ]
+    counts = Counter(count for count in own if count)
+    return Loop(
+        body=tuple(function[span[0] : span[1] + 1]),
+        iterations=max(counts, key=lambda count: (counts[count], count)),
+        own_work=sum(min(count, branches) for count in own),
+    )

@@ -79,19 +79,43 @@ def test_what_is_very_long_is_aligned_in_bounded_time_and_stays_complete():
 # Blocks
 
 
-def test_blocks_end_at_barriers_and_where_the_code_branches_within_itself():
-    body = listing(
-        "LDG.E R0, [R2]", "BAR.SYNC 0x0", "@P0 BRA 0x50", "LDS R4, [R3]", "LDS R5, [R3]", "FFMA R6, R4, R5, R6",
-        "@P1 BRA 0x0", "EXIT",
-    )  # fmt: skip
-    assert [len(block.instructions) for block in blocks_of(body)] == [2, 1, 2, 2, 1]
+def counted(*lines):
+    return [
+        Instruction(16 * at, opcode_of(text), text, executed) for at, (executed, text) in enumerate(lines)
+    ]
 
 
-def test_a_branch_to_a_place_outside_divides_nothing():
-    body = listing(
-        "SYNCS.PHASECHK P1, [R1]", "@!P1 BRA 0x5000", "HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4], R24"
-    )
-    assert [len(block.instructions) for block in blocks_of(body)] == [3]
+def lengths(*lines):
+    return [len(block.instructions) for block in blocks_of(counted(*lines))]
+
+
+def test_a_barrier_ends_a_block():
+    assert lengths((8, "STS [R2], R0"), (8, "BAR.SYNC 0x0"), (8, "LDS R4, [R3]"), (8, "BAR.SYNC 0x0")) == [
+        2,
+        2,
+    ]
+
+
+def test_a_block_that_is_skipped_at_times_is_one_of_its_own():
+    """So are those of a loop and of what is around it."""
+    assert lengths(
+        (8, "NOP"), (8, "@P0 BRA 0x30"), (5, "LDGSTS.E [R2], [R4]"), (8, "FFMA R0, R1, R2, R0")
+    ) == [2, 1, 1]
+    assert lengths((8, "NOP"), (80, "FFMA R0, R1, R2, R0"), (80, "@P0 BRA 0x10"), (8, "EXIT")) == [1, 2, 1]
+
+
+def test_branches_round_what_never_ran_divide_nothing():
+    """As round the slow path of a division, and to a place far away where a warp waits."""
+    assert lengths(
+        (8, "@P0 BRA 0x20"), (0, "CALL.REL.NOINC 0x5000"), (8, "FFMA R0, R1, R2, R0"), (8, "EXIT")
+    ) == [3]
+    assert lengths(
+        (8, "SYNCS.PHASECHK P1, [R1]"), (8, "@!P1 BRA 0x5000"), (8, "HGMMA.64x256x16.F32.BF16 R24")
+    ) == [3]
+
+
+def test_counts_that_differ_without_a_branch_are_noise():
+    assert lengths((8, "NOP"), (7.5, "NOP"), (8, "NOP")) == [3]
 
 
 @given(st.lists(st.sampled_from(["NOP", "BAR.SYNC 0x0", "@P0 BRA 0x20", "@P0 BRA 0x9990", "EXIT"]), max_size=20),

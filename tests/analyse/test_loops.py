@@ -85,6 +85,12 @@ def test_iterations_are_those_of_all_warps():
     assert loop.own_work == 1600
 
 
+def test_a_loop_entered_in_its_middle_or_left_from_there_has_as_many_as_most_of_it():
+    entered = [(8, "BRA 0x20"), (792, "NOP"), (800, "NOP"), (800, "NOP"), (800, "@P0 BRA 0x10")]
+    tested_first = [(8, "NOP"), (808, "@P1 BRA 0x50"), (800, "NOP"), (800, "NOP"), (800, "BRA 0x10")]
+    assert [find_loops(function(*lines))[0].iterations for lines in (entered, tested_first)] == [800, 800]
+
+
 # The hot one
 
 
