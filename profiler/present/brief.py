@@ -164,12 +164,14 @@ _MACHINE_CODE_PLAN = (
 
 def _listing(whole: Listing, cut: Cut, _: Sequence[str]) -> Listing:
     """The newest runs, in the order they stood in."""
-    newest = sorted(whole.runs, key=lambda run: str(run["recorded"]), reverse=True)
-    kept = cut.first("runs", newest)
+    newest = sorted(
+        range(len(whole.runs)), key=lambda place: str(whole.runs[place]["recorded"]), reverse=True
+    )
+    kept = sorted(cut.first("runs", newest))
     return replace(
         whole,
         kernels=cut.first("kernels", whole.kernels),
-        runs=[run for run in whole.runs if run in kept],
+        runs=[whole.runs[place] for place in kept],
     )
 
 

@@ -18,6 +18,8 @@ from profiler.catalog.metrics import HEADLINE
 from profiler.present.budget import Cut
 
 _SETTLED = ("same", "unclear")
+_CLOCK = "sm_frequency_hz"
+_NOT_TELLING = 4
 
 
 def cut_comparison(whole: Comparison, cut: Cut, wanted: Sequence[str]) -> Comparison:
@@ -36,21 +38,24 @@ def cut_comparison(whole: Comparison, cut: Cut, wanted: Sequence[str]) -> Compar
 
 
 def _deltas(whole: Comparison, cut: Cut, first: set[str]) -> list[MetricDelta]:
-    """The headline, what the cautions are about, then what changed most; nothing that stayed the same."""
+    """The headline, what the cautions are about, what changed most, and what too few launches cannot tell."""
     cautions = " ".join(whole.comparable.warnings)
 
     def rank(delta: MetricDelta) -> int:
+        moved = delta.verdict not in _SETTLED
         if {delta.name, delta.ncu} & first:
             return 0
-        if delta.name in cautions:
+        if delta.name in cautions or (delta.name == _CLOCK and moved):
             return 1
-        return 2 if delta.verdict not in _SETTLED else 3
+        if moved:
+            return 2
+        return 3 if delta.reason == "too_few_launches" else _NOT_TELLING
 
     def counted_as(delta: MetricDelta) -> str:
         return f"metrics_{delta.verdict}"
 
     ranked = sorted(whole.metrics, key=rank)
-    telling = [delta for delta in ranked if rank(delta) < 3]
+    telling = [delta for delta in ranked if rank(delta) < _NOT_TELLING]
     cut.first("", ranked[len(telling) :], counted_as)
     return cut.first("metrics", telling, counted_as)
 

@@ -30,6 +30,30 @@ def test_json_is_ascii_without_control_characters_and_reads_back(text):
     assert json.loads(encoded) == {"name": text}
 
 
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | any_text,
+        lambda inner: st.lists(inner) | st.dictionaries(any_text, inner),
+    )
+)
+def test_json_reads_back_however_it_is_nested(value):
+    assert json.loads(to_json(value)) == value
+
+
+def test_an_object_that_holds_no_other_is_one_line_of_json():
+    finding = {"side": {"gpu": "H200", "ci": [1, 2]}, "metrics": [{"name": "a"}, {"name": "b"}], "none": []}
+    assert to_json(finding).splitlines() == [
+        "{",
+        ' "side":{"gpu":"H200","ci":[1,2]},',
+        ' "metrics":[',
+        '  {"name":"a"},',
+        '  {"name":"b"}',
+        " ],",
+        ' "none":[]',
+        "}",
+    ]
+
+
 def test_what_json_cannot_hold_becomes_null():
     encoded = to_json({"a": math.nan, "b": [math.inf, (-math.inf, 1.5)]})
     assert json.loads(encoded, parse_constant=pytest.fail) == {"a": None, "b": [None, [None, 1.5]]}

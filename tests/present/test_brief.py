@@ -1,0 +1,312 @@
+"""The short form of every finding: never above 8 KB, nothing silently gone, sentences with their figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import combinations_with_replacement
+
+import jsonschema
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from profiler.analyse.compare import compare_profiles
+from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons
+from profiler.analyse.ladder import derive_ladder, derive_steps
+from profiler.analyse.machine_code import MachineCode, view_machine_code
+from profiler.analyse.patterns import PATTERNS
+from profiler.analyse.profile import choose_kernel, match_kernels, profile_kernel
+from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
+from profiler.analyse.sheet import Sheets, derive_sheet, derive_timing_sheet
+from profiler.catalog.ladder import find_ladder
+from profiler.catalog.ladder_file import read_ladder
+from profiler.catalog.metrics import HEADLINE
+from profiler.present.brief import brief
+from profiler.present.budget import LIMIT_BYTES, rounded
+from profiler.present.encode import schema_of, to_json
+from profiler.present.listing import derive_listing
+
+GEMM = [str(number) for number in range(11)]
+
+
+def printed(finding):
+    text = to_json(finding)
+    assert len(text) + 1 <= LIMIT_BYTES, "what is printed ends with a newline"
+    assert text.isascii()
+    return json.loads(text)
+
+
+@pytest.fixture(scope="module")
+def profiles(recorded):
+    runs = [recorded.find(rung, "gemm") for rung in (*GEMM, "textbook-5", "textbook-6", "gemm-6-source")]
+    return [profile_kernel(run, choose_kernel(run, None)) for run in runs]
+
+
+@pytest.fixture(scope="module")
+def comparisons(profiles):
+    """Every pair of the recorded ladder, a rung with itself too."""
+    return [
+        compare_profiles(before, after, force=True)
+        for before, after in combinations_with_replacement(profiles, 2)
+    ]
+
+
+@pytest.fixture(scope="module")
+def pairs(comparisons):
+    """Each with its short form."""
+    return [(whole, brief(whole)) for whole in comparisons]
+
+
+@pytest.fixture(scope="module")
+def climb(recorded, reports):
+    ladder = read_ladder(find_ladder("gemm", reports))
+    groups = group_runs(find_runs(recorded, ladder))
+    conditions = choose_conditions(groups, None)
+    rungs = gather_rungs(ladder, groups[conditions])
+    return derive_ladder(ladder, conditions, rungs, derive_steps(ladder, rungs))
+
+
+@pytest.fixture(scope="module")
+def one_of_each(recorded, comparisons, profiles, climb):
+    """A real finding of every kind that has a short form."""
+    rung, timed = recorded.find("6", "gemm"), recorded.find("gemm-6-timed", "gemm")
+    return [
+        comparisons[5],
+        Comparisons(SCHEMA_VERSION, comparisons[:5]),
+        Sheets(rung.manifest, [derive_sheet(rung, profiles[6], full=False)]),
+        derive_timing_sheet(timed, None),
+        climb,
+        view_machine_code(profiles[5:7]).finding,
+        derive_listing(recorded, None, None),
+    ]
+
+
+# The bound
+
+
+def test_every_pair_of_the_recorded_ladder_fits_and_obeys_the_schema_that_the_whole_does(pairs):
+    validator = jsonschema.Draft202012Validator(schema_of(Comparison))
+    for _, small in pairs:
+        validator.validate(printed(small))
+    validator.validate(json.loads(to_json(pairs[5][0])))
+
+
+def test_every_kind_of_finding_fits_and_obeys_its_schema(one_of_each):
+    for whole in one_of_each:
+        jsonschema.validate(printed(brief(whole)), schema_of(type(whole)))
+
+
+def test_names_of_any_length_and_kind_fit(hostile_store):
+    before, after = (hostile_store.find(name, "gemm") for name in ("before", "after"))
+    comparisons = [
+        compare_profiles(profile_kernel(before, left), profile_kernel(after, right))
+        for left, right in match_kernels(before, after, None, every=True)
+    ]
+    for one in comparisons:
+        assert printed(brief(one))["speedup"]["ratio"] == rounded(one.speedup.ratio)
+    every = printed(brief(Comparisons(SCHEMA_VERSION, comparisons)))
+    assert len(every["comparisons"]) + every["left_out"].get("comparisons", 0) == len(comparisons)
+    sheets = [derive_sheet(before, profile_kernel(before, one.name), True) for one in before.manifest.kernels]
+    assert printed(brief(Sheets(before.manifest, sheets)))["kernels"]
+    assert len(printed(brief(derive_listing(hostile_store, None, None)))["runs"]) == 2
+
+
+# Lists that are short by their nature, whatever is recorded.
+_SHORT_LISTS = {"factors", "operands", "checks"}
+
+
+def bloated(value, text, times):
+    """The same finding with that text wherever a report may bring one, and every list so many times as long."""
+    if isinstance(value, list):
+        return [bloated(one, text, times) for one in value]
+    if not isinstance(value, Struct):
+        return value
+    members = {}
+    for member in fields(value):
+        name, one = member.name, getattr(value, member.name)
+        if isinstance(one, str) and member.type in (str, str | None):
+            members[name] = text
+        elif isinstance(one, list) and one and isinstance(one[0], str):
+            members[name] = [text] * times
+        elif isinstance(one, list):
+            several = name not in _SHORT_LISTS and not isinstance(value, MachineCode)
+            members[name] = bloated(one, text, times) * (times if several else 1)
+        elif isinstance(one, dict) and name == "workload":
+            members[name] = {f"{number} {text}": number for number in range(times)}
+        else:
+            members[name] = bloated(one, text, times)
+    return replace(value, **members)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    which=st.integers(0, 5),
+    text=st.text(st.characters(codec=None, exclude_categories=())),
+    longer=st.integers(1, 500),
+    times=st.integers(0, 20),
+)
+def test_whatever_is_recorded_and_however_much_of_it_the_short_form_fits(
+    one_of_each, which, text, longer, times
+):
+    whole = bloated(one_of_each[which], text * longer, times)
+    small = brief(whole)
+    msgspec.convert(printed(small), type(whole))
+
+
+def test_of_one_launch_each_nothing_is_sure_and_what_may_differ_is_told_all_the_same(make_run):
+    launches = [
+        {"gpu__time_duration.sum": 1000.0 * slower, "lts__t_sector_hit_rate.pct": 40.0 * slower}
+        for slower in (1, 2)
+    ]
+    before, after = (
+        profile_kernel(make_run({"kernel": "k", "metrics": metrics}), "k") for metrics in launches
+    )
+    small = brief(compare_profiles(before, after))
+    assert {delta.name: delta.reason for delta in small.metrics} == dict.fromkeys(
+        ("duration_ns", "l2_hit_pct"), "too_few_launches"
+    )
+
+
+# Nothing is silently gone
+
+
+def test_what_is_left_out_is_counted(pairs):
+    for whole, small in pairs:
+        missing = {
+            "opcodes": (whole.instructions.opcodes, small.instructions.opcodes),
+            "suspects": (whole.suspects, small.suspects),
+            "warnings": (whole.comparable.warnings, small.comparable.warnings),
+        }
+        for name, (all_of_them, kept) in missing.items():
+            assert small.left_out.get(name, 0) == len(all_of_them) - len(kept)
+        told = sum(count for name, count in small.left_out.items() if name.startswith("metrics_"))
+        assert len(small.metrics) + told == len(whole.metrics)
+
+
+def test_what_is_kept_says_what_the_whole_says(pairs):
+    for whole, small in pairs:
+        deltas = {delta.name: delta for delta in whole.metrics}
+        for delta in small.metrics:
+            theirs = deltas[delta.name]
+            assert (delta.verdict, delta.reason) == (theirs.verdict, theirs.reason)
+            assert (delta.before, delta.after) == (rounded(theirs.before), rounded(theirs.after))
+        assert [one.name for one in small.suspects] == [one.name for one in whole.suspects][
+            : len(small.suspects)
+        ]
+
+
+def test_what_matters_most_is_there_for_every_pair(pairs):
+    for whole, small in pairs:
+        recorded = [name for name in HEADLINE if any(one.name == name for one in whole.metrics)]
+        assert [one.name for one in small.metrics][: len(recorded)] == recorded
+        assert small.speedup.ratio == rounded(whole.speedup.ratio)
+        assert len(small.confirmations) == len(whole.confirmations)
+        assert (small.attribution is None) == (whole.attribution is None)
+        assert len(small.suspects) >= min(2, len(whole.suspects))
+
+
+def test_the_whole_ladder_stands_in_the_short_form(climb):
+    small = brief(climb)
+    assert [one.kernel for one in small.kernels] == [one.kernel for one in climb.kernels]
+    assert all({"duration_ns", "issue_active_pct"} <= set(one.metrics) for one in small.kernels)
+    assert all("duration_ns" in one.delta for one in small.kernels if one.speedup)
+
+
+def test_of_many_rungs_those_that_changed_most_stay_in_order(climb):
+    many = replace(
+        climb,
+        kernels=[replace(one, kernel=100 * turn + one.kernel) for turn in range(9) for one in climb.kernels],
+    )
+    small = brief(many)
+    kept = [one.kernel for one in small.kernels]
+    assert kept == sorted(kept)
+    assert small.left_out["kernels"] == len(many.kernels) - len(kept)
+    assert max(abs(one.speedup.ratio) for one in small.kernels if one.speedup) == rounded(
+        max(one.speedup.ratio for one in climb.kernels if one.speedup)
+    )
+
+
+def test_of_many_kernels_the_slowest_come_first(store):
+    run = store.find("several", "gemm")
+    sheets = [derive_sheet(run, profile_kernel(run, one.name), False) for one in run.manifest.kernels]
+    small = brief(Sheets(run.manifest, sheets))
+    times = [
+        metric.mean * one.launches
+        for one in small.kernels
+        for metric in one.metrics
+        if metric.name == "duration_ns"
+    ]
+    assert times == sorted(times, reverse=True)
+    assert len(times) == 3
+
+
+def test_of_many_runs_the_newest_stay(recorded):
+    whole = derive_listing(recorded, None, "gemm")
+    small = brief(replace(whole, runs=whole.runs * 5))
+    assert max(run["recorded"] for run in whole.runs) in {run["recorded"] for run in small.runs}
+    assert small.left_out["runs"] == 5 * len(whole.runs) - len(small.runs)
+
+
+# Sentences
+
+
+NUMBER = re.compile(r"(?<![\w.,])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.]*\w)")
+
+
+def value_of(number):
+    return float(number.replace(",", ""))
+
+
+# What a sentence holds a figure against is part of the sentence: "lanes side by side need at most 4".
+LIMITS = {
+    pattern.name: [value_of(number) for number in NUMBER.findall(re.sub(r"{.*?}", "", pattern.sentence))]
+    for pattern in PATTERNS
+}
+
+
+def figures_of(value):
+    """Every number of a finding, whatever holds it."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return []
+    if isinstance(value, (int, float)):
+        return [abs(value)]
+    members = value.values() if isinstance(value, dict) else value
+    return [figure for one in members for figure in figures_of(one)]
+
+
+def unbacked(sentence, holder):
+    """The numbers of a sentence that its holder has no figure for."""
+    numbers = NUMBER.findall(sentence)
+    figures = [*figures_of(holder), *LIMITS.get(holder.get("name"), [])]
+    return [
+        number
+        for number in numbers
+        if not any(
+            abs(figure - value_of(number)) <= 0.51 * 10 ** -len(number.partition(".")[2])
+            for figure in figures
+        )
+    ]
+
+
+def test_every_sentence_stands_beside_its_figures(pairs):
+    told = 0
+    for _, small in pairs:
+        found = printed(small)
+        holders = [*found["suspects"], *((found["instructions"]["hot_loop"] or {}).get("changes", []))]
+        for holder in holders:
+            assert unbacked(holder["sentence"], holder) == [], holder["sentence"]
+        if found["attribution"]:
+            assert unbacked(found["attribution"]["why"], found["attribution"]) == []
+        told += len(holders)
+        if any("SM clock" in caution for caution in found["comparable"]["warnings"]):
+            assert "sm_frequency_hz" in {delta["name"] for delta in found["metrics"]}
+    assert told > 4 * len(pairs)
+
+
+def test_the_check_above_would_notice_a_figure_that_is_not_there():
+    suspect = {"sentence": "It works in 66 % of the 5.1 cycles.", "evidence": {"a": 65.6}}
+    assert unbacked(suspect["sentence"], suspect) == ["5.1"]
