@@ -138,7 +138,7 @@ def gpu_environment(script) -> dict[str, str]:
     return {**environment, "PATH": f"{folder}:{os.environ['PATH']}"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_ladder():
     """`make_ladder(folder, "works", "fails")` writes a ladder and returns its file."""
     return write_ladder
