@@ -109,8 +109,9 @@ def test_the_facade_promises_what_a_notebook_needs():
 
 def test_the_facade_compares_what_the_commands_compare(recorded, reports):
     runs = profiler.open_runs(recorded.root)
-    stored = profiler.compare(runs.find("5", ladder="gemm"), runs.find("6", ladder="gemm"))
-    loose = profiler.compare(runs.find("5", ladder="gemm"), str(reports / "gemm_6.ncu-rep"))
+    before, after = (runs.find(f"textbook-{number}", ladder="gemm") for number in "56")
+    stored = profiler.compare(before, after)
+    loose = profiler.compare(before, str(reports / "gemm_6.ncu-rep"))
     assert stored.metrics == loose.metrics
     assert stored.instructions == loose.instructions
 

@@ -28,7 +28,7 @@ def export(
 
       prof export 6
 
-      prof export gemm-6-source -o /tmp && ncu-ui /tmp/gemm-6-source.ncu-rep
+      prof export gemm-6-source --output /tmp
     """
     from profiler.commands.sources import open_sources
     from profiler.present.text import printable
