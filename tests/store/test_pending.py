@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from profiler.errors import CollectBusy, DiskFull, StoreNotWritable
 from profiler.store import pending as module
 from profiler.store.pending import PENDING_FOLDER, Pending, Plan, ProcessTimings, discard_pending
 from profiler.store.request import Timing
+from profiler.store.staging import try_lock
 
 KEY = "0123456789abcdef" * 4
 PLAN = Plan("gemm-6", 7)
@@ -166,34 +167,28 @@ def test_whoever_is_killed_holds_nothing(root: Path) -> None:
         assert pending.plan(Plan("gemm-6", 8)) == PLAN
 
 
-def test_of_many_at_once_one_holds_it_at_any_time(root: Path) -> None:
-    """While those before remove the folder behind them."""
-    holding, most, busy = 0, 0, 0
-    lock = threading.Lock()
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_whoever_was_here_last_may_remove_the_folder_at_that_very_moment(
+    root: Path, monkeypatch, moment: str
+) -> None:
+    """Before its lock is opened, or between that and locking it, as another prof that is done does."""
+    calls = []
 
-    def work() -> None:
-        nonlocal holding, most, busy
-        for _ in range(100):
-            try:
-                with Pending(root, KEY) as pending:
-                    with lock:
-                        holding += 1
-                        most = max(most, holding)
-                    pending.plan(PLAN)
-                    pending.discard()
-                    with lock:
-                        holding -= 1
-            except CollectBusy:
-                with lock:
-                    busy += 1
+    def racing(path: Path) -> int | None:
+        calls.append(path)
+        if len(calls) == 1 and moment == "before":
+            shutil.rmtree(path.parents[1])
+        lock = try_lock(path)
+        if len(calls) == 1 and moment == "after":
+            shutil.rmtree(path.parents[1])
+        return lock
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (holding, most) == (0, 1)
-    assert busy < 400
+    monkeypatch.setattr(module, "try_lock", racing)
+    with Pending(root, KEY) as pending:
+        assert pending.plan(PLAN) == PLAN
+        with pytest.raises(CollectBusy):
+            Pending(root, KEY)
+    assert len(calls) == 3
 
 
 def test_others_may_write_where_they_may_write_the_runs(root: Path) -> None:
