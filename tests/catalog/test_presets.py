@@ -1,0 +1,140 @@
+"""Presets are data: what each asks ncu for, and that nothing a comparison reads is missing from it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.fingerprints import FINGERPRINTS
+from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE
+from profiler.catalog.presets import MEASURED_ON, PRESETS, Preset, find_preset
+from profiler.errors import MetricNotFound, PresetNotFound
+
+TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts"
+every_preset = pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
+
+
+def test_the_names() -> None:
+    assert [preset.name for preset in PRESETS] == ["default", "four-way", "memory", "source", "full"]
+
+
+@every_preset
+def test_each_can_name_a_run_says_what_it_is_for_and_what_it_costs(preset: Preset) -> None:
+    assert re.fullmatch(r"[a-z0-9-]+", preset.name)
+    assert preset.doc.endswith(".")
+    assert preset.passes is not None
+    assert preset.passes > 0
+    assert preset.required == ()
+    assert len(set(preset.metrics)) == len(preset.metrics)
+    assert MEASURED_ON.startswith("NVIDIA H200, ncu ")
+
+
+@pytest.mark.parametrize("name", ["default", "four-way"])
+def test_the_passes_are_those_that_ncu_counted(name: str) -> None:
+    """On the GPU that `MEASURED_ON` names, where the transcripts come from."""
+    call = json.loads((TRANSCRIPTS / f"{name}.json").read_text())
+    said = "".join(text for _, _, text in call["events"])
+    assert set(re.findall(r"- (\d+) passes", said)) == {str(find_preset(name).passes)}
+    asked = call["command"][call["command"].index("--metrics") + 1]
+    assert set(asked.split(",")) <= set(find_preset(name).metrics)
+    sections = [word for before, word in zip(call["command"], call["command"][1:], strict=False) if before == "--section"]  # fmt: skip
+    assert sections == list(find_preset(name).sections)
+
+
+@pytest.mark.parametrize("name", ["default", "source", "full"])
+def test_nothing_that_a_comparison_reads_is_missing(name: str) -> None:
+    metrics = set(find_preset(name).metrics)
+    assert {metric.ncu[0] for metric in CATALOGUE if metric.ncu} == metrics
+
+
+def test_the_default_has_the_executed_instructions_that_derived_metrics_come_from() -> None:
+    assert {"MemoryWorkloadAnalysis", "WarpStateStats", "InstructionStats"} <= set(find_preset("default").sections)  # fmt: skip
+
+
+def test_four_way_is_the_confirmation_and_the_duration() -> None:
+    (fingerprint,) = [one for one in FINGERPRINTS if one.name == "four-way"]
+    metrics = find_preset("four-way").metrics
+    needed = {BY_NAME[name].ncu[0] for name in (*dict(fingerprint.expected), "duration_ns")}
+    assert needed <= set(metrics)
+    assert len(metrics) == 6
+
+
+def test_the_headline_is_in_every_preset_but_memory() -> None:
+    """`prof collect` prints it."""
+    wanted = {BY_NAME[name].ncu[0] for name in HEADLINE if BY_NAME[name].ncu}
+    for preset in PRESETS:
+        assert wanted <= set(preset.metrics) or preset.name == "memory"
+
+
+# Adding to one
+
+
+def test_without_anything_more_it_is_the_preset_itself() -> None:
+    preset = find_preset("default")
+    assert preset.with_more([], [], None) is preset
+    assert preset.with_more(["WarpStateStats"], [], None) is preset
+
+
+def test_what_is_added_by_hand_is_required_and_its_cost_unknown() -> None:
+    more = find_preset("four-way").with_more(["SourceCounters"], ["dram_bytes_read", "lts__x.sum"], "basic")
+    assert more.name == "four-way"
+    assert more.passes is None
+    assert more.sections == ("SourceCounters",)
+    assert more.set == "basic"
+    assert more.required == ("dram__bytes_read.sum", "lts__x.sum")
+    assert more.metrics == (*find_preset("four-way").metrics, *more.required)
+
+
+def test_a_metric_that_the_preset_has_is_required_once_it_is_asked_for() -> None:
+    more = find_preset("four-way").with_more([], ["duration_ns"], None)
+    assert more.required == ("gpu__time_duration.sum",)
+    assert more.metrics == find_preset("four-way").metrics
+
+
+@pytest.mark.parametrize(
+    "words", [["a__x.sum,b__y.sum"], ["a__x.sum", "b__y.sum"], [" a__x.sum , b__y.sum,", "a__x.sum"]]
+)
+def test_metrics_may_come_with_commas_as_ncu_takes_them(words: list[str]) -> None:
+    assert find_preset("memory").with_more([], words, None).required == ("a__x.sum", "b__y.sum")
+
+
+def test_sections_are_asked_for_once() -> None:
+    preset = find_preset("default")
+    more = preset.with_more(["A", "WarpStateStats", "A"], [], None)
+    assert more.sections == (*preset.sections, "A")
+
+
+def test_an_older_name_of_ncus_is_asked_for_as_it_is() -> None:
+    metric = next(metric for metric in CATALOGUE if len(metric.ncu) > 1)
+    assert find_preset("memory").with_more([], [metric.ncu[1]], None).required == (metric.ncu[1],)
+
+
+def test_a_name_that_is_neither_ours_nor_ncus_is_refused_before_anything_runs() -> None:
+    with pytest.raises(MetricNotFound):
+        find_preset("default").with_more([], ["durration_ns"], None)
+
+
+def test_a_metric_that_is_derived_says_where_from() -> None:
+    derived = next(metric.name for metric in CATALOGUE if not metric.ncu)
+    with pytest.raises(MetricNotFound, match="--section InstructionStats"):
+        find_preset("four-way").with_more([], [derived], None)
+
+
+# Finding one
+
+
+@every_preset
+def test_each_is_found_by_its_name(preset: Preset) -> None:
+    assert find_preset(preset.name) is preset
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("fourway", "nearest: four-way"), ("sources", "nearest: source"), ("xyz", "default, four-way")]
+)  # fmt: skip
+def test_one_that_is_not_there_is_told_with_what_is(name: str, hint: str) -> None:
+    with pytest.raises(PresetNotFound, match=hint) as caught:
+        find_preset(name)
+    assert caught.value.exit_code == 61
