@@ -1,0 +1,27 @@
+"""Findings as Altair charts: pure functions, nothing written, the same spec for the same finding.
+
+Every axis has its unit, every title is a sentence computed from the data. Import this where a chart
+is drawn and not before: Altair takes longer to import than a comparison to print.
+"""
+
+from profiler.present.charts.attribution import stalls_chart, waterfall_chart
+from profiler.present.charts.comparison import comparison_chart, deltas_chart
+from profiler.present.charts.instructions import hot_loop_chart, instructions_chart
+from profiler.present.charts.ladder import ladder_times_chart, reference_chart
+from profiler.present.charts.launches import launches_chart
+from profiler.present.charts.render import SUFFIXES, render, show
+
+__all__ = [
+    "SUFFIXES",
+    "comparison_chart",
+    "deltas_chart",
+    "hot_loop_chart",
+    "instructions_chart",
+    "ladder_times_chart",
+    "launches_chart",
+    "reference_chart",
+    "render",
+    "show",
+    "stalls_chart",
+    "waterfall_chart",
+]

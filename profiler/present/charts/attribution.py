@@ -1,0 +1,208 @@
+"""Where a speedup is from: its factors as a waterfall, and the stall reasons as stacked bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import altair as alt
+from altair.typing import ChartType
+
+from profiler.analyse.findings import Attribution, Comparison, Factor, Part
+from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
+from profiler.present.attribution import speedup_sentence
+from profiler.present.charts.style import (
+    BLACK,
+    BLUE,
+    CATEGORIES,
+    GREY,
+    RED,
+    WHITE,
+    Record,
+    figure,
+    heading,
+    ink_on,
+    signed_figure,
+    source,
+)
+
+_WIDTH = 380
+_ROW = 26
+_ROOM_FOR_LABEL = 4  # right of the longest bar, in margins
+_MOST_STALLS = len(CATEGORIES)
+_OTHERS = "others"
+# Parts that move the time by less are drawn as one.
+_SMALLEST_STEP = math.log(1 + SMALLEST_RELATIVE_EFFECT)
+# Segments narrower than this part of a bar have no room for a figure.
+_ROOM_FOR_TEXT = 0.07
+
+
+def waterfall_chart(comparison: Comparison) -> ChartType | None:
+    """From 1x to the whole speedup, one step a factor; None without an attribution."""
+    attribution = comparison.attribution
+    if attribution is None:
+        return None
+    rows = list(_steps(attribution))
+    names = [row["factor"] for row in rows]
+    whole = attribution.profiled_ratio
+    low = min(1.0, *(min(row["start"], row["end"]) for row in rows))
+    high = max(1.0, *(max(row["start"], row["end"]) for row in rows))
+    margin = (high / low) ** 0.04
+    scale = alt.Scale(type="log", domain=[low / margin, high * margin**_ROOM_FOR_LABEL], nice=False)
+    axis = alt.Axis(format=".3~g", values=_ticks(low, high), title="times as fast (log scale)")
+    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
+        y=alt.Y("factor:N", sort=names, title=None), tooltip=["factor:N", "label:N", "share:N"]
+    )
+    bars = base.mark_bar(height=15).encode(
+        x=alt.X("start:Q", scale=scale, axis=axis), x2="end:Q", color=alt.Color("colour:N", scale=None)
+    )
+    labels = base.mark_text(align="left", baseline="middle", dx=6).encode(x="right:Q", text="label:N")
+    one = alt.Chart(source([{"x": 1.0}])).mark_rule(strokeDash=[3, 3]).encode(x="x:Q")
+    return alt.layer(one, bars, labels).properties(
+        title=heading(
+            _waterfall_title(attribution),
+            f"{whole:.3g}x" if not attribution.factors else speedup_sentence(attribution),
+        )
+    )
+
+
+def stalls_chart(comparison: Comparison) -> ChartType | None:
+    """Cycles from one instruction of a warp to its next, by what it waited for; None where not recorded."""
+    attribution = comparison.attribution
+    if attribution is None or not attribution.stalls:
+        return None
+    parts = _largest(attribution.stalls)
+    colours = {part.name: colour for part, colour in zip(parts, (*CATEGORIES, GREY), strict=False)}
+    if _OTHERS in colours:
+        colours[_OTHERS] = GREY
+    sides = ["before", "after"]
+    rows = [
+        record
+        for side in sides
+        for record in _segments(side, [(p.name, getattr(p, side)) for p in parts], colours)
+    ]
+    names = list(colours)
+    base = alt.Chart(source(rows), width=_WIDTH, height=96).encode(
+        y=alt.Y("side:N", sort=sides, title=None), tooltip=["side:N", "stall:N", "cycles:Q"]
+    )
+    bars = base.mark_bar(height=34).encode(
+        x=alt.X("start:Q", title="cycles per issued instruction of a warp"),
+        x2="end:Q",
+        color=alt.Color(
+            "stall:N",
+            scale=alt.Scale(domain=names, range=list(colours.values())),
+            legend=alt.Legend(title=None, orient="bottom", columns=3),
+        ),
+    )
+    texts = [
+        alt.Chart(source([row for row in rows if row["ink"] == ink]))
+        .mark_text(baseline="middle", fontSize=10, color=ink)
+        .encode(y=alt.Y("side:N", sort=sides), x="middle:Q", text="text:N")
+        for ink in (BLACK, WHITE)
+    ]
+    return alt.layer(bars, *texts).properties(title=heading(*_stalls_title(attribution)))
+
+
+def _steps(attribution: Attribution) -> Iterator[Record]:
+    reached = 1.0
+    for name, ratio, share in _leaves(attribution):
+        yield _step(name, reached, reached * ratio, ratio, share, BLUE if ratio >= 1 else RED)
+        reached *= ratio
+    whole = attribution.profiled_ratio
+    yield _step("all", 1.0, whole, whole, 1.0, GREY)
+
+
+def _step(name: str, start: float, end: float, ratio: float, share: float, colour: str) -> Record:
+    return {
+        "factor": name,
+        "start": start,
+        "end": end,
+        "right": max(start, end),
+        "label": f"{figure(ratio)}x",
+        "share": f"{100 * share:.1f} % of the speedup",
+        "colour": colour,
+    }
+
+
+def _leaves(attribution: Attribution) -> Iterator[tuple[str, float, float]]:
+    """The innermost factors and parts in their order, small parts of one sum together."""
+    parts = [*attribution.stalls, *attribution.traffic]
+
+    def walk(factors: Sequence[Factor]) -> Iterator[tuple[str, float, float]]:
+        for factor in factors:
+            if factor.factors:
+                yield from walk(factor.factors)
+            elif parts and _is_sum(factor, parts):
+                yield from _split(factor, parts)
+            else:
+                yield factor.name, factor.ratio, factor.share
+
+    return walk(attribution.factors)
+
+
+def _is_sum(factor: Factor, parts: Sequence[Part]) -> bool:
+    """Whose parts they are: the shares say so, as they add up to the factor's."""
+    return math.isclose(sum(part.share for part in parts), factor.share, rel_tol=1e-6, abs_tol=1e-9)
+
+
+def _split(factor: Factor, parts: Sequence[Part]) -> Iterator[tuple[str, float, float]]:
+    rest = (f"rest of {factor.name}", 1.0, 0.0)
+    for part in parts:
+        if abs(math.log(part.ratio)) >= _SMALLEST_STEP:
+            yield part.name, part.ratio, part.share
+        else:
+            rest = (rest[0], rest[1] * part.ratio, rest[2] + part.share)
+    yield rest
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Seven at most, on round figures; a log axis of Vega's shows powers of ten alone."""
+    steps = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+    step = next((one for one in steps if (high - low) / one <= 6), None)
+    if step is None:
+        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+        return [10.0**power for power in range(first, last + 1)]
+    return [
+        round(step * count, 4) for count in range(math.ceil(low / step), math.floor(high / step) + 1) if count
+    ]
+
+
+def _waterfall_title(attribution: Attribution) -> str:
+    if abs(math.log(attribution.profiled_ratio)) < SMALLEST_RELATIVE_EFFECT:
+        return "Under the profiler, neither is faster"
+    change = "speedup" if attribution.profiled_ratio > 1 else "slowdown"
+    name, _, share = max(_leaves(attribution), key=lambda leaf: leaf[2])
+    return f"Most of the {change} under the profiler: {name} ({100 * share:.0f} %)"
+
+
+def _largest(stalls: Sequence[Part]) -> list[Part]:
+    """The longest of either side, in cycles; all others added up."""
+    ranked = sorted(stalls, key=lambda part: (-max(part.before, part.after), part.name))
+    rest = ranked[_MOST_STALLS:]
+    if not rest:
+        return ranked
+    others = Part(_OTHERS, sum(p.before for p in rest), sum(p.after for p in rest), 1.0, 0.0)
+    return [*ranked[:_MOST_STALLS], others]
+
+
+def _segments(side: str, parts: Sequence[tuple[str, float]], colours: dict[str, str]) -> Iterator[Record]:
+    whole = sum(max(0.0, cycles) for _, cycles in parts)
+    start = 0.0
+    for name, cycles in parts:
+        length = max(0.0, cycles)  # what is unattributed may be a rounding error below zero
+        wide = whole > 0 and length / whole >= _ROOM_FOR_TEXT
+        yield {
+            "side": side, "stall": name, "cycles": cycles, "start": start, "end": start + length, "middle": start + length / 2,
+            "text": f"{cycles:.2f}" if wide else "", "ink": ink_on(colours[name]),
+        }  # fmt: skip
+        start += length
+
+
+def _stalls_title(attribution: Attribution) -> tuple[str, str]:
+    before, after = (sum(getattr(part, side) for part in attribution.stalls) for side in ("before", "after"))
+    moved = sorted(attribution.stalls, key=lambda part: (-abs(part.after - part.before), part.name))[:2]
+    changes = ", ".join(f"{part.name} {signed_figure(part.after - part.before, 2)}" for part in moved)
+    return (
+        f"A warp issues every {figure(after)} cycles, before every {figure(before)}",
+        f"most changed: {changes} cycles",
+    )

@@ -1,0 +1,163 @@
+"""What changed between two kernels: metric by metric, and as one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import altair as alt
+from altair.typing import ChartType
+
+from profiler.analyse.findings import Comparison, Confirmation, MetricDelta, Side
+from profiler.catalog.metrics import HEADLINE
+from profiler.errors import MetricsMissing
+from profiler.present.charts.attribution import stalls_chart, waterfall_chart
+from profiler.present.charts.instructions import instructions_chart
+from profiler.present.charts.style import (
+    VERDICTS,
+    Record,
+    figure,
+    heading,
+    readable_unit,
+    signed_figure,
+    source,
+)
+from profiler.present.text import shortened
+
+_WIDTH = 380
+_ROW = 26
+_ARROWS = {"up": "↑", "down": "↓"}
+_LABEL_WIDTH = 60
+
+
+def comparison_chart(comparison: Comparison) -> ChartType:
+    """Deltas above stalls, and where the speedup is from above instructions: as far as recorded."""
+    columns: list[list[ChartType | None]] = [
+        [deltas_chart(comparison), stalls_chart(comparison)],
+        [waterfall_chart(comparison), instructions_chart(comparison)],
+    ]
+    drawn = [[chart for chart in column if chart is not None] for column in columns]
+    filled = [_apart(alt.vconcat(*column, spacing=32)) for column in drawn if column]
+    if not filled:
+        raise MetricsMissing(
+            f"{_sides(comparison)}: both recorded nothing that could be drawn",
+            remedy="Record both with `prof collect`, or with one of the presets that `prof presets` lists.",
+        )
+    return _apart(alt.hconcat(*filled, spacing=40)).properties(
+        title=alt.TitleParams(
+            speedup_sentence(comparison),
+            subtitle=[_sides(comparison), *comparison.comparable.warnings],
+            fontSize=18,
+            offset=24,
+        )
+    )
+
+
+def deltas_chart(comparison: Comparison, metrics: Sequence[str] = HEADLINE) -> ChartType | None:
+    """Before and after of each metric, with the interval of the change; one panel a unit.
+
+    None where the recordings have none of the metrics.
+    """
+    wanted = {name: place for place, name in enumerate(metrics)}
+    shown = sorted(
+        (delta for delta in comparison.metrics if delta.name in wanted), key=lambda one: wanted[one.name]
+    )
+    if not shown:
+        return None
+    panels = [
+        _panel(unit, list(deltas))
+        for unit, deltas in groupby(
+            sorted(shown, key=lambda one: _first(shown, one.unit)), key=lambda d: d.unit
+        )
+    ]
+    return alt.vconcat(*panels, spacing=14).properties(
+        title=heading(
+            _deltas_title(comparison, shown),
+            "ring: before; dot: after, with the 95 % interval of the change; right: the change",
+        )
+    )
+
+
+def _apart(charts: alt.HConcatChart | alt.VConcatChart) -> ChartType:
+    """Each chart with colours and a legend of its own."""
+    own: ChartType = charts.resolve_scale(color="independent").resolve_legend(color="independent")
+    return own
+
+
+def speedup_sentence(comparison: Comparison) -> str:
+    """The takeaway of a comparison, in the words of its first line."""
+    speedup = comparison.speedup
+    if speedup is None:
+        return "Which of the two is faster is not recorded"
+    basis = "without the profiler" if speedup.basis == "unprofiled" else "under the profiler"
+    interval = (
+        f", 95 % interval {figure(speedup.ci[0], 4)} to {figure(speedup.ci[1], 4)}" if speedup.ci else ""
+    )
+    return f"The second is {figure(speedup.ratio, 4)}x as fast ({basis}{interval})"
+
+
+def _sides(comparison: Comparison) -> str:
+    return " → ".join(_side(side) for side in (comparison.before, comparison.after))
+
+
+def _side(side: Side) -> str:
+    return f"{shortened(side.label, _LABEL_WIDTH)} ({shortened(side.gpu, _LABEL_WIDTH)})"
+
+
+def _first(shown: Sequence[MetricDelta], unit: str) -> int:
+    return next(place for place, one in enumerate(shown) if one.unit == unit)
+
+
+def _panel(unit: str, deltas: Sequence[MetricDelta]) -> ChartType:
+    largest = max(max(abs(one.before), abs(one.after)) for one in deltas)
+    divisor, unit = readable_unit(unit, largest)
+    rows = [_row(one, divisor) for one in deltas]
+    names = [row["metric"] for row in rows]
+    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
+        y=alt.Y("metric:N", sort=names, title=None),
+        color=alt.Color("colour:N", scale=None),
+        tooltip=["metric:N", "before:Q", "after:Q", "label:N"],
+    )
+    x = alt.X(
+        "before:Q", title=unit or "number", scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=6)
+    )
+    line = base.mark_rule(strokeWidth=3, opacity=0.55).encode(x=x, x2="after:Q")
+    before = base.mark_point(size=60, filled=False, strokeWidth=2, opacity=1).encode(x=x)
+    after = base.mark_point(size=70, filled=True, opacity=1).encode(x="after:Q")
+    interval = base.mark_rule(strokeWidth=9, opacity=0.35).encode(x="low:Q", x2="high:Q")
+    label = (
+        alt.Chart(source(rows))
+        .mark_text(align="left", baseline="middle")
+        .encode(y=alt.Y("metric:N", sort=names), x=alt.value(_WIDTH + 12), text="label:N")
+    )
+    return alt.layer(line, interval, before, after, label)
+
+
+def _row(one: MetricDelta, divisor: float) -> Record:
+    low, high = one.ci or (one.delta, one.delta)
+    reach = f" ± {figure((high - low) / 2 / divisor, 2)}" if one.ci else ""
+    return {
+        "metric": shortened(one.name, _LABEL_WIDTH),
+        "before": one.before / divisor,
+        "after": one.after / divisor,
+        "low": (one.before + low) / divisor,
+        "high": (one.before + high) / divisor,
+        "label": f"{signed_figure(one.delta / divisor)}{reach}, {one.verdict}",
+        "colour": VERDICTS[one.verdict],
+    }
+
+
+def _deltas_title(comparison: Comparison, shown: Sequence[MetricDelta]) -> str:
+    names = {one.name for one in shown}
+    for confirmation in comparison.confirmations:
+        if confirmation.confirmed and names.issuperset(check.metric for check in confirmation.checks):
+            return f"{confirmation.name} confirmed: {_arrows(confirmation)}"
+    certain = sum(one.verdict in ("better", "worse", "changed") for one in shown)
+    return f"{certain} of {len(shown)} metrics differ beyond the noise"
+
+
+def _arrows(confirmation: Confirmation) -> str:
+    return " ".join(
+        f"{check.metric.removesuffix('_pct').removeprefix('stall_')} {_ARROWS[check.expected]}"
+        for check in confirmation.checks
+    )

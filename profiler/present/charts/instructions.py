@@ -1,0 +1,140 @@
+"""Machine code: what was executed by opcode and width, and the hot loop of both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import altair as alt
+from altair.typing import ChartType
+
+from profiler.analyse.findings import Comparison, LoopInstruction, Opcode
+from profiler.analyse.sass import is_plumbing, width_bits
+from profiler.present.charts.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    Record,
+    figure,
+    heading,
+    readable_unit,
+    signed_figure,
+    source,
+)
+from profiler.present.text import shortened
+
+_PANEL = 180
+_ROW = 21
+_MOST = 10
+_NAME_WIDTH = 28
+_SIDES = ("before", "after")
+_WIDTHS = {"no memory access": GREY, "up to 32 bits": ORANGE, "64 bits": GREEN, "128 bits and more": BLUE}
+
+
+def instructions_chart(comparison: Comparison) -> ChartType | None:
+    """The opcodes whose count changed most, coloured by the width of the access; None where none did."""
+    opcodes = comparison.instructions.opcodes
+    changed = [one for one in opcodes if one.before != one.after]
+    if not changed:
+        return None
+    shown = sorted(changed, key=lambda one: (-abs(one.after - one.before), one.opcode))[:_MOST]
+    divisor, unit = readable_unit("inst", max(max(one.before, one.after) for one in shown))
+    rows = [
+        _record(one.opcode, one.width_bits, side, getattr(one, side) / divisor)
+        for one in shown
+        for side in _SIDES
+    ]
+    left = f"; {len(changed) - len(shown)} more changed" if len(changed) > len(shown) else ""
+    return _panels(rows, f"{unit} per launch").properties(
+        title=heading(_mix_title(opcodes), f"most changed first{left}")
+    )
+
+
+def hot_loop_chart(comparison: Comparison) -> ChartType | None:
+    """What a warp executes per step of the hot loop, or per iteration, addresses and counters left out.
+
+    None where no hot loop was found.
+    """
+    loop = comparison.instructions.hot_loop
+    if loop is None:
+        return None
+    counts = [{one.opcode: one.count for one in side} for side in (loop.before, loop.after)]
+    names = list(
+        dict.fromkeys(one.opcode for one in [*loop.before, *loop.after] if not is_plumbing(one.opcode))
+    )
+    rows = [
+        _record(name, width_bits(name), side, count.get(name, 0.0))
+        for name in names
+        for side, count in zip(_SIDES, counts, strict=True)
+    ]
+    title = "; ".join(change.sentence for change in loop.changes) or _loop_title(loop.before, loop.after)
+    return _panels(rows, f"instructions of a warp per {loop.per}").properties(title=heading(title))
+
+
+def _record(opcode: str, bits: int | None, side: str, count: float) -> Record:
+    return {
+        "opcode": shortened(opcode, _NAME_WIDTH),
+        "side": side,
+        "count": count,
+        "label": figure(count),
+        "width": _class(bits),
+    }
+
+
+def _class(bits: int | None) -> str:
+    none, narrow, double, wide = _WIDTHS
+    if bits is None:
+        return none
+    return narrow if bits <= 32 else double if bits <= 64 else wide
+
+
+def _panels(rows: Sequence[Record], title: str) -> ChartType:
+    names = list(dict.fromkeys(row["opcode"] for row in rows))
+    present = [name for name in _WIDTHS if any(row["width"] == name for row in rows)]
+    largest = max(row["count"] for row in rows) or 1.0
+    colour = alt.Color(
+        "width:N",
+        scale=alt.Scale(domain=present, range=[_WIDTHS[name] for name in present]),
+        legend=alt.Legend(title=None, orient="bottom", columns=3),
+    )
+
+    def panels() -> Iterator[ChartType]:
+        for side in _SIDES:
+            own = [row for row in rows if row["side"] == side]
+            names_axis = alt.Axis() if side == _SIDES[0] else None
+            base = alt.Chart(source(own), width=_PANEL, height=_ROW * len(names)).encode(
+                y=alt.Y("opcode:N", sort=names, title=None, axis=names_axis),
+                tooltip=["side:N", "opcode:N", "width:N", "count:Q"],
+            )
+            x = alt.X(
+                "count:Q",
+                title=f"{side}: {title}",
+                scale=alt.Scale(domain=[0, largest * 1.25], nice=False),
+                axis=alt.Axis(tickCount=4),
+            )
+            bars = base.mark_bar(height=13).encode(x=x, color=colour)
+            text = base.mark_text(align="left", baseline="middle", dx=4, fontSize=10).encode(
+                x=x, text="label:N"
+            )
+            yield alt.layer(bars, text)
+
+    return alt.hconcat(*panels(), spacing=14)
+
+
+def _mix_title(opcodes: Sequence[Opcode]) -> str:
+    before, after = (sum(getattr(one, side) for one in opcodes) for side in _SIDES)
+    if not before:
+        return "Executed instructions"
+    if before == after:
+        return "As many instructions as before, but others"
+    word = "fewer" if after < before else "more"
+    return f"{figure(abs(100 * (after / before - 1)), 2)} % {word} instructions executed"
+
+
+def _loop_title(before: Sequence[LoopInstruction], after: Sequence[LoopInstruction]) -> str:
+    change = sum(one.count for one in after) - sum(one.count for one in before)
+    return (
+        f"The hot loop: {signed_figure(change)} instructions"
+        if change
+        else "The hot loop is as long as before"
+    )

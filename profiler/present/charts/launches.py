@@ -1,0 +1,69 @@
+"""How launches scatter: every measured value of one metric, by the process that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+from altair.typing import ChartType
+
+from profiler.analyse.profile import Profile
+from profiler.errors import MetricNotFound
+from profiler.present.charts.style import (
+    CATEGORIES,
+    figure,
+    heading,
+    readable_unit,
+    source,
+)
+from profiler.present.text import shortened
+
+_WIDTH, _HEIGHT = 460, 180
+_NAME_WIDTH = 60
+
+
+def launches_chart(profile: Profile, metric: str = "duration_ns") -> ChartType:
+    """One point a launch and the mean as a line; processes differ in colour and in shape."""
+    series = profile.find(metric)
+    if series is None or not series.values:
+        raise MetricNotFound(f"{profile.label}: '{metric}' was not recorded")
+    values = series.values
+    divisor, unit = readable_unit(series.metric.unit, max(abs(value) for value in values))
+    rows = [
+        {"launch": number, "value": value / divisor, "process": str(process)}
+        for number, (value, process) in enumerate(zip(values, values.processes, strict=True), start=1)
+    ]
+    processes: list[str] = list(dict.fromkeys(str(row["process"]) for row in rows))
+    colours = [CATEGORIES[place % len(CATEGORIES)] for place in range(len(processes))]
+    legend = alt.Legend(title="process") if len(processes) > 1 else None
+    points = (
+        alt.Chart(source(rows), width=_WIDTH, height=_HEIGHT)
+        .mark_point(filled=True, size=60, opacity=0.9)
+        .encode(
+            x=alt.X("launch:Q", title="launch, number", axis=alt.Axis(tickMinStep=1, format="d", grid=False)),
+            y=alt.Y(
+                "value:Q",
+                title=f"{series.metric.name}, {unit}",
+                scale=alt.Scale(zero=False, padding=8),
+                axis=alt.Axis(grid=True, minExtent=0),
+            ),
+            color=alt.Color("process:N", scale=alt.Scale(domain=processes, range=colours), legend=legend),
+            shape=alt.Shape("process:N", scale=alt.Scale(domain=processes), legend=legend),
+            tooltip=["launch:Q", "process:N", "value:Q"],
+        )
+    )
+    mean = (
+        alt.Chart(source([{"value": values.mean() / divisor}]))
+        .mark_rule(strokeDash=[4, 3])
+        .encode(y="value:Q")
+    )
+    return alt.layer(mean, points).properties(title=heading(_title(profile, series.values, metric)))
+
+
+def _title(profile: Profile, values: Sequence[float], metric: str) -> str:
+    mean = sum(values) / len(values)
+    where = f"{shortened(profile.label, _NAME_WIDTH)}: {shortened(metric, _NAME_WIDTH)}"
+    if not mean:
+        return where
+    spread = 100 * (max(values) - min(values)) / abs(mean)
+    return f"{where} of {len(values)} launches within {figure(spread, 2)} % of each other"

@@ -1,0 +1,99 @@
+"""How every chart looks: colours, type, and figures in words.
+
+The colours of marks are Okabe and Ito's, told apart by colour-blind readers, in the tones of them that
+stand out from white and from near black alike; so a scheme changes paper and ink only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import altair as alt
+
+Scheme = Literal["light", "dark"]
+Record = dict[str, Any]
+
+BLUE, ORANGE, GREEN, PURPLE, RED, GREY = "#4f64ff", "#d18305", "#0aa970", "#a860c2", "#b33626", "#59616c"
+VERDICTS = {"better": BLUE, "worse": RED, "changed": GREY, "same": GREY, "unclear": GREY}
+CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, RED)
+# Room for the names of rows, so that charts above one another are in line.
+LABELS = 150
+BLACK, WHITE = "#000000", "#ffffff"
+
+_PAPER: dict[Scheme, tuple[str, str, str, str]] = {
+    # paper, ink, quieter ink, lines
+    "light": ("#ffffff", "#1f2328", "#59636e", "#d8dee4"),
+    "dark": ("#0d1117", "#f0f6fc", "#9198a1", "#30363d"),
+}
+
+
+def configuration(scheme: Scheme) -> Record:
+    """Vega-Lite's configuration: an opaque paper, so that a picture is readable wherever it is shown."""
+    paper, ink, quiet, line = _PAPER[scheme]
+    text = {"labelColor": quiet, "titleColor": quiet, "labelFontSize": 11, "titleFontSize": 11}
+    return {
+        "background": paper,
+        "font": "sans-serif",
+        "padding": 16,
+        "view": {"stroke": None},
+        "text": {"color": ink, "fontSize": 11},
+        "rule": {"color": quiet},
+        "title": {
+            "anchor": "start", "color": ink, "fontSize": 14, "fontWeight": 600, "subtitleColor": quiet,
+            "subtitleFontSize": 11, "offset": 10, "subtitlePadding": 5,
+        },
+        "axis": {
+            **text, "titleFontWeight": "normal", "domain": False, "ticks": False, "gridColor": line, "labelLimit": 260,
+            "labelFlush": False,
+        },
+        "axisY": {"grid": False, "labelColor": ink, "labelPadding": 8, "minExtent": LABELS},
+        "legend": {**text, "titleFontWeight": "normal", "labelLimit": 260, "symbolType": "square"},
+        "header": {"labelColor": ink, "titleColor": quiet},
+    }  # fmt: skip
+
+
+def source(records: Sequence[Record]) -> alt.InlineData:
+    return alt.InlineData(values=list(records))
+
+
+def heading(title: str, *subtitle: str) -> alt.TitleParams:
+    return alt.TitleParams(title, subtitle=list(subtitle)) if subtitle else alt.TitleParams(title)
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever is easier to read on a colour (WCAG's contrast)."""
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return BLACK if (luminance + 0.05) ** 2 > 0.05 * 1.05 else WHITE
+
+
+def figure(value: float, digits: int = 3) -> str:
+    """To so many significant digits, never with an exponent where a person would write none."""
+    if not math.isfinite(value):
+        return str(value)
+    if value.is_integer() and abs(value) < 10**digits:
+        return f"{value:.0f}"
+    magnitude = math.floor(math.log10(abs(value)))
+    if not -5 < magnitude < 12:
+        return f"{value:.{digits - 1}e}"
+    rounded = round(value, digits - 1 - magnitude)
+    return f"{rounded:,.{max(0, digits - 1 - magnitude)}f}"
+
+
+def signed_figure(value: float, digits: int = 3) -> str:
+    return f"+{figure(value, digits)}" if value > 0 else figure(value, digits).replace("-", "\N{MINUS SIGN}")
+
+
+# Units in which large quantities are read more easily, the largest first.
+_LARGER = {
+    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "us")),
+    "inst": ((1e9, "billion inst"), (1e6, "million inst"), (1e3, "thousand inst")),
+}
+
+
+def readable_unit(unit: str, largest: float) -> tuple[float, str]:
+    """What to divide by, and the name of the unit then."""
+    return next(((factor, name) for factor, name in _LARGER.get(unit, ()) if largest >= factor), (1.0, unit))

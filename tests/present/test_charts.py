@@ -1,0 +1,346 @@
+"""Charts: they show what was found, say it in their titles, and can be read by everybody."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+import struct
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import profiler
+from profiler.analyse.findings import Attribution, Comparison, Factor
+from profiler.analyse.ladder import derive_ladder, derive_steps
+from profiler.analyse.profile import profile_kernel
+from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
+from profiler.catalog.ladder_file import read_ladder
+from profiler.errors import MetricNotFound, MetricsMissing
+from profiler.present import charts
+from profiler.present.charts import style
+from profiler.present.charts.render import chart_spec, title_of
+
+PAIRS = [("5", "6"), ("6", "5"), ("4", "5"), ("9", "10"), ("textbook-5", "textbook-6")]
+OF_A_PAIR = [
+    charts.comparison_chart,
+    charts.deltas_chart,
+    charts.waterfall_chart,
+    charts.stalls_chart,
+    charts.instructions_chart,
+    charts.hot_loop_chart,
+]
+OF_A_LADDER = [charts.reference_chart, charts.ladder_times_chart]
+
+
+@pytest.fixture(scope="module")
+def compared(recorded):
+    found: dict[tuple[str, str], Comparison] = {}
+
+    def compare(before, after):
+        if (before, after) not in found:
+            sides = [recorded.find(side, ladder="gemm") for side in (before, after)]
+            found[before, after] = profiler.compare(*sides, force=True)
+        return found[before, after]
+
+    return compare
+
+
+@pytest.fixture(scope="module")
+def ladder(recorded):
+    gemm = read_ladder(recorded.root.parent / "kernels" / "gemm" / "ladder.toml")
+    groups = group_runs(find_runs(recorded, gemm))
+    conditions = choose_conditions(groups, None)
+    rungs = gather_rungs(gemm, groups[conditions])
+    return derive_ladder(gemm, conditions, rungs, derive_steps(gemm, rungs))
+
+
+@pytest.fixture(scope="module")
+def drawn(compared, ladder):
+    """Every kind of chart, of what the repository ships."""
+    pictures = {f"{draw.__name__} {pair}": draw(compared(*pair)) for draw in OF_A_PAIR for pair in PAIRS}
+    pictures |= {draw.__name__: draw(ladder) for draw in OF_A_LADDER}
+    return {name: chart_spec(chart) for name, chart in pictures.items() if chart is not None}
+
+
+def parts_of(spec):
+    """The spec and all that it is composed of."""
+    yield spec
+    for kind in ("layer", "hconcat", "vconcat"):
+        for part in spec.get(kind, ()):
+            yield from parts_of(part)
+
+
+def rows_of(chart):
+    """All data of a chart, each record once."""
+    spec = chart.to_dict()
+    inline = [part["data"]["values"] for part in parts_of(spec) if "values" in part.get("data", {})]
+    return [row for rows in (*inline, *spec.get("datasets", {}).values()) for row in rows]
+
+
+# What is shown is what was found
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_a_dumbbell_reaches_from_before_to_after_and_its_interval_is_that_of_the_change(compared, pair):
+    comparison = compared(*pair)
+    found = {one.name: one for one in comparison.metrics}
+    rows = {row["metric"]: row for row in rows_of(charts.deltas_chart(comparison))}
+    assert set(rows) == set(found) & set(charts.comparison.HEADLINE)
+    for name, row in rows.items():
+        scale = 1e6 if name == "duration_ns" and found[name].before >= 1e6 else None
+        scale = scale or found[name].before / row["before"]
+        assert row["after"] * scale == pytest.approx(found[name].after)
+        low, high = found[name].ci
+        assert row["low"] * scale == pytest.approx(found[name].before + low)
+        assert row["high"] * scale == pytest.approx(found[name].before + high)
+        assert row["label"].endswith(found[name].verdict)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_the_waterfall_is_without_a_gap_and_ends_where_the_whole_does(compared, pair):
+    attribution = compared(*pair).attribution
+    *steps, whole = [row for row in rows_of(charts.waterfall_chart(compared(*pair))) if "factor" in row]
+    assert steps[0]["start"] == whole["start"] == 1
+    assert all(left["end"] == right["start"] for left, right in itertools.pairwise(steps))
+    assert whole["end"] == attribution.profiled_ratio
+    closure = abs(attribution.closure_error_pct) / 100
+    assert math.log(steps[-1]["end"]) == pytest.approx(math.log(whole["end"]), abs=closure + 1e-6)
+
+
+@given(st.lists(st.floats(0.01, 100), min_size=1, max_size=6))
+def test_whatever_the_factors_every_step_is_one_of_them(ratios):
+    factors = [Factor(f"f{place}", ratio, 0.0, 1, 1, "x") for place, ratio in enumerate(ratios)]
+    attribution = Attribution("bytes", "", {}, math.prod(ratios), factors, 0.0)
+    steps = list(charts.attribution._steps(attribution))
+    assert [row["end"] / row["start"] for row in steps[:-1]] == pytest.approx(ratios)
+    assert [row["colour"] for row in steps[:-1]] == [
+        style.BLUE if ratio >= 1 else style.RED for ratio in ratios
+    ]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_the_segments_of_a_bar_are_all_the_cycles_from_one_instruction_to_the_next(compared, pair):
+    attribution = compared(*pair).attribution
+    if not attribution.stalls:
+        assert charts.stalls_chart(compared(*pair)) is None
+        return
+    rows = {(row["side"], row["stall"]): row for row in rows_of(charts.stalls_chart(compared(*pair)))}
+    for side in ("before", "after"):
+        shown = sum(row["cycles"] for row in rows.values() if row["side"] == side)
+        assert shown == pytest.approx(sum(getattr(part, side) for part in attribution.stalls))
+        ends = [(row["start"], row["end"]) for row in rows.values() if row["side"] == side]
+        assert all(left[1] == right[0] for left, right in itertools.pairwise(ends))
+
+
+def test_the_opcodes_that_changed_most_come_first_with_the_width_of_their_accesses(compared):
+    rows = rows_of(charts.instructions_chart(compared("5", "6")))
+    assert rows[0] == {
+        "opcode": "LDS",
+        "side": "before",
+        "count": 268.435456,
+        "label": "268",
+        "width": "up to 32 bits",
+    }
+    assert {row["width"] for row in rows if row["opcode"] == "LDS.128"} == {"128 bits and more"}
+    assert {row["width"] for row in rows if row["opcode"] == "IMAD.WIDE"} == {"no memory access"}
+
+
+def test_the_hot_loop_shows_eight_loads_become_two(compared):
+    chart = charts.hot_loop_chart(compared("5", "6"))
+    counts = {(row["opcode"], row["side"]): row["count"] for row in rows_of(chart)}
+    assert (counts["LDS", "before"], counts["LDS", "after"]) == (8, 0)
+    assert "8 LDS -> 2 LDS.128" in title_of(chart)
+
+
+def test_a_ladder_shows_every_rung_that_was_measured(ladder):
+    rows = rows_of(charts.reference_chart(ladder))
+    shown = {row["rung"]: row["pct"] for row in rows if "rung" in row}
+    assert shown == {f"{rung.kernel} {rung.name}": rung.reference_pct for rung in ladder.kernels}
+    times = {(row["rung"], row["basis"]) for row in rows_of(charts.ladder_times_chart(ladder))}
+    assert len(times) == 2 * len(ladder.kernels)
+
+
+def test_launches_scatter_as_measured_and_tell_their_process(recorded):
+    run = recorded.find("5", ladder="gemm")
+    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    rows = [row for row in rows_of(charts.launches_chart(profile)) if "launch" in row]
+    values = profile.series["duration_ns"].values
+    assert [row["value"] * 1e6 for row in rows] == pytest.approx(list(values))
+    assert [int(row["process"]) for row in rows] == list(values.processes)
+    with pytest.raises(MetricNotFound):
+        charts.launches_chart(profile, "no_such_metric")
+
+
+# What the titles say
+
+
+def test_the_titles_are_computed(compared):
+    faster, slower = compared("5", "6"), compared("6", "5")
+    assert title_of(charts.comparison_chart(faster)).startswith("The second is 1.142x as fast")
+    assert title_of(charts.comparison_chart(slower)).startswith("The second is 0.8757x as fast")
+    assert title_of(charts.deltas_chart(faster)).startswith("four-way confirmed: issue_active ↑")
+    assert title_of(charts.deltas_chart(slower)) == "7 of 7 metrics differ beyond the noise"
+    assert title_of(charts.waterfall_chart(faster)).startswith("Most of the speedup")
+    assert title_of(charts.waterfall_chart(slower)).startswith("Most of the slowdown")
+    assert title_of(charts.instructions_chart(faster)) == "9.2 % fewer instructions executed"
+    assert title_of(charts.instructions_chart(slower)) == "10 % more instructions executed"
+
+
+def test_the_same_twice_is_neither_faster_nor_different(compared):
+    same = compared("5", "5")
+    assert title_of(charts.waterfall_chart(same)) == "Under the profiler, neither is faster"
+    assert title_of(charts.deltas_chart(same)) == "0 of 7 metrics differ beyond the noise"
+    assert charts.instructions_chart(same) is None
+    assert chart_spec(charts.comparison_chart(same))
+
+
+def test_the_best_rung_is_told_of_those_that_share_a_reference(ladder):
+    """Rung 10 computes in another precision, and is measured against another."""
+    best = max((rung for rung in ladder.kernels if 0 < rung.kernel < 10), key=lambda rung: rung.reference_pct)
+    title = title_of(charts.reference_chart(ladder))
+    assert title == f"{best.kernel} {best.name} reaches {best.reference_pct:.1f} % of {best.reference}"
+
+
+# Who can read them
+
+
+def test_every_axis_of_figures_has_a_unit(drawn):
+    units = re.compile("%|ms|cycle|inst|times as fast|launch")
+    for name, spec in drawn.items():
+        plots = [part for part in parts_of(spec) if "layer" in part]
+        for plot, axis in itertools.product(plots, ("x", "y")):
+            encodings = [layer["encoding"][axis] for layer in plot["layer"] if axis in layer["encoding"]]
+            measured = [one for one in encodings if one.get("type") == "quantitative"]
+            titles = {one.get("title") or one.get("axis", {}).get("title") for one in measured} - {None}
+            assert len(titles) == bool(measured), name
+            assert all(units.search(title) for title in titles), titles
+
+
+def luminance(colour):
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+
+
+def contrast(one, other):
+    low, high = sorted(0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in map(luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_marks_and_text_stand_out_from_their_paper(scheme):
+    look = style.configuration(scheme)
+    paper = look["background"]
+    assert all(contrast(colour, paper) >= 3 for colour in (*style.CATEGORIES, style.GREY))
+    inks = [
+        look["text"]["color"], look["title"]["color"], look["title"]["subtitleColor"],
+        look["axis"]["labelColor"], look["axis"]["titleColor"], look["legend"]["labelColor"],
+    ]  # fmt: skip
+    assert all(contrast(ink, paper) >= 4.5 for ink in inks)
+
+
+def test_figures_on_marks_can_be_read():
+    assert all(contrast(style.ink_on(colour), colour) >= 4.5 for colour in (*style.CATEGORIES, style.GREY))
+
+
+# Linear RGB as seen with full protanopia, deuteranopia and tritanopia (Machado and others, 2009).
+_VISIONS = {
+    "full": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "protanopia": ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052)),
+    "deuteranopia": ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969)),
+    "tritanopia": ((1.256, -0.077, -0.179), (-0.078, 0.931, 0.148), (0.005, 0.691, 0.304)),
+}
+
+
+def lab(rgb):
+    to_xyz = ((0.4125, 0.3576, 0.1804), (0.2127, 0.7152, 0.0722), (0.0193, 0.1192, 0.9503))
+    rgb = [min(1, max(0, channel)) for channel in rgb]
+    xyz = [sum(a * b for a, b in zip(row, rgb, strict=True)) for row in to_xyz]
+    x, y, z = (
+        (v / white) ** (1 / 3) if v / white > 0.008856 else 7.787 * v / white + 16 / 116
+        for v, white in zip(xyz, (0.9505, 1, 1.089), strict=True)
+    )
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+@pytest.mark.parametrize("vision", _VISIONS)
+def test_colours_are_told_apart_by_everybody(vision):
+    """A distance of 2.3 in CIE Lab is just noticeable; neighbours in a legend need many times that."""
+    seen = [
+        lab([sum(a * b for a, b in zip(row, luminance(colour), strict=True)) for row in _VISIONS[vision]])
+        for colour in (*style.CATEGORIES, style.GREY)
+    ]
+    assert min(math.dist(one, other) for one, other in itertools.combinations(seen, 2)) > 25
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (2.0, "2"), (0.0, "0"), (1.14159, "1.14"), (0.0186, "0.0186"), (999.6, "1,000"), (123456, "123,000"),
+     (-0.5, "-0.500"), (1e-9, "1.00e-09"), (math.inf, "inf"), (64.0, "64")],
+)  # fmt: skip
+def test_figures_are_as_short_as_people_write_them(value, text):
+    assert style.figure(float(value)) == text
+
+
+# As files
+
+
+def test_the_same_finding_makes_the_same_spec(compared):
+    comparison = compared("5", "6")
+    copy = msgspec.json.decode(msgspec.json.encode(comparison), type=Comparison)
+    first, second = (charts.render(charts.comparison_chart(one), ".json") for one in (comparison, copy))
+    assert first == second
+
+
+def test_the_pictures_are_what_their_suffix_says(compared):
+    chart = charts.waterfall_chart(compared("5", "6"))
+    svg = charts.render(chart, ".svg")
+    assert svg.startswith(b"<svg")
+    assert "Most of the speedup" in svg.decode()
+    png = charts.render(chart, ".png", "dark")
+    assert png.startswith(b"\x89PNG")
+    width, _ = struct.unpack(">II", png[16:24])
+    assert width > 1000
+    assert json.loads(charts.render(chart, ".json"))["$schema"].startswith("https://vega.github.io/schema/")
+    with pytest.raises(ValueError, match="svg"):
+        charts.render(chart, ".gif")
+
+
+def test_the_page_asks_nobody_for_anything(compared):
+    page = charts.render(charts.comparison_chart(compared("5", "6")), ".html").decode()
+    assert "default-src 'none'" in page
+    assert "unsafe-eval" not in page
+    assert (
+        re.findall(r"<(?:link|iframe|img)\b[^>]*>|<script[^>]+\bsrc=[^>]*>", page.split("<script>")[0]) == []
+    )
+    assert page.count("</script>") == 3
+    assert len(page) < 3_000_000
+
+
+def test_names_from_reports_are_text_wherever_they_stand(hostile_store):
+    before, after = (hostile_store.find(name, ladder="gemm") for name in ("before", "after"))
+    name = before.manifest.kernels[0].name
+    comparison = profiler.compare(before, after, kernel_name=re.escape(name), force=True)
+    chart = charts.comparison_chart(comparison)
+    page = charts.render(chart, ".html").decode()
+    assert "<script>alert" not in page
+    assert page.count("</script>") == 3
+    assert "<script>alert" not in charts.render(chart, ".svg").decode()
+    assert max(len(row.get("opcode", "")) for row in rows_of(charts.instructions_chart(comparison))) <= 28
+
+
+def test_a_notebook_stores_a_picture_beside_the_spec(compared):
+    bundle = charts.show(charts.stalls_chart(compared("5", "6")))._repr_mimebundle_()
+    assert bundle["image/svg+xml"].startswith("<svg")
+    assert bundle["text/plain"].startswith("A warp issues every")
+    assert [kind for kind in bundle if re.fullmatch(r"application/vnd\.vegalite\.v\d\+json", kind)]
+
+
+def test_nothing_in_common_is_an_error_and_not_an_empty_picture(make_run):
+    runs = [make_run({"kernel": "k", "metrics": {"some__metric.sum": 1.0}}, name=name) for name in "ab"]
+    with pytest.raises(MetricsMissing) as refused:
+        charts.comparison_chart(profiler.compare(*runs))
+    assert "prof presets" in refused.value.remedy
