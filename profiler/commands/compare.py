@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,6 +40,10 @@ def compare(
     force: Annotated[
         bool, typer.Option("--force", help="Compare recordings that were not measured alike.")
     ] = False,
+    chart: Annotated[
+        Path | None,
+        typer.Option("--chart", metavar="FILE", help="Also draw it: .svg, .png, .html or .json."),
+    ] = None,
     schema: Annotated[
         bool,
         typer.Option("--schema", help="Print the JSON Schema of --format json, or of --all --format json."),
@@ -56,6 +61,8 @@ def compare(
       prof compare before.ncu-rep after.ncu-rep --kernel-name 'gemm'
 
       prof compare 5 6 --format json
+
+      prof compare 5 6 --chart what-changed.svg
     """
     if schema:
         from profiler.analyse.findings import Comparison, Comparisons
@@ -69,13 +76,29 @@ def compare(
     if before is None or after is None:
         raise typer.BadParameter("give two kernels to compare, for example: prof compare 5 6")
 
+    if chart is not None:
+        from profiler.commands.pictures import check_chart_file
+
+        check_chart_file(chart)
+        if every:
+            raise typer.BadParameter("--chart draws one pair: choose it with --kernel-name instead of --all")
+
     from profiler.commands.answers import find_comparisons
 
     settings = settings_of(context, runs, ladder, format)
     comparisons = find_comparisons(
         before, after, settings, kernel_name=kernel_name, every=every, metrics=metric or (), force=force
     )
+    if chart is not None:
+        from profiler.commands.pictures import write_chart
+        from profiler.present.charts import comparison_chart
+
+        write_chart(comparison_chart(comparisons[0]), chart)
     print(_rendered(comparisons, settings.format, every, full, tuple(metric or ())))
+    if chart is not None and not settings.quiet:
+        from profiler.present.text import printable
+
+        print(f"Wrote {printable(str(chart))}", file=sys.stderr)
 
 
 def _rendered(

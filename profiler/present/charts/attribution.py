@@ -33,7 +33,7 @@ _MOST_STALLS = len(CATEGORIES)
 _OTHERS = "others"
 # Parts that move the time by less are drawn as one.
 _SMALLEST_STEP = math.log(1 + SMALLEST_RELATIVE_EFFECT)
-# Segments narrower than this part of a bar have no room for a figure.
+# Segments narrower than this part of the longer bar have no room for a figure.
 _ROOM_FOR_TEXT = 0.07
 
 
@@ -76,11 +76,7 @@ def stalls_chart(comparison: Comparison) -> ChartType | None:
     if _OTHERS in colours:
         colours[_OTHERS] = GREY
     sides = ["before", "after"]
-    rows = [
-        record
-        for side in sides
-        for record in _segments(side, [(p.name, getattr(p, side)) for p in parts], colours)
-    ]
+    rows = [record for side in sides for record in _segments(side, parts, colours)]
     names = list(colours)
     base = alt.Chart(source(rows), width=_WIDTH, height=96).encode(
         y=alt.Y("side:N", sort=sides, title=None), tooltip=["side:N", "stall:N", "cycles:Q"]
@@ -156,9 +152,9 @@ def _split(factor: Factor, parts: Sequence[Part]) -> Iterator[tuple[str, float, 
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Seven at most, on round figures; a log axis of Vega's shows powers of ten alone."""
+    """Nine at most, on round figures; a log axis of Vega's shows powers of ten alone."""
     steps = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
-    step = next((one for one in steps if (high - low) / one <= 6), None)
+    step = next((one for one in steps if (high - low) / one <= 8), None)
     if step is None:
         first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
         return [10.0**power for power in range(first, last + 1)]
@@ -185,17 +181,18 @@ def _largest(stalls: Sequence[Part]) -> list[Part]:
     return [*ranked[:_MOST_STALLS], others]
 
 
-def _segments(side: str, parts: Sequence[tuple[str, float]], colours: dict[str, str]) -> Iterator[Record]:
-    whole = sum(max(0.0, cycles) for _, cycles in parts)
+def _segments(side: str, parts: Sequence[Part], colours: dict[str, str]) -> Iterator[Record]:
+    longest = max(sum(part.before for part in parts), sum(part.after for part in parts))
     start = 0.0
-    for name, cycles in parts:
+    for part in parts:
+        cycles: float = getattr(part, side)
         length = max(0.0, cycles)  # what is unattributed may be a rounding error below zero
-        wide = whole > 0 and length / whole >= _ROOM_FOR_TEXT
+        end = start + length
         yield {
-            "side": side, "stall": name, "cycles": cycles, "start": start, "end": start + length, "middle": start + length / 2,
-            "text": f"{cycles:.2f}" if wide else "", "ink": ink_on(colours[name]),
+            "side": side, "stall": part.name, "cycles": cycles, "start": start, "end": end, "middle": (start + end) / 2,
+            "text": f"{cycles:.2f}" if length >= _ROOM_FOR_TEXT * longest else "", "ink": ink_on(colours[part.name]),
         }  # fmt: skip
-        start += length
+        start = end
 
 
 def _stalls_title(attribution: Attribution) -> tuple[str, str]:

@@ -19,7 +19,7 @@ BLUE, ORANGE, GREEN, PURPLE, RED, GREY = "#4f64ff", "#d18305", "#0aa970", "#a860
 VERDICTS = {"better": BLUE, "worse": RED, "changed": GREY, "same": GREY, "unclear": GREY}
 CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, RED)
 # Room for the names of rows, so that charts above one another are in line.
-LABELS = 150
+LABELS = 165
 BLACK, WHITE = "#000000", "#ffffff"
 
 _PAPER: dict[Scheme, tuple[str, str, str, str]] = {
