@@ -1,0 +1,584 @@
+"""`prof collect` as one types it, with an ncu that replays what the real one said on an H200."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profiler.store.runs import Run, RunStore
+from profiler.store.sandbox import Sandbox
+
+FAKE_NCU = Path(__file__).parents[1] / "measure" / "fake_ncu.py"
+
+# Writes its words to the log of the fake ncu, so that all that was started stands in one order.
+PROGRAM = """
+import json, os, sys
+with open(os.environ["FAKE_NCU_LOG"], "a") as log:
+    log.write(json.dumps({"words": sys.argv}) + "\\n")
+if sys.argv[2] == "time":
+    print(json.dumps({"kernel_ns": 2000.0, "reference_ns": 1000.0}))
+if sys.argv[2] == "check":
+    sys.exit(4 if sys.argv[1] == "4" else 0)
+"""
+
+LADDER = f"""
+title = "Scripts"
+command = ["{sys.executable}", "-ISc", "pass", "{{kernel}}", "profile", "{{size}}", "{{seed}}"]
+time = ["{{folder}}/program.py", "{{kernel}}", "time", "{{size}}", "{{seed}}"]
+check = ["{{folder}}/program.py", "{{kernel}}", "check", "{{size}}", "{{seed}}"]
+[workload]
+size = 100
+"""
+
+COMPILED = """
+title = "Compiled"
+command = ["{binary}", "{kernel}", "profile", "{size}", "--launches", "{launches}", "--seed", "{seed}"]
+[workload]
+size = 100
+"""
+
+RUNG = """
+[[kernel]]
+number = {number}
+name = "rung{number}"
+idea = "an idea"
+regex = "rung|gemm"
+skip = {number}
+"""
+
+# Copies instead of compiling; what cannot be compiled says so.
+NVCC = """#!/bin/sh
+for word in "$@"; do
+    case "$word" in
+        --version) echo "V99.0.1"; exit 0;;
+        --dryrun) echo "#\\$ TOP=/nowhere" >&2; exit 0;;
+        *.cu) source="$word";;
+        *.d) rule="$word";;
+    esac
+    output="$word"
+done
+if grep -q broken "$source"; then echo "$source: error: expected a semicolon" >&2; exit 2; fi
+cp "$source" "$output"; chmod +x "$output"; echo "x : $source" > "$rule"
+"""
+
+
+@dataclass
+class Here:
+    """Somebody's folder with a ladder of scripts and one that is compiled, on a machine with a GPU and ncu."""
+
+    folder: Path
+    run: Callable[..., subprocess.CompletedProcess[str]]
+    environment: dict[str, str]
+    patch: pytest.MonkeyPatch
+
+    def prof(self, *words: object) -> subprocess.CompletedProcess[str]:
+        return self.run(*words)
+
+    def collect(self, *words: object) -> subprocess.CompletedProcess[str]:
+        return self.run("collect", *words)
+
+    def scripts(self, *words: object) -> subprocess.CompletedProcess[str]:
+        """Neither verified nor timed, once, with as many launches as the transcript `four-way` has."""
+        quick = ("--no-verify", "--repeats", 0, "--repeat", 1, "--launches", 2)
+        return self.collect("--ladder", "scripts", *quick, *words)
+
+    def replay(self, *names: str, pace: float = 0.0) -> None:
+        """From now on: one transcript a call of ncu, the last for all that follow."""
+        self.log.write_text("")
+        self.setenv("FAKE_NCU", ",".join(names))
+        self.setenv("FAKE_NCU_PACE", str(pace))
+
+    def setenv(self, name: str, value: str) -> None:
+        self.environment[name] = value
+        self.patch.setenv(name, value)
+
+    def tool(self, name: str, text: str) -> None:
+        path = self.folder / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+    @property
+    def started(self) -> list[dict[str, Any]]:
+        """All that ncu and the programs were called with, in their order."""
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """Of ncu alone."""
+        return [call for call in self.started if "folder" in call]
+
+    @property
+    def runs(self) -> list[Run]:
+        store = RunStore(self.folder / "runs")
+        return [store.open(run_id) for run_id in store.ids()]
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Sandbox]:
+    with Sandbox(workers=1) as sandbox:
+        yield sandbox
+
+
+def furnish(here: Here) -> Here:
+    for name, text in (("scripts", LADDER), ("compiled", COMPILED)):
+        folder = here.folder / "kernels" / name
+        folder.mkdir(parents=True)
+        rungs = ""
+        for number in range(1, 6):
+            rungs += RUNG.format(number=number)
+            if name == "compiled":
+                rungs += f'source = "{number}.cu"\n'
+                (folder / f"{number}.cu").write_text(f"#!/bin/sh\n# {'broken' if number == 5 else number}\n")
+        (folder / "ladder.toml").write_text(text + rungs)
+    program = here.folder / "kernels" / "scripts" / "program.py"
+    program.write_text(f"#!{sys.executable} -IS\n{PROGRAM}")
+    program.chmod(0o755)
+    here.tool("nvidia-smi", 'echo "NVIDIA H200, 9.0, 580.1, GPU-0"')
+    here.tool("ncu", f'exec {sys.executable} -S "{FAKE_NCU}" "$@"')
+    here.tool("nvcc", NVCC)
+    return here
+
+
+@pytest.fixture
+def here(tmp_path: Path, prof_here, reader: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Iterator[Here]:
+    """Runs the command in this process, with one reader of reports for all tests."""
+    home = tmp_path / "home" / "jane"
+    home.mkdir(parents=True)
+    made = furnish(Here(home, prof_here, {}, monkeypatch))
+    monkeypatch.chdir(home)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("PATH", f"{home}/bin:/usr/bin:/bin")
+    monkeypatch.setenv("FAKE_NCU_LOG", str(made.log))
+    monkeypatch.setattr("profiler.measure.spread.Sandbox", lambda workers: nullcontext(reader))
+    made.replay("four-way")
+    before = signal.getsignal(signal.SIGTERM)
+    yield made
+    signal.signal(signal.SIGTERM, before)
+
+
+def after(call: dict[str, Any], option: str) -> str:
+    return call["words"][call["words"].index(option) + 1]
+
+
+# From a number to a run
+
+
+def test_a_compiled_rung_becomes_a_run_and_is_not_measured_twice(here: Here) -> None:
+    words = ("--ladder", "compiled", "--kernel", "1-2", "--launches", 2, "--repeat", 2)
+    done = here.collect(*words)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[:2] for line in done.stdout.splitlines()[1:3]] == [
+        ["collected", "compiled-1"],
+        ["collected", "compiled-2"],
+    ]
+    assert done.stderr.splitlines()[-1] == "next: prof compare 1 2 --ladder compiled"
+    assert [(run.manifest.kernel, run.manifest.launches) for run in here.runs] == [(1, 4), (2, 4)]
+    assert len(here.calls) == 4
+
+    again = here.collect(*words)
+    assert [line.split()[0] for line in again.stdout.splitlines()[1:3]] == ["known", "known"]
+    assert len(here.calls) == 4
+
+    (here.folder / "kernels" / "compiled" / "2.cu").write_text("#!/bin/sh\n# another idea\n")
+    changed = here.collect(*words, "--format", "json")
+    assert {row["run"]: row["status"] for row in json.loads(changed.stdout)} == {
+        "compiled-1": "known",
+        "compiled-2": "collected",
+    }
+    assert len(here.calls) == 6
+
+    here.collect(*words, "--force")
+    assert len(here.calls) == 10
+
+
+def test_its_report_can_be_published(here: Here) -> None:
+    """Neither ncu's command line, nor the folder, nor the program's name lie in anybody's home."""
+    here.scripts("--ladder", "compiled", "--kernel", 3)
+    (call,) = here.calls
+    assert "jane" not in call["folder"]
+    assert not [word for word in call["words"] if "jane" in word]
+    assert call["words"][call["words"].index("--export") + 2] == "./03_rung3"
+    assert after(call, "--launch-skip") == "3"
+    assert after(call, "--launches") == after(call, "--launch-count") == "2"
+    assert not Path(call["folder"]).exists()
+
+
+def test_with_cwd_it_runs_where_it_is_told_to(here: Here) -> None:
+    (here.folder / "data").mkdir()
+    here.scripts("--ladder", "compiled", "--kernel", 3, "--cwd", "data")
+    (call,) = here.calls
+    assert call["folder"] == str(here.folder / "data")
+    assert str(here.folder / "build" / "compiled" / "sm_90" / "03_rung3") in call["words"]
+
+
+def test_any_program_gets_its_words_as_they_are(here: Here) -> None:
+    words = ["./mine", "$HOME; touch x", "a  b", "*", "`id`", "'\"", "", "-v", "--name", "--", "ü"]
+    done = here.collect("--name", "Mine, all", "--kernel-regex", "ge|mm $x", "--launch-skip", 3, "--launches", 2,
+                        "--repeat", 1, "--", *words)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (call,) = here.calls
+    assert call["words"][-len(words) :] == words
+    assert (after(call, "--kernel-name"), after(call, "--launch-skip")) == ("regex:ge|mm $x", "3")
+    assert call["folder"] == str(here.folder)
+    (run,) = here.runs
+    assert run.manifest.name == "mine-all"
+    assert done.stderr.splitlines()[-1] == "next: prof show mine-all"
+    assert not (here.folder / "x").exists()
+
+
+def test_a_program_that_launches_less_than_nobody_asked_for_is_fine(here: Here) -> None:
+    """Without --launches, five at most; with it, exactly so many."""
+    done = here.collect("--name", "mine", "--repeat", 1, "--", "./mine")
+    assert done.returncode == 0, done.stderr
+    assert after(here.calls[0], "--launch-count") == "5"
+    assert here.collect("--name", "mine", "--repeat", 1, "--launches", 5, "--", "./mine").returncode == 66
+
+
+def test_what_is_timed_and_verified_stands_in_the_sheet(here: Here) -> None:
+    done = here.collect(
+        "--ladder", "scripts", "--kernel", 1, "--launches", 2, "--repeat", 1, "--format", "json"
+    )
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)
+    assert (row["unprofiled_ns"], row["reference_pct"], row["launches"]) == (2000.0, 50.0, 2)
+    assert row["profiled_ns"] > 0
+    assert "verified    kernel 1 (rung1) at size=100" in done.stderr
+    assert [one.get("folder") is not None for one in here.started] == [False, False, True]
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("transcript", "words", "code", "told"),
+    [
+        ("no-kernel", [], 65, "      void gemm_05_tile_2d<(bool)1>("),
+        ("fewer", ["--launches", 5], 66, "3 of 5 launches were profiled"),
+        ("folder-absent", [], 67, "    ==ERROR== Unable to write to file x.ncu-rep."),
+        ("program-fails", [], 55, "    the loss is NaN"),
+        ("program-out-of-memory", [], 58, "    torch.OutOfMemoryError: CUDA out of memory."),
+        ("program-refuses-shape", [], 59, "    error: A of 300000 x 300000 has more than"),
+        ("counters-refused", [], 63, "NVreg_RestrictProfilingToAdminUsers=0"),
+        ("counters-busy", [], 64, "dcgmi profile --pause"),
+        ("unknown-section", ["--section", "NoSuchSection"], 68, "==ERROR== Option '--section NoSuchSection'"),
+        ("unknown-metric", ["--preset", "four-way", "--metric", "no__such_metric.sum"], 49, "--query-metrics"),
+    ],
+)  # fmt: skip
+def test_one_error_with_the_command_its_last_lines_and_what_to_do(
+    here: Here, transcript: str, words: Sequence[str], code: int, told: str
+) -> None:
+    here.replay(transcript)
+    done = here.scripts("--kernel", 1, *words)
+
+    assert (done.returncode, done.stdout) == (code, "")
+    assert told in done.stderr
+    errors = [line for line in done.stderr.splitlines() if not line.startswith("profiled")]
+    assert errors[0].startswith("prof: ")
+    assert errors[1].startswith(f"  {here.folder}/bin/ncu --config-file off")
+    assert errors[-1].startswith("      ")
+    assert here.runs == []
+
+
+def test_a_wrong_result_is_not_profiled(here: Here) -> None:
+    done = here.collect("--ladder", "scripts", "--kernel", 4, "--repeat", 1)
+    assert done.returncode == 60
+    assert "computes a wrong result, seed" in done.stderr
+    assert "program.py 4 check 100" in done.stderr
+    assert (here.calls, here.runs) == ([], [])
+
+
+def test_a_program_that_hangs_is_ended(here: Here) -> None:
+    here.replay("hung", pace=1)
+    done = here.scripts("--kernel", 1, "--timeout", 0.7)
+    assert done.returncode == 56
+    assert "did not end within 0.7 s" in done.stderr
+    assert "--timeout SECONDS" in done.stderr
+    assert here.runs == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "code"),
+    [
+        ("ncu", 'echo "Version 2021.1.0.0 (build 1)"', 62),
+        ("ncu", "exit 1", 51),
+        ("nvidia-smi", "exit 9", 52),
+    ],
+)
+def test_without_the_tools_nothing_begins(here: Here, tool: str, text: str, code: int) -> None:
+    here.tool(tool, text)
+    assert here.scripts("--kernel", 1).returncode == code
+    assert not (here.folder / "runs").exists()
+
+
+def test_what_does_not_compile_is_told_as_it_is(here: Here) -> None:
+    done = here.scripts("--ladder", "compiled", "--kernel", 5)
+    assert done.returncode == 53
+    assert "error: expected a semicolon" in done.stderr
+    assert here.calls == []
+
+
+def test_of_several_the_others_are_collected_and_each_failure_is_told(here: Here) -> None:
+    here.replay("four-way", "program-fails", "four-way")
+    done = here.scripts("--kernel", "1-3")
+    assert done.returncode == 71
+    assert "failed      kernel 2 (rung2) at size=100 failed (exit code 7 under ncu)" in done.stderr
+    assert "    the loss is NaN" in done.stderr
+    assert "1 of 3 kernels were not collected" in done.stderr
+    assert [run.manifest.kernel for run in here.runs] == [1, 3]
+    assert [line.split()[1] for line in done.stdout.splitlines()[1:]] == ["scripts-1", "scripts-3"]
+
+
+def test_of_several_that_cannot_be_read_each_is_told(here: Here) -> None:
+    here.replay("unknown-metric")
+    done = here.scripts("--kernel", "1-2", "--preset", "four-way", "--metric", "no__such_metric.sum")
+    assert done.returncode == 71
+    for number in (1, 2):
+        assert f"failed      scripts-{number}-four-way: ncu recorded nothing for no__such" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "--kernel 6"),
+        (["--kernel", "1", "--all"], "exclude each other"),
+        (["--kernel", "1", "--name", "x", "--", "./mine"], "not both"),
+        (["--", "./mine"], "--name mine"),
+        (["--kernel", "1", "--name", "x"], "for a program of your own"),
+        (["--kernel", "1", "--kernel-regex", "x"], "for a program of your own"),
+        (["--kernel", "3-2"], "a range such as 4-6"),
+        (["--kernel", "one"], "a range such as 4-6"),
+        (["--kernel", "1", "--repeat", "0"], "--repeat"),
+        (["--kernel", "1", "--clock-control", "fast"], "--clock-control"),
+        (["--kernel", "1", "--cwd", "nowhere"], "--cwd"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(here: Here, words: list[str], told: str) -> None:
+    done = here.collect("--ladder", "scripts", *words)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert not (here.folder / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--kernel", "9"], 46),
+        (["--kernel", "1", "--preset", "fourway"], 61),
+        (["--kernel", "1", "--metric", "durration"], 40),
+        (["--kernel", "1", "--set-param", "n=5"], 47),
+        (["--kernel", "1", "--gpus", "1"], 52),
+    ],
+)
+def test_what_is_not_there_is_told(here: Here, words: list[str], code: int) -> None:
+    assert here.scripts(*words).returncode == code
+    assert not here.log.read_text()
+
+
+# A dry run
+
+
+def typed(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
+    assert done.returncode == 0, done.stderr
+    return [shlex.split(line) for line in done.stdout.splitlines()]
+
+
+def without_place(words: list[str]) -> list[str]:
+    """Neither where the report goes, nor the seed, nor the folder that a program lies in."""
+    plain = list(words)
+    if "--export" in plain:
+        at = plain.index("--export")
+        plain[at + 1 : at + 3] = ["REPORT", Path(plain[at + 2]).name]
+    return [*plain[:-1], "SEED"]
+
+
+def test_it_prints_what_would_be_run_in_that_order_and_starts_nothing(here: Here) -> None:
+    words = (
+        "--ladder",
+        "scripts",
+        "--kernel",
+        "1-2",
+        "--repeat",
+        2,
+        "--launches",
+        2,
+        "--size",
+        10,
+        "--size",
+        20,
+    )
+    lines = typed(here.collect(*words, "--dry-run"))
+    assert not here.log.read_text()
+    assert not (here.folder / "runs").exists()
+
+    assert here.collect(*words).returncode == 0
+    ran = [
+        [str(here.folder / "bin" / "ncu"), *call["words"]] if "folder" in call else call["words"]
+        for call in here.started
+    ]
+    assert [without_place(line) for line in lines] == [without_place(words) for words in ran]
+    assert len(lines) == 4 + 2 * (4 + 4)
+
+
+def test_it_prints_the_compiler_too_and_the_same_words_for_a_compiled_rung(here: Here) -> None:
+    words = ("--ladder", "compiled", "--kernel", 3, "--repeat", 1, "--launches", 2)
+    compiler, profiler = typed(here.collect(*words, "--dry-run"))
+    assert compiler[0] == str(here.folder / "bin" / "nvcc")
+    assert compiler[-1] == str(here.folder / "build" / "compiled" / "sm_90" / "03_rung3")
+    assert not (here.folder / "build").exists()
+
+    here.collect(*words)
+    (call,) = here.calls
+    assert without_place(profiler[1:]) == without_place(call["words"])
+
+
+def test_words_are_quoted_as_a_shell_needs_them(here: Here) -> None:
+    words = ["./mine", "$HOME; touch x", "a  b", "*", "'\"", ""]
+    (line,) = typed(here.collect("--name", "mine", "--repeat", 1, "--dry-run", "--", *words))
+    assert line[-len(words) :] == words
+
+
+def kernels_of(lines: list[list[str]]) -> list[tuple[str, str]]:
+    return [(line[-4], line[-2]) for line in lines if "--export" in line]
+
+
+@pytest.mark.parametrize(
+    ("words", "kernels"),
+    [
+        (["--kernel", "2-4"], "234"),
+        (["--kernel", "4", "--kernel", "1-2", "--kernel", "2"], "124"),
+        (["--kernel", "4-99"], "45"),
+        (["--all"], "12345"),
+    ],
+)
+def test_kernels_are_chosen_one_by_one_by_range_or_all(here: Here, words: list[str], kernels: str) -> None:
+    assert kernels_of(typed(here.scripts(*words, "--dry-run"))) == [(number, "100") for number in kernels]
+
+
+@pytest.mark.parametrize(
+    ("words", "sizes"),
+    [
+        (["--size", 10, "--size", 20], ["10", "20"]),
+        (["--size", 10, "--size", 10], ["10"]),
+        (["--set-param", "size=30"], ["30"]),
+        (["--size", 10, "--size", 20, "--set-param", "size=30"], ["30"]),
+    ],
+)
+def test_every_size_once(here: Here, words: list[str], sizes: list[str]) -> None:
+    assert kernels_of(typed(here.scripts("--kernel", 1, *words, "--dry-run"))) == [
+        ("1", one) for one in sizes
+    ]
+
+
+def test_every_option_for_ncu_arrives(here: Here) -> None:
+    (line,) = typed(
+        here.scripts(
+            "--kernel", 1, "--preset", "four-way", "--section", "LaunchStats", "--metric", "registers,a__b.sum",
+            "--set", "basic", "--replay-mode", "application", "--graph-profiling", "graph", "--clock-control", "base",
+            "--cache-control", "none", "--ncu-option", "--nvtx", "--ncu-option", "--apply-rules=no", "--dry-run",
+        )
+    )  # fmt: skip
+    for option, value in (
+        ("--section", "LaunchStats"), ("--set", "basic"), ("--replay-mode", "application"),
+        ("--graph-profiling", "graph"), ("--clock-control", "base"), ("--cache-control", "none"),
+    ):  # fmt: skip
+        assert line[line.index(option) + 1] == value
+    assert line[line.index("--metrics") + 1].endswith(",launch__registers_per_thread,a__b.sum")
+    assert line[line.index("--export") - 2 :][:2] == ["--nvtx", "--apply-rules=no"]
+
+
+# Several GPUs
+
+
+@pytest.fixture
+def two_gpus(here: Here) -> Here:
+    here.tool("nvidia-smi", 'for n in 0 1; do echo "NVIDIA H200, 9.0, 580.1, GPU-${n}2345678-9"; done')
+    return here
+
+
+def places(here: Here) -> dict[str, set[str]]:
+    """Which kernels were profiled where."""
+    found: dict[str, set[str]] = {}
+    for call in here.calls:
+        environment = call["environment"]
+        uuid = environment["CUDA_VISIBLE_DEVICES"]
+        assert environment["TMPDIR"].endswith(f"prof-{uuid.lower()[:12]}")
+        assert environment["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+        found.setdefault(uuid, set()).add(f"{call['words'][-4]} at {call['words'][-2]}")
+    return found
+
+
+def test_kernels_of_one_size_stay_on_one_gpu(two_gpus: Here) -> None:
+    done = two_gpus.scripts("--kernel", "1-2", "--size", 10, "--size", 20, "--gpus", "all")
+    assert done.returncode == 0, done.stderr
+    assert places(two_gpus) == {
+        "GPU-02345678-9": {"1 at 10", "2 at 10"},
+        "GPU-12345678-9": {"1 at 20", "2 at 20"},
+    }
+    assert len(two_gpus.runs) == 4
+
+
+def test_told_otherwise_they_spread(two_gpus: Here) -> None:
+    done = two_gpus.scripts("--kernel", "1-2", "--gpus", "0,1", "--spread", "kernels")
+    assert done.returncode == 0, done.stderr
+    assert sorted(places(two_gpus).values(), key=sorted) == [{"1 at 100"}, {"2 at 100"}]
+
+
+def test_a_gpu_that_stays_idle_is_told(two_gpus: Here) -> None:
+    two_gpus.replay("program-fails")
+    done = two_gpus.scripts("--kernel", "1-2", "--gpus", "all")
+    assert "on 1 of 2 GPUs" in done.stderr
+    assert "--spread kernels" in done.stderr
+    assert set(places(two_gpus)) == {"GPU-02345678-9"}
+
+
+def test_one_gpu_can_be_chosen(two_gpus: Here) -> None:
+    two_gpus.replay("program-fails")
+    two_gpus.scripts("--kernel", "1", "--gpus", "1")
+    assert set(places(two_gpus)) == {"GPU-12345678-9"}
+
+
+# Presets and help
+
+
+def test_presets_are_listed_with_their_passes(here: Here) -> None:
+    done = here.prof("presets")
+    assert [line.split()[:2] for line in done.stdout.splitlines()[:6]] == [
+        ["preset", "passes"], ["default", "14"], ["four-way", "3"], ["memory", "7"], ["source", "16"], ["full", "38"],
+    ]  # fmt: skip
+    assert "NVIDIA H200, ncu 2025.3.1" in done.stdout
+
+
+def test_one_preset_with_its_metrics(here: Here) -> None:
+    done = here.prof("presets", "four-way")
+    assert "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed" in done.stdout
+    (row,) = json.loads(here.prof("presets", "source", "--format", "json").stdout)
+    assert (row["preset"], row["passes"]) == ("source", 16)
+    assert row["sections"].split()[-1] == "SourceCounters"
+    assert here.prof("presets", "nothing").returncode == 61
+
+
+@pytest.mark.parametrize(
+    ("verb", "example"),
+    [
+        ("collect", "prof collect --kernel 5-6"),
+        ("collect", "-- python"),
+        ("presets", "prof presets four-way"),
+    ],
+)
+def test_the_help_has_examples(here: Here, verb: str, example: str) -> None:
+    assert example in here.prof(verb, "--help").stdout
