@@ -1,0 +1,221 @@
+"""How far a collection is: one moving line on a terminal, lines that stay elsewhere, and what is left."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from profiler.commands import collecting
+from profiler.commands.collecting import CollectProgress, clock
+from profiler.commands.options import Format, Settings
+from profiler.errors import ProgramFailed
+from profiler.measure.collection import Step
+from profiler.measure.transcript import Transcript
+
+SETTINGS = Settings(None, "gemm", False, Format.table, quiet=False, verbose=False)
+FIVE, SIX = "kernel 5 at m=1", "kernel 6 at m=1"
+
+
+def steps(*labels: str, processes: int = 2) -> list[Step]:
+    per_process = [(what, process) for process in range(processes) for what in ("time", "profile")]
+    return [Step(label, what, process) for label in labels for what, process in [("verify", 0), *per_process]]
+
+
+class Clock:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr(collecting.time, "monotonic", lambda: self.now)
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """A progress of kernels 5 and 6, and the clock it goes by."""
+    clock = Clock(monkeypatch)
+    progress = CollectProgress(steps(FIVE, SIX), 5, 2, 14, SETTINGS)
+
+    def take(step: Step, seconds: float, line: str = "done") -> None:
+        progress.observer().begin(step)
+        clock.now += seconds
+        progress.observer().end(step, line, None)
+
+    return progress, clock, take
+
+
+# What is left
+
+
+def test_nothing_is_known_until_each_kind_of_step_was_seen(told) -> None:
+    progress, clock, take = told
+    assert progress.remaining_s(clock.now) is None
+    take(Step(FIVE, "verify"), 2)
+    take(Step(SIX, "verify"), 2)
+    take(Step(FIVE, "time", 0), 3)
+    assert progress.remaining_s(clock.now) is None
+    take(Step(SIX, "time", 0), 5)
+    take(Step(FIVE, "profile", 0), 10)
+    # Kernel 6 is expected to be profiled as kernel 5 was; the rest is known of each.
+    assert progress.remaining_s(clock.now) == 10 + 3 + 5 + 10 + 10
+
+
+def test_each_kernel_takes_as_long_as_it_took_the_last_time(told) -> None:
+    progress, clock, take = told
+    for label, seconds in ((FIVE, 1.0), (SIX, 100.0)):
+        take(Step(label, "verify"), 1)
+        take(Step(label, "time", 0), 1)
+        take(Step(label, "profile", 0), seconds)
+    assert progress.remaining_s(clock.now) == (1 + 1) + (1 + 100)
+    take(Step(FIVE, "time", 1), 1)
+    take(Step(FIVE, "profile", 1), 3)
+    take(Step(SIX, "time", 1), 1)
+    assert progress.remaining_s(clock.now) == 100
+    take(Step(SIX, "profile", 1), 90)
+    assert progress.remaining_s(clock.now) == 0
+
+
+def test_a_step_under_way_counts_down_and_never_below_nothing(told) -> None:
+    progress, clock, take = told
+    for label in (FIVE, SIX):
+        take(Step(label, "verify"), 1)
+        take(Step(label, "time", 0), 1)
+        take(Step(label, "profile", 0), 10)
+        take(Step(label, "time", 1), 1)
+    progress.observer().begin(Step(FIVE, "profile", 1))
+    seen = []
+    for _ in range(4):
+        seen.append(progress.remaining_s(clock.now))
+        clock.now += 4
+    assert seen == [20, 16, 12, 10]
+
+
+def test_a_kernel_that_failed_is_not_waited_for(told) -> None:
+    progress, clock, take = told
+    for label in (FIVE, SIX):
+        take(Step(label, "verify"), 1)
+        take(Step(label, "time", 0), 1)
+    take(Step(FIVE, "profile", 0), 10)
+    progress.observer().begin(Step(SIX, "profile", 0))
+    progress.observer().end(Step(SIX, "profile", 0), "", ProgramFailed("it failed"))
+    assert progress.remaining_s(clock.now) == 1 + 10
+
+
+def test_what_was_kept_by_an_earlier_call_says_nothing_of_how_long_it_takes(told) -> None:
+    """It ends at once, without a line."""
+    progress, clock, take = told
+    for step in steps(FIVE):
+        take(step, 0.001, line="")
+    assert progress.remaining_s(clock.now) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0:00"), (7.4, "0:07"), (59.6, "1:00"), (247, "4:07"), (3599.9, "1:00:00"), (3847, "1:04:07")],
+)
+def test_time_as_a_clock_shows_it(seconds: float, text: str) -> None:
+    assert clock(seconds) == text
+
+
+# Without a terminal
+
+
+def test_elsewhere_lines_stay_and_nothing_moves(told, capsys) -> None:
+    progress, _, take = told
+    with progress:
+        take(Step(FIVE, "verify"), 1, "verified    kernel 5")
+        progress.observer().at(Step(FIVE, "profile", 0), Transcript(launches=3))
+        take(Step(FIVE, "time", 0), 1, "")
+        take(Step(FIVE, "profile", 0), 1, "profiled    kernel 5\x1b[31m")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == ["verified    kernel 5", "profiled    kernel 5\\x1b[31m"]
+
+
+def test_quiet_tells_failures_alone(capsys) -> None:
+    progress = CollectProgress(steps(FIVE, SIX), 5, 2, 14, replace(SETTINGS, quiet=True))
+    progress.observer().end(Step(FIVE, "verify"), "verified", None)
+    progress.observer().end(Step(SIX, "verify"), "", ProgramFailed("it failed", details=["  ./mine"]))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:2] == ["failed      it failed", "  ./mine"]
+
+
+def test_the_failure_of_the_only_kernel_is_left_to_the_end(capsys) -> None:
+    progress = CollectProgress(steps(SIX), 5, 2, 14, SETTINGS)
+    progress.observer().end(Step(SIX, "verify"), "", ProgramFailed("it failed"))
+    assert capsys.readouterr().err == ""
+
+
+# On a terminal
+
+TERMINAL = """
+import sys, time
+from profiler.commands.collecting import CollectProgress
+from profiler.commands.options import Format, Settings
+from profiler.measure.collection import Step
+from profiler.measure.transcript import Transcript
+settings = Settings(None, "gemm", False, Format.table, quiet=sys.argv[1] == "quiet", verbose=False)
+pause = 0.0 if settings.quiet else 0.3
+steps = [Step("kernel 6 [x] at m=1", "profile", process) for process in (0, 1)]
+with CollectProgress(steps, 5, 2, 14, settings) as progress:
+    observer = progress.observer()
+    observer.begin(steps[0])
+    transcript = Transcript()
+    for text in ('==PROF== Profiling "k": ', "0%....", "50%....100% - 14 passes\\n", '==PROF== Profiling "k": 0%..'):
+        transcript.feed(text)
+        observer.at(steps[0], transcript)
+        time.sleep(pause)
+    observer.end(steps[0], "profiled    kernel 6 [x]", None)
+    observer.begin(steps[1])
+    time.sleep(pause)
+"""
+
+
+def on_a_terminal(*arguments: str) -> str:
+    """What a person sees whose terminal is this process."""
+    ours, theirs = pty.openpty()
+    environment = {
+        **os.environ,
+        "TERM": "xterm",
+        "COLUMNS": "120",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-c", TERMINAL, *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=environment,
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # its last process has closed it
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(ours)
+    assert process.wait() == 0
+    return seen.decode()
+
+
+def test_on_a_terminal_one_line_moves_and_what_is_done_stays() -> None:
+    seen = on_a_terminal("loud")
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
+    place = "profiling kernel 6 [x] at m=1, process 1 of 2"
+    for launch, at in ((1, 1), (1, 8), (2, 4)):
+        assert re.search(rf"{re.escape(place)}, launch {launch} of 5, pass {at} of 14   0:0\d elapsed", text)
+    assert text.count("profiled    kernel 6 [x]") == 1
+    assert re.search(r"process 2 of 2   0:0\d elapsed, 0:0\d left", text)
+    assert seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l"), "the cursor is shown again"
+
+
+def test_quiet_nothing_moves_there_either() -> None:
+    assert on_a_terminal("quiet") == ""
