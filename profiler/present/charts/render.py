@@ -42,15 +42,15 @@ def show(chart: alt.TopLevelMixin) -> Picture:
 
 def chart_spec(chart: alt.TopLevelMixin, scheme: Scheme = "light") -> dict[str, Any]:
     """As Vega-Lite reads it, with the look of the house."""
-    spec: dict[str, Any] = chart.to_dict()
+    # With the data where it is drawn; collected in one place, it would be named by a hash of its last digits.
+    with alt.data_transformers.enable(consolidate_datasets=False):
+        spec: dict[str, Any] = chart.to_dict()
     return {**spec, "config": configuration(scheme)}
 
 
 def title_of(chart: alt.TopLevelMixin) -> str:
     """The takeaway, for those who see no picture."""
-    title = chart.to_dict().get("title", "")
-    text = title.get("text", "") if isinstance(title, dict) else title
-    return str(text)
+    return str(chart_spec(chart)["title"]["text"])
 
 
 def render(chart: alt.TopLevelMixin, suffix: str, scheme: Scheme = "light") -> bytes:
@@ -110,7 +110,7 @@ def _page(chart: alt.TopLevelMixin) -> str:
     from html import escape
 
     schemes: dict[Scheme, dict[str, Any]] = {one: configuration(one) for one in ("light", "dark")}
-    bare = {key: value for key, value in chart.to_dict().items() if key != "config"}
+    bare = {key: value for key, value in chart_spec(chart).items() if key != "config"}
     return _PAGE % {
         "title": escape(title_of(chart)),
         "light": schemes["light"]["background"],
