@@ -17,15 +17,16 @@ import typer
 from typer.core import TyperGroup
 
 from profiler.commands import (
-    collect,
     build,
     check,
+    collect,
     compare,
     doctor,
     export,
     ingest,
     ladder,
     list_runs,
+    mcp,
     metrics,
     presets,
     query,
@@ -116,6 +117,7 @@ app.command("query")(query.query)
 app.command("metrics")(metrics.metrics)
 app.command("doctor")(doctor.doctor)
 app.command("presets")(presets.presets)
+app.command("mcp")(mcp.mcp)
 
 
 def main() -> NoReturn:

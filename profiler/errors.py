@@ -51,6 +51,7 @@
     ├── PresetNotFound
     ├── ThresholdsInvalid      prof.toml, or prof's part of pyproject.toml, cannot be used
     ├── OutputNotWritable      a file that was asked for cannot be written
+    ├── McpNotInstalled        `prof mcp` needs the SDK of an extra
     ├── NotReady               `prof doctor` found something that should work here and does not
     ├── QueryFailed
     ├── IngestIncomplete       some reports were ingested, some were not
@@ -213,6 +214,11 @@ class OutputNotWritable(ProfError):
 class NotReady(ProfError):
     exit_code = 85
     remedy = "Do what the line of each says, and run the same command again."
+
+
+class McpNotInstalled(ProfError):
+    exit_code = 86
+    remedy = "`pip install 'ncu-prof[mcp]'`, in the environment that holds prof."
 
 
 class QueryFailed(ProfError):

@@ -1,0 +1,258 @@
+"""The tools of `prof mcp`: what each is for, what it takes, and the finding that it answers with.
+
+Arguments as an agent sent them in; JSON text out, of a finding or of a failure. Nothing here
+knows the protocol, and nothing can write: the findings are those that the verbs print.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct, structs
+
+from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons, LeftOut
+from profiler.analyse.ladder import LadderFinding
+from profiler.analyse.machine_code import MachineCode
+from profiler.analyse.sheet import Sheets, TimingSheet
+from profiler.commands import answers
+from profiler.commands.options import Settings
+from profiler.errors import InternalError, ProfError
+from profiler.present.budget import Cut, fit
+from profiler.present.encode import to_json
+from profiler.present.listing import Listing
+
+INSTRUCTIONS = """\
+prof reads recorded Nsight Compute profiles of CUDA kernels and says what changed between two of them, why, and how surely.
+Begin with `list` (what is recorded) or `ladder` (every kernel of a series at once), then `compare` two of them; `show` is \
+one recording by itself, `sass` the machine code of hot loops. Nothing is ever measured or written.
+A recording is named by its kernel number in the ladder (6), by a run's name or run_id from `list`, or by the path of a \
+.ncu-rep file on this machine.
+Duration decides: a utilisation that went up is `changed`, neither better nor worse. `unclear` means that the launches \
+cannot tell, and `reason` says why. Quote figures with their interval.
+Answers hold the most important 8 KB with numbers of six digits, and `left_out` counts the rest; `full` gives all of it, \
+which may be a hundred times as much. The remedy of an error may name an option of the command line: `--kernel-name` is \
+the argument `kernel_name`."""
+
+_PARSER_EXIT_CODE = 2
+
+Reference = Annotated[
+    str | int,
+    Meta(
+        description="A kernel number of the ladder, a run's name or run_id, or the path of a .ncu-rep file.",
+        examples=[6, "gemm-6", "before.ncu-rep"],
+    ),
+]
+KernelName = Annotated[
+    str,
+    Meta(max_length=500, description="Regular expression: which kernel, where a recording holds several."),
+]
+LadderName = Annotated[
+    str,
+    Meta(
+        description="The ladder that kernel numbers belong to, if not the one that the server was started with."
+    ),
+]
+Full = Annotated[bool, Meta(description="Everything, with every digit, rather than the most important 8 KB.")]
+
+
+class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What every tool takes."""
+
+    full: Full = False
+    ladder: LadderName | None = None
+
+
+class CompareInput(Input, frozen=True):
+    before: Reference
+    after: Reference
+    kernel_name: KernelName | None = None
+    all: Annotated[bool, Meta(description="Compare every kernel that both recordings hold.")] = False
+    metric: Annotated[list[str], Meta(description="Metrics to answer for, by prof's name or ncu's.")] = []
+    force: Annotated[
+        bool, Meta(description="Compare recordings that were not measured alike; the warnings stay.")
+    ] = False
+
+
+class LadderInput(Input, frozen=True):
+    size: Annotated[int, Meta(description="Size of the workload, if not what most rungs share.")] | None = (
+        None
+    )
+    set_param: Annotated[
+        list[str], Meta(description="Single parameters of the workload, for example m=1000.")
+    ] = []
+
+
+class ShowInput(Input, frozen=True):
+    source: Reference
+    kernel_name: KernelName | None = None
+
+
+class SassInput(Input, frozen=True, kw_only=True):
+    before: Reference
+    after: Reference | None = None
+    kernel_name: KernelName | None = None
+    full: Annotated[bool, Meta(description="The whole function rather than its hot loop.")] = False
+
+
+class ListInput(Input, frozen=True):
+    name: Annotated[str, Meta(description="Every run whose name contains this.")] | None = None
+
+
+class Failure(Struct, frozen=True, omit_defaults=True):
+    """What the command line would say, and the exit code that it would end with."""
+
+    message: str
+    details: list[str]
+    exit_code: int
+    remedy: str
+    left_out: LeftOut = {}
+
+
+class ToolFailed(Exception):
+    """Its text is the JSON of a `Failure`."""
+
+
+def _cut_failure(whole: Failure, cut: Cut) -> Failure:
+    return structs.replace(whole, details=cut.first("details", whole.details))
+
+
+def _compare(given: CompareInput, settings: Settings) -> str:
+    comparisons = answers.find_comparisons(
+        str(given.before),
+        str(given.after),
+        settings,
+        kernel_name=given.kernel_name,
+        every=given.all,
+        metrics=given.metric,
+        force=given.force,
+    )
+    finding = Comparisons(SCHEMA_VERSION, comparisons) if given.all else comparisons[0]
+    return answers.answer_json(finding, given.full, given.metric)
+
+
+def _ladder(given: LadderInput, settings: Settings) -> str:
+    return answers.answer_json(answers.find_ladder(settings, given.size, given.set_param).finding, given.full)
+
+
+def _show(given: ShowInput, settings: Settings) -> str:
+    recording = answers.find_recording(
+        str(given.source),
+        settings,
+        kernel_name=given.kernel_name,
+        full=given.full,
+        timed=given.kernel_name is None,
+    )
+    return answers.answer_json(recording.finding, given.full)
+
+
+def _sass(given: SassInput, settings: Settings) -> str:
+    after = None if given.after is None else str(given.after)
+    view = answers.find_machine_code(
+        str(given.before), after, settings, kernel_name=given.kernel_name, whole=given.full
+    )
+    return answers.answer_json(view.finding, given.full)
+
+
+def _list(given: ListInput, settings: Settings) -> str:
+    return answers.answer_json(answers.find_listing(settings, given.name), given.full)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """`takes` is the type of its arguments; it `gives` a finding of one of these types."""
+
+    name: str
+    title: str
+    description: str
+    takes: type[Input]
+    gives: tuple[type[Struct], ...]
+    answer: Callable[[Any, Settings], str]
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        _, definitions = msgspec.json.schema_components([self.takes])
+        schema: dict[str, Any] = definitions[self.takes.__name__]
+        return schema
+
+    def call(self, arguments: Mapping[str, Any], settings: Settings) -> str:
+        """Raises ToolFailed, whatever went wrong."""
+        try:
+            return self._answer(arguments, settings)
+        except msgspec.ValidationError as error:
+            failure = Failure(
+                f"{self.name}: {error}", [], _PARSER_EXIT_CODE, "The tool's input schema says what it takes."
+            )
+        except ProfError as error:
+            failure = Failure(error.message, list(error.details), error.exit_code, error.remedy)
+        except Exception as error:
+            bug = InternalError(f"{type(error).__name__}: {error}")
+            failure = Failure(bug.message, [], bug.exit_code, bug.remedy)
+            if settings.verbose:
+                traceback.print_exc()
+        raise ToolFailed(to_json({"error": fit(failure, _cut_failure, (("details", 16),))}))
+
+    def _answer(self, arguments: Mapping[str, Any], settings: Settings) -> str:
+        given = msgspec.convert(arguments, self.takes)
+        if given.ladder is not None:
+            settings = replace(settings, ladder=given.ladder, ladder_given=True)
+        return self.answer(given, settings)
+
+
+TOOLS = (
+    Tool(
+        "compare",
+        "Compare two kernels",
+        "What changed between two recordings of a CUDA kernel, why, and how surely: the speedup with its 95 % interval; "
+        "the metrics that changed, each with interval and verdict; an exact attribution of the speedup to fewer "
+        "instructions, issue rate, stalls and clock, or to bytes moved; what binds the second one now; executed "
+        "instructions by opcode; what became of the loads of the hot loop. Use it for every question about a difference, "
+        "and instead of two calls of `show`.",
+        CompareInput,
+        (Comparison, Comparisons),
+        _compare,
+    ),
+    Tool(
+        "ladder",
+        "Every rung of a ladder",
+        "A series of kernels, each improving on the one before: time, work per second, percent of the reference, main "
+        "counters, the change from the rung before with its verdict, and what binds each. Use it for an overview, and to "
+        "find the step to look into with `compare`.",
+        LadderInput,
+        (LadderFinding,),
+        _ladder,
+    ),
+    Tool(
+        "show",
+        "One recording",
+        "One recording by itself: where it comes from and how it was measured, its metrics with their spread, what binds "
+        "it with the figures that say so, and Nsight Compute's own findings; of a run of timings, its times. Use it when "
+        "there is nothing to compare with.",
+        ShowInput,
+        (Sheets, TimingSheet),
+        _show,
+    ),
+    Tool(
+        "sass",
+        "Machine code of hot loops",
+        "The machine code of a kernel's hot loop, or of two: instructions and FMAs per iteration, opcodes with counts, "
+        "widths and source lines, which loads feed each operand, and what became of them. Use it when `compare` says that "
+        "instructions or stalls changed and the question is how the code differs.",
+        SassInput,
+        (MachineCode,),
+        _sass,
+    ),
+    Tool(
+        "list",
+        "What is recorded",
+        "What there is to compare: the kernels of the ladder with their ideas, and the newest run of each name; with "
+        "`name`, every run of such a name, to choose an older one by its run_id. Use it first when you do not know what "
+        "is recorded.",
+        ListInput,
+        (Listing,),
+        _list,
+    ),
+)

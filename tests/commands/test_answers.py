@@ -1,0 +1,70 @@
+"""The JSON of the verbs that answer questions: 8 KB unless all is asked for, by one published schema."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from profiler.commands.answers import find_listing
+from profiler.commands.options import Settings
+from profiler.errors import LadderNotFound
+
+COMMANDS = [
+    "compare 5 6",
+    "compare 4 10",
+    "compare textbook-5 textbook-6",
+    "compare 5 5 --all",
+    "show 6",
+    "show gemm-6-source",
+    "show gemm-6-timed",
+    "ladder",
+    "ladder --size 8192",
+    "sass 5 6",
+    "sass gemm-5-source gemm-6-source",
+    "sass 9",
+]
+
+
+@pytest.fixture
+def answer(prof_here, recorded):
+    def run(command):
+        result = prof_here("--runs", recorded.root, *command.split())
+        assert (result.returncode, result.stderr) == (0, "")
+        return result.stdout
+
+    return run
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_json_is_8_kb_at_most_and_all_of_it_with_full_and_one_schema_holds_for_both(answer, command):
+    verb = command.split()[0]
+    schema = json.loads(answer(f"{verb} --schema{' --all' if '--all' in command else ''}"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    short = answer(f"{command} --format json")
+    assert len(short) <= 8000
+    full = json.loads(answer(f"{command} --format json --full"))
+    for found in (json.loads(short), full):
+        jsonschema.validate(found, schema)
+        assert found["schema_version"] == 1
+    assert full["left_out"] == {}
+
+
+def test_of_a_thousand_names_the_short_form_is_as_short(prof_here, hostile_store):
+    for command in ("compare before after --all", "show before", "show after -k quotes"):
+        result = prof_here("--runs", hostile_store.root, *command.split(), "--format", "json")
+        assert result.returncode == 0
+        assert len(result.stdout) <= 8000
+
+
+def test_a_listing_has_a_ladder_where_there_is_one_and_misses_one_that_was_asked_for(
+    recorded, tmp_path, monkeypatch
+):
+    settings = Settings(recorded.root, "gemm", False, "json", False, False)
+    assert [kernel["kernel"] for kernel in find_listing(settings, None).kernels] == list(range(11))
+    monkeypatch.chdir(tmp_path)
+    assert find_listing(settings, None).kernels == []
+    assert find_listing(settings, None).runs != []
+    with pytest.raises(LadderNotFound):
+        find_listing(Settings(recorded.root, "none", True, "json", False, False), None)

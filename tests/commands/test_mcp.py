@@ -1,0 +1,372 @@
+"""`prof mcp`, asked by a real MCP client over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import unicodedata
+from contextlib import asynccontextmanager
+
+import jsonschema
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
+
+TOOLS = ["compare", "ladder", "show", "sass", "list"]
+START = "from profiler.cli import main; main()"
+
+
+@asynccontextmanager
+async def serving(runs, *options, cwd=None, mode="legacy", complaints=None):
+    """A client of a server over these runs; what it complains of goes into the file `complaints`."""
+    arguments = ["-c", START, "--runs", str(runs), *options, "mcp"]
+    command = StdioServerParameters(command=sys.executable, args=arguments, cwd=cwd)
+    with open(complaints or os.devnull, "w") as errors:
+        async with Client(stdio_client(command, errlog=errors), mode=mode) as client:
+            yield client
+
+
+def asked(runs, *calls, **options):
+    """The results of `(tool, arguments)` calls, all asked at once; the error of one that is none of a tool."""
+
+    async def session():
+        async with serving(runs, **options) as client:
+            sent = (client.call_tool(tool, given) for tool, given in calls)
+            return await asyncio.gather(*sent, return_exceptions=True)
+
+    return asyncio.run(session())
+
+
+@pytest.fixture
+def ask(recorded):
+    """`ask((tool, arguments), ...)` over the shipped runs, if no others."""
+    return lambda *calls, runs=recorded.root, **options: asked(runs, *calls, **options)
+
+
+def text_of(result):
+    (content,) = result.content
+    return content.text
+
+
+def failure_of(result):
+    assert result.is_error
+    assert result.structured_content is None, "it would not obey the tool's schema"
+    return json.loads(text_of(result))["error"]
+
+
+# What it offers
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_client_finds_five_tools_that_only_read_and_say_what_they_take_and_give(recorded, mode):
+    async def session():
+        async with serving(recorded.root, mode=mode) as client:
+            return client.server_info, client.instructions, (await client.list_tools()).tools
+
+    server, instructions, tools = asyncio.run(session())
+    assert server.name == "prof"
+    assert "`list`" in instructions
+    assert [tool.name for tool in tools] == TOOLS
+    for tool in tools:
+        assert (tool.annotations.read_only_hint, tool.annotations.destructive_hint) == (True, False)
+        assert tool.description.endswith(".")
+        for schema in (tool.input_schema, tool.output_schema):
+            jsonschema.Draft202012Validator.check_schema(schema)
+            assert schema["type"] == "object"
+        assert tool.input_schema["additionalProperties"] is False
+        for name, taken in tool.input_schema["properties"].items():
+            assert "description" in json.dumps(taken), f"{tool.name}: {name}"
+
+
+# What it answers
+
+
+# What an agent asks, and what a person would type.
+QUESTIONS = [
+    ("compare", {"before": 5, "after": "6"}, "compare 5 6"),
+    ("compare", {"before": 5, "after": 6, "full": True}, "compare 5 6 --full"),
+    ("compare", {"before": 5, "after": 5, "metric": ["waves"]}, "compare 5 5 --metric waves"),
+    ("compare", {"before": 5, "after": "textbook-6", "force": True}, "compare 5 textbook-6 --force"),
+    ("compare", {"before": 5, "after": 5, "all": True}, "compare 5 5 --all"),
+    ("ladder", {}, "ladder"),
+    ("ladder", {"size": 2048, "full": True, "ladder": "gemm"}, "ladder --size 2048 --full --ladder gemm"),
+    ("show", {"source": 6}, "show 6"),
+    ("show", {"source": "textbook-6", "kernel_name": "k6"}, "show textbook-6 -k k6"),
+    ("show", {"source": "gemm-6-timed"}, "show gemm-6-timed"),
+    ("sass", {"before": 5, "after": 6}, "sass 5 6"),
+    ("sass", {"before": 6, "full": True}, "sass 6 --full"),
+]
+
+
+@pytest.fixture(scope="module")
+def answers(recorded):
+    results = asked(recorded.root, *((tool, given) for tool, given, _ in QUESTIONS))
+    return {command: result for (_, _, command), result in zip(QUESTIONS, results, strict=True)}
+
+
+@pytest.mark.parametrize("command", [command for *_, command in QUESTIONS])
+def test_an_answer_is_what_the_verb_prints_as_json(answers, prof_here, recorded, command):
+    printed = prof_here("--runs", recorded.root, *command.split(), "--format", "json").stdout
+    assert f"{text_of(answers[command])}\n" == printed
+    assert answers[command].structured_content == json.loads(printed)
+    assert "--full" in command or len(printed) <= 8000
+
+
+def test_the_list_has_the_rows_of_the_verb_and_the_kernels_of_the_ladder(ask, prof_here, recorded):
+    everything, some = ask(("list", {"full": True}), ("list", {"name": "gemm-6"}))
+    printed = prof_here("--runs", recorded.root, "list", "--format", "json").stdout
+    assert everything.structured_content["runs"] == json.loads(printed)
+    assert [kernel["kernel"] for kernel in everything.structured_content["kernels"]] == list(range(11))
+    assert {run["name"] for run in some.structured_content["runs"]} == {
+        "gemm-6",
+        "gemm-6-timed",
+        "gemm-6-source",
+    }
+
+
+def test_reports_may_be_given_by_their_paths_also_relative_ones(ask, prof_here, reports, tmp_path):
+    sides = {"before": "range.ncu-rep", "after": str(reports / "range.ncu-rep")}
+    (result,) = ask(("compare", {**sides, "kernel_name": "."}), runs=tmp_path, cwd=reports)
+    assert result.structured_content["before"]["report"] == "range.ncu-rep"
+    assert result.structured_content["speedup"]["ratio"] == 1
+
+
+def test_calls_at_once_are_each_answered_as_if_alone(ask, reports):
+    calls = [("compare", {"before": rung, "after": rung + 1}) for rung in range(10)]
+    calls += [
+        ("show", {"source": str(reports / "range.ncu-rep")}),
+        ("sass", {"before": 6}),
+        ("show", {"source": 99}),
+    ]
+    together = ask(*calls)
+    alone = [result for call in (calls[0], calls[5], calls[-2]) for result in ask(call)]
+    assert [together[0], together[5], together[-2]] == alone
+    assert [result.is_error for result in together] == [False] * (len(calls) - 1) + [True]
+
+
+# What goes wrong
+
+
+def test_an_error_of_prof_is_a_tool_error_with_message_exit_code_and_remedy(ask, prof_here, store):
+    missing, ambiguous, broken = ask(
+        ("show", {"source": 99}),
+        ("compare", {"before": "several", "after": "processes", "force": True}),
+        ("show", {"source": "several", "kernel_name": "("}),
+        runs=store.root,
+    )
+    told = prof_here("--runs", store.root, "show", "99")
+    failure = failure_of(missing)
+    assert failure["exit_code"] == told.returncode == 21
+    assert f"prof: {failure['message']}\n      {failure['remedy']}\n" == told.stderr
+    assert failure_of(ambiguous)["exit_code"] == 32
+    assert "6 x scale" in " ".join(failure_of(ambiguous)["details"])
+    assert failure_of(broken)["exit_code"] == 33
+
+
+def test_arguments_that_a_tool_does_not_take_are_named(ask):
+    wrong = [
+        ("compare", {"before": 5}, "missing required field `after`"),
+        ("compare", {"before": 5, "after": 6, "kernel": "x"}, "unknown field `kernel`"),
+        (
+            "compare",
+            {"before": 5, "after": 6, "metric": "waves"},
+            "Expected `array`, got `str` - at `$.metric`",
+        ),
+        ("show", {"source": [6]}, "$.source"),
+        ("show", {"source": 6, "kernel_name": "x" * 501}, "$.kernel_name"),
+        ("ladder", {"size": 4096.5}, "$.size"),
+        ("list", {"full": "yes"}, "$.full"),
+    ]
+    results = ask(*((tool, given) for tool, given, _ in wrong))
+    for (tool, _, words), result in zip(wrong, results, strict=True):
+        failure = failure_of(result)
+        assert failure["message"].startswith(f"{tool}: ")
+        assert words in failure["message"]
+        assert (failure["exit_code"], failure["details"]) == (2, [])
+        assert failure["remedy"].endswith(".")
+
+
+def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(ask):
+    (error,) = ask(("collect", {}))
+    assert isinstance(error, MCPError)
+    assert "there are compare, ladder, show, sass, list" in str(error)
+
+
+def test_a_bug_is_told_as_one_and_ends_nothing(monkeypatch, recorded):
+    """In this process, where one can be made."""
+    from profiler.commands import agent_tools, answers
+    from profiler.commands.options import Settings
+
+    def broken(*_, **__):
+        raise ZeroDivisionError("of all things")
+
+    monkeypatch.setattr(answers, "find_recording", broken)
+    (show,) = [tool for tool in agent_tools.TOOLS if tool.name == "show"]
+    with pytest.raises(agent_tools.ToolFailed) as failed:
+        show.call({"source": 6}, Settings(recorded.root, "gemm", False, "json", False, False))
+    failure = json.loads(str(failed.value))["error"]
+    assert failure["exit_code"] == 70
+    assert failure["message"] == "ZeroDivisionError: of all things"
+
+
+def test_hostile_names_reach_the_agent_short_and_harmless(ask, hostile_store):
+    hostile = "no\nsuch\x1b]0;x\x07 \u202e" * 2000
+    results = ask(
+        ("compare", {"before": "before", "after": "after", "all": True}),
+        ("compare", {"before": "before", "after": "after", "all": True, "full": True}),
+        ("compare", {"before": "before", "after": "after"}),
+        ("show", {"source": "before"}),
+        ("list", {}),
+        ("show", {"source": hostile}),
+        runs=hostile_store.root,
+    )
+    assert [result.is_error for result in results] == [False, False, True, False, False, True]
+    for index, result in enumerate(results):
+        text = text_of(result)
+        assert text.isascii()
+        assert index == 1 or len(text) <= 8000
+        assert not [c for c in set(text) - {"\n"} if unicodedata.category(c) == "Cc"]
+    assert failure_of(results[2])["exit_code"] == 32
+
+
+def test_nothing_is_written(ask, recorded, reports, tmp_path):
+    def state():
+        return {
+            path: (path.stat().st_mtime_ns, path.is_file() and hashlib.sha256(path.read_bytes()).digest())
+            for path in (*recorded.root.rglob("*"), *tmp_path.rglob("*"))
+        }
+
+    before = state()
+    ask(
+        ("compare", {"before": 5, "after": 6}), ("ladder", {}), ("show", {"source": 6}), ("sass", {"before": 6}),
+        ("list", {}), ("show", {"source": str(reports / "range.ncu-rep")}), ("compare", {"before": 5, "after": 10}),
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert state() == before
+
+
+# The wire
+
+
+def start(runs, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", START, "--runs", str(runs), "mcp"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
+    )  # fmt: skip
+
+
+def send(server, *messages):
+    server.stdin.write("".join(f"{json.dumps(message)}\n" for message in messages).encode())
+    server.stdin.flush()
+
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def call(number, tool, **arguments):
+    return {
+        "jsonrpc": "2.0",
+        "id": number,
+        "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments},
+    }
+
+
+def test_standard_output_is_the_protocol_and_nothing_else_and_its_end_ends_the_server(recorded, reports):
+    with start(recorded.root) as server:
+        send(
+            server,
+            HELLO,
+            READY,
+            call(1, "show", source=str(reports / "range.ncu-rep")),
+            call(2, "show", source=99),
+        )
+        answers = [json.loads(server.stdout.readline()) for _ in range(3)]
+        out, err = server.communicate(timeout=60)
+    assert sorted(one["id"] for one in answers) == [0, 1, 2]
+    assert all(one["jsonrpc"] == "2.0" for one in answers)
+    assert (out, err, server.returncode) == (b"", b"", 0)
+
+
+def test_without_a_client_it_ends_at_once(recorded):
+    with start(recorded.root) as server:
+        assert (*server.communicate(timeout=60), server.returncode) == (b"", b"", 0)
+
+
+def test_it_ends_although_a_call_is_under_way(recorded, reports):
+    with start(recorded.root) as server:
+        send(server, HELLO, READY)
+        server.stdout.readline()
+        send(server, call(1, "show", source=str(reports / "gemm_6.ncu-rep")))
+        _, err = server.communicate(timeout=60)
+    assert (err, server.returncode) == (b"", 0)
+
+
+def test_an_interrupt_ends_it_although_it_waits_for_input(recorded):
+    with start(recorded.root) as server:
+        send(server, HELLO)
+        server.stdout.readline()
+        server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=60) == 130
+        assert b"Traceback" not in server.stderr.read()
+
+
+def test_a_client_that_is_gone_ends_it_quietly(recorded):
+    with start(recorded.root) as server:
+        send(server, HELLO, READY)
+        server.stdout.readline()
+        server.stdout.close()
+        send(server, call(1, "list"))
+        server.stdin.close()
+        assert server.wait(timeout=60) in (0, 141)
+        assert server.stderr.read() == b""
+
+
+def test_what_is_no_message_is_passed_over(recorded):
+    with start(recorded.root) as server:
+        send(server, HELLO, READY)
+        server.stdin.write(b"this is no message\n{}\n[1]\n\xff\xfe\n")
+        send(server, call(1, "list", name="gemm-6"))
+        answers = [json.loads(server.stdout.readline()) for _ in range(2)]
+        server.communicate(timeout=60)
+    assert [one["id"] for one in answers] == [0, 1]
+
+
+# Without the SDK
+
+
+def test_without_the_sdk_it_is_one_error_with_the_command_that_brings_it(tmp_path):
+    (tmp_path / "mcp_types.py").write_text("raise ModuleNotFoundError(\"No module named 'mcp_types'\")\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    result = subprocess.run(
+        [sys.executable, "-c", START, "mcp"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+    )
+    assert (result.returncode, result.stdout) == (86, "")
+    assert "pip install 'ncu-prof[mcp]'" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_no_other_verb_imports_it(prof):
+    code = "import sys; import profiler.cli; print(sorted({'mcp', 'mcp_types', 'anyio', 'pydantic', 'msgspec'} & set(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
