@@ -184,8 +184,8 @@ def test_the_titles_are_computed(compared):
     assert title_of(charts.comparison_chart(slower)).startswith("The second is 0.8757x as fast")
     assert title_of(charts.deltas_chart(faster)).startswith("four-way confirmed: issue_active ↑")
     assert title_of(charts.deltas_chart(slower)) == "7 of 7 metrics differ beyond the noise"
-    assert title_of(charts.waterfall_chart(faster)).startswith("Most of the speedup")
-    assert title_of(charts.waterfall_chart(slower)).startswith("Most of the slowdown")
+    assert title_of(charts.waterfall_chart(faster)).startswith("Largest share of the speedup")
+    assert title_of(charts.waterfall_chart(slower)).startswith("Largest share of the slowdown")
     assert title_of(charts.instructions_chart(faster)) == "9.2 % fewer instructions executed"
     assert title_of(charts.instructions_chart(slower)) == "10 % more instructions executed"
 
@@ -299,7 +299,7 @@ def test_the_pictures_are_what_their_suffix_says(compared):
     chart = charts.waterfall_chart(compared("5", "6"))
     svg = charts.render(chart, ".svg")
     assert svg.startswith(b"<svg")
-    assert "Most of the speedup" in svg.decode()
+    assert "Largest share of the speedup" in svg.decode()
     png = charts.render(chart, ".png", "dark")
     assert png.startswith(b"\x89PNG")
     width, _ = struct.unpack(">II", png[16:24])

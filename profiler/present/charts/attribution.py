@@ -168,7 +168,7 @@ def _waterfall_title(attribution: Attribution) -> str:
         return "Under the profiler, neither is faster"
     change = "speedup" if attribution.profiled_ratio > 1 else "slowdown"
     name, _, share = max(_leaves(attribution), key=lambda leaf: leaf[2])
-    return f"Most of the {change} under the profiler: {name} ({100 * share:.0f} %)"
+    return f"Largest share of the {change} under the profiler: {name}, {100 * share:.0f} %"
 
 
 def _largest(stalls: Sequence[Part]) -> list[Part]:
