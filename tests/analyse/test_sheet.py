@@ -23,7 +23,7 @@ def sheet_of(make_run, *found: tuple[int, str, str, float | None, int | None], l
         )  # fmt: skip
     run._tables["rules"] = builder.finish()
     sheet = derive_sheet(run, profile_kernel(run, "k"), full=False)
-    return sheet, sheets_text(run, [sheet], colour=False, width=None)
+    return sheet, sheets_text(run, [sheet], None, colour=False, width=None)
 
 
 def test_every_line_that_a_rule_marks_is_there(make_run):

@@ -27,6 +27,8 @@ pytestmark = pytest.mark.benchmark
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = ROOT / "runs"
+# As it is installed: Python may keep what it compiled.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def best_of(rounds: int, *sides: Callable[[], object]) -> list[float]:
@@ -41,12 +43,16 @@ def best_of(rounds: int, *sides: Callable[[], object]) -> list[float]:
 
 
 def process(*command: str) -> Callable[[], object]:
-    return lambda: subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, check=True)
+    return lambda: subprocess.run(
+        [sys.executable, *command], cwd=ROOT, capture_output=True, check=True, env=ENVIRONMENT
+    )
 
 
 def prof(*arguments: str) -> Callable[[], object]:
     script = str(Path(sys.executable).with_name("prof"))
-    return lambda: subprocess.run([script, *arguments], cwd=ROOT, capture_output=True, check=True)
+    return lambda: subprocess.run(
+        [script, *arguments], cwd=ROOT, capture_output=True, check=True, env=ENVIRONMENT
+    )
 
 
 # Reading
