@@ -79,21 +79,22 @@ def _timing_sheet(whole: TimingSheet, cut: Cut, _: Sequence[str]) -> TimingSheet
 
 def _manifest(whole: Manifest, cut: Cut) -> Manifest:
     """What was measured and how; the files that hold it come last."""
-    provenance = cut.first("run.provenance", [one for one in [whole.provenance] if one])
+    (provenance,) = cut.first("run.provenance", [whole.provenance]) or [None]
     return replace(
         whole,
         reports=cut.first("run.reports", whole.reports),
         kernels=cut.first("run.kernels", whole.kernels),
         tables=dict(cut.first("run.tables", list(whole.tables.items()))),
         metrics=cut.first("run.metrics", whole.metrics),
-        provenance=provenance[0] if provenance else None,
+        provenance=provenance
+        and replace(provenance, sources=dict(cut.first("run.sources", list(provenance.sources.items())))),
     )
 
 
 _SHEETS_PLAN = (
     ("kernels", 1), ("cautions", 3), ("suspects", 1), ("metrics", 3), ("kernels", 4), ("metrics", 7),
     ("suspects", 3), ("suspects_missing", 3), ("nvtx", 2), ("kernels", 8), ("metrics", 12), ("rules", 2),
-    ("run.provenance", 1), ("suspects", 6), ("metrics", 20), ("run.reports", 2), ("rules", 4),
+    ("run.provenance", 1), ("suspects", 6), ("metrics", 16), ("metrics", 20), ("rules", 4), ("metrics", 24),
 )  # fmt: skip
 
 
@@ -109,11 +110,16 @@ def _ladder(whole: LadderFinding, cut: Cut, _: Sequence[str]) -> LadderFinding:
 def _rung(whole: RungFinding, cut: Cut) -> RungFinding:
     return replace(
         whole,
-        metrics=dict(cut.first("metrics", list(whole.metrics.items()))),
-        delta=dict(cut.first("delta", list(whole.delta.items()))),
+        metrics=dict(cut.first("metrics", sorted(whole.metrics.items(), key=_said_elsewhere))),
+        delta=dict(cut.first("delta", sorted(whole.delta.items(), key=_said_elsewhere))),
         refused=cut.first("refused", whole.refused),
         warnings=cut.first("warnings", whole.warnings),
     )
+
+
+def _said_elsewhere(metric: tuple[str, object]) -> bool:
+    """By the rung's own duration and its change, or by the pipe that those instructions go to."""
+    return metric[0] in ("duration_ns", "lsu_inst_share_pct")
 
 
 def _rung_rank(rung: RungFinding) -> tuple[float, float]:
@@ -123,7 +129,7 @@ def _rung_rank(rung: RungFinding) -> tuple[float, float]:
 
 _LADDER_PLAN = (
     ("kernels", 4), ("kernels", 8), ("kernels", 12), ("refused", 2), ("warnings", 2), ("metrics", 3),
-    ("delta", 1), ("delta", 4), ("metrics", 5), ("kernels", 16), ("delta", 5), ("metrics", 7), ("delta", 7),
+    ("metrics", 5), ("delta", 3), ("metrics", 7), ("delta", 5), ("kernels", 16), ("delta", 7),
     ("refused", 6), ("warnings", 6), ("kernels", 32),
 )  # fmt: skip
 

@@ -19,7 +19,7 @@ Cell = str | float | int | None
 def to_json(finding: Any) -> str:
     """ASCII only, so that nothing in it can act on a terminal; NaN and infinity become null.
 
-    An object that holds no other is one line, so that a metric, a check or an opcode is.
+    An object that holds no other is on one line, so that a metric, a check or an opcode is.
     """
     text = _laid_out(_finite(msgspec.to_builtins(finding)), 0)
     return text.replace("\x7f", "\\u007f")  # the one control character that JSON lets through
@@ -86,18 +86,28 @@ def _plain(cell: Cell) -> str:
 
 
 def _laid_out(value: Any, depth: int) -> str:
-    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    if not any(map(_holds_object, members)):
+    """Each member that holds objects on lines of its own, those before and after it side by side."""
+    if not _holds_object(value) or not any(map(_holds_object, _members(value))):
         return json.dumps(value, separators=(",", ":"))
-    start, end = f"\n{' ' * (depth + 1)}", f"\n{' ' * depth}"
-    laid_out = [_laid_out(one, depth + 1) for one in members]
-    if isinstance(value, dict):
-        laid_out = [f"{json.dumps(name)}:{one}" for name, one in zip(value, laid_out, strict=True)]
-        return f"{{{start}{f',{start}'.join(laid_out)}{end}}}"
-    return f"[{start}{f',{start}'.join(laid_out)}{end}]"
+    separator = f",\n{' ' * (depth + 1)}"
+    parts: list[str] = []
+    beside = False
+    for name, one in value.items() if isinstance(value, dict) else enumerate(value):
+        holds = _holds_object(one)
+        text = _laid_out(one, depth + 1)
+        parts += ["," if beside and not holds else separator] if parts else []
+        parts.append(f"{json.dumps(name)}:{text}" if isinstance(value, dict) else text)
+        beside = not holds
+    start, end = "{}" if isinstance(value, dict) else "[]"
+    return f"{start}{separator[1:]}{''.join(parts)}{separator[1:-1]}{end}"
+
+
+def _members(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
 
 
 def _holds_object(value: Any) -> bool:
+    """Whether it is an object, or a list with one."""
     return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_object, value)))
 
 

@@ -41,9 +41,16 @@ def test_json_reads_back_however_it_is_nested(value):
 
 
 def test_an_object_that_holds_no_other_is_one_line_of_json():
-    finding = {"side": {"gpu": "H200", "ci": [1, 2]}, "metrics": [{"name": "a"}, {"name": "b"}], "none": []}
+    finding = {
+        "version": 1,
+        "title": "x",
+        "side": {"gpu": "H200", "ci": [1, 2]},
+        "metrics": [{"name": "a"}, {"name": "b"}],
+        "none": [],
+    }
     assert to_json(finding).splitlines() == [
         "{",
+        ' "version":1,"title":"x",',
         ' "side":{"gpu":"H200","ci":[1,2]},',
         ' "metrics":[',
         '  {"name":"a"},',
