@@ -79,7 +79,7 @@ def _timing_sheet(whole: TimingSheet, cut: Cut, _: Sequence[str]) -> TimingSheet
 
 def _manifest(whole: Manifest, cut: Cut) -> Manifest:
     """What was measured and how; the files that hold it come last."""
-    (provenance,) = cut.first("run.provenance", [whole.provenance]) or [None]
+    provenance = next(iter(cut.first("run.provenance", [one for one in [whole.provenance] if one])), None)
     return replace(
         whole,
         reports=cut.first("run.reports", whole.reports),

@@ -56,7 +56,7 @@ def _deltas(whole: Comparison, cut: Cut, first: set[str]) -> list[MetricDelta]:
 
     ranked = sorted(whole.metrics, key=rank)
     telling = [delta for delta in ranked if rank(delta) < _NOT_TELLING]
-    cut.first("", ranked[len(telling) :], counted_as)
+    cut.leave_out(ranked[len(telling) :], counted_as)
     return cut.first("metrics", telling, counted_as)
 
 
@@ -68,7 +68,7 @@ def _attribution(whole: Comparison, cut: Cut) -> Attribution | None:
 
 def _instructions(whole: Instructions, cut: Cut) -> Instructions:
     changed = [one for one in whole.opcodes if one.before != one.after]
-    cut.first("", [one for one in whole.opcodes if one.before == one.after], lambda _: "opcodes")
+    cut.leave_out([one for one in whole.opcodes if one.before == one.after], lambda _: "opcodes")
     loop = whole.hot_loop
     return Instructions(
         cut.first("opcodes", changed),
@@ -107,5 +107,5 @@ COMPARISON_PLAN = (
 )  # fmt: skip
 COMPARISONS_PLAN = (
     ("comparisons", 1), ("warnings", 2), ("metrics", 1), ("comparisons", 4), ("comparisons", 8),
-    ("confirmations", 1), ("suspects", 1), *COMPARISON_PLAN,
+    ("confirmations", 1), ("suspects", 1), *COMPARISON_PLAN, ("comparisons", 16),
 )  # fmt: skip

@@ -8,7 +8,7 @@ and whole ones, which are counts, all of theirs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -57,16 +57,16 @@ class Cut:
     room: Mapping[str, int]
     left_out: Counter[str] = field(default_factory=Counter)
 
-    def has(self, section: str) -> bool:
-        return self.room.get(section, 0) > 0
-
     def first(
         self, section: str, items: Sequence[Item], counted_as: Callable[[Item], str] | None = None
     ) -> list[Item]:
         """As many as there is room for; the others are counted, by default under the section's name."""
         kept = self.room.get(section, 0)
-        self.left_out.update(counted_as(one) if counted_as else section for one in items[kept:])
+        self.leave_out(items[kept:], counted_as or (lambda _: section))
         return list(items[:kept])
+
+    def leave_out(self, items: Iterable[Item], counted_as: Callable[[Item], str]) -> None:
+        self.left_out.update(map(counted_as, items))
 
     def plain(self, value: Any, name: str = "") -> Any:
         """The same with its texts shortened and its numbers rounded; `name` is that of the member it is."""
@@ -81,15 +81,14 @@ class Cut:
             return replace(value, **members)
         if isinstance(value, dict):
             kept = len(value) if name in _FIGURES else self.widths.entries
-            return {self.plain(one): self.plain(value[one]) for one in self._entries(list(value), kept)}
+            entries = {self.plain(one): self.plain(value[one]) for one in list(value)[:kept]}
+            self.left_out["entries"] += len(value) - len(entries)  # names may be alike when they are short
+            return entries
         if isinstance(value, list):
             kept = self.widths.entries if value and isinstance(value[0], str) else len(value)
-            return [self.plain(one, name) for one in self._entries(value, kept)]
+            self.left_out["entries"] += len(value[kept:])
+            return [self.plain(one, name) for one in value[:kept]]
         return tuple(map(self.plain, value)) if isinstance(value, tuple) else value
-
-    def _entries(self, items: list[Item], kept: int) -> list[Item]:
-        self.left_out["entries"] += len(items[kept:])
-        return items[:kept]
 
 
 def fit(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 
-from profiler.present.budget import fit, rounded, shortened_in_json
+from profiler.present.budget import Cut, Widths, fit, rounded, shortened_in_json
 from profiler.present.encode import to_json
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
@@ -99,6 +99,13 @@ def test_a_step_that_does_not_fit_is_no_reason_to_stop():
 def test_what_fits_is_whole_and_counts_nothing():
     whole = Finding(["a", "b"], [1.5])
     assert fit(whole, cut_finding, [("names", 10), ("values", 10)]) == whole
+
+
+def test_names_that_are_alike_when_short_are_counted_too():
+    sizes = {f"{'x' * 200}{number}{'x' * 200}": number for number in range(3)}
+    cut = Cut(Widths(name=40, sentence=60, entries=8), {})
+    assert len(cut.plain(sizes)) == 1
+    assert cut.left_out["entries"] == 2
 
 
 @given(long_text)
