@@ -20,9 +20,10 @@ campaign:
 bench:
     {{ python }} -m pytest -m benchmark -s
 
-# Regenerate the README's output and pictures from runs/.
+# Regenerate the README's output and pictures, and the notebooks, from runs/.
 docs:
     {{ python }} tests/readme.py --write
+    {{ python }} tests/notebooks.py --write
 
 # Resolve the dependencies again.
 lock:
