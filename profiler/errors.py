@@ -339,7 +339,9 @@ class CountersRefused(MeasureError):
 
 class CountersBusy(MeasureError):
     exit_code = 64
-    remedy = "Stop the other profiler; DCGM lets go with `dcgmi profile --pause`. `prof doctor` looks for them."
+    remedy = (
+        "Stop the other profiler; DCGM lets go with `dcgmi profile --pause`. `prof doctor` looks for them."
+    )
 
 
 class NothingProfiled(MeasureError):

@@ -105,11 +105,11 @@ def test_what_verification_finds_is_not_profiled(collecting, kernel: int, error:
     assert collecting.calls == []
 
 
-@pytest.mark.parametrize("step", ["verify", "time", "profile"])
+@pytest.mark.parametrize("step", ["verify", "profile"])
 def test_a_program_that_hangs_is_ended_in_time(collecting, step: str) -> None:
     collecting.replay("hung", pace=1)
-    changes = {"verify": step == "verify", "repeats": int(step == "time"), "timeout_s": 1.0}
-    failure = collecting.error(collecting.rung(1 if step == "profile" else 7), **changes)
+    kernel = 7 if step == "verify" else 1
+    failure = collecting.error(collecting.rung(kernel), verify=step == "verify", timeout_s=1.0)
 
     assert (type(failure), failure.exit_code) == (errors.ProgramTimedOut, 56)
     assert "within 1 s" in failure.message
@@ -250,11 +250,10 @@ def test_without_resume_what_an_earlier_call_kept_of_it_is_measured_again(collec
     assert len(collecting.calls) == 4
 
 
-def test_another_workload_preset_or_number_of_processes_is_another_collection(collecting) -> None:
+def test_another_workload_or_cache_control_is_another_collection(collecting) -> None:
     collecting.collect([collecting.rung(1)], resume=True)
     for changes, target in (
         ({}, collecting.rung(1, size=50)),
-        ({"processes": 2}, collecting.rung(1)),
         ({"recording": replace(collecting.plan.recording, cache="none")}, collecting.rung(1)),
     ):
         before = len(collecting.calls)

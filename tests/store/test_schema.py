@@ -117,7 +117,9 @@ def test_text_that_is_not_unicode_is_stored_with_a_replacement() -> None:
     builder = TableBuilder("launches", "some-run")
     broken = b"caf\xe9".decode("utf-8", "surrogateescape")
     required = dict.fromkeys(("workload", "function", "kernel", "mangled"), broken)
-    builder.append(launch=0, process=0, range=0, nvtx=[{"domain": "d", "kind": "push_pop", "name": broken}], **required)
+    builder.append(
+        launch=0, process=0, range=0, nvtx=[{"domain": "d", "kind": "push_pop", "name": broken}], **required
+    )
 
     (row,) = builder.finish().to_pylist()
 
