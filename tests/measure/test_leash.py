@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,16 +28,28 @@ while True:
 """
 
 
+STARTED: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running() -> Iterator[None]:
+    """A test that fails half way leaves no process behind."""
+    yield
+    for process in STARTED:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    STARTED.clear()
+
+
 def start(mark: str) -> subprocess.Popen[str]:
     """A prof whose processes can all be told by a word in their environment."""
     environment = {**os.environ, "LEASH_TEST": mark}
-    return subprocess.Popen(
-        [sys.executable, "-c", PROF],
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROF], env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )  # fmt: skip
+    STARTED.append(process)
+    return process
 
 
 def alive(mark: str) -> list[int]:
@@ -67,6 +80,9 @@ def test_the_program_and_its_children_end_with_prof(tmp_path: Path, sent: signal
     prof = start(str(tmp_path))
     assert prof.stdout is not None
     assert prof.stdout.readline() == "started\n"
+    deadline = time.monotonic() + 10
+    while len(alive(str(tmp_path))) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)  # in the moment of starting, a process shows no environment
     assert len(alive(str(tmp_path))) == 4, "prof, its guard, the program and what that started"
 
     prof.send_signal(sent)

@@ -79,7 +79,7 @@ def rungs(tmp_path_factory, make_ladder):
     return make
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 4), max_size=12),
     gpus=st.integers(1, 4),

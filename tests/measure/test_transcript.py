@@ -94,7 +94,7 @@ def test_the_fraction_of_a_launch_grows_with_every_dot() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=15)
+@settings(max_examples=15, deadline=None)
 @given(cuts=st.data())
 def test_where_the_pieces_are_cut_does_not_matter(name: str, cuts: st.DataObject) -> None:
     text = finished(name).stdout
@@ -105,6 +105,7 @@ def test_where_the_pieces_are_cut_does_not_matter(name: str, cuts: st.DataObject
     assert fed(*text) == fed(text)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([PROGRESS, "0%", ".", "50%", "100% - 3 passes", "\n", "mine: ", "a" * 9]), max_size=30))  # fmt: skip
 def test_what_is_mixed_into_its_lines_is_cut_anywhere_too(parts: list[str]) -> None:
     whole, apart = fed("".join(parts)), fed(*parts)
