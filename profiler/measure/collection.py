@@ -205,6 +205,8 @@ class Collection:
         """The report, and how many launches it holds."""
         plan, target = self.plan, self.target
         prepared = prepare(target, plan.ncu, plan.recording, scratch, plan.cwd)
+        # What an error shows: the scratch folder will be gone when somebody tries it by hand.
+        typed = tuple(typed_command(target, plan.ncu, plan.recording))
 
         def hear(piece: str) -> None:
             transcript.feed(piece)
@@ -222,12 +224,17 @@ class Collection:
         except ProgramTimedOut as error:
             message = f"{target.label}: profiling did not end within {plan.timeout_s:g} s and was ended"
             remedy = "Give it longer with --timeout SECONDS, fewer --launches, or a cheaper --preset."
-            raise ProgramTimedOut(message, details=error.details, remedy=remedy) from None
+            details = [*command_details(typed), *error.details[1:]]
+            raise ProgramTimedOut(message, details=details, remedy=remedy) from None
         results = None
         if prepared.report.exists() and not finished.exit_code:
             results = identify_report(prepared.report, scratch).envelope.results
         failure = judge(
-            target.label, finished, results, target.required_launches, is_rung=target.job is not None
+            target.label,
+            replace(finished, command=typed),
+            results,
+            target.required_launches,
+            is_rung=target.job is not None,
         )
         if failure is not None:
             raise failure

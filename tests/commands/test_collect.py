@@ -294,6 +294,16 @@ def test_one_error_with_the_command_its_last_lines_and_what_to_do(
     assert here.runs == []
 
 
+def test_the_command_of_an_error_can_be_run_by_hand(here: Here) -> None:
+    """The folder that a compiled rung runs in is gone by then, and so is its copy there."""
+    here.replay("program-fails")
+    done = here.scripts("--ladder", "compiled", "--kernel", 3)
+    command = shlex.split(done.stderr.splitlines()[2])
+    at = command.index("--export")
+    assert command[at + 1] == "compiled-3.ncu-rep"
+    assert Path(command[at + 2]).exists()
+
+
 def test_a_wrong_result_is_not_profiled(here: Here) -> None:
     done = here.collect("--ladder", "scripts", "--kernel", 4, "--repeat", 1)
     assert done.returncode == 60
