@@ -89,7 +89,7 @@ def collect_shares(
 
         def begin(step: Step) -> None:
             if stopped.is_set():
-                raise _Stopped("stopped")
+                raise _Stopped
             observer.begin(step)
 
         def work(share: Share) -> None:
@@ -97,6 +97,8 @@ def collect_shares(
                 one, watched = replace(plan, gpu=share.gpu), replace(observer, begin=begin)
                 for outcome in collect(one, share.targets, store, staging, sandbox, watched):
                     outcomes.put(outcome)
+            except _Stopped:
+                pass
             except ProfError as error:
                 outcomes.put(error)
             finally:
@@ -119,8 +121,8 @@ def collect_shares(
                 future.result()  # a bug in a thread is a bug
 
 
-class _Stopped(GpuNotFound):
-    """Raised in the other threads where one has failed for good: fatal, and never shown."""
+class _Stopped(Exception):
+    """Raised in the other threads where one has failed for good; never shown."""
 
 
 def _bound_to(gpu: Gpu, target: Target) -> Target:
