@@ -361,7 +361,7 @@ class ReportNotWritten(MeasureError):
 
 class NcuFailed(MeasureError):
     exit_code = 68
-    remedy = "Run the command above by hand; `prof doctor` checks the machine."
+    remedy = "Run the command by hand (--dry-run prints it whole); `prof doctor` checks the machine."
 
 
 class CollectBusy(MeasureError):

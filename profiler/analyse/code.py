@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,10 @@ _COLUMNS = ("launch", "function_index", "offset", "opcode", "sass", "file", "lin
 
 @dataclass(frozen=True)
 class Instruction:
-    """`executed` counts warps per launch, and is None where the report does not count them."""
+    """`executed` counts warps per launch, and is None where the report does not count them.
+
+    What is read off its text is asked for over and over as registers are followed: it is kept.
+    """
 
     offset: int
     opcode: str  # with modifiers, without predicate
@@ -38,16 +42,16 @@ class Instruction:
     line: int | None = None
     samples: int | None = None
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.opcode.partition(".")[0]
 
-    @property
+    @cached_property
     def predicate(self) -> str | None:
         """`!P0` of `@!P0 BRA 0x40`."""
         return self.text[1:].partition(" ")[0] if self.text.startswith("@") else None
 
-    @property
+    @cached_property
     def never_acts(self) -> bool:
         """Issued and counted, but predicated off for good, as compilers pad asynchronous copies."""
         return self.predicate == _NEVER
@@ -58,7 +62,7 @@ class Instruction:
         match = _TARGET.search(self.text) if self.name in _BRANCHES else None
         return int(match[1], 16) if match else None
 
-    @property
+    @cached_property
     def operands(self) -> list[str]:
         """Without predicate and opcode: `FFMA R0, R1, -R2, R0` gives R0, R1, -R2 and R0."""
         text = self.text.partition(" ")[2] if self.predicate else self.text

@@ -135,9 +135,10 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
     region = find_region(code, whole=whole)
     body = region.body
     product = trace_product(body) if region.scope == "loop" else None
-    fmas = sum(fmas_of(one) * region.per_pass(one) for one in body)
-    instructions = sum(region.per_pass(one) for one in body)
-    multiplying = sum(region.per_pass(one) for one in body if fmas_of(one))
+    work = [(fmas_of(one), region.per_pass(one)) for one in body]
+    fmas = sum(each * times for each, times in work)
+    instructions = sum(times for _, times in work)
+    multiplying = sum(times for each, times in work if each)
     executed = sum(one.executed or 0.0 for one in body)
     return LoopSheet(
         label=profile.label,

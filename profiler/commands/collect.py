@@ -234,11 +234,17 @@ def _collect(
     steps = [step for target in targets for step in steps_of(plan, target)]
     launches = targets[0].selection.launches if targets else None
     signal.signal(signal.SIGTERM, _terminate)
-    outcomes: list[Outcome] = []
-    with CollectProgress(steps, launches, plan.processes, plan.recording.preset.passes, settings) as progress:
-        outcomes.extend(
-            collect_shares(plan, [share for share in shares if share.targets], store, progress.observer())
-        )
+    shares = [share for share in shares if share.targets]
+    order = {target.label: place for place, target in enumerate(targets)}
+    try:
+        with CollectProgress(
+            steps, launches, plan.processes, plan.recording.preset.passes, settings
+        ) as progress:
+            outcomes = list(collect_shares(plan, shares, store, progress.observer()))
+    except KeyboardInterrupt:
+        print("what was recorded is kept: the same command goes on from there", file=sys.stderr)
+        raise
+    outcomes.sort(key=lambda outcome: order[outcome.target.label])
     _print_outcomes(store, outcomes, settings)
     errors = missing + [one.error for one in outcomes if one.error is not None]
     if len(errors) == 1 and len(targets) + len(missing) == 1:

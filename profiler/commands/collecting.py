@@ -85,6 +85,7 @@ class CollectProgress:
             self._show(step, self._place(transcript))
 
     def _end(self, step: Step, line: str, error: ProfError | None) -> None:
+        from profiler.measure.collection import FATAL  # what ends all is told at the end
         from profiler.present.text import printable
 
         with self._lock:
@@ -94,8 +95,8 @@ class CollectProgress:
             gone = [one for one in self._left if one.label == step.label] if error else [step]
             self._left = [one for one in self._left if one not in gone]
             lines = [line] if line and not self._quiet else []
-            if error is not None and not self._alone:
-                lines = [f"failed      {error.message}", *error.details]
+            if error is not None and not self._alone and not isinstance(error, FATAL):
+                lines = [f"failed      {error.message}", *error.details, f"      {error.remedy}"]
             for text in lines:
                 self._print(printable(text))
 
@@ -108,7 +109,7 @@ class CollectProgress:
         if not transcript.launches:
             return ", starting"
         place = f", launch {transcript.launches}{of}"
-        if passes:
+        if passes and transcript.launches > transcript.finished:
             at = min(passes, 1 + int(transcript.fraction * passes))
             place += f", pass {at} of {passes}"
         return place
