@@ -8,7 +8,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from profiler.catalog.presets import Preset
 from profiler.errors import NcuTooOld, ToolNotFound
 from profiler.measure.process import command_details, run
+from profiler.measure.toolchain import toolkit_candidates
 
 OLDEST = (2022, 3)  # the oldest whose reports were read, and whose options are these
 _TOOL_TIMEOUT_S = 60.0
@@ -109,12 +109,6 @@ def read_version(ncu: Path) -> str:
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[Path]:
-    found = shutil.which("ncu", path=environment.get("PATH"))
-    if found:
-        yield Path(found)
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        if environment.get(variable):
-            yield Path(environment[variable]) / "bin/ncu"
-    yield Path("/usr/local/cuda/bin/ncu")
+    yield from toolkit_candidates("ncu", environment)
     installed = glob.glob("/opt/nvidia/nsight-compute/*/ncu")
     yield from (Path(place) for place in sorted(installed, reverse=True))

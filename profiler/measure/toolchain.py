@@ -127,14 +127,19 @@ def _query_gpus(environment: Mapping[str, str], ids: Sequence[str]) -> list[Gpu]
 
 
 def _nvcc_candidates(environment: Mapping[str, str]) -> Iterator[Path]:
-    found = shutil.which("nvcc", path=environment.get("PATH"))
+    yield from toolkit_candidates("nvcc", environment)
+    yield from _packaged("bin/nvcc")
+
+
+def toolkit_candidates(tool: str, environment: Mapping[str, str]) -> Iterator[Path]:
+    """Where a tool of the CUDA toolkit may be: on the PATH, where the environment says, where it is installed."""
+    found = shutil.which(tool, path=environment.get("PATH"))
     if found:
         yield Path(found)
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         if environment.get(variable):
-            yield Path(environment[variable]) / "bin/nvcc"
-    yield Path("/usr/local/cuda/bin/nvcc")
-    yield from _packaged("bin/nvcc")
+            yield Path(environment[variable]) / "bin" / tool
+    yield Path("/usr/local/cuda/bin") / tool
 
 
 def _packaged(file: str) -> Iterator[Path]:
