@@ -10,4 +10,4 @@ void launch(const harness::Gemm<float>& g) {
     cublas.launch(g);
 }
 
-int main(int argc, char** argv) { return harness::run<float>(argc, argv, {"00_cublas", launch}); }
+int main(int argc, char** argv) { return harness::run<harness::Multiplication<float>>(argc, argv, {"00_cublas", launch}); }

@@ -32,4 +32,4 @@ void launch(const harness::Gemm<float>& g) {
     gemm_01_naive<<<grid, TILE * TILE>>>(g.m, g.n, g.k, g.a, g.b, g.c);
 }
 
-int main(int argc, char** argv) { return harness::run<float>(argc, argv, {"01_naive", launch}); }
+int main(int argc, char** argv) { return harness::run<harness::Multiplication<float>>(argc, argv, {"01_naive", launch}); }

@@ -47,4 +47,4 @@ void launch(const harness::Gemm<float>& g) {
     kernel<<<grid, TILE * TILE>>>(g.m, g.n, g.k, g.a, g.b, g.c);
 }
 
-int main(int argc, char** argv) { return harness::run<float>(argc, argv, {"03_shared", launch}); }
+int main(int argc, char** argv) { return harness::run<harness::Multiplication<float>>(argc, argv, {"03_shared", launch}); }

@@ -81,4 +81,4 @@ void launch(const harness::Gemm<float>& g) {
     kernel<<<grid, THREADS>>>(g.m, g.n, g.k, g.a, g.b, g.c);
 }
 
-int main(int argc, char** argv) { return harness::run<float>(argc, argv, {"05_tile_2d", launch}); }
+int main(int argc, char** argv) { return harness::run<harness::Multiplication<float>>(argc, argv, {"05_tile_2d", launch}); }

@@ -87,4 +87,4 @@ void launch(const harness::Gemm<float>& g) {
     kernel<<<grid, THREADS>>>(g.m, g.n, g.k, g.a, g.b, g.c);
 }
 
-int main(int argc, char** argv) { return harness::run<float>(argc, argv, {"06_vectorized", launch}); }
+int main(int argc, char** argv) { return harness::run<harness::Multiplication<float>>(argc, argv, {"06_vectorized", launch}); }

@@ -140,4 +140,4 @@ void launch(const harness::Gemm<float>& g) {
     kernel<<<grid, THREADS, SHARED_BYTES>>>(g.m, g.n, g.k, g.a, g.b, g.c);
 }
 
-int main(int argc, char** argv) { return harness::run<float>(argc, argv, {"09_double_buffered", launch}); }
+int main(int argc, char** argv) { return harness::run<harness::Multiplication<float>>(argc, argv, {"09_double_buffered", launch}); }

@@ -230,4 +230,4 @@ void launch(const harness::Gemm<bf16>& g) {
                                   harness::tensor_map(g.b, g.k, g.n, BK, 64, CU_TENSOR_MAP_SWIZZLE_128B), g.c));
 }
 
-int main(int argc, char** argv) { return harness::run<bf16>(argc, argv, {"10_tensor_cores", launch}); }
+int main(int argc, char** argv) { return harness::run<harness::Multiplication<bf16>>(argc, argv, {"10_tensor_cores", launch}); }

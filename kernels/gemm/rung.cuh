@@ -1,18 +1,14 @@
 // What a rung is written with: the multiplication it is handed, its grid, the tensor map of a matrix, cuBLAS, and how
 // to fail. The program that calls it is harness.cuh, which includes this.
-// Refuses with one line on stderr and an exit code:
-//   0 done   2 bad command line   3 shape this rung cannot run   4 wrong result
-//   5 CUDA or cuBLAS error, or no device   6 out of device memory
 #pragma once
 
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
-#include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
 #include <type_traits>
+
+#include "../harness/failure.cuh"
 
 #if !defined(PROF_NO_CUBLAS) && defined(__has_include)
 #if !__has_include(<cublas_v2.h>)
@@ -25,25 +21,6 @@
 
 namespace harness {
 
-enum Exit { DONE = 0, USAGE = 2, UNSUPPORTED = 3, MISMATCH = 4, CUDA_FAILED = 5, OUT_OF_MEMORY = 6 };
-
-[[noreturn]] inline void fail(Exit code, const char* format, ...) {
-    va_list values;
-    va_start(values, format);
-    std::fputs("error: ", stderr);
-    std::vfprintf(stderr, format, values);
-    std::fputc('\n', stderr);
-    va_end(values);
-    std::exit(code);
-}
-
-inline void check_cuda(cudaError_t status, const char* call) {
-    if (status == cudaSuccess) return;
-    if (status == cudaErrorMemoryAllocation) fail(OUT_OF_MEMORY, "out of device memory in %s", call);
-    fail(CUDA_FAILED, "%s: %s", call, cudaGetErrorString(status));
-}
-#define CUDA_CHECK(call) ::harness::check_cuda((call), #call)
-
 // One multiplication: A is m x k, B is k x n, C is m x n.
 template <class Element>
 struct Gemm {
@@ -51,12 +28,6 @@ struct Gemm {
     const Element* a;
     const Element* b;
     float* c;
-};
-
-template <class Element>
-struct Rung {
-    const char* name;
-    void (*launch)(const Gemm<Element>&);
 };
 
 inline int tiles(int extent, int tile) { return extent / tile + (extent % tile != 0); }

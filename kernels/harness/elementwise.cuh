@@ -1,0 +1,118 @@
+// The task of the ladders that turn every element of an array into one of another: copy, relu, gelu, scale.
+// A ladder says what it computes:
+//
+//     struct Relu {
+//         using Element = float;
+//         static constexpr const char* precision = "fp32";
+//         static constexpr double threshold = 0;                       // of the relative error
+//         static __device__ double expected(double x) { return x > 0 ? x : 0; }
+//     };
+//
+// and a rung is a function that launches its kernel, or returns false when it refuses the alignment.
+#pragma once
+
+#include <cmath>
+#include <memory>
+
+#include "program.cuh"
+#include "streams.cuh"
+
+namespace harness {
+
+template <class Element>
+struct Map {
+    size_t n;
+    const Element* in;
+    Element* out;
+};
+
+struct Difference {
+    double difference_squared, expected_squared;
+    unsigned long long not_finite;
+    double relative() const {
+        return expected_squared > 0 ? std::sqrt(difference_squared / expected_squared) : std::sqrt(difference_squared);
+    }
+};
+
+template <class Operation, class Element>
+__global__ void compare_elements(Map<Element> map, Difference* out) {
+    double difference_squared = 0, expected_squared = 0;
+    for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < map.n; i += size_t(gridDim.x) * blockDim.x) {
+        // What the element type can hold of the exact result is all that may be asked for.
+        const double expected = double(float(Element(float(Operation::expected(double(float(map.in[i])))))));
+        const double value = double(float(map.out[i]));
+        if (!isfinite(value)) atomicAdd(&out->not_finite, 1ull);
+        difference_squared += (value - expected) * (value - expected);
+        expected_squared += expected * expected;
+    }
+    atomicAdd(&out->difference_squared, difference_squared);
+    atomicAdd(&out->expected_squared, expected_squared);
+}
+
+template <class Operation>
+class Elementwise {
+  public:
+    using Element = typename Operation::Element;
+    struct Rung {
+        const char* name;
+        bool (*launch)(const Map<Element>&);
+    };
+
+    // `offset` moves the first element of both arrays away from their alignment.
+    static std::vector<Parameter> parameters() {
+        return {{"n", size_t(1) << 28, 1, size_t(1) << 34}, {"offset", 0, 0, GuardedBuffer<Element>::LARGEST_OFFSET}};
+    }
+
+    Elementwise(const Options& options, const Rung& rung)
+        : rung_(rung), n_(options["n"]), offset_(options["offset"]), in_(n_), out_(n_) {
+        in_.fill(options.seed);
+        out_.poison();
+    }
+
+    const char* precision() const { return Operation::precision; }
+    bool launch() { return rung_.launch({n_, in_.at(offset_), out_.at(offset_)}); }
+    const char* reference() const { return CopyReference::name(); }
+    bool prepare_reference() {
+        reference_ = std::make_unique<CopyReference>(work().amount);
+        return true;
+    }
+    void launch_reference() { reference_->launch(); }
+    Work work() const { return {2.0 * sizeof(Element) * double(n_), "gbytes_per_s"}; }
+
+    Check check() {
+        Check total{0, Operation::threshold};
+        total.cases = 0;
+        for (const Case& one : cases_of(n_)) {
+            add(total, one);
+            if (!total.ok()) break;
+        }
+        return total;
+    }
+
+  private:
+    void add(Check& total, const Case& one) {
+        const Map<Element> map = {one.n, in_.at(one.in_offset), out_.at(one.out_offset)};
+        out_.poison();
+        ++total.cases;
+        const bool launched = rung_.launch(map);
+        CUDA_CHECK(cudaGetLastError());
+        CUDA_CHECK(cudaDeviceSynchronize());
+        if (!launched && ++total.refused && total.cases == 1) total.wrong = "refuses an aligned array";
+        if (const auto bytes = out_.changed_outside(one.out_offset, launched ? one.n : 0))
+            total.wrong = std::to_string(bytes) + " bytes written where nothing may be; " + one.text();
+        if (!launched) return;
+        Tally<Difference> sums;
+        compare_elements<Operation><<<1024, 256>>>(map, sums.data());
+        const Difference found = sums.read();
+        total.not_finite += found.not_finite;
+        total.error = std::max(total.error, found.relative());
+        if (found.not_finite || !(found.relative() <= total.threshold)) total.wrong = "wrong result; " + one.text();
+    }
+
+    Rung rung_;
+    size_t n_, offset_;
+    GuardedBuffer<Element> in_, out_;
+    std::unique_ptr<CopyReference> reference_;
+};
+
+}  // namespace harness
