@@ -20,6 +20,8 @@ LADDER_FILE = "ladder.toml"
 LARGEST_SIZE = 2**63 - 1
 Mode = Literal["profile", "time", "check"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+Claim = Literal["faster", "same", "slower"]
+CLAIMS: tuple[Claim, ...] = get_args(Claim)
 # What a command may mention beside the workload's parameters.
 PLACEHOLDERS = {
     "binary": "the compiled program",
@@ -41,6 +43,7 @@ class Published:
     gpu: str
     gflops: float | None = None
     gbytes_per_s: float | None = None
+    time_us: float | None = None
     reference_pct: float | None = None
 
 
@@ -82,6 +85,7 @@ class Kernel:
     flops: Expression | None = None
     bytes: Expression | None = None
     published: tuple[Published, ...] = ()
+    expects: Claim | None = None  # against the rung before, where the claim has no figure
 
     @property
     def is_compiled(self) -> bool:

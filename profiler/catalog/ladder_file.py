@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import tomllib
 from bisect import bisect_left
@@ -16,9 +17,11 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from profiler.catalog.expressions import Expression, parse_expression
 from profiler.catalog.ladder import (
+    CLAIMS,
     LARGEST_SIZE,
     MODES,
     PLACEHOLDERS,
+    Claim,
     Kernel,
     Ladder,
     Mode,
@@ -33,9 +36,10 @@ _COMMAND_KEYS: dict[str, Mode] = {"command": "profile", "time": "time", "check":
 _SHARED_KEYS = {*_COMMAND_KEYS, "flags", "uses", "flops", "bytes"}
 _LADDER_KEYS = {"name", "title", "reference", "size", "workload", "kernel", *_SHARED_KEYS}
 _KERNEL_KEYS = {
-    "number", "name", "idea", "source", "regex", "skip", "targets", "needs", "published", *_SHARED_KEYS,
+    "number", "name", "idea", "source", "regex", "skip", "targets", "needs", "published", "expects",
+    *_SHARED_KEYS,
 }  # fmt: skip
-_PUBLISHED_KEYS = {"gpu", "gflops", "gbytes_per_s", "reference_pct"}
+_PUBLISHED_KEYS = {"gpu", "gflops", "gbytes_per_s", "time_us", "reference_pct"}
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _TARGET = re.compile(r"sm_\d{2,3}[af]?")
@@ -159,6 +163,7 @@ class _Reader:
             flops=self._expression(row, ladder, place, "flops"),
             bytes=self._expression(row, ladder, place, "bytes"),
             published=self._published(row, place),
+            expects=self._claim(row, place),
         )
 
     def _commands(
@@ -248,8 +253,17 @@ class _Reader:
             self._known_keys(table, _PUBLISHED_KEYS, at)
             gpu = self._take(table, at, "gpu", str)
             numbers = {key: self._take(table, at, key, float, None) for key in _PUBLISHED_KEYS - {"gpu"}}
+            for key, value in numbers.items():
+                if value is not None and not 0 < value < math.inf:
+                    self._fail((*at, key), f"{key} must be above 0, not {value:g}")
             figures.append(Published(gpu, **numbers))
         return tuple(figures)
+
+    def _claim(self, row: dict[str, Any], place: Place) -> Claim | None:
+        claim = self._take(row, place, "expects", str, None)
+        if claim is not None and claim not in CLAIMS:
+            self._fail((*place, "expects"), f"expects is one of {', '.join(CLAIMS)}, not '{claim}'")
+        return cast("Claim | None", claim)
 
     def _distinct(self, kernels: list[Kernel]) -> None:
         for index, kernel in enumerate(kernels):

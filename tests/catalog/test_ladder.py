@@ -34,6 +34,7 @@ idea = "one kernel"
 regex = "fused_.*"
 source = "train.py"
 skip = 3
+expects = "faster"
 time = [
     "python", "{source}",
     "--json",
@@ -68,6 +69,7 @@ def test_a_ladder_of_somebody_elses_program(ladder_file: Path) -> None:
     assert set(fused.commands) == {"profile", "time"}
     assert set(eager.commands) == {"profile"}
     assert eager.published[0].gbytes_per_s == 1870.0
+    assert (fused.expects, eager.expects) == ("faster", None)
     values = ladder.workload.values(64)
     assert values == {"batch": 64, "width": 1024}
     assert fused.flops is not None
@@ -156,6 +158,10 @@ BAD = [
     ('source = "train.py"\n', "", "[[kernel]]", "but this kernel has no source"),
     ("gbytes_per_s", "gb", "published", "unknown key 'gb'"),
     ("1870", '"1870"', "published", "gbytes_per_s must be a number"),
+    ("1870", "0", "published", "gbytes_per_s must be above 0, not 0"),
+    ("1870", "inf", "published", "gbytes_per_s must be above 0, not inf"),
+    ('"faster"', '"better"', "expects", "expects is one of faster, same, slower, not 'better'"),
+    ('"faster"', "1.5", "expects", "expects must be text in quotes"),
     ("[workload]", "[workload", "[workload", "not TOML: "),
     ("[workload]", "[workload]\nbatch = 1", "batch = 32", "not TOML: "),
 ]  # fmt: skip
