@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +44,49 @@ def reports() -> Path:
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
+def lock() -> Callable[[Path], AbstractContextManager[None]]:
+    """`with lock(path)`: one of the workers at a time; the file itself is empty and stays."""
+
+    @contextmanager
+    def locked(path: Path) -> Iterator[None]:
+        with path.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    return locked
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory, lock) -> Callable[[str, Callable[[Path], None]], Path]:
+    """`once("name", fill)`: a folder that `fill(folder)` filled, once for all workers; never change it."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent  # each worker has a folder of its own in there
+
+    def once(name: str, fill: Callable[[Path], None]) -> Path:
+        folder = shared / f"once-{name}"
+        with lock(folder.with_suffix(".lock")):
+            if not folder.exists():
+                unfinished = folder.with_suffix(".unfinished")
+                unfinished.mkdir()
+                fill(unfinished)
+                unfinished.rename(folder)
+        return folder
+
+    return once
+
+
+@pytest.fixture(scope="session")
+def store(once) -> RunStore:
     """Every shipped report, ingested once; never change it."""
-    store = RunStore(tmp_path_factory.mktemp("store") / "runs")
-    outcomes = list(ingest_reports(sorted(REPORTS.glob("*.ncu-rep")), store, Options()))
-    assert [one.status for one in outcomes] == ["stored"] * len(outcomes)
-    return store
+
+    def ingest(folder: Path) -> None:
+        outcomes = list(
+            ingest_reports(sorted(REPORTS.glob("*.ncu-rep")), RunStore(folder / "runs"), Options())
+        )
+        assert [one.status for one in outcomes] == ["stored"] * len(outcomes)
+
+    return RunStore(once("store", ingest) / "runs")
 
 
 @pytest.fixture(scope="session")

@@ -1,29 +1,44 @@
-"""The ladder's machine code, compiled once for all tests: no GPU is needed for that."""
+"""The machine code of every rung that ships, compiled without a GPU.
+
+`machine_code("relu", 2)` is rung 2 of `kernels/relu/ladder.toml` as the compiler made it for sm_90; `machine_code("gemm", 5,
+"sm_80")` names another of the ladder's ARCHITECTURES. A rung is compiled when a test first asks for it, by one worker for all,
+and again only when its command, its compiler, its source or a header in `kernels/` has changed.
+
+What must hold for every rung is in test_every_ladder.py: it compiles, spills nothing and holds the kernel that it promises. A
+ladder's own module therefore states its claims alone:
+
+    def test_rung_2_moves_128_bits_at_a_time(machine_code):
+        code = machine_code("relu", 2)
+        assert code.widths("LDG") == code.widths("STG") == {128}
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import cast
 
+import msgspec
 import pytest
 
+from profiler.analyse.sass import width_bits
 from profiler.catalog.ladder import Kernel, Ladder
 from profiler.catalog.ladder_file import read_ladder
-from profiler.measure.build import build_flags
+from profiler.measure.build import build_flags, sha256_of
 from profiler.measure.process import run
 from profiler.measure.ptxas import Resources, parse_resources
 from profiler.measure.toolchain import Toolchain, describe_toolchain, find_packaged, find_toolchain
-from profiler.store.sandbox import available_cores
 
-ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
-TENSOR = ("HMMA", "HGMMA", "UTCHMMA")
-LADDER = Path(__file__).parents[2] / "kernels/gemm/ladder.toml"
+KERNELS = Path(__file__).parents[2] / "kernels"
+ARCHITECTURES = {"gemm": ("sm_80", "sm_90", "sm_100")}  # of any other ladder, sm_90 alone
 _ARCH = re.compile(r"^\s*code for (sm_\w+)", re.MULTILINE)
 _FUNCTION = re.compile(r"^\s*Function : (\S+)", re.MULTILINE)
 _INSTRUCTION = re.compile(
@@ -33,8 +48,7 @@ _INSTRUCTION = re.compile(
 _TARGET = re.compile(r"0x([0-9a-f]+)\s*$")
 
 
-@dataclass(frozen=True)
-class Instruction:
+class Instruction(msgspec.Struct, frozen=True):
     offset: int
     opcode: str  # with modifiers, without predicate
     operands: str
@@ -51,42 +65,108 @@ class Instruction:
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """One rung: its resources, and per architecture its functions' instructions."""
+class Code:
+    """One rung on one architecture: its own kernels, which are those that its `regex` finds."""
+
+    kernel: Kernel
+    target: str  # sm_90a, where the rung asks for that
+    functions: dict[str, list[Instruction]]  # by mangled name
+    resources: list[Resources]
+
+    def only(self, pattern: str) -> Code:
+        """The kernels whose mangled name holds `pattern`: of two variants, the one that a claim is about."""
+        return replace(
+            self,
+            functions={name: body for name, body in self.functions.items() if re.search(pattern, name)},
+            resources=[one for one in self.resources if re.search(pattern, one.function)],
+        )
+
+    @property
+    def function(self) -> list[Instruction]:
+        """The instructions, where there is one kernel."""
+        (body,) = self.functions.values()
+        return body
+
+    @property
+    def opcodes(self) -> Counter[str]:
+        """How often each opcode stands in the code, with its modifiers."""
+        return Counter(one.opcode for body in self.functions.values() for one in body)
+
+    @property
+    def names(self) -> set[str]:
+        """The opcodes without modifiers."""
+        return {one.name for body in self.functions.values() for one in body}
+
+    def widths(self, name: str) -> set[int]:
+        """The bits that one thread moves by each LDG, STG, LDS, STS ... of the code."""
+        return {width_bits(opcode) or 0 for opcode in self.opcodes if opcode.split(".")[0] == name}
+
+    def hot_loop(self, work: Iterable[str]) -> Counter[str]:
+        """How often each opcode stands in the loop with most of `work` (opcodes without modifiers), of each kernel."""
+        return Counter(one.opcode for body in self.functions.values() for one in hot_loop(body, work))
+
+
+MachineCode = Callable[..., Code]
+
+
+class Compiled(msgspec.Struct, frozen=True):
+    """What one call of the compiler gave: per architecture, each function's instructions."""
 
     resources: list[Resources]
     code: dict[str, dict[str, list[Instruction]]]
 
 
 @dataclass(frozen=True)
-class MachineCode:
-    ladder: Ladder
-    compiled: dict[int, Compiled]
+class Compiler:
+    toolchain: Toolchain
+    cuobjdump: Path
+    folder: Path
+    lock: Callable[[Path], AbstractContextManager[None]]
 
-    def target(self, number: int, arch: str) -> str:
-        return self.ladder.kernel(number).targets.get(arch, arch)
+    @cached_property
+    def headers(self) -> list[Path]:
+        return sorted(KERNELS.rglob("*.cuh"))
 
-    def functions(self, number: int, arch: str) -> dict[str, list[Instruction]]:
-        """The rung's own kernels, without the harness's and without the variant for ragged shapes."""
-        code = self.compiled[number].code[self.target(number, arch)]
-        return {name: body for name, body in code.items() if "gemm_" in name and "ILb0E" not in name}
+    def compiled(self, ladder: Ladder, kernel: Kernel) -> Compiled:
+        command = self._command(ladder, kernel)
+        rung = f"{ladder.name}_{kernel.file_name}"
+        path = self.folder / f"{rung}.{self._made_from(command, kernel)}.json"
+        with self.lock(self.folder / f"{rung}.lock"):
+            if not path.exists():
+                made = self._compile(command, path.with_suffix(".fatbin"))
+                for stale in self.folder.glob(f"{rung}.*.json"):
+                    stale.unlink()
+                new = path.with_suffix(".new")
+                new.write_bytes(msgspec.json.encode(made))
+                new.replace(path)
+            return msgspec.json.decode(path.read_bytes(), type=Compiled)
 
-    def function(self, number: int, arch: str) -> list[Instruction]:
-        (body,) = self.functions(number, arch).values()
-        return body
+    def _command(self, ladder: Ladder, kernel: Kernel) -> list[str]:
+        """All architectures in one call."""
+        flags = [build_flags(kernel, arch) for arch in architectures(ladder.name)]
+        return [
+            str(self.toolchain.nvcc), "-Xptxas=-v", "-DPROF_NO_CUBLAS", "-fatbin",
+            *dict.fromkeys(flag for group in flags for flag in group), str(kernel.source),
+        ]  # fmt: skip
 
-    def hot_loop(self, number: int, arch: str) -> Counter[str]:
-        """How often each opcode stands in the loop that does the rung's work."""
-        return Counter(one.opcode for one in hot_loop(self.function(number, arch), ("FFMA",)))
+    def _made_from(self, command: list[str], kernel: Kernel) -> str:
+        files = [sha256_of(path) for path in (cast(Path, kernel.source), *self.headers, Path(__file__))]
+        return hashlib.sha256(repr((self.toolchain, command, files)).encode()).hexdigest()[:16]
 
-    def tensor_loops(self, number: int, arch: str) -> set[str]:
-        """The instructions, without modifiers, of the loops that multiply on the tensor cores."""
-        bodies = self.functions(number, arch).values()
-        return {one.name for body in bodies for one in hot_loop(body, TENSOR)}
+    def _compile(self, command: list[str], fatbin: Path) -> Compiled:
+        try:
+            built = run([*command, "-o", str(fatbin)], timeout_s=300)
+            assert built.exit_code == 0, built.stderr
+            tools = {"PATH": f"{self.cuobjdump.parent}:{os.environ['PATH']}"}  # it calls nvdisasm
+            read = run([str(self.cuobjdump), "-sass", str(fatbin)], timeout_s=300, environment=tools)
+            assert read.exit_code == 0, read.stderr
+        finally:
+            fatbin.unlink(missing_ok=True)
+        return Compiled(parse_resources(built.stderr), read_sass(read.stdout))
 
 
 @pytest.fixture(scope="session")
-def machine_code(tmp_path_factory: pytest.TempPathFactory) -> MachineCode:
+def compiler(pytestconfig: pytest.Config, lock) -> Compiler:
     packaged = find_packaged("nvcc")
     cuobjdump = find_packaged("cuobjdump") or shutil.which("cuobjdump")
     reason = ""
@@ -97,30 +177,51 @@ def machine_code(tmp_path_factory: pytest.TempPathFactory) -> MachineCode:
     if reason:
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
     toolchain = describe_toolchain(packaged) if packaged else find_toolchain()
-    ladder = read_ladder(LADDER)
-    folder = tmp_path_factory.mktemp("machine_code")
-
-    def compiled(kernel: Kernel) -> tuple[int, Compiled]:
-        return kernel.number, _compile(kernel, toolchain, Path(cuobjdump), folder)
-
-    with ThreadPoolExecutor(available_cores()) as executor:
-        return MachineCode(ladder, dict(executor.map(compiled, ladder.kernels)))
+    return Compiler(toolchain, Path(cuobjdump), pytestconfig.cache.mkdir("machine_code"), lock)
 
 
-def _compile(kernel: Kernel, toolchain: Toolchain, cuobjdump: Path, folder: Path) -> Compiled:
-    """All architectures in one call of the compiler."""
-    fatbin = folder / f"{kernel.file_name}.fatbin"
-    flags = [build_flags(kernel, arch) for arch in ARCHITECTURES]
-    command = [
-        str(toolchain.nvcc), "-Xptxas=-v", "-DPROF_NO_CUBLAS", "-fatbin",
-        *dict.fromkeys(flag for group in flags for flag in group), str(kernel.source), "-o", str(fatbin),
-    ]  # fmt: skip
-    built = run(command, timeout_s=300)
-    assert built.exit_code == 0, built.stderr
-    tools = {"PATH": f"{cuobjdump.parent}:{os.environ['PATH']}"}  # it calls nvdisasm
-    read = run([str(cuobjdump), "-sass", str(fatbin)], timeout_s=300, environment=tools)
-    assert read.exit_code == 0, read.stderr
-    return Compiled(parse_resources(built.stderr), read_sass(read.stdout))
+@pytest.fixture(scope="session")
+def machine_code(compiler: Compiler) -> MachineCode:
+    ladders: dict[str, Ladder] = {}
+    known: dict[tuple[str, int], Compiled] = {}
+
+    def machine_code(ladder_name: str, number: int, arch: str = "sm_90") -> Code:
+        if ladder_name not in ladders:
+            ladders[ladder_name] = read_ladder(KERNELS / ladder_name / "ladder.toml")
+        kernel = ladders[ladder_name].kernel(number)
+        if (ladder_name, number) not in known:
+            known[ladder_name, number] = compiler.compiled(ladders[ladder_name], kernel)
+        compiled, target = known[ladder_name, number], kernel.targets.get(arch, arch)
+        return Code(
+            kernel,
+            target,
+            {name: body for name, body in compiled.code[target].items() if re.search(kernel.regex, name)},
+            [
+                one
+                for one in compiled.resources
+                if one.target == target and re.search(kernel.regex, one.function)
+            ],
+        )
+
+    return machine_code
+
+
+def architectures(ladder_name: str) -> tuple[str, ...]:
+    return ARCHITECTURES.get(ladder_name, ("sm_90",))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test with `any_ladder`, `any_number` and `any_arch` is about each compiled rung of each ladder."""
+    if "any_ladder" in metafunc.fixturenames:
+        ladders = [read_ladder(path) for path in sorted(KERNELS.glob("*/ladder.toml"))]
+        rungs = [
+            pytest.param(ladder.name, kernel.number, arch, id=f"{ladder.name}-{kernel.number}-{arch}")
+            for ladder in ladders
+            for kernel in ladder.kernels
+            for arch in architectures(ladder.name)
+            if kernel.source is not None and kernel.source.suffix == ".cu"
+        ]
+        metafunc.parametrize(("any_ladder", "any_number", "any_arch"), rungs)
 
 
 def read_sass(text: str) -> dict[str, dict[str, list[Instruction]]]:

@@ -1,0 +1,106 @@
+"""What the compiler made of each rung of `gemm`, read from its machine code for three architectures.
+
+A rung's claim is about instructions: if a compiler makes something else of it, the
+ladder's text is wrong however fast it runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.kernels.conftest import Code, MachineCode
+
+FMA_PER_K_STEP = 64  # a thread's 8 x 8 elements
+TENSOR = {"HMMA", "HGMMA", "UTCHMMA"}
+
+each_architecture = pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+
+
+@pytest.fixture
+def rung(machine_code: MachineCode) -> Callable[[int, str], Code]:
+    """A rung without its variant for ragged shapes."""
+    return lambda number, arch: machine_code("gemm", number, arch).only("^(?!.*ILb0E)")
+
+
+@pytest.fixture
+def hot_loop(rung) -> Callable[[int, str], Counter[str]]:
+    return lambda number, arch: rung(number, arch).hot_loop({"FFMA"})
+
+
+@each_architecture
+def test_rung_2_differs_from_rung_1_in_addresses_alone(hot_loop, arch: str) -> None:
+    naive, coalesced = (hot_loop(number, arch) for number in (1, 2))
+
+    def work(loop):
+        return {name: count for name, count in loop.items() if name.startswith(("FFMA", "LDG", "STG"))}
+
+    assert work(naive) == work(coalesced)
+
+
+@each_architecture
+def test_rung_4_reads_one_element_of_b_for_eight_fmas(hot_loop, arch: str) -> None:
+    found = hot_loop(4, arch)
+    assert found["LDS"] * 8 == found["FFMA"]
+
+
+@each_architecture
+def test_rung_5_reads_a_by_eight_scalar_loads_a_k_step(hot_loop, arch: str) -> None:
+    found = hot_loop(5, arch)
+    k_steps, rest = divmod(found["FFMA"], FMA_PER_K_STEP)
+    assert k_steps
+    assert not rest
+    # B's eight lie side by side: the compiler may join them, as it may not join A's.
+    wide = found["LDS.64"] * 2 + found["LDS.128"] * 4
+    assert found["LDS"] >= 8 * k_steps
+    assert found["LDS"] + wide == 16 * k_steps
+    globals_read = {name for name in found if name.startswith("LDG")}
+    assert not any(".128" in name or ".64" in name for name in globals_read)
+
+
+@pytest.mark.parametrize("number", [6, 7, 8])
+@each_architecture
+def test_rung_6_and_up_read_128_bits_at_a_time(hot_loop, arch: str, number: int) -> None:
+    found = hot_loop(number, arch)
+    shared = {name for name in found if name.startswith("LDS")}
+    globals_read = {name for name in found if name.startswith("LDG")}
+    assert shared == {"LDS.128"}
+    assert globals_read
+    assert all(name.startswith("LDG.E.128") for name in globals_read)
+
+
+@each_architecture
+def test_rung_6_needs_a_quarter_of_rung_5s_shared_loads(hot_loop, arch: str) -> None:
+    scalar, wide = (hot_loop(number, arch) for number in (5, 6))
+    k_steps = wide["FFMA"] / FMA_PER_K_STEP
+    assert wide["LDS.128"] == 4 * k_steps
+    assert 8 * wide["LDS.128"] / wide["FFMA"] <= 4 * scalar["LDS"] / scalar["FFMA"]
+
+
+@each_architecture
+def test_rung_9_copies_asynchronously(hot_loop, arch: str) -> None:
+    names = {opcode.split(".")[0] for opcode in hot_loop(9, arch)}
+    assert names & {"LDGSTS", "UTMALDG", "UBLKCP"}
+    assert not names & {"LDG", "STS"}, "a tile still travels through registers"
+
+
+@each_architecture
+def test_rung_10_multiplies_on_the_tensor_cores(rung, arch: str) -> None:
+    code = rung(10, arch)
+    names = {opcode.split(".")[0] for opcode in code.hot_loop(TENSOR)}
+    assert names & TENSOR
+    assert "FFMA" not in names
+    if code.target == "sm_90a":
+        assert "HGMMA" in names
+        assert "UTMALDG" in code.names
+
+
+@pytest.mark.parametrize("number", range(1, 10))
+@each_architecture
+def test_the_rungs_of_fp32_use_no_tensor_instructions(rung, arch: str, number: int) -> None:
+    assert not rung(number, arch).names & TENSOR
