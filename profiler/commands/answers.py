@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from profiler.analyse.findings import Comparison
     from profiler.analyse.ladder import LadderFinding, Step
     from profiler.analyse.machine_code import View
+    from profiler.analyse.rungs import Rung
     from profiler.analyse.sheet import Sheet, Sheets, TimingSheet
     from profiler.present.listing import Listing
     from profiler.store.runs import Run
@@ -108,9 +109,10 @@ def _timing(run: Run, settings: Settings) -> TimingSheet:
 
 @dataclass(frozen=True)
 class Climb:
-    """A ladder, what changed at each step, and under which other conditions it was recorded."""
+    """A ladder, its rungs, what changed at each step, and under which other conditions it was recorded."""
 
     finding: LadderFinding
+    rungs: list[Rung]
     steps: list[Step]
     others: list[str]
 
@@ -131,7 +133,7 @@ def find_ladder(settings: Settings, size: int | None, set_param: list[str] | Non
     rungs = gather_rungs(opened, groups[conditions])
     steps = derive_steps(opened, rungs)
     others = [str(one) for one in groups if one != conditions]
-    return Climb(derive_ladder(opened, conditions, rungs, steps), steps, others)
+    return Climb(derive_ladder(opened, conditions, rungs, steps), rungs, steps, others)
 
 
 def find_machine_code(

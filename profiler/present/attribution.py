@@ -44,10 +44,10 @@ def attribution_text(comparison: Comparison, *, full: bool, colour: bool, width:
     attribution = comparison.attribution
     readable = min(width or _READABLE_WIDTH, _READABLE_WIDTH)
     if attribution is None:
-        return "\n".join(_wrapped(line, readable) for line in _lack(comparison.attribution_missing))
+        return "\n".join(_wrapped(line, readable) for line in lack_lines(comparison.attribution_missing))
     table = render_table(
-        _header(attribution),
-        _rows(attribution, most=None if full else _MOST_PARTS, indent="  "),
+        attribution_header(attribution),
+        attribution_rows(attribution, most=None if full else _MOST_PARTS, indent="  "),
         right=(2, 3, 4, 5),
         optional=(1,),
         colour=colour,
@@ -55,10 +55,10 @@ def attribution_text(comparison: Comparison, *, full: bool, colour: bool, width:
     )
     return "\n".join(
         [
-            _wrapped(_title(attribution), readable),
+            _wrapped(attribution_title(attribution), readable),
             styled(_wrapped(speedup_sentence(attribution), width), "bold", colour=colour),
             table,
-            *(_wrapped(note, readable) for note in _notes(comparison, attribution)),
+            *(_wrapped(note, readable) for note in attribution_notes(comparison, attribution)),
         ]
     )
 
@@ -67,14 +67,14 @@ def attribution_markdown(comparison: Comparison) -> str:
     """The same for Markdown."""
     attribution = comparison.attribution
     if attribution is None:
-        return _markdown_lines(_lack(comparison.attribution_missing))
-    rows = _rows(attribution, most=_MOST_PARTS, indent="· ")
+        return _markdown_lines(lack_lines(comparison.attribution_missing))
+    rows = attribution_rows(attribution, most=_MOST_PARTS, indent="· ")
     return "\n\n".join(
         [
-            encode.markdown_text(_title(attribution)),
+            encode.markdown_text(attribution_title(attribution)),
             f"**{encode.markdown_text(speedup_sentence(attribution))}**",
-            encode.to_markdown(_header(attribution), rows, numeric=(2, 3, 4, 5)),
-            _markdown_lines(_notes(comparison, attribution)),
+            encode.to_markdown(attribution_header(attribution), rows, numeric=(2, 3, 4, 5)),
+            _markdown_lines(attribution_notes(comparison, attribution)),
         ]
     )
 
@@ -127,7 +127,7 @@ def _phrase(factor: Factor, digits: int) -> str:
 # The table
 
 
-def _header(attribution: Attribution) -> tuple[str, ...]:
+def attribution_header(attribution: Attribution) -> tuple[str, ...]:
     columns = ("factor of the duration", "unit", "before", "after", "speedup")
     return (*columns, "share") if _has_shares(attribution) else columns
 
@@ -137,10 +137,10 @@ def _has_shares(attribution: Attribution) -> bool:
     return abs(math.log(attribution.profiled_ratio)) >= SMALLEST_RELATIVE_EFFECT
 
 
-def _rows(attribution: Attribution, most: int | None, indent: str) -> list[tuple[str, ...]]:
+def attribution_rows(attribution: Attribution, most: int | None, indent: str) -> list[tuple[str, ...]]:
     _, digits = _precision(attribution)
     parts = [*attribution.stalls, *attribution.traffic]
-    columns = len(_header(attribution))
+    columns = len(attribution_header(attribution))
 
     def row(depth: int, part: Factor | Part, unit: str) -> tuple[str, ...]:
         values = (number(part.before), number(part.after))
@@ -180,11 +180,11 @@ def _leading(parts: Sequence[Part], most: int | None) -> list[Part]:
 # What to make of it
 
 
-def _title(attribution: Attribution) -> str:
+def attribution_title(attribution: Attribution) -> str:
     return f"attribution {_VIEWS[attribution.view]}: {attribution.why}"
 
 
-def _notes(comparison: Comparison, attribution: Attribution) -> list[str]:
+def attribution_notes(comparison: Comparison, attribution: Attribution) -> list[str]:
     missing = comparison.attribution_missing
     notes = [_closure(attribution)]
     if comparison.speedup and comparison.speedup.basis == "unprofiled":
@@ -217,7 +217,7 @@ def _closure(attribution: Attribution) -> str:
     return f"caution: {error}, so the passes of the profiler did not measure the same"
 
 
-def _lack(missing: Sequence[MissingMetric]) -> list[str]:
+def lack_lines(missing: Sequence[MissingMetric]) -> list[str]:
     if not missing:
         return []
     return [

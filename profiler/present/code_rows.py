@@ -32,6 +32,13 @@ def width_style(bits: int | None) -> str:
 
 def counts_text(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]], layout: Layout) -> str:
     """Addresses, counters and moves are added up: a loop is known by the rest."""
+    return render_sides(_titles(code), *count_sides(code, stretches), layout)
+
+
+def count_sides(
+    code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]
+) -> tuple[Sequence[Column], list[Row]]:
+    """The columns of a side, and rows with an entry for each side."""
     by_step = code.per == "step"
     columns = (
         Column("per warp" if code.per == "warp" else "iteration", True, gives_way=2 if by_step else None),
@@ -47,7 +54,7 @@ def counts_text(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]], la
             [_count_cells(one, sheet, code) for one, sheet in zip(row, code.kernels, strict=True)]
             for row in stretch
         ]
-    return render_sides(_titles(code), columns, rows, layout)
+    return columns, rows
 
 
 def _titles(code: MachineCode) -> list[str]:

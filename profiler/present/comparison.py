@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from profiler.analyse.findings import REASONS, Comparison, MetricDelta, Opcode, Side
+from profiler.analyse.findings import REASONS, Comparison, MetricDelta, Opcode, Side, Speedup
 from profiler.catalog.metrics import HEADLINE
 from profiler.present import encode
 from profiler.present.attribution import attribution_markdown, attribution_text
@@ -16,8 +16,15 @@ from profiler.present.text import counted, half_width, number, printable, relati
 _NAME_WIDTH = 100
 _OTHER_METRICS = 12
 _OPCODES = 12
-_MARK = {True: "✓", False: "✗", None: "?"}
-_OUTCOME = {True: "yes", False: "no", None: "unclear or not recorded"}
+METRICS_HEADER = ("metric", "unit", "before", "after", "change", "± 95 %", "relative", "verdict")
+METRICS_RIGHT = (2, 3, 4, 5, 6)
+SIDES_HEADER = ("side", "kernel", "launches", "GPU", "ncu", "clock control")
+SIDES_RIGHT = (2,)
+_OPCODES_HEADER = ("bits", "before", "after", "change")
+OPCODES_HEADER = ("executed instructions, per launch", *_OPCODES_HEADER)
+OPCODES_RIGHT = (1, 2, 3, 4)
+MARK = {True: "✓", False: "✗", None: "?"}
+OUTCOME = {True: "yes", False: "no", None: "unclear or not recorded"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ def comparison_text(comparison: Comparison, layout: Layout) -> str:
         ),
         _opcodes_table(comparison, layout),
         _hot_loop(comparison),
-        _notes(comparison),
+        one_sided_text(comparison),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -55,23 +62,16 @@ def comparison_markdown(comparison: Comparison) -> str:
     head = [
         f"### {encode.markdown_text(comparison.before.label)} → {encode.markdown_text(comparison.after.label)}",
         "",
-        encode.markdown_text(_speedup(comparison)) + ".",
+        encode.markdown_text(speedup_text(comparison.speedup)) + ".",
         "",
         *(f"> **Caution:** {encode.markdown_text(text)}  " for text in comparison.comparable.warnings),
         "",
-        encode.to_markdown(
-            ("side", "kernel", "launches", "GPU", "ncu", "clock control"),
-            [
-                (which, side.kernel_name, side.launches, side.gpu, side.ncu_version, side.clock_control)
-                for which, side in (("before", comparison.before), ("after", comparison.after))
-            ],
-            numeric=(2,),
-        ),
+        encode.to_markdown(SIDES_HEADER, side_rows(comparison), numeric=SIDES_RIGHT),
         "",
         encode.to_markdown(
-            ("metric", "unit", "before", "after", "change", "± 95 %", "relative", "verdict"),
-            [(*_metric_cells(delta), _verdict(delta)) for delta in comparison.metrics],
-            numeric=(2, 3, 4, 5, 6),
+            METRICS_HEADER,
+            [metric_cells(delta) for delta in comparison.metrics],
+            numeric=METRICS_RIGHT,
         ),
         "",
     ]
@@ -81,7 +81,7 @@ def comparison_markdown(comparison: Comparison) -> str:
             "",
             encode.to_markdown(
                 ("metric", "expected", "holds"),
-                [(check.metric, check.expected, _OUTCOME[check.ok]) for check in confirmation.checks],
+                [(check.metric, check.expected, OUTCOME[check.ok]) for check in confirmation.checks],
             ),
             "",
         ]
@@ -91,9 +91,9 @@ def comparison_markdown(comparison: Comparison) -> str:
     if opcodes:
         head.append(
             encode.to_markdown(
-                ("executed instructions", "bits", "before", "after", "change"),
-                [_opcode_cells(opcode) for opcode in opcodes],
-                numeric=(1, 2, 3, 4),
+                ("executed instructions", *_OPCODES_HEADER),
+                [opcode_cells(opcode) for opcode in opcodes],
+                numeric=OPCODES_RIGHT,
             )
         )
     return "\n".join(head).rstrip()
@@ -141,7 +141,7 @@ def _heading(comparison: Comparison, layout: Layout) -> str:
         f"before  {_side(comparison.before)}",
         f"after   {_side(comparison.after)}",
         "",
-        styled(_speedup(comparison), "bold", colour=layout.colour),
+        styled(speedup_text(comparison.speedup), "bold", colour=layout.colour),
     ]
     for warning in comparison.comparable.warnings:
         lines.append(styled(f"caution: {printable(warning)}", "yellow", colour=layout.colour))
@@ -159,8 +159,16 @@ def _side(side: Side) -> str:
     )
 
 
-def _speedup(comparison: Comparison) -> str:
-    speedup = comparison.speedup
+def side_rows(comparison: Comparison) -> list[tuple[str | int, ...]]:
+    """As `SIDES_HEADER` names them."""
+    return [
+        (which, side.kernel_name, side.launches, side.gpu, side.ncu_version, side.clock_control)
+        for which, side in (("before", comparison.before), ("after", comparison.after))
+    ]
+
+
+def speedup_text(speedup: Speedup | None) -> str:
+    """How much faster, how surely, and by which clock."""
     if speedup is None:
         return "No duration was recorded on both sides, so no speedup can be given"
     faster = speedup.ratio if speedup.ratio >= 1 else 1 / speedup.ratio
@@ -182,9 +190,9 @@ def _metrics_table(comparison: Comparison, layout: Layout) -> str:
     if not shown:
         return "No metric of the catalogue is recorded on both sides."
     table = render_table(
-        ("metric", "unit", "before", "after", "change", "± 95 %", "relative", "verdict"),
-        [(*_metric_cells(delta), _verdict(delta)) for delta in shown],
-        right=(2, 3, 4, 5, 6),
+        METRICS_HEADER,
+        [metric_cells(delta) for delta in shown],
+        right=METRICS_RIGHT,
         styles=[VERDICT_STYLE[delta.verdict] if layout.colour else "" for delta in shown],
         fold=7,
         optional=(5, 1, 4),
@@ -213,7 +221,8 @@ def _shown_metrics(comparison: Comparison, layout: Layout) -> tuple[list[MetricD
     return [*first, *moved], [delta for delta in rest if delta not in moved]
 
 
-def _metric_cells(delta: MetricDelta) -> tuple[str, ...]:
+def metric_cells(delta: MetricDelta) -> tuple[str, ...]:
+    """As `METRICS_HEADER` names them."""
     return (
         delta.name,
         delta.unit,
@@ -222,6 +231,7 @@ def _metric_cells(delta: MetricDelta) -> tuple[str, ...]:
         signed(delta.delta),
         half_width(delta.ci),
         relative(delta.before, delta.after),
+        _verdict(delta),
     )
 
 
@@ -238,7 +248,7 @@ def _confirmations(comparison: Comparison, layout: Layout) -> str:
         lines.append(styled(f"{confirmation.name}: {verdict}", style, colour=layout.colour))
         for check in confirmation.checks:
             why = "" if check.ok is not None else " (unclear or not recorded)"
-            lines.append(f"  {_MARK[check.ok]} {check.metric} {check.expected}{why}")
+            lines.append(f"  {MARK[check.ok]} {check.metric} {check.expected}{why}")
     return "\n".join(lines)
 
 
@@ -248,11 +258,11 @@ def _opcodes_table(comparison: Comparison, layout: Layout) -> str:
         return ""
     changed = [opcode for opcode in opcodes if opcode.before != opcode.after]
     shown = opcodes if layout.full else changed[:_OPCODES]
-    total = Opcode("all", sum(opcode.before for opcode in opcodes), sum(opcode.after for opcode in opcodes))
+    total = all_opcodes(opcodes)
     table = render_table(
-        ("executed instructions, per launch", "bits", "before", "after", "change"),
-        [_opcode_cells(opcode) for opcode in (total, *shown)],
-        right=(1, 2, 3, 4),
+        OPCODES_HEADER,
+        [opcode_cells(opcode) for opcode in (total, *shown)],
+        right=OPCODES_RIGHT,
         optional=(1, 4),
         colour=layout.colour,
         width=layout.width,
@@ -261,13 +271,19 @@ def _opcodes_table(comparison: Comparison, layout: Layout) -> str:
     return table if layout.full or left <= 0 else f"{table}\n{left} more changed, with --full"
 
 
+def all_opcodes(opcodes: Sequence[Opcode]) -> Opcode:
+    """All that was executed, as one more row."""
+    return Opcode("all", sum(one.before for one in opcodes), sum(one.after for one in opcodes))
+
+
 def _hot_loop(comparison: Comparison) -> str:
     """What changed about the loads; `prof sass` shows the code."""
     loop = comparison.instructions.hot_loop
     return "\n".join(f"hot loop, {change.sentence}" for change in loop.changes) if loop else ""
 
 
-def _opcode_cells(opcode: Opcode) -> tuple[str, ...]:
+def opcode_cells(opcode: Opcode) -> tuple[str, ...]:
+    """As `OPCODES_HEADER` names them."""
     return (
         opcode.opcode,
         "" if opcode.width_bits is None else str(opcode.width_bits),
@@ -277,7 +293,8 @@ def _opcode_cells(opcode: Opcode) -> tuple[str, ...]:
     )
 
 
-def _notes(comparison: Comparison) -> str:
+def one_sided_text(comparison: Comparison) -> str:
+    """What only one of the two recorded; empty where there is nothing."""
     if not comparison.missing:
         return ""
     names = ", ".join(f"{item.name} (not {item.missing_in})" for item in comparison.missing)

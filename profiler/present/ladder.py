@@ -32,12 +32,12 @@ _SAME, _UNCLEAR = "=", "?"
 
 def ladder_text(finding: LadderFinding, others: Sequence[str], *, colour: bool, width: int | None) -> str:
     """`others` are the conditions that runs are stored of as well."""
-    header = _header(finding)
+    header = ladder_header(finding)
     order = dict(_COUNTERS.values()) | {_work_title(finding): _WORK_DROPPED}
     optional = sorted((title for title in header if title in order), key=lambda title: order[title])
     table = render_table(
         header,
-        [_cells(rung, finding) for rung in finding.kernels],
+        [rung_cells(rung, finding) for rung in finding.kernels],
         right=[index for index, title in enumerate(header) if title not in ("name", "binding")],
         styles=[VERDICT_STYLE[rung.verdict] if colour and rung.verdict else "" for rung in finding.kernels],
         optional=[header.index(title) for title in optional],
@@ -46,22 +46,22 @@ def ladder_text(finding: LadderFinding, others: Sequence[str], *, colour: bool, 
         width=width,
     )
     parts = [
-        styled(_heading(finding), "bold", colour=colour) + _others(others),
+        styled(ladder_heading(finding), "bold", colour=colour) + _others(others),
         table,
-        "\n".join(_notes(finding, table.split("\n", 1)[0].split())),
+        "\n".join(ladder_notes(finding, table.split("\n", 1)[0].split())),
     ]
     return "\n\n".join(parts)
 
 
 def ladder_markdown(finding: LadderFinding) -> str:
-    header = _header(finding)
+    header = ladder_header(finding)
     table = to_markdown(
         header,
-        [_cells(rung, finding) for rung in finding.kernels],
+        [rung_cells(rung, finding) for rung in finding.kernels],
         numeric=[index for index, title in enumerate(header) if title not in ("name", "binding")],
     )
-    notes = [markdown_text(line) for line in _notes(finding, header)]
-    return "\n\n".join([f"### {markdown_text(_heading(finding))}", table, "  \n".join(notes)])
+    notes = [markdown_text(line) for line in ladder_notes(finding, header)]
+    return "\n\n".join([f"### {markdown_text(ladder_heading(finding))}", table, "  \n".join(notes)])
 
 
 def ladder_csv(finding: LadderFinding) -> str:
@@ -92,7 +92,7 @@ def _csv_row(rung: RungFinding) -> list[Cell]:
     return [*row, "; ".join(rung.refused), rung.run_id, rung.timed_run_id]
 
 
-def _heading(finding: LadderFinding) -> str:
+def ladder_heading(finding: LadderFinding) -> str:
     workload = size_text(finding.workload) if finding.workload else "workload not recorded"
     return f"{finding.ladder}: {printable(finding.title)} ({printable(finding.gpu)}, {workload})"
 
@@ -113,14 +113,14 @@ def _counters(finding: LadderFinding) -> list[str]:
     return [metric for metric in _COUNTERS if any(metric in rung.metrics for rung in finding.kernels)]
 
 
-def _header(finding: LadderFinding) -> list[str]:
+def ladder_header(finding: LadderFinding) -> list[str]:
     work = [_work_title(finding)] if _has_work(finding) else []
     counters = [_COUNTERS[metric][0] for metric in _counters(finding)]
     binding = ["binding"] if any(rung.binding for rung in finding.kernels) else []
     return ["", "name", "time", *work, "% ref", "step", *counters, *binding]
 
 
-def _cells(rung: RungFinding, finding: LadderFinding) -> list[str]:
+def rung_cells(rung: RungFinding, finding: LadderFinding) -> list[str]:
     work = rung.gflops if _work_title(finding) == "GFLOP/s" else rung.gbytes_per_s
     cells = [str(rung.kernel), rung.name, _time(rung, finding)]
     cells += ["" if work is None else number(work)] if _has_work(finding) else []
@@ -159,7 +159,7 @@ def _counter(rung: RungFinding, metric: str) -> str:
     return f"{text} {'↑' if change.delta > 0 else '↓'}"
 
 
-def _notes(finding: LadderFinding, shown: Sequence[str]) -> list[str]:
+def ladder_notes(finding: LadderFinding, shown: Sequence[str]) -> list[str]:
     """What the table does not say; of the counters only where their columns are `shown`."""
     rungs = finding.kernels
     profiled = [rung for rung in rungs if rung.basis == "profiled"]

@@ -24,21 +24,21 @@ _NUMERIC = ("bits", "count", "per_step", "offset", "executed", "samples", "sampl
 def heading_text(code: MachineCode, layout: Layout) -> str:
     """Which kernels, which part of them, and what to be careful about."""
     lines = []
-    for title, sheet in zip(_titles(code), code.kernels, strict=True):
+    for title, sheet in zip(side_titles(code), code.kernels, strict=True):
         room = layout.width - len(f"{title:<8}{printable(sheet.label)}: ") if layout.width else _NAME_WIDTH
         name = shortened(sheet.kernel_name, max(_NARROWEST_NAME, min(room, _NAME_WIDTH)))
         lines.append(f"{styled(f'{title:<8}', 'bold', colour=layout.colour)}{printable(sheet.label)}: {name}")
-        lines.append(f"        {printable(_scope(sheet))}")
-    for caution in _cautions(code):
+        lines.append(f"        {printable(scope_text(sheet))}")
+    for caution in caution_lines(code):
         lines.append(styled(f"caution: {printable(caution)}", "yellow", colour=layout.colour))
     return "\n".join(lines)
 
 
-def _titles(code: MachineCode) -> tuple[str, ...]:
+def side_titles(code: MachineCode) -> tuple[str, ...]:
     return ("before", "after") if len(code.kernels) > 1 else ("kernel",)
 
 
-def _scope(sheet: LoopSheet) -> str:
+def scope_text(sheet: LoopSheet) -> str:
     share = f"{number(sheet.executed_pct)} % of all executed"
     if sheet.scope == "function":
         place = f" from {sheet.place}" if sheet.place else ""
@@ -47,7 +47,7 @@ def _scope(sheet: LoopSheet) -> str:
     return f"loop at {place}, {number(sheet.iterations_per_warp)} iterations a warp, {share}"
 
 
-def _cautions(code: MachineCode) -> list[str]:
+def caution_lines(code: MachineCode) -> list[str]:
     cautions = [
         f"{sheet.label}: {text}" if len(code.kernels) > 1 else text
         for sheet in code.kernels
@@ -63,9 +63,9 @@ def _cautions(code: MachineCode) -> list[str]:
 
 
 def figures_text(code: MachineCode, layout: Layout) -> str:
-    titles = _titles(code) if len(code.kernels) > 1 else ("",)
+    titles = side_titles(code) if len(code.kernels) > 1 else ("",)
     return render_table(
-        (_figures_title(code), *titles),
+        (figures_title(code), *titles),
         [(name, *map(number, values)) for name, values in figures(code)],
         right=range(1, 1 + len(code.kernels)),
         colour=layout.colour,
@@ -73,7 +73,7 @@ def figures_text(code: MachineCode, layout: Layout) -> str:
     )
 
 
-def _figures_title(code: MachineCode) -> str:
+def figures_title(code: MachineCode) -> str:
     return "hot loop, per thread" if code.kernels[0].scope == "loop" else "whole function, per thread"
 
 
@@ -137,9 +137,9 @@ def _picture(loads: Sequence[LoopInstruction], layout: Layout) -> str:
 
 def machine_code_markdown(code: MachineCode, header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     """The figures, the sentences, and the code as `header` and `rows`."""
-    titles = _titles(code)
+    titles = side_titles(code)
     about = [
-        (title, sheet.label, sheet.kernel_name, _scope(sheet))
+        (title, sheet.label, sheet.kernel_name, scope_text(sheet))
         for title, sheet in zip(titles, code.kernels, strict=True)
     ]
     sentences = [change.sentence for change in code.changes]
@@ -148,9 +148,9 @@ def machine_code_markdown(code: MachineCode, header: Sequence[str], rows: Sequen
     numeric = [index for index, name in enumerate(header) if name.endswith(_NUMERIC)]
     parts = [
         encode.to_markdown(("", "recording", "kernel", "code"), about),
-        "\n".join(f"> **Caution:** {encode.markdown_text(text)}  " for text in _cautions(code)),
+        "\n".join(f"> **Caution:** {encode.markdown_text(text)}  " for text in caution_lines(code)),
         encode.to_markdown(
-            (_figures_title(code), *titles),
+            (figures_title(code), *titles),
             [(name, *map(number, values)) for name, values in figures(code)],
             numeric=range(1, 1 + len(titles)),
         ),

@@ -17,7 +17,7 @@ from profiler.present.text import counted, number, printable, shortened
 from profiler.store.runs import Run
 
 _KERNEL_WIDTH = _NVTX_WIDTH = 110
-_HEADER = ("metric", "unit", "mean", "spread", "ncu")
+METRICS_HEADER = ("metric", "unit", "mean", "spread", "ncu")
 _TIMING_HEADER = (
     "run_id", "workload", "processes", "repeats", "median_ns", "min_ns", "max_ns", "spread_pct", "gflops",
     "gbytes_per_s", "reference_median_ns", "reference_pct",
@@ -27,9 +27,9 @@ _TIMING_HEADER = (
 def sheets_text(
     run: Run, sheets: Sequence[Sheet], timing: TimingSheet | None, *, colour: bool, width: int | None
 ) -> str:
-    parts = [_facts_text(_provenance(run))]
+    parts = [_facts_text(run_facts(run))]
     if timing is not None:
-        parts.append(_facts_text(_timing_facts(timing)))
+        parts.append(_facts_text(timing_facts(timing)))
     for one in sheets:
         title = f"{shortened(one.kernel, _KERNEL_WIDTH)}, {counted(one.launches, 'launch', 'launches')}"
         parts.append(styled(title, "bold", colour=colour))
@@ -39,29 +39,31 @@ def sheets_text(
         parts.append(suspects_text("it", one.suspects, one.suspects_missing, colour=colour, width=width))
         parts.append(
             render_table(
-                _HEADER[:4],
-                [_cells(metric)[:4] for metric in one.metrics],
+                METRICS_HEADER[:4],
+                [sheet_cells(metric)[:4] for metric in one.metrics],
                 right=(2, 3),
                 fold=0,
                 colour=colour,
                 width=width,
             )
         )
-        parts += [printable(line) for line in _rule_lines(one)]
+        parts += [printable(line) for line in rule_lines(one)]
     return "\n\n".join(parts)
 
 
 def sheets_markdown(run: Run, sheets: Sequence[Sheet], timing: TimingSheet | None) -> str:
-    timed = _timing_facts(timing) if timing is not None else []
-    parts = [to_markdown(("", ""), [*_provenance(run), *timed])]
+    timed = timing_facts(timing) if timing is not None else []
+    parts = [to_markdown(("", ""), [*run_facts(run), *timed])]
     for one in sheets:
         parts.append(f"### {markdown_text(one.kernel)}")
         if one.nvtx:
             parts.append("\n".join(f"* NVTX: {markdown_text(ranges)}" for ranges in one.nvtx))
         parts += [f"> **Caution:** {markdown_text(text)}" for text in one.cautions]
         parts.append(suspects_markdown("it", one.suspects, one.suspects_missing))
-        parts.append(to_markdown(_HEADER, [_cells(metric) for metric in one.metrics], numeric=(2, 3)))
-        parts += [f"* {markdown_text(line)}" for line in _rule_lines(one)]
+        parts.append(
+            to_markdown(METRICS_HEADER, [sheet_cells(metric) for metric in one.metrics], numeric=(2, 3))
+        )
+        parts += [f"* {markdown_text(line)}" for line in rule_lines(one)]
     return "\n\n".join(parts)
 
 
@@ -77,11 +79,11 @@ def sheets_csv(sheets: Sequence[Sheet]) -> str:
 
 
 def timing_text(sheet: TimingSheet) -> str:
-    return f"{_facts_text(provenance_facts(sheet.run))}\n\n{_facts_text(_timing_facts(sheet))}"
+    return f"{_facts_text(provenance_facts(sheet.run))}\n\n{_facts_text(timing_facts(sheet))}"
 
 
 def timing_markdown(sheet: TimingSheet) -> str:
-    return to_markdown(("", ""), [*provenance_facts(sheet.run), *_timing_facts(sheet)])
+    return to_markdown(("", ""), [*provenance_facts(sheet.run), *timing_facts(sheet)])
 
 
 def timing_csv(sheet: TimingSheet) -> str:
@@ -98,7 +100,7 @@ def _facts_text(facts: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f"{name:<11}{printable(value)}" for name, value in facts)
 
 
-def _rule_lines(sheet: Sheet) -> list[str]:
+def rule_lines(sheet: Sheet) -> list[str]:
     lines = [f"{rule.section}{_place(rule)}: {rule.message}" for rule in sheet.rules]
     if sheet.rules_left_out:
         lines.append(
@@ -113,7 +115,7 @@ def _place(rule: SheetRule) -> str:
     return f", instruction at {rule.offset:#x}" if rule.offset is not None else ""
 
 
-def _timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
+def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
     timing = sheet.timing
     rows = [
         (
@@ -136,9 +138,9 @@ def _timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
     return rows
 
 
-def _provenance(run: Run) -> list[tuple[str, str]]:
+def run_facts(run: Run) -> list[tuple[str, str]]:
     return provenance_facts(run.manifest, None if run.stored else run.path)
 
 
-def _cells(metric: SheetMetric) -> tuple[str, str, str, str, str]:
+def sheet_cells(metric: SheetMetric) -> tuple[str, str, str, str, str]:
     return (metric.name, metric.unit, number(metric.mean), number(metric.spread), metric.ncu)

@@ -12,8 +12,8 @@ from profiler.present.terminal import styled
 _READABLE_WIDTH = 100
 _MOST_MISSING = 5
 _INDENT = " " * 8
-_NOTHING = "nothing stands out: no resource is near its peak, and no stall takes 5 % of the time"
-_MEANING = "and the share of the time that relieving it could at most save"
+NOTHING_STANDS_OUT = "nothing stands out: no resource is near its peak, and no stall takes 5 % of the time"
+SHARE_MEANING = "and the share of the time that relieving it could at most save"
 
 
 def suspects_text(
@@ -22,34 +22,36 @@ def suspects_text(
     """`whose` is the kernel in a word or two; `missing` are the metrics for want of which some were not judged."""
     width = min(width or _READABLE_WIDTH, _READABLE_WIDTH)
     if not suspects:
-        return _wrapped(f"what binds {whose}: {_unjudged(missing) or _NOTHING}", width, indent="  ")
-    lines = [_wrapped(f"what binds {whose}, {_MEANING}", width, indent="  ")]
+        return _wrapped(
+            f"what binds {whose}: {unjudged_text(missing) or NOTHING_STANDS_OUT}", width, indent="  "
+        )
+    lines = [_wrapped(f"what binds {whose}, {SHARE_MEANING}", width, indent="  ")]
     for suspect in suspects:
-        lines.append(f"{_weight(suspect):>6}  {styled(suspect.name, 'bold', colour=colour)}")
+        lines.append(f"{weight_text(suspect):>6}  {styled(suspect.name, 'bold', colour=colour)}")
         lines.append(_wrapped(f"{_INDENT}{suspect.sentence}", width, indent=_INDENT))
     if missing:
-        lines.append(_wrapped(_unjudged(missing), width, indent="  "))
+        lines.append(_wrapped(unjudged_text(missing), width, indent="  "))
     return "\n".join(lines)
 
 
 def suspects_markdown(whose: str, suspects: Sequence[Suspect], missing: Sequence[str]) -> str:
-    unjudged = markdown_text(_unjudged(missing))
+    unjudged = markdown_text(unjudged_text(missing))
     if not suspects:
-        return f"**What binds {whose}:** {unjudged or _NOTHING}."
+        return f"**What binds {whose}:** {unjudged or NOTHING_STANDS_OUT}."
     table = to_markdown(
         ("could save", "suspect", "why"),
-        [(_weight(suspect), suspect.name, suspect.sentence) for suspect in suspects],
+        [(weight_text(suspect), suspect.name, suspect.sentence) for suspect in suspects],
         numeric=(0,),
     )
-    parts = [f"**What binds {whose}**, {_MEANING}:", table]
+    parts = [f"**What binds {whose}**, {SHARE_MEANING}:", table]
     return "\n\n".join([*parts, f"{unjudged.capitalize()}."] if missing else parts)
 
 
-def _weight(suspect: Suspect) -> str:
+def weight_text(suspect: Suspect) -> str:
     return "?" if suspect.weight_pct is None else f"{suspect.weight_pct:.0f} %"
 
 
-def _unjudged(missing: Sequence[str]) -> str:
+def unjudged_text(missing: Sequence[str]) -> str:
     if not missing:
         return ""
     more = len(missing) - _MOST_MISSING
