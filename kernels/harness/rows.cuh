@@ -1,0 +1,210 @@
+// The task of the ladders that normalise each row of a matrix by its own statistics: layer norm, RMSNorm.
+// A ladder says what it computes:
+//
+//     struct RmsNorm {
+//         using Element = __half;
+//         static constexpr const char* precision = "fp16";
+//         static constexpr double threshold = 0x1p-11;                 // of the error, see compare_rows
+//         static constexpr int vectors = 1;                            // gamma alone, or gamma and beta
+//         static std::vector<Parameter> workload();                    // "rows", "hidden" and what else there is
+//         static __device__ Term expected(double x, const Moments& of_row, double gamma, double beta);
+//     };
+//
+// and a rung is a function that launches its kernel, or returns false when it refuses the shape or the alignment.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "program.cuh"
+#include "reduce.cuh"
+#include "streams.cuh"
+
+namespace harness {
+
+// Row r starts at r * hidden, in `in` and in `out`. gamma and beta have one element a column; beta is null without it.
+template <class Element>
+struct Rows {
+    size_t rows;
+    uint32_t hidden;
+    const Element *in, *gamma, *beta;
+    Element* out;
+};
+
+// Of a row, in FP64. `variance` is of the row as a whole population: divided by hidden.
+struct Moments {
+    double mean, variance;
+    __device__ double mean_square() const { return variance + mean * mean; }
+};
+
+// An exact element of the result. Rounding errors are proportional to `magnitude`, the sum of the absolute values of
+// what is added and subtracted on the way to it: where terms cancel, `value` may be as small as it likes.
+struct Term {
+    double value, magnitude;
+};
+
+// Rows of eight scales, so that some are small enough for epsilon to count, and four distances of the mean from zero.
+template <class Element>
+__global__ void fill_rows(Element* out, size_t rows, uint32_t hidden, uint64_t seed) {
+    const size_t count = rows * hidden;
+    for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x) {
+        const unsigned kind = unsigned(i / hidden % 32);
+        const float uniform = float(random_bits(seed, i) >> 40) * 0x1p-23f - 1.0f;
+        out[i] = Element(ldexpf(uniform + float(kind / 8), -int(kind % 8)));
+    }
+}
+
+struct RowsDifference {
+    unsigned long long worst;  // of all rows, as the bits of a double: those of positive doubles compare as they do
+    unsigned long long not_finite;
+};
+
+constexpr int COMPARE_THREADS = 256;
+
+// The error of a row: the norm of the differences by the norm of the magnitudes. The worst row is what counts.
+template <class Operation, class Element>
+__global__ void __launch_bounds__(COMPARE_THREADS) compare_rows(Rows<Element> all, RowsDifference* out) {
+    __shared__ double sums[4][COMPARE_THREADS / 32];
+    const double hidden = all.hidden;
+    for (size_t row = blockIdx.x; row < all.rows; row += gridDim.x) {
+        const Element* in = all.in + row * all.hidden;
+        double sum = 0, squares = 0, difference_squared = 0, magnitude_squared = 0;
+        for (uint32_t i = threadIdx.x; i < all.hidden; i += COMPARE_THREADS) sum += double(float(in[i]));
+        const double mean = block_sum<COMPARE_THREADS>(sum, sums[0]) / hidden;
+        for (uint32_t i = threadIdx.x; i < all.hidden; i += COMPARE_THREADS) {
+            const double distance = double(float(in[i])) - mean;
+            squares += distance * distance;
+        }
+        const Moments moments = {mean, block_sum<COMPARE_THREADS>(squares, sums[1]) / hidden};
+        for (uint32_t i = threadIdx.x; i < all.hidden; i += COMPARE_THREADS) {
+            const double gamma = double(float(all.gamma[i])), beta = all.beta ? double(float(all.beta[i])) : 0.0;
+            const Term expected = Operation::expected(double(float(in[i])), moments, gamma, beta);
+            const double value = double(float(all.out[row * all.hidden + i]));
+            if (!isfinite(value)) atomicAdd(&out->not_finite, 1ull);
+            difference_squared += (value - expected.value) * (value - expected.value);
+            magnitude_squared += expected.magnitude * expected.magnitude;
+        }
+        difference_squared = block_sum<COMPARE_THREADS>(difference_squared, sums[2]);
+        magnitude_squared = block_sum<COMPARE_THREADS>(magnitude_squared, sums[3]);
+        const double error = magnitude_squared > 0 ? sqrt(difference_squared / magnitude_squared) : sqrt(difference_squared);
+        if (threadIdx.x == 0) atomicMax(&out->worst, (unsigned long long)__double_as_longlong(error));
+    }
+}
+
+// One shape and alignment that a kernel is tried on; offsets in elements.
+struct RowsCase {
+    size_t rows;
+    uint32_t hidden;
+    size_t in_offset, vector_offset, out_offset;
+    std::string text() const {
+        return "rows = " + std::to_string(rows) + ", hidden = " + std::to_string(hidden) + ", input off by " +
+               std::to_string(in_offset) + ", gamma and beta by " + std::to_string(vector_offset) + ", output by " +
+               std::to_string(out_offset) + " elements";
+    }
+};
+
+constexpr uint32_t WIDEST_CASE = 50000;
+
+// The asked shape, then rows narrower than a warp, rows that no vector divides, so that each starts at an alignment of
+// its own, rows too wide for one block's registers or shared memory, and bases off their alignment.
+inline std::vector<RowsCase> rows_cases_of(size_t rows, uint32_t hidden) {
+    std::vector<RowsCase> cases = {{rows, hidden, 0, 0, 0}};
+    for (const uint32_t width : {1u, 2u, 3u, 8u, 31u, 33u, 100u, 127u, 512u, 768u, 1000u, 1023u, 1024u, 2048u, 4096u, 4098u,
+                                 4100u, 5120u, 8192u, 12288u, 16384u, 16392u, WIDEST_CASE - 1, WIDEST_CASE})
+        for (const size_t count : {size_t(1), size_t(37)}) {
+            if (count * width > rows * hidden) continue;
+            for (const RowsCase offsets : {RowsCase{0, 0, 0, 0, 0}, RowsCase{0, 0, 1, 0, 0}, RowsCase{0, 0, 0, 1, 0},
+                                           RowsCase{0, 0, 0, 0, 1}, RowsCase{0, 0, 3, 3, 3}, RowsCase{0, 0, 4, 4, 4}})
+                cases.push_back({count, width, offsets.in_offset, offsets.vector_offset, offsets.out_offset});
+        }
+    return cases;
+}
+
+template <class Operation>
+class Normalization {
+  public:
+    using Element = typename Operation::Element;
+    struct Rung {
+        const char* name;
+        bool (*launch)(const Rows<Element>&);
+    };
+
+    // `offset` moves the first element of every array away from its alignment.
+    static std::vector<Parameter> parameters() {
+        std::vector<Parameter> all = Operation::workload();
+        all.push_back({"offset", 0, 0, GuardedBuffer<Element>::LARGEST_OFFSET});
+        return all;
+    }
+
+    Normalization(const Options& options, const Rung& rung)
+        : rung_(rung), rows_(options["rows"]), hidden_(uint32_t(options["hidden"])), offset_(options["offset"]),
+          in_(rows_ * hidden_), out_(rows_ * hidden_), gamma_(std::max(hidden_, WIDEST_CASE)), beta_(gamma_.capacity()) {
+        in_.fill(options.seed);
+        gamma_.fill(options.seed + 1);
+        beta_.fill(options.seed + 2);
+        fill_rows<<<1024, 256>>>(in_.at(offset_), rows_, hidden_, options.seed);
+        CUDA_CHECK(cudaGetLastError());
+        out_.poison();
+    }
+
+    const char* precision() const { return Operation::precision; }
+    bool launch() { return rung_.launch(arguments({rows_, hidden_, offset_, offset_, offset_})); }
+    const char* reference() const { return CopyReference::name(); }
+    bool prepare_reference() {
+        reference_ = std::make_unique<CopyReference>(work().amount);
+        return true;
+    }
+    void launch_reference() { reference_->launch(); }
+    Work work() const {
+        const double elements = 2.0 * double(rows_) * hidden_ + double(Operation::vectors) * hidden_;
+        return {elements * sizeof(Element), "gbytes_per_s"};
+    }
+
+    Check check() {
+        Check total{0, Operation::threshold};
+        total.cases = 0;
+        for (const RowsCase& one : rows_cases_of(rows_, hidden_)) {
+            add(total, one);
+            if (!total.ok()) break;
+        }
+        return total;
+    }
+
+  private:
+    Rows<Element> arguments(const RowsCase& one) const {
+        return {one.rows, one.hidden, in_.at(one.in_offset), gamma_.at(one.vector_offset),
+                Operation::vectors > 1 ? beta_.at(one.vector_offset) : nullptr, out_.at(one.out_offset)};
+    }
+
+    void add(Check& total, const RowsCase& one) {
+        const Rows<Element> rows = arguments(one);
+        out_.poison();
+        ++total.cases;
+        const bool launched = rung_.launch(rows);
+        CUDA_CHECK(cudaGetLastError());
+        CUDA_CHECK(cudaDeviceSynchronize());
+        if (!launched && ++total.refused && total.cases == 1) fail(UNSUPPORTED, "%s refuses %s", rung_.name, one.text().c_str());
+        if (const auto bytes = out_.changed_outside(one.out_offset, launched ? one.rows * one.hidden : 0))
+            total.wrong = std::to_string(bytes) + " bytes written where nothing may be; " + one.text();
+        if (!launched) return;
+        Tally<RowsDifference> sums;
+        compare_rows<Operation><<<4096, COMPARE_THREADS>>>(rows, sums.data());
+        const RowsDifference found = sums.read();
+        double error;
+        static_assert(sizeof error == sizeof found.worst, "the worst error is a double's bits");
+        std::memcpy(&error, &found.worst, sizeof error);
+        total.not_finite += found.not_finite;
+        total.error = std::max(total.error, error);
+        if (found.not_finite || !(error <= total.threshold)) total.wrong = "wrong result; " + one.text();
+    }
+
+    Rung rung_;
+    size_t rows_;
+    uint32_t hidden_;
+    size_t offset_;
+    GuardedBuffer<Element> in_, out_, gamma_, beta_;
+    std::unique_ptr<CopyReference> reference_;
+};
+
+}  // namespace harness
