@@ -85,16 +85,16 @@ __host__ __device__ inline uint64_t random_bits(uint64_t seed, uint64_t index) {
     return x ^ (x >> 31);
 }
 
-// Uniform in [-1, 1).
+// Uniform in [-largest, largest).
 template <class Element>
-__global__ void fill_uniform_kernel(Element* out, size_t count, uint64_t seed) {
+__global__ void fill_uniform_kernel(Element* out, size_t count, uint64_t seed, float largest) {
     for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x)
-        out[i] = Element(float(random_bits(seed, i) >> 40) * 0x1p-23f - 1.0f);
+        out[i] = Element(largest * (float(random_bits(seed, i) >> 40) * 0x1p-23f - 1.0f));
 }
 
 template <class Element>
-void fill_uniform(Element* out, size_t count, uint64_t seed) {
-    fill_uniform_kernel<<<1024, 256>>>(out, count, seed);
+void fill_uniform(Element* out, size_t count, uint64_t seed, float largest = 1) {
+    fill_uniform_kernel<<<1024, 256>>>(out, count, seed, largest);
     CUDA_CHECK(cudaGetLastError());
 }
 

@@ -1,19 +1,23 @@
-// The task of the ladders that turn every element of an array into one of another: copy, relu, gelu, scale.
+// The task of the ladders that turn an array into another of as many elements: copy, relu, relu-fp16, gelu, scale, tile.
 // A ladder says what it computes:
 //
 //     struct Relu {
 //         using Element = float;
 //         static constexpr const char* precision = "fp32";
 //         static constexpr double threshold = 0;                       // of the relative error
+//         static constexpr float largest = 1;                          // inputs are uniform in [-largest, largest)
 //         static __device__ double expected(double x) { return x > 0 ? x : 0; }
 //     };
 //
-// and a rung is a function that launches its kernel, or returns false when it refuses the alignment.
+// where `expected` may also be of (map, i), when a result depends on more than the element above it. A rung is a function
+// that launches its kernel, or returns false when it refuses the alignment.
 #pragma once
 
 #include <cmath>
 #include <memory>
+#include <type_traits>
 
+#include "memcpy.cuh"
 #include "program.cuh"
 #include "streams.cuh"
 
@@ -26,6 +30,31 @@ struct Map {
     Element* out;
 };
 
+// A map cut for vector accesses: elements up to the first address that is aligned for a Vector, whole vectors, and what is
+// left over. At most two vectors' worth of elements, the edges, are in no vector.
+template <class Vector, class Element>
+struct Cut {
+    static constexpr size_t PER_VECTOR = sizeof(Vector) / sizeof(Element);
+    Map<Element> map;
+    size_t head, vectors;
+
+    __host__ __device__ const Vector* in() const { return reinterpret_cast<const Vector*>(map.in + head); }
+    __host__ __device__ Vector* out() const { return reinterpret_cast<Vector*>(map.out + head); }
+    __host__ __device__ size_t edges() const { return map.n - vectors * PER_VECTOR; }
+    // Where the i-th of the edges lies in the arrays.
+    __host__ __device__ size_t edge(size_t i) const { return i < head ? i : i + vectors * PER_VECTOR; }
+};
+
+// False when input and output are off their alignment by different amounts: no head is right for both.
+template <class Vector, class Element>
+bool cut(const Map<Element>& map, Cut<Vector, Element>& into) {
+    const size_t off = reinterpret_cast<uintptr_t>(map.in) % sizeof(Vector);
+    if (reinterpret_cast<uintptr_t>(map.out) % sizeof(Vector) != off) return false;
+    const size_t head = std::min(map.n, (sizeof(Vector) - off) % sizeof(Vector) / sizeof(Element));
+    into = {map, head, (map.n - head) / into.PER_VECTOR};
+    return true;
+}
+
 struct Difference {
     double difference_squared, expected_squared;
     unsigned long long not_finite;
@@ -35,11 +64,19 @@ struct Difference {
 };
 
 template <class Operation, class Element>
+__device__ double exact(const Map<Element>& map, size_t i) {
+    if constexpr (std::is_invocable_v<decltype(Operation::expected), double>)
+        return Operation::expected(double(float(map.in[i])));
+    else
+        return Operation::expected(map, i);
+}
+
+template <class Operation, class Element>
 __global__ void compare_elements(Map<Element> map, Difference* out) {
     double difference_squared = 0, expected_squared = 0;
     for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < map.n; i += size_t(gridDim.x) * blockDim.x) {
         // What the element type can hold of the exact result is all that may be asked for.
-        const double expected = double(float(Element(float(Operation::expected(double(float(map.in[i])))))));
+        const double expected = double(float(Element(float(exact<Operation>(map, i)))));
         const double value = double(float(map.out[i]));
         if (!isfinite(value)) atomicAdd(&out->not_finite, 1ull);
         difference_squared += (value - expected) * (value - expected);
@@ -65,7 +102,7 @@ class Elementwise {
 
     Elementwise(const Options& options, const Rung& rung)
         : rung_(rung), n_(options["n"]), offset_(options["offset"]), in_(n_), out_(n_) {
-        in_.fill(options.seed);
+        in_.fill(options.seed, Operation::largest);
         out_.poison();
     }
 
@@ -77,12 +114,13 @@ class Elementwise {
         return true;
     }
     void launch_reference() { reference_->launch(); }
+    static double bytes(const Options& options) { return 2.0 * sizeof(Element) * double(options["n"]); }
     Work work() const { return {2.0 * sizeof(Element) * double(n_), "gbytes_per_s"}; }
 
     Check check() {
         Check total{0, Operation::threshold};
         total.cases = 0;
-        for (const Case& one : cases_of(n_)) {
+        for (const Case& one : cases_of(n_, offset_)) {
             add(total, one);
             if (!total.ok()) break;
         }
@@ -97,7 +135,7 @@ class Elementwise {
         const bool launched = rung_.launch(map);
         CUDA_CHECK(cudaGetLastError());
         CUDA_CHECK(cudaDeviceSynchronize());
-        if (!launched && ++total.refused && total.cases == 1) total.wrong = "refuses an aligned array";
+        if (!launched && ++total.refused && one.in_offset == 0 && one.out_offset == 0) total.wrong = "refuses an aligned array";
         if (const auto bytes = out_.changed_outside(one.out_offset, launched ? one.n : 0))
             total.wrong = std::to_string(bytes) + " bytes written where nothing may be; " + one.text();
         if (!launched) return;

@@ -39,7 +39,7 @@ class GuardedBuffer {
 
     T* at(size_t offset) const { return memory_.data() + GUARD + offset; }
     size_t capacity() const { return memory_.count() - 2 * GUARD - LARGEST_OFFSET; }
-    void fill(uint64_t seed) { fill_uniform(memory_.data(), memory_.count(), seed); }
+    void fill(uint64_t seed, float largest = 1) { fill_uniform(memory_.data(), memory_.count(), seed, largest); }
 
     // Every byte 0xFF: NaN in every floating-point type.
     void poison() { memory_.fill_bytes(0xFF); }
@@ -83,10 +83,11 @@ struct Case {
     }
 };
 
-// The asked size as it is, then everything that vector accesses are known to get wrong: sizes that no width divides, and
-// first elements that no width is aligned to.
-inline std::vector<Case> cases_of(size_t n) {
+// The asked size, aligned and at the asked offset, then everything that vector accesses are known to get wrong: sizes that
+// no width divides, and first elements that no width is aligned to.
+inline std::vector<Case> cases_of(size_t n, size_t offset = 0) {
     std::vector<Case> cases = {{n, 0, 0}};
+    if (offset) cases.push_back({n, offset, offset});
     for (const size_t small : {size_t(1), size_t(2), size_t(3), size_t(5), size_t(7), size_t(31), size_t(33), size_t(1021),
                                size_t(4096), size_t(4097), size_t(65539), size_t(1048575)}) {
         if (small > n) continue;
