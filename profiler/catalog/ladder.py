@@ -19,7 +19,6 @@ from profiler.errors import LadderNotFound, RungNotFound, WorkloadInvalid
 LADDER_FILE = "ladder.toml"
 LARGEST_SIZE = 2**63 - 1
 Mode = Literal["profile", "time", "check"]
-MODES: tuple[Mode, ...] = get_args(Mode)
 Claim = Literal["faster", "same", "slower"]
 CLAIMS: tuple[Claim, ...] = get_args(Claim)
 # What a command may mention beside the workload's parameters.
@@ -58,25 +57,30 @@ class Workload:
         if size is not None:
             if not self.size:
                 raise WorkloadInvalid(f"--size {size}: this ladder's workload has no size to set")
-            values |= dict.fromkeys(self.size, _checked_size(size, f"--size {size}"))
+            values |= dict.fromkeys(self.size, _checked(size, 1, f"--size {size}: a size"))
         for name, value in (given or {}).items():
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
                 raise WorkloadInvalid(f"'{name}' is no parameter of this workload; it has: {known}")
-            values[name] = _checked_size(value, f"--set-param {name}={value}")
+            values[name] = _checked(value, 0, f"--set-param {name}={value}: a parameter")
         return values
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One rung. Its commands are lists of words, as programs receive them: no shell reads them."""
+    """One rung. Its commands are lists of words, as programs receive them: no shell reads them.
+
+    One that is not profiled launches no kernel of its own: it is verified and timed alone.
+    """
 
     number: int
     name: str
     idea: str
-    regex: str
+    regex: str | None
     commands: Mapping[Mode, tuple[str, ...]]
+    is_profiled: bool = True
     source: Path | None = None
+    further_sources: tuple[Path, ...] | None = None  # what else it reads; None where the ladder does not say
     skip: int = 0
     flags: tuple[str, ...] = ()
     targets: Mapping[str, str] = field(default_factory=dict)  # sm_90 -> sm_90a
@@ -125,10 +129,10 @@ class Ladder:
         return [kernel for kernel in self.kernels if not wanted or kernel.number in wanted]
 
 
-def _checked_size(size: int, given: str) -> int:
-    if not 1 <= size <= LARGEST_SIZE:
-        raise WorkloadInvalid(f"{given}: a size is a whole number from 1 to {LARGEST_SIZE}")
-    return size
+def _checked(value: int, smallest: int, what: str) -> int:
+    if not smallest <= value <= LARGEST_SIZE:
+        raise WorkloadInvalid(f"{what} is a whole number from {smallest} to {LARGEST_SIZE}")
+    return value
 
 
 def fill_command(words: Iterable[str], values: Mapping[str, object]) -> list[str]:

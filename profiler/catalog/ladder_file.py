@@ -19,7 +19,6 @@ from profiler.catalog.expressions import Expression, parse_expression
 from profiler.catalog.ladder import (
     CLAIMS,
     LARGEST_SIZE,
-    MODES,
     PLACEHOLDERS,
     Claim,
     Kernel,
@@ -36,8 +35,8 @@ _COMMAND_KEYS: dict[str, Mode] = {"command": "profile", "time": "time", "check":
 _SHARED_KEYS = {*_COMMAND_KEYS, "flags", "uses", "flops", "bytes"}
 _LADDER_KEYS = {"name", "title", "reference", "size", "workload", "kernel", *_SHARED_KEYS}
 _KERNEL_KEYS = {
-    "number", "name", "idea", "source", "regex", "skip", "targets", "needs", "published", "expects",
-    *_SHARED_KEYS,
+    "number", "name", "idea", "source", "sources", "regex", "profile", "skip", "targets", "needs",
+    "published", "expects", *_SHARED_KEYS,
 }  # fmt: skip
 _PUBLISHED_KEYS = {"gpu", "gflops", "gbytes_per_s", "time_us", "reference_pct"}
 
@@ -113,8 +112,8 @@ class _Reader:
         parameters = self._take(table, (), "workload", dict, {})
         for name in parameters:
             value = self._take(parameters, ("workload",), name, int)
-            if not 1 <= value <= LARGEST_SIZE:
-                self._fail(("workload", name), f"{name} = {value}: {_SIZE_RULE}")
+            if not 0 <= value <= LARGEST_SIZE:
+                self._fail(("workload", name), f"{name} = {value}: {_PARAMETER_RULE}")
             if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
                 self._fail(
                     ("workload", name),
@@ -142,7 +141,7 @@ class _Reader:
         skip = self._take(row, place, "skip", int, 0)
         if skip < 0:
             self._fail((*place, "skip"), f"skip counts launches, so not {skip}")
-        has_binary = source is not None and source.endswith(".cu")
+        is_profiled = self._flag(row, place, "profile", True)
         flags = [
             self._words(owner, at, "flags") for owner, at in ((ladder, ()), (row, place)) if "flags" in owner
         ]
@@ -150,9 +149,11 @@ class _Reader:
             number=number,
             name=name,
             idea=self._take(row, place, "idea", str),
-            regex=self._regex(row, place),
-            commands=self._commands(row, ladder, place, has_binary, source is not None),
+            regex=self._regex(row, place) if is_profiled or "regex" in row else None,
+            commands=self._commands(row, ladder, place, source, is_profiled),
+            is_profiled=is_profiled,
             source=self._path.parent / source if source is not None else None,
+            further_sources=self._further_sources(row, place),
             skip=skip,
             flags=tuple(flag for group in flags for flag in group),
             targets=self._targets(row, place),
@@ -167,11 +168,11 @@ class _Reader:
         )
 
     def _commands(
-        self, row: dict[str, Any], ladder: dict[str, Any], place: Place, has_binary: bool, has_source: bool
+        self, row: dict[str, Any], ladder: dict[str, Any], place: Place, source: str | None, is_profiled: bool
     ) -> Mapping[Mode, tuple[str, ...]]:
         commands: dict[Mode, tuple[str, ...]] = {}
-        absent = {"binary"} if not has_binary else set()
-        absent |= {"source"} if not has_source else set()
+        absent = {"binary"} if source is None or not source.endswith(".cu") else set()
+        absent |= {"source"} if source is None else set()
         for key, mode in _COMMAND_KEYS.items():
             owner, at = (row, place) if key in row else (ladder, ())
             if key not in owner:
@@ -182,9 +183,22 @@ class _Reader:
             for word in words:
                 self._placeholders(word, (*at, key), absent, place)
             commands[mode] = words
-        if MODES[0] not in commands:
+        if is_profiled and "profile" not in commands:
             self._fail(place, "no command, neither here nor for the whole ladder")
+        if not is_profiled and "time" not in commands:
+            self._fail(
+                (*place, "profile"), "a kernel that is not profiled is timed, and needs a 'time' command"
+            )
         return commands
+
+    def _further_sources(self, row: dict[str, Any], place: Place) -> tuple[Path, ...] | None:
+        if "sources" not in row:
+            return None
+        paths = tuple(self._path.parent / name for name in self._words(row, place, "sources"))
+        for path in paths:
+            if not path.is_file():
+                self._fail((*place, "sources"), f"{path}: no such file")
+        return paths
 
     def _placeholders(self, word: str, at: Place, absent: set[str], kernel: Place) -> None:
         try:
@@ -290,6 +304,12 @@ class _Reader:
             self._fail((*place, key), f"{key} is empty")
         return value
 
+    def _flag(self, table: dict[str, Any], place: Place, key: str, default: bool) -> bool:
+        value = table.get(key, default)
+        if not isinstance(value, bool):
+            self._fail((*place, key), f"{key} must be true or false, not {_shown(value)}")
+        return value
+
     def _words(self, table: dict[str, Any], place: Place, key: str) -> tuple[str, ...]:
         words = self._take(table, place, key, list)
         for word in words:
@@ -308,7 +328,7 @@ class _Reader:
 
 
 _NAME_RULE = "must be letters a-z, digits, '.', '_' and '-', at most 40 (it becomes a file's name)"
-_SIZE_RULE = f"a size is a whole number from 1 to {LARGEST_SIZE}"
+_PARAMETER_RULE = f"a parameter is a whole number from 0 to {LARGEST_SIZE}"
 _KINDS: dict[type, str] = {
     str: "text in quotes",
     int: "a whole number",

@@ -36,7 +36,8 @@ def build_row(built: Built) -> Row:
     import re
 
     record, kernel = built.record, built.kernel
-    own = [one for one in record.resources if re.search(kernel.regex, one.function)] if record else []
+    regex = kernel.regex
+    own = [one for one in record.resources if re.search(regex, one.function)] if record and regex else []
     return (
         kernel.number,
         kernel.name,

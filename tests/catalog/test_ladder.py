@@ -79,6 +79,35 @@ def test_a_ladder_of_somebody_elses_program(ladder_file: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_parameter_may_be_nothing_but_a_size_may_not(ladder_file: Path) -> None:
+    ladder_file.write_text(GOOD.replace("width = 1024", "width = 1024\noffset = 0"))
+    workload = read_ladder(ladder_file).workload
+    assert workload.values(given={"width": 0}) == {"batch": 32, "width": 0, "offset": 0}
+    with pytest.raises(WorkloadInvalid, match="--size 0: a size is a whole number from 1"):
+        workload.values(0)
+
+
+def test_a_rung_without_a_kernel_of_its_own_is_timed_alone(ladder_file: Path) -> None:
+    ladder_file.write_text(GOOD.replace('regex = "fused_.*"', "profile = false"))
+    eager, fused = read_ladder(ladder_file).kernels
+    assert (eager.is_profiled, fused.is_profiled) == (True, False)
+    assert fused.regex is None
+    ladder_file.write_text(GOOD.replace('regex = "fused_.*"', 'profile = false\nregex = "memcpy"'))
+    assert read_ladder(ladder_file).kernel(2).regex == "memcpy"
+
+
+def test_what_else_a_program_reads_is_named_from_the_ladders_folder(ladder_file: Path) -> None:
+    (ladder_file.parent / "model.py").write_text("")
+    ladder_file.write_text(GOOD.replace("skip = 3", 'sources = ["model.py", "../../pyproject.toml"]'))
+    (ladder_file.parents[2] / "pyproject.toml").write_text("")
+    eager, fused = read_ladder(ladder_file).kernels
+    assert eager.further_sources is None, "the ladder does not say"
+    assert fused.further_sources == (
+        ladder_file.parent / "model.py",
+        ladder_file.parent / "../../pyproject.toml",
+    )
+
+
 def test_ours_is_read_like_any_other() -> None:
     ladder = read_ladder(GEMM)
     assert [kernel.number for kernel in ladder.kernels] == list(range(11))
@@ -136,9 +165,9 @@ BAD = [
     ('"{batch}"', "3", "command", "must be a list of words in quotes, not 3"),
     ('["batch"]', '["depth"]', "size", "'depth' is not in [workload]"),
     ('["batch"]', '"batch"', "size", "size must be a list"),
-    ("batch = 32", "batch = 0", "batch", "batch = 0: a size is a whole number from 1"),
+    ("batch = 32", "batch = -1", "batch", "batch = -1: a parameter is a whole number from 0"),
     ("batch = 32", "batch = 3.5", "batch", "batch must be a whole number, not 3.5"),
-    ("batch = 32", "batch = 9223372036854775808", "batch", "a size is a whole number from 1"),
+    ("batch = 32", "batch = 9223372036854775808", "batch", "a parameter is a whole number from 0"),
     ("width = 1024", "seed = 1024", "seed", "'seed' already means a fresh random number"),
     ("width = 1024", "Width = 1024", "Width", "lower-case letters"),
     ("number = 2\n", "", "[[kernel]]", "'number' is missing"),
@@ -149,6 +178,11 @@ BAD = [
     ('name = "fused"', "name = [1]", "name", "must be text in quotes"),
     ('regex = "fused_.*"', 'regex = "fused_("', "regex", "is not a regular expression: missing )"),
     ("skip = 3", "skip = -3", "skip", "skip counts launches, so not -3"),
+    ("skip = 3", 'profile = "no"', "profile", "profile must be true or false, not 'no'"),
+    ('regex = "elementwise"', "profile = false", "profile", "is timed, and needs a 'time' command"),
+    ('regex = "elementwise"\n', "", "[[kernel]]", "'regex' is missing"),
+    ("skip = 3", 'sources = ["model.py"]', "sources", "model.py: no such file"),
+    ("skip = 3", 'sources = "model.py"', "sources", "sources must be a list"),
     ("skip = 3", "skipp = 3", "skipp", "unknown key 'skipp'; did you mean 'skip'?"),
     ("skip = 3", 'needs = ["cudnn"]', "needs", "unknown library 'cudnn'; known: cublas"),
     ("skip = 3", 'targets = { sm_90 = "90a" }', "targets", "targets pair names such as sm_90"),
@@ -273,7 +307,7 @@ def test_a_number_that_is_not_there_names_those_that_are(ladder_file: Path) -> N
         (0, {}, "--size 0: a size is"),
         (-1, {}, "--size -1: a size is"),
         (2**63, {}, "--size 9223372036854775808: a size is"),
-        (None, {"width": 0}, "--set-param width=0: a size is"),
+        (None, {"width": -1}, "--set-param width=-1: a parameter is a whole number from 0"),
         (None, {"depth": 1}, "'depth' is no parameter of this workload; it has: batch, width"),
     ],
 )
