@@ -6,20 +6,25 @@ What the commands use, for notebooks and scripts:
 
     runs = profiler.open_runs("runs")
     finding = profiler.compare(runs.find("5", ladder="gemm"), runs.find("6", ladder="gemm"))
+    ladder = profiler.ladder("gemm", runs)
     report = profiler.read_report("mine.ncu-rep")
     report.to_pandas("metrics")
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from profiler.analyse.climb import Climb, LadderSheet
     from profiler.analyse.findings import Comparison
+    from profiler.analyse.roofline import Roofline
+    from profiler.analyse.source_lines import SourceLines
     from profiler.store.runs import Run, RunStore
 
-__all__ = ["compare", "open_runs", "read_report"]
+__all__ = ["compare", "ladder", "open_runs", "read_report", "roofline", "source_lines"]
 
 
 def open_runs(folder: str | Path = "runs") -> RunStore:
@@ -52,3 +57,37 @@ def compare(
     return compare_profiles(
         profile_kernel(left, left_kernel), profile_kernel(right, right_kernel), force=force
     )
+
+
+def ladder(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> LadderSheet:
+    """Every rung of a ladder and every step, given its name or its file: `.to_pandas()`, `.steps_to_pandas()`.
+
+    Of the `workload` asked for, or of what most rungs were recorded with.
+    """
+    from profiler.analyse.climb import derive_ladder_sheet
+
+    return derive_ladder_sheet(_climb(name, runs, workload))
+
+
+def roofline(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> Roofline:
+    """How close the rungs of a ladder come to what the ladder `ceilings` reached on the same GPU."""
+    from profiler.analyse.roofline import find_roofline
+    from profiler.catalog.ceilings import read_ceilings
+
+    return find_roofline(_climb(name, runs, workload), runs, read_ceilings(Path.cwd()))
+
+
+def source_lines(run: Run, *, kernel_name: str | None = None) -> SourceLines | None:
+    """Executed instructions and stall samples of each source line; None where the run holds no lines."""
+    from profiler.analyse.profile import choose_kernel
+    from profiler.analyse.source_lines import find_source_lines
+
+    return find_source_lines(run, choose_kernel(run, kernel_name))
+
+
+def _climb(name: str, runs: RunStore, workload: Mapping[str, int] | None) -> Climb:
+    from profiler.analyse.climb import find_climb
+    from profiler.catalog.ladder import find_ladder
+    from profiler.catalog.ladder_file import read_ladder
+
+    return find_climb(runs, read_ladder(find_ladder(name, Path.cwd())), workload)

@@ -102,7 +102,8 @@ def test_analysis_touches_no_file_and_the_catalogue_runs_no_process(path):
 
 
 def test_the_facade_promises_what_a_notebook_needs():
-    assert set(profiler.__all__) == {"open_runs", "read_report", "compare"}
+    asked = {"compare", "ladder", "roofline", "source_lines"}
+    assert set(profiler.__all__) == {"open_runs", "read_report", *asked}
     for name in profiler.__all__:
         assert getattr(profiler, name).__doc__
 

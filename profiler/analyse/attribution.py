@@ -24,7 +24,7 @@ from profiler.catalog.metrics import CATALOGUE
 
 UNATTRIBUTED = "unattributed"
 
-_STALLS = tuple(metric.name for metric in CATALOGUE if metric.name.startswith("stall_"))
+STALLS = tuple(metric.name for metric in CATALOGUE if metric.name.startswith("stall_"))
 _TRAFFIC = ("dram_bytes_read", "dram_bytes_written")
 _SM_ACTIVITY = ("issue_active_pct", "fma_pipe_pct", "alu_pipe_pct", "lsu_pipe_pct", "tensor_pipe_pct")
 _MEMORY_BINDS_PCT = 50.0
@@ -141,7 +141,7 @@ def _stall_means(sides: _Sides) -> Means:
 
     None where they cannot be its parts: below zero, or further from it than zero is.
     """
-    means = {name: pair for name, pair in _means(sides, _STALLS).items() if any(pair)}
+    means = {name: pair for name, pair in _means(sides, STALLS).items() if any(pair)}
     latencies = _means(sides, ["warp_latency"])["warp_latency"]
     before, after = (
         latency - sum(pair[side] for pair in means.values()) for side, latency in enumerate(latencies)

@@ -101,13 +101,17 @@ class Code:
 
 def read_code(run: Run, kernel: str) -> Code | None:
     """None where the recording holds no machine code of the kernel."""
-    numbers = _launches_of(run, kernel)
-    variants = _variants(run.table("instructions").select(_COLUMNS), numbers)
-    if not variants:
-        return None
+    like, launches = read_instructions(run, kernel, _COLUMNS)
+    return Code(_functions(like), launches, len(like)) if like else None
+
+
+def read_instructions(run: Run, kernel: str, columns: Sequence[str]) -> tuple[list[pa.Table], int]:
+    """A table for each launch that ran the code which stands for the kernel, and of how many launches."""
+    columns = list(dict.fromkeys([*columns, "launch", "offset", "sass", "executed"]))
+    variants = _variants(run.table("instructions").select(columns), _launches_of(run, kernel))
     # Most launches, and among equals the most work: a warm-up's variant stands for nothing.
-    like = max(variants, key=lambda tables: (len(tables), _total(tables[0])))
-    return Code(_functions(like), sum(map(len, variants)), len(like))
+    like = max(variants, key=lambda tables: (len(tables), _total(tables[0])), default=[])
+    return like, sum(map(len, variants))
 
 
 def _launches_of(run: Run, kernel: str) -> list[int]:

@@ -54,10 +54,14 @@ class MadeStore:
         self._second = 0
 
     def profile(self, name: str, *durations: float, kernel: str = "kernel", **fields: Any) -> str:
-        """A profiled run of these durations; `counters` by ncu's name are the same in every launch."""
-        counters = fields.pop("counters", {})
+        """A profiled run of these durations; `counters` by ncu's name and `opcodes` are the same in every launch."""
+        counters, opcodes = fields.pop("counters", {}), fields.pop("opcodes", {})
         launches = [
-            {"kernel": kernel, "metrics": {"gpu__time_duration.sum": (ns, "ns"), **counters}}
+            {
+                "kernel": kernel,
+                "opcodes": opcodes,
+                "metrics": {"gpu__time_duration.sum": (ns, "ns"), **counters},
+            }
             for ns in durations
         ]
         run = self._make_run(*launches, name=name, root=self.store.root, **fields)

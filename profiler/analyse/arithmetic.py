@@ -1,0 +1,50 @@
+"""What a kernel computes in, as its executed instructions tell: fp32, tf32, bf16, ..."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+# Operations of one instruction of a warp: of tensor cores that do not tell their shape at least those of the
+# smallest (HMMA.1688), of packed pairs two for each lane and half, of any other two for each lane.
+_TENSOR_WORK, _PACKED_WORK, _SCALAR_WORK = 2048, 128, 64
+_TENSOR = frozenset(
+    ("HMMA", "HGMMA", "QMMA", "QGMMA", "IMMA", "IGMMA", "DMMA", "UTCHMMA", "UTCQMMA", "UTCIMMA")
+)
+# As a modifier names the type of what is multiplied; halves are not named but where they are summed up.
+_TENSOR_INPUTS = {
+    "BF16": "bf16", "TF32": "tf32", "E4M3": "fp8", "E5M2": "fp8", "S8": "int8", "U8": "int8",
+}  # fmt: skip
+_SCALAR = {
+    **dict.fromkeys(("FFMA", "FADD", "FMUL", "FFMA2", "FADD2", "FMUL2"), "fp32"),
+    **dict.fromkeys(("HFMA2", "HADD2", "HMUL2"), "fp16"),
+    **dict.fromkeys(("DFMA", "DADD", "DMUL"), "fp64"),
+}
+
+
+def find_arithmetic(opcodes: Mapping[str, float]) -> str:
+    """What most operations of these executed instructions are; empty where they are none."""
+    work: dict[str, float] = {}
+    for opcode, count in opcodes.items():
+        kind, operations = _operations(opcode)
+        if kind:
+            work[kind] = work.get(kind, 0.0) + count * operations
+    return max(work, key=work.__getitem__, default="")
+
+
+def _operations(opcode: str) -> tuple[str, int]:
+    name, *modifiers = opcode.split(".")
+    if name == "DMMA":
+        return "fp64", _TENSOR_WORK
+    if name in _TENSOR:
+        inputs = (_TENSOR_INPUTS[modifier] for modifier in modifiers if modifier in _TENSOR_INPUTS)
+        return next(inputs, "fp16"), _tensor_work(modifiers)
+    return _SCALAR.get(name, ""), _PACKED_WORK if name.endswith("2") else _SCALAR_WORK
+
+
+def _tensor_work(modifiers: Sequence[str]) -> int:
+    """Of `64x256x16`, which four warps share."""
+    sizes = modifiers[0].split("x") if modifiers else []
+    if len(sizes) != 3 or not all(map(str.isdecimal, sizes)):
+        return _TENSOR_WORK
+    return 2 * math.prod(map(int, sizes)) // 4

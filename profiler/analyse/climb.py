@@ -1,0 +1,112 @@
+"""A ladder from its store to its finding, and what its charts show beyond that.
+
+A store and a ladder in; a `Climb` out, of one GPU and one workload. `derive_ladder_sheet` makes plain values of
+it: the stall reasons of every rung, and the changes of every step with their intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, to_builtins
+
+from profiler.analyse.attribution import STALLS
+from profiler.analyse.findings import MetricDelta
+from profiler.analyse.ladder import LadderFinding, Step, derive_ladder, derive_steps
+from profiler.analyse.rungs import Conditions, Rung, choose_conditions, find_runs, gather_rungs, group_runs
+from profiler.catalog.ladder import Ladder
+from profiler.store.runs import RunStore
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Climb:
+    """`others` are the conditions that runs are stored of as well."""
+
+    ladder: Ladder
+    conditions: Conditions
+    rungs: list[Rung]
+    steps: list[Step]
+    finding: LadderFinding
+    others: list[str]
+
+
+class RungStalls(Struct, frozen=True):
+    """Cycles from one instruction of a warp to its next by reason, means over launches; empty if not recorded."""
+
+    kernel: int
+    name: str
+    stalls: dict[str, float]
+
+
+class StepDeltas(Struct, frozen=True):
+    """From rung `before` to rung `kernel`: every metric that both have, or why they may not be compared."""
+
+    before: int
+    kernel: int
+    metrics: list[MetricDelta]
+    refused: list[str]
+
+
+class LadderSheet(Struct, frozen=True):
+    ladder: LadderFinding
+    rungs: list[RungStalls]
+    steps: list[StepDeltas]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a rung, indexed by its number; its profiled metrics are columns."""
+        import pandas as pd
+
+        rows = [to_builtins(rung) for rung in self.ladder.kernels]
+        for row in rows:
+            row |= {f"profiled_{name}": value for name, value in row.pop("metrics").items()}
+        return pd.DataFrame(rows).set_index("kernel")
+
+    def steps_to_pandas(self) -> pd.DataFrame:
+        """One row a step and metric, with its interval and verdict."""
+        import pandas as pd
+
+        rows = [
+            {"kernel_before": step.before, "kernel": step.kernel, **to_builtins(delta)}
+            for step in self.steps
+            for delta in step.metrics
+        ]
+        columns = ["kernel_before", "kernel", *MetricDelta.__struct_fields__]
+        return pd.DataFrame(rows, columns=columns).set_index(["kernel", "name"])
+
+
+def find_climb(store: RunStore, ladder: Ladder, workload: Mapping[str, int] | None = None) -> Climb:
+    """Of the workload asked for, or of what most rungs share."""
+    groups = group_runs(find_runs(store, ladder))
+    conditions = choose_conditions(groups, workload)
+    rungs = gather_rungs(ladder, groups[conditions])
+    steps = derive_steps(ladder, rungs)
+    finding = derive_ladder(ladder, conditions, rungs, steps)
+    others = [str(one) for one in groups if one != conditions]
+    return Climb(ladder, conditions, rungs, steps, finding, others)
+
+
+def derive_ladder_sheet(climb: Climb) -> LadderSheet:
+    return LadderSheet(
+        ladder=climb.finding,
+        rungs=[derive_stalls(rung) for rung in climb.rungs],
+        steps=[
+            StepDeltas(
+                before=step.before.kernel.number,
+                kernel=step.after.kernel.number,
+                metrics=step.change.metrics if step.change else [],
+                refused=list(step.refused),
+            )
+            for step in climb.steps
+        ],
+    )
+
+
+def derive_stalls(rung: Rung) -> RungStalls:
+    series = rung.profile.series
+    stalls = {name: series[name].values.mean() for name in STALLS if name in series}
+    return RungStalls(rung.kernel.number, rung.kernel.name, stalls)

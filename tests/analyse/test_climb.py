@@ -1,0 +1,64 @@
+"""A ladder gathered for its charts: the stalls of every rung, and every step with its intervals."""
+
+from __future__ import annotations
+
+import pytest
+
+import profiler
+from profiler.analyse.climb import derive_ladder_sheet, find_climb
+from profiler.catalog.metrics import HEADLINE
+from profiler.errors import RunNotFound
+
+
+@pytest.fixture(scope="module")
+def sheet(recorded):
+    return profiler.ladder("gemm", recorded)
+
+
+def test_the_stalls_of_a_rung_are_the_latency_of_its_warps(sheet, recorded):
+    for rung in sheet.rungs:
+        run = recorded.find(str(rung.kernel), ladder="gemm")
+        table = run.to_pandas("metrics")
+        latency = table[table.metric == "smsp__average_warp_latency_per_inst_issued.ratio"].value.mean()
+        assert sum(rung.stalls.values()) == pytest.approx(latency, rel=0.01)
+
+
+def test_a_step_is_the_comparison_of_its_rungs(sheet, recorded):
+    """Neighbours on the ladder and any two runs are compared in one way."""
+    compared = profiler.compare(recorded.find("5", ladder="gemm"), recorded.find("6", ladder="gemm"))
+    (step,) = [step for step in sheet.steps if step.kernel == 6]
+    assert (step.before, step.refused) == (5, [])
+    shown = {one.name: one for one in step.metrics if one.name in HEADLINE}
+    assert shown == {one.name: one for one in compared.metrics if one.name in HEADLINE}
+    assert set(shown) == set(HEADLINE)
+
+
+def test_both_are_data_frames(sheet):
+    rungs, steps = sheet.to_pandas(), sheet.steps_to_pandas()
+    assert list(rungs.index) == [rung.kernel for rung in sheet.ladder.kernels]
+    assert rungs.loc[6, "profiled_issue_active_pct"] == sheet.ladder.kernels[6].metrics["issue_active_pct"]
+    low, high = steps.loc[(6, "issue_active_pct"), "ci"]
+    assert low < steps.loc[(6, "issue_active_pct"), "delta"] < high
+
+
+def test_a_workload_may_be_asked_for(recorded):
+    small = profiler.ladder("gemm", recorded, workload=dict.fromkeys("mnk", 1024))
+    assert small.ladder.workload == dict.fromkeys("mnk", 1024)
+    assert all(rung.stalls == {} for rung in small.rungs), "timed, never profiled"
+    with pytest.raises(RunNotFound, match="m=n=k=3"):
+        profiler.ladder("gemm", recorded, workload=dict.fromkeys("mnk", 3))
+
+
+def test_what_may_not_be_compared_is_a_step_with_its_reason(made, made_ladder):
+    made.profile("made-1", 100.0, ncu_version="2024.1")
+    made.profile("made-2", 90.0, ncu_version="2026.1")
+    (step,) = derive_ladder_sheet(find_climb(made.store, made_ladder)).steps
+    assert step.metrics == []
+    assert step.refused == find_climb(made.store, made_ladder).finding.kernels[1].refused != []
+
+
+def test_one_rung_alone_makes_no_step(made, made_ladder):
+    made.time("made", 1, 100.0)
+    sheet = derive_ladder_sheet(find_climb(made.store, made_ladder))
+    assert sheet.steps == []
+    assert sheet.steps_to_pandas().empty
