@@ -215,7 +215,7 @@ def _paired(metric: Metric, before: Profile, after: Profile) -> tuple[Series, Se
     for name in metric.ncu:
         if name in before.raw and name in after.raw:
             return as_catalogued(metric, before.raw[name]), as_catalogued(metric, after.raw[name])
-    if metric.share is None:
+    if metric.ncu:
         return None
     left, right = before.series.get(metric.name), after.series.get(metric.name)
     return (left, right) if left and right else None

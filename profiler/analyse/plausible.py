@@ -1,4 +1,4 @@
-"""Values that no sound recording holds: named, and otherwise left as they are.
+"""Values that no sound recording holds, or that do not fit together: named, and otherwise left as they are.
 
 A `Profile` in; one line for each kind of doubt out.
 """
@@ -11,10 +11,13 @@ from profiler.analyse.profile import Profile, Series
 # occupancies of 100.1 % are measured.
 _LARGEST_PCT = 100.5
 _MOST_NAMED = 5
+# Without a profiler, a kernel by itself takes as long as under it, to a few percent. What is timed and takes a
+# quarter longer than the kernel profiled is more than that kernel.
+_WHOLE_STEP = 0.8
 
 
 def find_doubts(profile: Profile) -> list[str]:
-    """Percentages above 100, negative values, durations of nothing, and launches without a number."""
+    """Percentages above 100, negative values, durations of nothing, launches without a number, and parts of a step."""
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
     gaps = [
         f"{name} in {profile.launches - len(one.values)} of {profile.launches}"
@@ -22,7 +25,24 @@ def find_doubts(profile: Profile) -> list[str]:
         if len(one.values) < profile.launches
     ]
     doubts = [("suspicious, and shown as recorded", suspicious), ("launches without a number", gaps)]
-    return [f"{profile.label}: {what}: {_listed(found)}" for what, found in doubts if found]
+    lines = [f"{profile.label}: {what}: {_listed(found)}" for what, found in doubts if found]
+    return lines + ([_partial(profile)] if is_part_of_step(profile) else [])
+
+
+def is_part_of_step(profile: Profile) -> bool:
+    """Whether what was timed without the profiler took well longer than the kernel that was profiled."""
+    duration = profile.series.get("duration_ns")
+    if duration is None or not profile.timings_ns:
+        return False
+    return 0 < duration.values.mean() < _WHOLE_STEP * profile.timings_ns.mean()
+
+
+def _partial(profile: Profile) -> str:
+    kernel_ns, step_ns = profile.series["duration_ns"].values.mean(), profile.timings_ns.mean()
+    return (
+        f"{profile.label}: the kernel profiled takes {kernel_ns:,.0f} ns, what was timed without the profiler "
+        f"{step_ns:,.0f} ns: a step runs other kernels too, or waits for its launch; counters are of this kernel alone"
+    )
 
 
 def _impossible(series: Series) -> list[float]:

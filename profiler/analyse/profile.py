@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from profiler.analyse.sass import derive_from_opcodes
 from profiler.analyse.stats import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, Metric, nearest_hint
 from profiler.errors import KernelAmbiguous, KernelNotFound, MetricNotFound
@@ -185,21 +186,18 @@ def _catalogued(
 ) -> dict[str, Series]:
     found: dict[str, Series] = {}
     for metric in CATALOGUE:
-        if metric.share is not None:
-            shares = [_share(executed, metric.share.opcodes) for executed in opcodes.values()]
-            if shares:
-                processes = [process_of[launch] for launch in opcodes]
-                found[metric.name] = Series(metric, metric.share.source, Readings(shares, processes))
+        if metric.from_opcodes is not None:
+            how = metric.from_opcodes
+            counted = {launch: derive_from_opcodes(how, executed) for launch, executed in opcodes.items()}
+            known = {launch: value for launch, value in counted.items() if value is not None}
+            if known:
+                readings = Readings(known.values(), [process_of[launch] for launch in known])
+                found[metric.name] = Series(metric, how.source, readings)
             continue
         name = next((name for name in metric.ncu if name in raw), None)
         if name is not None:
             found[metric.name] = as_catalogued(metric, raw[name])
     return found
-
-
-def _share(executed: Mapping[str, float], opcodes: frozenset[str]) -> float:
-    part = sum(count for name, count in executed.items() if name.split(".")[0] in opcodes)
-    return 100.0 * part / sum(executed.values())
 
 
 def as_catalogued(metric: Metric, raw: Series) -> Series:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from profiler.analyse.pairs import profile_timings
 from profiler.analyse.profile import UNKNOWN_GPU, Profile, choose_kernel, profile_kernel
+from profiler.analyse.work import useful_bytes, with_work
 from profiler.catalog.ladder import Kernel, Ladder, size_text
 from profiler.errors import RunNotFound
 from profiler.store.manifest import TIMED_SUFFIX, Manifest, rung_name, timed_name
@@ -87,7 +88,12 @@ def choose_conditions(
 def gather_rungs(ladder: Ladder, runs: Sequence[Run]) -> list[Rung]:
     """The newest run of every kernel, with its unprofiled times where there are any; in the ladder's order."""
     rungs = (_rung(ladder, kernel, runs) for kernel in ladder.kernels)
-    return [rung for rung in rungs if rung is not None]
+    return [_with_work(rung) for rung in rungs if rung is not None]
+
+
+def _with_work(rung: Rung) -> Rung:
+    moved = useful_bytes(rung.kernel, rung.profile.manifest.workload)
+    return replace(rung, profile=with_work(rung.profile, moved))
 
 
 def _rung(ladder: Ladder, kernel: Kernel, runs: Sequence[Run]) -> Rung | None:

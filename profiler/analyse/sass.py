@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from profiler.analyse.code import Instruction
 from profiler.analyse.findings import Opcode
+from profiler.catalog.metrics import FromOpcodes
 
 _MEMORY = re.compile(r"(LD[GLS]?|LDCU?|LDGSTS|ST[GLS]?|STAS|ATOM[GS]?|RED(G|AS)?|SULD|SUST)(\.|$)")
 _MATRIX = re.compile(r"(LDSM|STSM)\.16\.MT?88(?:\.([24]))?$")
@@ -51,6 +52,20 @@ def fmas_of(instruction: Instruction) -> float:
         return 0.0
     factors = [operand.lstrip("-|") for operand in instruction.operands[1:3]]
     return 0.0 if any(factor.startswith("RZ") for factor in factors) else float(fmas)
+
+
+def derive_from_opcodes(how: FromOpcodes, executed: Mapping[str, float]) -> float | None:
+    """Of warp instructions by opcode; None for the mean width where none of them was executed."""
+    calls = tuple(f"{opcode}." for opcode in how.opcodes)
+    meant = {opcode: count for opcode, count in executed.items() if f"{opcode}.".startswith(calls)}
+    total = sum(meant.values())
+    if how.what == "count":
+        return total
+    if how.what == "share":
+        return 100.0 * total / sum(executed.values())
+    return (
+        sum((width_bits(opcode) or 0) * count for opcode, count in meant.items()) / total if total else None
+    )
 
 
 def compare_opcodes(before: Mapping[str, float], after: Mapping[str, float]) -> list[Opcode]:

@@ -55,12 +55,22 @@ LSU_OPCODES = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class OpcodeShare:
-    """A metric computed from executed instructions by opcode: the share of `opcodes`, in %."""
+# By each thread for itself; generic ones count as global, and atomics are neither loads nor stores.
+GLOBAL_LOADS = frozenset(["LDG", "LD", "LDGSTS"])
+GLOBAL_STORES = frozenset(["STG", "ST"])
+# One instruction copies a block, and does not say how large: by address, or as a tile of a tensor.
+BULK_LOADS = frozenset(["UBLKCP.S.G", "UTMALDG"])
+BULK_STORES = frozenset(["UBLKCP.G.S", "UTMASTG"])
 
-    source: str
+
+@dataclass(frozen=True)
+class FromOpcodes:
+    """How a metric follows from the instructions executed by opcode: of those that are called as one of
+    `opcodes`, or that and modifiers, the share of all in %, their mean width in bits, or how many they are."""
+
+    what: Literal["share", "width", "count"]
     opcodes: frozenset[str]
+    source: str = OPCODES
 
 
 @dataclass(frozen=True)
@@ -72,12 +82,13 @@ class Metric:
     doc: str
     better: Direction | None = None
     fixed: bool = False  # the same in every launch of a binary: one launch decides
-    share: OpcodeShare | None = None
+    from_opcodes: FromOpcodes | None = None
+    per_useful_byte: str | None = None  # the metric it is made of; known where a ladder says the bytes
 
     @property
     def is_counted(self) -> bool:
         """Counted, not timed: launches that agree agree exactly."""
-        return self.fixed or self.share is not None or self.unit in ("inst", "wavefront", "byte")
+        return self.fixed or not self.ncu or self.unit in ("inst", "wavefront", "byte")
 
     @property
     def smallest_effect(self) -> float:
@@ -118,7 +129,7 @@ _PIPES = [
            "Load/store instructions against the most that the LSU pipe could take."),
     Metric("lsu_inst_share_pct", (), "%", "pipes",
            "Load/store instructions as a share of all executed instructions: the other LSU share.",
-           share=OpcodeShare(OPCODES, LSU_OPCODES)),
+           from_opcodes=FromOpcodes("share", LSU_OPCODES)),
     Metric("alu_pipe_pct", ("sm__inst_executed_pipe_alu" + ELAPSED,), "%", "pipes",
            "Integer and logic instructions against the peak of the ALU pipe."),
     Metric("tensor_pipe_pct", ("sm__pipe_tensor_cycles_active" + ELAPSED,), "%", "pipes",
@@ -176,6 +187,18 @@ _MEMORY = [
            "L1 throughput, of its peak while it was active."),
     Metric("l2_throughput_pct", ("lts__throughput" + ELAPSED,), "%", "memory",
            "L2 throughput, of its peak."),
+    Metric("load_width_bits", (), "bit/access", "memory",
+           "Mean width of a thread's loads from global memory, by warp instructions executed.",
+           from_opcodes=FromOpcodes("width", GLOBAL_LOADS)),
+    Metric("store_width_bits", (), "bit/access", "memory",
+           "Mean width of a thread's stores to global memory, by warp instructions executed.",
+           from_opcodes=FromOpcodes("width", GLOBAL_STORES)),
+    Metric("bulk_loads", (), "inst", "memory",
+           "Bulk and tensor copies from global memory: blocks whose size the instruction does not tell.",
+           from_opcodes=FromOpcodes("count", BULK_LOADS)),
+    Metric("bulk_stores", (), "inst", "memory",
+           "Bulk and tensor copies to global memory: blocks whose size the instruction does not tell.",
+           from_opcodes=FromOpcodes("count", BULK_STORES)),
 ]  # fmt: skip
 
 _SHARED = [
@@ -217,6 +240,9 @@ _OCCUPANCY = [
 _INSTRUCTIONS = [
     Metric("inst_executed", ("smsp__inst_executed.sum", "sm__inst_executed.sum", "inst_executed"), "inst", "instructions",
            "Warp instructions executed.", "lower"),
+    Metric("inst_per_byte", (), "inst/byte", "instructions",
+           "Instructions of all lanes, 32 for a warp's, per byte that the ladder says the work moves.", "lower",
+           per_useful_byte="inst_executed"),
     Metric("inst_issued", ("smsp__inst_issued.sum", "sm__inst_issued.sum"), "inst", "instructions",
            "Warp instructions issued, replays included.", "lower"),
     Metric("inst_per_cycle", ("sm__inst_executed.avg.per_cycle_elapsed",), "inst/cycle", "instructions",
@@ -245,6 +271,23 @@ HEADLINE = (
     "stall_short_scoreboard",
 )
 
+# What a ladder of memory-bound kernels shows instead. The five figures that Nsight Compute prints first of its
+# section MemoryWorkloadAnalysis are among it: Memory Throughput, Max Bandwidth, both hit rates, Mem Pipes Busy.
+MEMORY_HEADLINE = (
+    "duration_ns",
+    "dram_bytes_per_s",
+    "max_bandwidth_pct",
+    "l1_hit_pct",
+    "l2_hit_pct",
+    "mem_pipes_busy_pct",
+    "load_width_bits",
+    "store_width_bits",
+    "dram_throughput_pct",
+    "inst_per_byte",
+    "bulk_loads",
+    "bulk_stores",
+)
+
 
 def find_metric(name: str) -> Metric:
     """By our name or by one of ncu's; an unknown name is answered with the nearest ones."""
@@ -255,6 +298,13 @@ def find_metric(name: str) -> Metric:
             return metric
     known = [*BY_NAME, *(ncu for metric in CATALOGUE for ncu in metric.ncu)]
     raise MetricNotFound(f"no metric '{name}' in the catalogue{nearest_hint(name, known)}")
+
+
+def derivation(metric: Metric) -> str:
+    """What a metric that ncu has no name for is made of."""
+    if metric.from_opcodes:
+        return f"{metric.from_opcodes.what} of {metric.from_opcodes.source}"
+    return f"{metric.per_useful_byte} and the `bytes` of a ladder" if metric.per_useful_byte else ""
 
 
 def nearest_hint(name: str, known: Sequence[str]) -> str:

@@ -46,15 +46,17 @@ def find_comparisons(
     """One; of `every` kernel common to both sides, one each."""
     from profiler.analyse.compare import compare_profiles
     from profiler.analyse.profile import match_kernels, profile_kernel
+    from profiler.analyse.work import with_work
 
     left, right = open_sources([before, after], settings)
+    moved = (_useful_bytes(left, settings), _useful_bytes(right, settings))
     return [
         compare_profiles(
-            profile_kernel(left, left_kernel),
-            profile_kernel(right, right_kernel),
+            with_work(profile_kernel(left, left_kernel), moved[0]),
+            with_work(profile_kernel(right, right_kernel), moved[1]),
             force=force,
             metrics=metrics,
-            useful_bytes=(_useful_bytes(left, settings), _useful_bytes(right, settings)),
+            useful_bytes=moved,
         )
         for left_kernel, right_kernel in match_kernels(left, right, kernel_name, every)
     ]
@@ -62,10 +64,11 @@ def find_comparisons(
 
 def _useful_bytes(run: Run, settings: Settings) -> float | None:
     """What the work has to move, of a rung whose ladder is found here and says so."""
+    from profiler.analyse.work import useful_bytes
     from profiler.commands.ladders import rung_of
 
     rung = rung_of(run.manifest, settings) if len(run.manifest.kernels) == 1 else None
-    return rung.bytes.evaluate(run.manifest.workload or {}) if rung and rung.bytes else None
+    return useful_bytes(rung, run.manifest.workload)
 
 
 @dataclass(frozen=True)
@@ -91,12 +94,14 @@ def find_recording(
     """With every metric that the report holds if `full`; of timings alone only if `timed`."""
     from profiler.analyse.profile import choose_kernels, profile_kernel
     from profiler.analyse.sheet import derive_sheet
+    from profiler.analyse.work import with_work
 
     (run,) = open_sources([source], settings, timed=timed)
     if not run.manifest.is_profiled:
         return Recording(run, [], _timing(run, settings))
     (kernels,) = choose_kernels([run], kernel_name)
-    sheets = [derive_sheet(run, profile_kernel(run, kernel), full) for kernel in kernels]
+    moved = _useful_bytes(run, settings)
+    sheets = [derive_sheet(run, with_work(profile_kernel(run, kernel), moved), full) for kernel in kernels]
     return Recording(run, sheets, _timing(run, settings) if run.table("timings").num_rows else None)
 
 

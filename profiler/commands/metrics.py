@@ -23,7 +23,7 @@ def metrics(
 
       prof metrics lsu_pipe_pct
     """
-    from profiler.catalog.metrics import CATALOGUE, find_metric
+    from profiler.catalog.metrics import CATALOGUE, derivation, find_metric
 
     settings = settings_of(context, None, None, format)
     chosen = CATALOGUE if name is None else (find_metric(name),)
@@ -35,7 +35,7 @@ def metrics(
             metric.better or "",
             metric.group,
             metric.doc,
-            " ".join(metric.ncu) or (f"share of {metric.share.source}" if metric.share else ""),
+            " ".join(metric.ncu) or derivation(metric),
         )
         for metric in chosen
     ]

@@ -206,10 +206,13 @@ def test_what_a_step_says_is_what_a_comparison_says(recorded, recorded_climb):
     """The same figures as `prof compare`, under the same names."""
     from profiler.analyse.compare import compare_profiles
     from profiler.analyse.profile import profile_kernel
+    from profiler.analyse.work import useful_bytes, with_work
 
     runs = [recorded.find(number, "gemm") for number in "56"]
-    compared = compare_profiles(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs))
     ladder = read_ladder(find_ladder("gemm", recorded.root))
+    moved = [useful_bytes(ladder.kernel(run.manifest.kernel), run.manifest.workload) for run in runs]
+    profiles = [profile_kernel(run, run.manifest.kernels[0].name) for run in runs]
+    compared = compare_profiles(*map(with_work, profiles, moved))
     groups = group_runs(run for run in find_runs(recorded, ladder) if run.manifest.is_profiled)
     rungs = gather_rungs(ladder, next(iter(groups.values())))
     steps = derive_steps(ladder, rungs)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from profiler.analyse.compare import compare_profiles
-from profiler.analyse.plausible import find_doubts
+from profiler.analyse.plausible import find_doubts, is_part_of_step
 from profiler.analyse.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 
@@ -83,3 +83,36 @@ def test_a_negative_duration_gives_a_caution_and_no_speedup(make_run):
     comparison = compare_profiles(before, after)
     assert comparison.speedup is None
     assert any("duration_ns -5,000 ns" in text for text in comparison.comparable.warnings)
+
+
+# A kernel that is not all that was timed
+
+
+def profiled(make_run, *durations_ns, timings_ns=(), **counters):
+    metrics = {BY_NAME[name].ncu[0]: value for name, value in counters.items()}
+    launches = [
+        {"kernel": "k", "metrics": {"gpu__time_duration.sum": (ns, "ns"), **metrics}} for ns in durations_ns
+    ]
+    return profile_kernel(make_run(*launches, timings=timings_ns), "k")
+
+
+def test_a_kernel_well_faster_than_what_was_timed_is_a_part_of_it_and_that_is_said(make_run):
+    part = profiled(make_run, 31_000.0, 33_000.0, timings_ns=(80_000.0, 80_000.0))
+    assert is_part_of_step(part)
+    (said,) = find_doubts(part)
+    assert "the kernel profiled takes 32,000 ns" in said
+    assert "80,000 ns" in said
+    assert "other kernels" in said
+
+
+@pytest.mark.parametrize("timed_ns", [(), (90_000.0,), (101_000.0,), (120_000.0,)])
+def test_one_that_takes_as_long_or_was_not_timed_is_the_whole(make_run, timed_ns):
+    whole = profiled(make_run, 100_000.0, timings_ns=timed_ns)
+    assert not is_part_of_step(whole)
+    assert find_doubts(whole) == []
+
+
+def test_the_recorded_kernels_are_all_that_was_timed(recorded):
+    for number in range(11):
+        run = recorded.find(str(number), "gemm")
+        assert not is_part_of_step(profile_kernel(run, run.manifest.kernels[0].name))

@@ -6,7 +6,8 @@ import pytest
 
 from profiler.analyse.compare import compare_profiles
 from profiler.analyse.profile import profile_kernel
-from profiler.analyse.sass import compare_opcodes, is_plumbing, width_bits
+from profiler.analyse.sass import compare_opcodes, derive_from_opcodes, is_plumbing, width_bits
+from profiler.catalog.metrics import BY_NAME
 
 
 @pytest.mark.parametrize(
@@ -136,3 +137,51 @@ def test_every_count_is_the_reports_own(gemm, story):
     for opcode, change in story.items():
         assert change.before == executed(gemm[0], opcode)
         assert change.after == executed(gemm[1], opcode)
+
+
+# Metrics made of executed instructions by opcode
+
+
+TENSOR_LOADS = ("UTMALDG.2D", "UTMALDG.2D.MULTICAST")
+
+
+def derived(name, executed):
+    return derive_from_opcodes(BY_NAME[name].from_opcodes, executed)
+
+
+@pytest.mark.parametrize(
+    ("executed", "load_bits", "store_bits"),
+    [
+        ({"LDG.E": 8, "STG.E": 8}, 32, 32),
+        ({"LDG.E.128.CONSTANT": 2, "STG.E.EF.64": 4}, 128, 64),
+        ({"LDG.E.128": 3, "LDG.E.CONSTANT": 1, "STG.E.U16": 1}, 104, 16),  # a tail of single elements
+        ({"LDGSTS.E.BYPASS.128": 1, "LDGSTS.E.LTC128B": 1}, 80, None),
+        ({"LD.E.64": 1, "ST.E.U8": 1}, 64, 8),
+        ({"LDG.E.ENL2.256": 1}, 256, None),
+        ({"LDS.128": 9, "STS": 9, "LDL": 9, "LDC.64": 9, "LDGDEPBAR": 9, "ATOMG.E.ADD": 9, "RED.E.ADD": 9}, None, None),
+        ({"UTMALDG.2D.MULTICAST": 4, "STG.E.64": 4}, None, 64),
+    ],
+)  # fmt: skip
+def test_a_width_is_the_mean_over_accesses_to_global_memory(executed, load_bits, store_bits):
+    assert derived("load_width_bits", executed) == load_bits
+    assert derived("store_width_bits", executed) == store_bits
+
+
+def test_copies_of_blocks_are_counted_since_their_instructions_tell_no_width():
+    executed = {"UBLKCP.S.G": 5, "UTMALDG.2D": 3, "UBLKCP.G.S": 2, "UTMASTG.2D": 1, "UBLKPF.L2": 7, "FFMA": 9}
+    assert (derived("bulk_loads", executed), derived("bulk_stores", executed)) == (8, 3)
+
+
+@pytest.mark.parametrize(("number", "bits"), [("5", 32), ("6", 128)])
+def test_the_recorded_kernels_widths_are_what_their_sources_say(recorded, number, bits):
+    run = recorded.find(number, "gemm")
+    series = profile_kernel(run, run.manifest.kernels[0].name).series
+    assert {series[name].values.mean() for name in ("load_width_bits", "store_width_bits")} == {bits}
+    assert {series[name].values.mean() for name in ("bulk_loads", "bulk_stores")} == {0}
+
+
+def test_the_recorded_tensor_core_kernel_has_no_thread_load_anything(recorded):
+    run = recorded.find("10", "gemm")
+    series = profile_kernel(run, run.manifest.kernels[0].name).series
+    assert "load_width_bits" not in series
+    assert series["bulk_loads"].values.mean() == sum(executed(run, opcode) for opcode in TENSOR_LOADS) > 0

@@ -8,10 +8,13 @@ from collections import Counter
 import pytest
 
 from profiler.analyse.profile import profile_kernel
-from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE, find_metric
+from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE, MEMORY_HEADLINE, find_metric
 from profiler.errors import MetricNotFound
 
 every_metric = pytest.mark.parametrize("metric", CATALOGUE, ids=lambda metric: metric.name)
+
+# What no recording tells by itself: the bytes of the work are declared.
+OF_A_LADDER = ["inst_per_byte"]
 
 # How ncu 2025.3 writes the units of metrics that we name more exactly, or leaves out.
 OTHER_UNITS = {
@@ -35,7 +38,8 @@ def test_a_metric_says_what_it_is(metric):
 
 @every_metric
 def test_a_metric_comes_from_somewhere(metric):
-    assert bool(metric.ncu) != bool(metric.share)
+    assert [bool(metric.ncu), bool(metric.from_opcodes), bool(metric.per_useful_byte)].count(True) == 1
+    assert metric.per_useful_byte is None or BY_NAME[metric.per_useful_byte].ncu
     assert len(set(metric.ncu)) == len(metric.ncu)
 
 
@@ -61,9 +65,28 @@ def test_names_are_unique_and_so_is_the_meaning_of_each_of_ncus():
     assert [name for name, count in claimed.items() if count > 1] == []
 
 
-def test_the_headline_is_in_the_catalogue():
-    assert set(HEADLINE) <= set(BY_NAME)
-    assert HEADLINE[0] == "duration_ns"
+@pytest.mark.parametrize("headline", [HEADLINE, MEMORY_HEADLINE])
+def test_a_headline_is_in_the_catalogue_and_the_duration_decides(headline):
+    assert set(headline) <= set(BY_NAME)
+    assert headline[0] == "duration_ns"
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("dram_bytes_per_s", "Memory Throughput"),
+        ("max_bandwidth_pct", "Max Bandwidth"),
+        ("l1_hit_pct", "L1/TEX Hit Rate"),
+        ("l2_hit_pct", "L2 Hit Rate"),
+        ("mem_pipes_busy_pct", "Mem Pipes Busy"),
+        ("mem_busy_pct", "Mem Busy"),
+    ],
+)
+def test_a_figure_of_memory_is_the_one_that_ncu_prints_under_that_label(reports, name, label):
+    """A report says itself which metric its section MemoryWorkloadAnalysis shows under which label."""
+    metric = BY_NAME[name].ncu[0]
+    pair = b"\n%c%s\x12%c%s" % (len(metric), metric.encode(), len(label), label.encode())
+    assert pair in (reports / "gemm_6.ncu-rep").read_bytes()
 
 
 def test_everything_that_the_delivery_names_is_there():
@@ -83,7 +106,7 @@ def test_everything_that_the_delivery_names_is_there():
 
 def test_a_full_report_resolves_every_metric_by_its_newest_name(store):
     series = profile_kernel(store.find("triton_add_full", "gemm"), "add_kernel").series
-    assert [name for name in BY_NAME if name not in series] == []
+    assert [name for name in BY_NAME if name not in series] == OF_A_LADDER
     assert [
         one.metric.name for one in series.values() if one.metric.ncu and one.ncu != one.metric.ncu[0]
     ] == []
@@ -99,10 +122,12 @@ def test_the_catalogue_has_every_stall_reason_that_a_full_report_has(store):
 
 
 def test_the_default_preset_brings_all_that_the_catalogue_knows(recorded):
+    """The tensor core kernel loads by tensor copies alone, which have no width."""
     for number in range(11):
         run = recorded.find(str(number), "gemm")
         assert run.manifest.preset == "default"
-        assert set(BY_NAME) - set(profile_kernel(run, run.manifest.kernels[0].name).series) == set()
+        lacking = {*OF_A_LADDER, *(["load_width_bits"] if number == 10 else [])}
+        assert set(BY_NAME) - set(profile_kernel(run, run.manifest.kernels[0].name).series) == lacking
 
 
 def test_what_the_textbook_kernels_lack_is_what_their_sections_do_not_collect(recorded):
@@ -111,7 +136,7 @@ def test_what_the_textbook_kernels_lack_is_what_their_sections_do_not_collect(re
         "cycles", "sm_frequency_hz", "alu_pipe_pct", "tensor_pipe_pct", "dram_bytes_read", "dram_bytes_written",
         "dram_throughput_pct", "l1_throughput_pct", "l2_throughput_pct", "shared_wavefronts", "shared_load_wavefronts",
         "shared_store_wavefronts", "shared_load_conflicts", "shared_store_conflicts", "shared_conflicts",
-        "occupancy_pct", "active_warps", "eligible_warps", "inst_per_cycle",
+        "occupancy_pct", "active_warps", "eligible_warps", "inst_per_cycle", *OF_A_LADDER,
     }  # fmt: skip
     for number in "56":
         run = recorded.find(f"textbook-{number}", "gemm")
