@@ -8,15 +8,15 @@ check:
     .venv/bin/ruff check --fix .
     .venv/bin/mypy
 
-# The suite; `just test tests/store -k kill` narrows it.
+# The suite, on all cores; `just test tests/store -k kill` narrows it.
 test *arguments:
-    {{ python }} -m pytest {{ arguments }}
+    {{ python }} -m pytest -n auto {{ arguments }}
 
 # The long seeded campaigns: thousands of damaged reports, hundreds of kills.
 campaign:
     {{ python }} -m pytest -m campaign
 
-# Speed, as ratios measured side by side.
+# Speed, as ratios measured side by side; let nothing else run meanwhile.
 bench:
     {{ python }} -m pytest -m benchmark -s
 

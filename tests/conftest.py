@@ -23,11 +23,20 @@ from profiler.store.columns import TableBuilder
 from profiler.store.ingest import Options, ingest_reports
 from profiler.store.manifest import KernelCount, Manifest, RunId, StoredReport, StoredTable, write_manifest
 from profiler.store.runs import Run, RunStore
+from profiler.store.sandbox import available_cores
 from profiler.store.schema import SCHEMA_VERSION, TABLES
 
-# What a shell may have set must not decide a test.
-for _name in ("PROF_RUNS", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONIOENCODING"):
+# What a shell may have set must not decide a test, nor how long hundreds of processes take to start.
+for _name in (
+    "PROF_RUNS",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "COLUMNS",
+    "PYTHONIOENCODING",
+    "PYTHONDONTWRITEBYTECODE",
+):
     os.environ.pop(_name, None)
+sys.dont_write_bytecode = False
 
 # A script's background job ignores interrupts, and every process it starts would too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -35,6 +44,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 REPORTS = Path(__file__).parent / "data" / "reports"
 
 Prof = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """`-n auto`: as many workers as cores that this process may use."""
+    return available_cores()
 
 
 @pytest.fixture(scope="session")
