@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import re
 import tomllib
 from bisect import bisect_left
@@ -153,7 +154,7 @@ class _Reader:
             commands=self._commands(row, ladder, place, source, is_profiled),
             is_profiled=is_profiled,
             source=self._path.parent / source if source is not None else None,
-            further_sources=self._further_sources(row, place),
+            further_sources=self._further_sources(row, place, source),
             skip=skip,
             flags=tuple(flag for group in flags for flag in group),
             targets=self._targets(row, place),
@@ -191,14 +192,23 @@ class _Reader:
             )
         return commands
 
-    def _further_sources(self, row: dict[str, Any], place: Place) -> tuple[Path, ...] | None:
+    def _further_sources(
+        self, row: dict[str, Any], place: Place, source: str | None
+    ) -> tuple[Path, ...] | None:
+        """All in the ladder's folder or in one beside it, so that they can be copied as they lie."""
         if "sources" not in row:
             return None
-        paths = tuple(self._path.parent / name for name in self._words(row, place, "sources"))
-        for path in paths:
-            if not path.is_file():
-                self._fail((*place, "sources"), f"{path}: no such file")
-        return paths
+        folder = self._path.parent
+        names = self._words(row, place, "sources")
+        beside = Path(os.path.abspath(folder)).parent
+        for name in (source, *names) if source else names:
+            if not (folder / name).is_file():
+                self._fail((*place, "sources"), f"{folder / name}: no such file")
+            if not Path(os.path.abspath(folder / name)).is_relative_to(beside):
+                self._fail(
+                    (*place, "sources"), f"'{name}' is neither in the ladder's folder nor in one beside it"
+                )
+        return tuple(folder / name for name in names)
 
     def _placeholders(self, word: str, at: Place, absent: set[str], kernel: Place) -> None:
         try:

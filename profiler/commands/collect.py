@@ -183,6 +183,8 @@ def collect(
         force=resume is False,
         resume=resume is True,
     )
+    if repeats == 0:
+        targets = _without_the_timed_alone(targets)
     if dry_run:
         from profiler.present.dry_run import dry_run_lines
 
@@ -210,6 +212,19 @@ def _check_choice(
         raise typer.BadParameter("--kernel and --all exclude each other")
 
 
+def _without_the_timed_alone(targets: Sequence[Target]) -> list[Target]:
+    for target in targets:
+        if not target.is_profiled:
+            print(
+                f"left out    {target.label}: it is not profiled, and --repeats 0 times nothing",
+                file=sys.stderr,
+            )
+    left = [target for target in targets if target.is_profiled]
+    if targets and not left:
+        raise typer.BadParameter("--repeats 0 leaves nothing to measure")
+    return left
+
+
 def _collect(
     plan: CollectPlan,
     targets: Sequence[Target],
@@ -232,7 +247,7 @@ def _collect(
             file=sys.stderr,
         )
     steps = [step for target in targets for step in steps_of(plan, target)]
-    launches = targets[0].selection.launches if targets else None
+    launches = next((target.selection.launches for target in targets if target.is_profiled), None)
     signal.signal(signal.SIGTERM, _terminate)
     shares = [share for share in shares if share.targets]
     order = {target.label: place for place, target in enumerate(targets)}
@@ -260,6 +275,7 @@ def _terminate(number: int, frame: object) -> None:  # noqa: ARG001
 
 
 def _print_outcomes(store: RunStore, outcomes: Sequence[Outcome], settings: Settings) -> None:
+    from profiler.analyse.pairs import profile_timings
     from profiler.analyse.profile import profile_kernel
     from profiler.commands.ladders import rung_of
     from profiler.commands.output import print_rows
@@ -274,9 +290,10 @@ def _print_outcomes(store: RunStore, outcomes: Sequence[Outcome], settings: Sett
             continue
         run = store.open(run_id)
         manifests.append(run.manifest)
-        for kernel in run.manifest.kernels:
-            profile = profile_kernel(run, kernel.name)
-            rows.append(collected_row(outcome.status, run, profile, rung_of(run.manifest, settings)))
+        names = [kernel.name for kernel in run.manifest.kernels]
+        profiles = [profile_kernel(run, name) for name in names] or [profile_timings(run)]
+        rung = rung_of(run.manifest, settings)
+        rows += [collected_row(outcome.status, run, profile, rung) for profile in profiles]
     if not rows:
         return
     print_rows(HEADER, rows, settings, right=RIGHT, titles=titles_of(HEADER), cells=cells, optional=OPTIONAL)

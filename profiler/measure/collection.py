@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -30,7 +31,7 @@ from profiler.measure.build import build_folder
 from profiler.measure.ncu import Ncu, Recording
 from profiler.measure.neutral import neutral_folder
 from profiler.measure.process import command_details, run, shown
-from profiler.measure.program import ENVIRONMENT, fresh_seed
+from profiler.measure.program import ENVIRONMENT, Job, fresh_seed, program_command
 from profiler.measure.provenance import derive_provenance, read_commit
 from profiler.measure.target import Target, collection_key, prepare, program_provenance, typed_command
 from profiler.measure.timing import time_kernel
@@ -44,6 +45,7 @@ from profiler.store.request import Collected, Request, Timing
 from profiler.store.runs import RunStore
 from profiler.store.sandbox import Extracted, Sandbox, outcome
 from profiler.store.staging import Staging
+from profiler.store.timed import TimedRun, stage_timings
 
 # What meets every kernel alike: no other will fare better.
 FATAL = (GpuNotFound, CountersRefused, CountersBusy, DiskFull, StoreNotWritable)
@@ -86,7 +88,8 @@ def steps_of(plan: CollectPlan, target: Target) -> list[Step]:
     for process in range(plan.processes):
         if _is_timed(plan, target):
             steps.append(Step(target.label, "time", process))
-        steps.append(Step(target.label, "profile", process))
+        if target.is_profiled:
+            steps.append(Step(target.label, "profile", process))
     return steps
 
 
@@ -103,6 +106,7 @@ class Collection:
     reference: str | None = None
     relative_error: float | None = None
     seconds: float = 0.0
+    began: datetime = field(default_factory=lambda: datetime.now(UTC))
     pending: Pending = field(init=False)
     key: str = field(init=False)
     provenance: Provenance = field(init=False)
@@ -118,6 +122,8 @@ class Collection:
 
     @property
     def run_name(self) -> str:
+        if not self.target.is_profiled:
+            return self.target.name
         return path_name(preset_name(self.target.name, self.plan.recording.preset.name))
 
     def known_run(self) -> str | None:
@@ -169,22 +175,27 @@ class Collection:
         job = self.target.job
         if job is None or not _is_timed(self.plan, self.target):
             return
-        with _Told(observer, Step(self.target.label, "time", process)):
+        with _Told(observer, Step(self.target.label, "time", process)) as told:
             known = self.pending.timings(process)
             if known is None:
-                timed = time_kernel(
-                    replace(job, repeats=self.plan.repeats, warmup=self.plan.warmup), self.plan.timeout_s
-                )
+                timed = time_kernel(self._timing_job(job), self.plan.timeout_s)
                 rows = [
                     Timing(process, repeat, one.kernel_ns, one.reference_ns)
                     for repeat, one in enumerate(timed.repeats)
                 ]
                 known = ProcessTimings(timed.reference, rows)
                 self.pending.keep_timings(process, known)
+                if not self.target.is_profiled:
+                    told.line = (
+                        f"timed       {self.target.label}, process {process + 1} of {self.plan.processes}: "
+                        f"{len(rows)} repeats; it is not profiled"
+                    )
             self.timings += known.timings
             self.reference = known.reference
 
     def profile(self, process: int, observer: Observer) -> None:
+        if not self.target.is_profiled:
+            return
         step = Step(self.target.label, "profile", process)
         with _Told(observer, step) as told, neutral_folder() as scratch:
             kept = self.pending.report(process)
@@ -241,6 +252,9 @@ class Collection:
         return prepared.report, results
 
     def submit(self, sandbox: Sandbox, staging: Staging) -> None:
+        """Its reports are read meanwhile, where there are any."""
+        if not self.target.is_profiled:
+            return
         plan, job = self.plan, self.target.job
         preset = plan.recording.preset
         request = Request(
@@ -252,13 +266,7 @@ class Collection:
             collected=Collected(
                 key=self.key,
                 preset=preset.name,
-                provenance=msgspec.structs.replace(
-                    self.provenance,
-                    seed=job.seed if job is not None else None,
-                    reference=self.reference,
-                    relative_error=self.relative_error,
-                    seconds=round(self.seconds, 3),
-                ),
+                provenance=self._measured(),
                 program="" if job is not None else shown(self.target.program_text),
                 workload=job.values if job is not None else None,
                 metrics=preset.metrics,
@@ -270,6 +278,10 @@ class Collection:
 
     def commit(self, staging: Staging) -> str:
         """The id of the run, which now exists whole."""
+        if not self.target.is_profiled:
+            run_id = stage_timings(staging, self._timed_run())
+            self.pending.discard()
+            return run_id
         assert self.extracting is not None
         request, future = self.extracting
         try:
@@ -283,6 +295,35 @@ class Collection:
         staging.commit(request.folder, extracted.run_id)
         self.pending.discard()
         return extracted.run_id
+
+    def _timing_job(self, job: Job) -> Job:
+        return replace(job, repeats=self.plan.repeats, warmup=self.plan.warmup)
+
+    def _measured(self) -> Provenance:
+        job = self.target.job
+        return msgspec.structs.replace(
+            self.provenance,
+            seed=job.seed if job is not None else None,
+            reference=self.reference,
+            relative_error=self.relative_error,
+            seconds=round(self.seconds, 3),
+        )
+
+    def _timed_run(self) -> TimedRun:
+        job = self.target.job
+        assert job is not None  # only a ladder says that a kernel is not profiled
+        folder = job.ladder.folder.resolve()
+        return TimedRun(
+            ladder=job.ladder.name,
+            kernel=job.kernel.number,
+            workload=job.values,
+            recorded=self.began,
+            gpu=self.plan.gpu.name,
+            command_line=shown(program_command(self._timing_job(job), "time", relative_to=folder)),
+            provenance=self._measured(),
+            timings=tuple(self.timings),
+            collection=self.key,
+        )
 
 
 @dataclass

@@ -1,15 +1,16 @@
 """Where a program runs under ncu: a folder of its own whose name tells nothing about anybody.
 
 A report embeds the working directory, the program's path and ncu's command line. A compiled rung
-is copied here and runs from here. A program that prof did not compile may need its own folder, and
-keeps it.
+is copied here and runs from here, and so does a script whose ladder names all the files that it
+reads. Any other program may need its own folder, and keeps it.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def bring_binary(binary: Path, folder: Path) -> Path:
     if not target.exists():
         shutil.copy2(binary, target)
     return target
+
+
+def bring_sources(sources: Iterable[Path], root: Path, folder: Path) -> None:
+    """As they lie below `root`, so that they find each other."""
+    for source in sources:
+        target = folder / os.path.relpath(source, root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, target)
 
 
 def relative_words(words: list[str], folder: Path) -> list[str]:

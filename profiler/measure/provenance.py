@@ -31,20 +31,21 @@ def derive_provenance(
 ) -> Provenance:
     """Paths are recorded as seen from the ladder's folder: runs may be published."""
     facts = Provenance(driver_version=gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty)
-    if built is not None and built.record is not None:
-        record = built.record
-        return msgspec.structs.replace(
+    sources = {str(path): sha256_of(path) for path in kernel.further_sources or ()}
+    record = built.record if built is not None else None
+    if record is not None:
+        sources |= record.sources
+        facts = msgspec.structs.replace(
             facts,
             nvcc_version=record.nvcc_version,
             build_flags=build_flags(kernel, record.arch),
             without=record.without,
-            sources={os.path.relpath(path, ladder.folder): sha for path, sha in record.sources.items()},
             binary_sha256=record.binary_sha256,
         )
-    if kernel.source is not None and kernel.source.is_file():
-        relative = os.path.relpath(kernel.source, ladder.folder)
-        return msgspec.structs.replace(facts, sources={relative: sha256_of(kernel.source)})
-    return facts
+    elif kernel.source is not None and kernel.source.is_file():
+        sources[str(kernel.source)] = sha256_of(kernel.source)
+    relative = {os.path.relpath(path, ladder.folder): sha256 for path, sha256 in sources.items()}
+    return msgspec.structs.replace(facts, sources=relative)
 
 
 def read_commit(folder: Path, *ignored: Path) -> Commit:

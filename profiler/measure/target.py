@@ -17,12 +17,12 @@ from pathlib import Path
 
 import msgspec
 
-from profiler.catalog.ladder import size_text
+from profiler.catalog.ladder import Mode, size_text
 from profiler.measure.build import Built, sha256_of
 from profiler.measure.ncu import Ncu, Recording, Selection, ncu_command
-from profiler.measure.neutral import bring_binary, relative_words
+from profiler.measure.neutral import bring_binary, bring_sources, relative_words
 from profiler.measure.program import Job, program_command
-from profiler.store.manifest import Provenance, rung_name
+from profiler.store.manifest import Provenance, rung_name, timed_name
 
 _REPORT = "report.ncu-rep"
 _LARGEST_HASHED_BYTES = 1 << 30
@@ -55,6 +55,10 @@ class Target:
         return tuple(os.fsencode(word).decode(errors="backslashreplace") for word in self.program)
 
     @property
+    def is_profiled(self) -> bool:
+        return self.job is None or self.job.kernel.is_profiled
+
+    @property
     def is_compiled(self) -> bool:
         """Only of what prof compiled it is known when it changes."""
         return self.built is not None and self.built.record is not None
@@ -72,6 +76,8 @@ class Prepared:
 def rung_target(job: Job, built: Built | None, launches: int, recording: Recording) -> Target:
     """Of ranges the program says itself how many there are: what it marks is what counts."""
     kernel = job.kernel
+    if not kernel.is_profiled:
+        return Target(timed_name(job.ladder.name, kernel.number), Selection(), None, job, built)
     if recording.of_ranges:
         selection, required = Selection(), 1
     else:
@@ -81,17 +87,36 @@ def rung_target(job: Job, built: Built | None, launches: int, recording: Recordi
 
 
 def prepare(target: Target, ncu: Ncu, recording: Recording, scratch: Path, cwd: Path | None) -> Prepared:
-    """A compiled rung is copied to `scratch` and runs there, so that its report names no private path."""
+    """What can be moved is copied to `scratch` and runs there, so that its report names no private path."""
     job = target.job
-    if job is not None and job.binary is not None and cwd is None:
-        binary = bring_binary(job.binary, scratch)
-        program = relative_words(program_command(replace(job, binary=binary), "profile"), scratch)
+    moved = _moved(job, scratch) if job is not None and cwd is None else None
+    if moved is not None:
+        program = relative_words(program_command(moved, "profile"), scratch)
         folder, export = scratch, _REPORT
     else:
         program = program_command(job, "profile") if job is not None else list(target.program)
         folder, export = cwd or target.folder, str(scratch / _REPORT)
     words = ncu_command(ncu.path, recording, target.selection, export, program)
     return Prepared(words, folder, scratch / _REPORT)
+
+
+def _moved(job: Job, scratch: Path) -> Job | None:
+    """The job as it runs from `scratch`; None where it may need files that nobody named."""
+    if job.binary is not None:
+        return replace(job, binary=bring_binary(job.binary, scratch))
+    kernel, folder = job.kernel, Path(os.path.abspath(job.ladder.folder))
+    if kernel.further_sources is None:
+        return None
+    place = scratch / folder.name
+    place.mkdir()
+    own = [kernel.source] if kernel.source is not None else []
+    bring_sources((*own, *kernel.further_sources), folder.parent, scratch)
+    source = place / os.path.relpath(kernel.source, folder) if kernel.source is not None else None
+    return replace(
+        job,
+        kernel=replace(kernel, source=source),
+        ladder=replace(job.ladder, path=place / job.ladder.path.name),
+    )
 
 
 def typed_command(target: Target, ncu: Ncu, recording: Recording) -> list[str]:
@@ -127,22 +152,31 @@ def collection_key(
 ) -> str:
     """The hash of all that decides what a run will hold, and of nothing else: no seed, no time, no path."""
     preset, job = recording.preset, target.job
-    facts = {
+    mode: Mode = "profile" if target.is_profiled else "time"
+    facts: dict[str, object] = {
         "name": target.name,
         "workload": size_text(job.values) if job is not None else "",
-        "program": job.kernel.commands["profile"] if job is not None else target.program_text,
+        "program": job.kernel.commands[mode] if job is not None else target.program_text,
         "sources": provenance.sources,
         "binary": provenance.binary_sha256,
-        "selection": target.selection,
-        "preset": (preset.name, preset.sections, preset.metrics, preset.set, preset.import_source),
-        "controls": (recording.replay, recording.graphs, recording.clock, recording.cache, recording.extra),
         "gpu": gpu,
-        "ncu": ncu.version,
         "processes": processes,
         "timed": timed,
     }
+    if not target.is_profiled:
+        return _hash_of_facts(facts)
+    facts |= {
+        "selection": target.selection,
+        "preset": (preset.name, preset.sections, preset.metrics, preset.set, preset.import_source),
+        "controls": (recording.replay, recording.graphs, recording.clock, recording.cache, recording.extra),
+        "ncu": ncu.version,
+    }
     if job is not None and recording.of_ranges:
         facts["launches"] = job.launches  # the program's affair: the selection does not tell
+    return _hash_of_facts(facts)
+
+
+def _hash_of_facts(facts: Mapping[str, object]) -> str:
     return hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()
 
 

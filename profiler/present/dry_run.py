@@ -15,6 +15,9 @@ from profiler.measure.toolchain import find_toolchain
 
 def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]:
     yield from dict.fromkeys(_build_lines(plan, targets))
+    for target in targets:
+        if not target.is_profiled:
+            yield f"# {target.label} is timed, not profiled"
     steps = [(target, step) for target in targets for step in steps_of(plan, target)]
     order = {"verify": 0, "time": 1, "profile": 2}
     for target, step in sorted(

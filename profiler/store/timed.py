@@ -39,22 +39,24 @@ class TimedRun:
     command_line: str
     provenance: Provenance
     timings: Sequence[Timing]
+    collection: str | None = None
 
 
 def commit_timings(store: RunStore, timed: Iterable[TimedRun]) -> list[str]:
     """The ids of the runs, each of which now exists whole."""
     with Staging(store.root) as staging:
-        ids = []
-        for one in timed:
-            folder = staging.folder()
-            try:
-                folder.mkdir(parents=True)
-                manifest = _fill(folder, one)
-            except OSError as error:
-                raise storage_error(error, store.root) from error
-            staging.commit(folder, manifest.run_id)  # None: the very same measurement is stored already
-            ids.append(manifest.run_id)
-        return ids
+        return [stage_timings(staging, one) for one in timed]
+
+
+def stage_timings(staging: Staging, timed: TimedRun) -> str:
+    folder = staging.folder()
+    try:
+        folder.mkdir(parents=True)
+        manifest = _fill(folder, timed)
+    except OSError as error:
+        raise storage_error(error, staging.root) from error
+    staging.commit(folder, manifest.run_id)  # None: the very same measurement is stored already
+    return manifest.run_id
 
 
 def _fill(folder: Path, timed: TimedRun) -> Manifest:
@@ -82,6 +84,7 @@ def _fill(folder: Path, timed: TimedRun) -> Manifest:
         clock_control="none",
         provenance=timed.provenance,
         content_sha256=sha256,
+        collection=timed.collection,
     )
     flush(write_manifest(manifest, folder))
     return manifest

@@ -97,20 +97,20 @@ def test_a_rung_without_a_kernel_of_its_own_is_timed_alone(ladder_file: Path) ->
 
 
 def test_what_else_a_program_reads_is_named_from_the_ladders_folder(ladder_file: Path) -> None:
-    (ladder_file.parent / "model.py").write_text("")
-    ladder_file.write_text(GOOD.replace("skip = 3", 'sources = ["model.py", "../../pyproject.toml"]'))
-    (ladder_file.parents[2] / "pyproject.toml").write_text("")
+    for name in ("train.py", "model.py", "../data.py", "../../elsewhere.py"):
+        (ladder_file.parent / name).write_text("")
+    ladder_file.write_text(GOOD.replace("skip = 3", 'sources = ["model.py", "../data.py"]'))
     eager, fused = read_ladder(ladder_file).kernels
     assert eager.further_sources is None, "the ladder does not say"
-    assert fused.further_sources == (
-        ladder_file.parent / "model.py",
-        ladder_file.parent / "../../pyproject.toml",
-    )
+    assert fused.further_sources == (ladder_file.parent / "model.py", ladder_file.parent / "../data.py")
+    ladder_file.write_text(GOOD.replace("skip = 3", 'sources = ["../../elsewhere.py"]'))
+    with pytest.raises(LadderInvalid, match="neither in the ladder's folder nor in one beside it"):
+        read_ladder(ladder_file)
 
 
 def test_ours_is_read_like_any_other() -> None:
     ladder = read_ladder(GEMM)
-    assert [kernel.number for kernel in ladder.kernels] == list(range(11))
+    assert [kernel.number for kernel in ladder.kernels] == list(range(len(ladder.kernels)))
     assert ladder.reference == 0
     for kernel in ladder.kernels:
         assert kernel.source is not None
@@ -181,7 +181,7 @@ BAD = [
     ("skip = 3", 'profile = "no"', "profile", "profile must be true or false, not 'no'"),
     ('regex = "elementwise"', "profile = false", "profile", "is timed, and needs a 'time' command"),
     ('regex = "elementwise"\n', "", "[[kernel]]", "'regex' is missing"),
-    ("skip = 3", 'sources = ["model.py"]', "sources", "model.py: no such file"),
+    ("skip = 3", 'sources = ["model.py"]', "sources", "train.py: no such file"),
     ("skip = 3", 'sources = "model.py"', "sources", "sources must be a list"),
     ("skip = 3", "skipp = 3", "skipp", "unknown key 'skipp'; did you mean 'skip'?"),
     ("skip = 3", 'needs = ["cudnn"]', "needs", "unknown library 'cudnn'; known: cublas"),

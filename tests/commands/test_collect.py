@@ -261,6 +261,36 @@ def test_what_is_timed_and_verified_stands_in_the_sheet(here: Here) -> None:
     assert [one.get("folder") is not None for one in here.started] == [False, False, True]
 
 
+def test_a_rung_without_a_kernel_of_its_own_is_timed_and_stands_in_the_ladder(here: Here) -> None:
+    ladder = here.folder / "kernels" / "scripts" / "ladder.toml"
+    ladder.write_text(ladder.read_text().replace('name = "rung1"', 'name = "copy"\nprofile = false', 1))
+    words = ("--ladder", "scripts", "--kernel", "1-2", "--launches", 2, "--repeat", 1)
+
+    dry = here.collect(*words, "--dry-run").stdout.splitlines()
+    assert dry[0] == "# kernel 1 (copy) at size=100 is timed, not profiled"
+    assert [line.split()[1] for line in dry if "ncu" in line and "--export scripts-1" in line] == []
+
+    done = here.collect(*words, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    copy, rung = json.loads(done.stdout)
+    assert (copy["run"], copy["unprofiled_ns"], copy["profiled_ns"]) == ("scripts-1-timed", 2000.0, None)
+    assert (rung["run"], rung["launches"]) == ("scripts-2", 2)
+    assert "timed       kernel 1 (copy) at size=100, process 1 of 1" in done.stderr
+    climb = json.loads(here.prof("ladder", "--ladder", "scripts", "--format", "json").stdout)
+    assert [(one["name"], one["duration_ns"]) for one in climb["kernels"]] == [
+        ("copy", 2000.0),
+        ("rung2", 2000.0),
+    ]
+
+    left_out = here.scripts("--kernel", "1-2")
+    assert (
+        "left out    kernel 1 (copy) at size=100: it is not profiled, and --repeats 0 times"
+        in left_out.stderr
+    )
+    nothing = here.scripts("--kernel", 1)
+    assert (nothing.returncode, "--repeats 0 leaves nothing to measure" in nothing.stderr) == (2, True)
+
+
 # What goes wrong
 
 

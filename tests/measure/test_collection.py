@@ -11,7 +11,10 @@ import pytest
 
 from profiler.catalog.presets import find_preset
 from profiler.measure.collection import Collection, Step, steps_of
+from profiler.measure.ncu import Recording
+from profiler.measure.target import rung_target
 
+RECORDING = Recording(find_preset("default"))
 WORDS = ("python", "$HOME; touch x", "a  b", "*", "`id`", "'\"", "", "ü", "-c", "--version", "\udcff")
 
 
@@ -41,6 +44,52 @@ def test_a_rung_that_can_neither_be_checked_nor_timed_is_profiled_alone(collecti
     rung = replace(rung, job=replace(job, kernel=kernel))
     plan = replace(collecting.plan, repeats=5, verify=True)
     assert [step.what for step in steps_of(plan, rung)] == ["profile"]
+
+
+def timed_alone(target):
+    kernel = replace(target.job.kernel, is_profiled=False, regex=None)
+    return rung_target(replace(target.job, kernel=kernel), None, 2, RECORDING)
+
+
+def test_a_rung_without_a_kernel_of_its_own_becomes_a_run_of_timings(collecting) -> None:
+    """What `prof time` stores, under the same name; ncu is not called."""
+    collecting.replay("four-way")
+    copy, kernel = timed_alone(collecting.rung(1)), collecting.rung(2)
+    plan = {"processes": 2, "repeats": 3, "verify": True, "resume": True}
+    outcomes = collecting.collect([copy, kernel], **plan)
+
+    assert [step.what for step in steps_of(replace(collecting.plan, **plan), copy)] == [
+        "verify",
+        "time",
+        "time",
+    ]
+    assert collecting.profiled == ["works2", "works2"]
+    run = collecting.store.find(outcomes[0].run_id, "scripts")
+    run.verify()
+    manifest = run.manifest
+    assert (manifest.origin, manifest.name, manifest.reports) == ("timed", "scripts-1-timed", [])
+    assert (manifest.provenance.relative_error, manifest.provenance.reference) == (1e-7, "the best")
+    assert manifest.command_line.endswith(f"./program.py works time 100 3 {manifest.provenance.seed}")
+    assert run.table("timings").column("process").to_pylist() == [0, 0, 0, 1, 1, 1]
+    lines = [line for event, step, line in collecting.told if event == "end" and step.label == copy.label]
+    assert (
+        lines[1] == "timed       kernel 1 (works) at size=100, process 1 of 2: 3 repeats; it is not profiled"
+    )
+
+    again = collecting.collect([copy, kernel], **plan)
+    assert [(one.status, one.run_id) for one in again] == [("known", one.run_id) for one in outcomes]
+    (other,) = collecting.collect([copy], **{**plan, "repeats": 4})
+    assert other.status == "collected"
+
+
+def test_a_preset_or_another_ncu_does_not_make_timings_anew(collecting) -> None:
+    copy = timed_alone(collecting.rung(1))
+    plan = {"repeats": 1, "resume": True}
+    (first,) = collecting.collect([copy], **plan)
+    ncu = replace(collecting.plan.ncu, version="2026.1.0.0")
+    recording = replace(RECORDING, preset=find_preset("source"), cache="none")
+    (again,) = collecting.collect([copy], **plan, ncu=ncu, recording=recording)
+    assert (again.status, again.run_id) == ("known", first.run_id)
 
 
 def test_how_far_ncu_is_gets_told_while_it_profiles(collecting) -> None:

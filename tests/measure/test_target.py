@@ -14,6 +14,7 @@ from profiler.catalog.presets import find_preset
 from profiler.measure.build import sha256_of
 from profiler.measure.ncu import Ncu, Recording, Selection
 from profiler.measure.program import Job
+from profiler.measure.provenance import Commit, derive_provenance
 from profiler.measure.target import (
     Target,
     collection_key,
@@ -22,6 +23,7 @@ from profiler.measure.target import (
     rung_target,
     typed_command,
 )
+from profiler.measure.toolchain import Gpu
 from profiler.store.manifest import Provenance
 
 NCU = Ncu(Path("/opt/ncu"), "2025.3.1.0")
@@ -96,6 +98,81 @@ def test_what_the_ladder_names_itself_is_its_own_affair(rung: Target, tmp_path: 
     words = prepare(rung, NCU, DEFAULT, scratch, None).words
     private = [word for word in words if "jane" in word]
     assert private == [f"{rung.job.ladder.folder}/data"]
+
+
+SCRIPTS = """
+title = "Scripts"
+command = ["python3", "{source}", "--n", "{n}", "--launches", "{launches}", "{folder}/data"]
+[workload]
+n = 100
+[[kernel]]
+number = 7
+name = "eager"
+idea = "i"
+regex = "elementwise"
+source = "07_eager.py"
+"""
+
+
+def script(tmp_path: Path, text: str) -> Target:
+    """A script in somebody's home that imports another beside it and one in the folder beside that."""
+    folder = tmp_path / "home" / "jane" / "kernels" / "made"
+    for name in ("07_eager.py", "step.py", "../shared/clock.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    (folder / "ladder.toml").write_text(text)
+    ladder = read_ladder(folder / "ladder.toml")
+    return rung_target(
+        Job(ladder, ladder.kernel(7), ladder.workload.values()), None, launches=3, recording=DEFAULT
+    )
+
+
+def test_a_script_that_names_all_its_files_is_profiled_from_a_neutral_folder(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    target = script(tmp_path, SCRIPTS + 'sources = ["step.py", "../shared/clock.py"]')
+    prepared = prepare(target, NCU, DEFAULT, scratch, None)
+
+    assert prepared.folder == scratch
+    assert not [word for word in prepared.words if str(tmp_path) in word]
+    at = prepared.words.index("python3")
+    assert prepared.words[at:] == [
+        "python3", "./made/07_eager.py", "--n", "100", "--launches", "3", "./made/data",
+    ]  # fmt: skip
+    copies = {str(path.relative_to(scratch)): path.read_text() for path in scratch.rglob("*.py")}
+    assert copies == {
+        "made/07_eager.py": "07_eager.py",
+        "made/step.py": "step.py",
+        "shared/clock.py": "../shared/clock.py",
+    }
+    typed = typed_command(target, NCU, DEFAULT)
+    assert typed[typed.index("python3") + 1] == str(tmp_path / "home/jane/kernels/made/07_eager.py")
+
+
+def test_a_script_that_may_read_what_nobody_named_stays_where_it_is(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    target = script(tmp_path, SCRIPTS)
+    prepared = prepare(target, NCU, DEFAULT, scratch, None)
+    assert prepared.folder == target.folder
+    assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize("name", ["07_eager.py", "step.py", "../shared/clock.py"])
+def test_every_file_that_a_script_names_decides_what_a_run_holds(tmp_path: Path, name: str) -> None:
+    target = script(tmp_path, SCRIPTS + 'sources = ["step.py", "../shared/clock.py"]')
+    assert target.job is not None
+
+    def facts() -> Provenance:
+        assert target.job is not None
+        gpu = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
+        return derive_provenance(target.job.ladder, target.job.kernel, None, gpu, Commit(None, None))
+
+    before = facts()
+    assert set(before.sources) == {"07_eager.py", "step.py", "../shared/clock.py"}
+    (target.job.ladder.folder / name).write_text("another idea")
+    assert before.sources[name] != facts().sources[name]
+    assert key(target, provenance=before) != key(target, provenance=facts())
 
 
 def test_with_cwd_it_runs_there_and_is_not_moved(rung: Target, tmp_path: Path) -> None:
