@@ -30,6 +30,7 @@ from profiler.commands import (
     metrics,
     presets,
     query,
+    report,
     sass,
     show,
     time_kernels,
@@ -106,6 +107,7 @@ app.command("ladder")(ladder.ladder)
 app.command("check")(check.check)
 app.command("show")(show.show)
 app.command("sass")(sass.sass)
+app.command("report")(report.report)
 app.command("list")(list_runs.list_runs)
 app.command("collect")(collect.collect)
 app.command("ingest")(ingest.ingest)

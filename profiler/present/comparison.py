@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from profiler.analyse.findings import REASONS, Comparison, MetricDelta, Opcode, Side, Speedup
+from profiler.analyse.findings import REASONS, Comparison, Confirmation, MetricDelta, Opcode, Side, Speedup
 from profiler.catalog.metrics import HEADLINE
 from profiler.present import encode
 from profiler.present.attribution import attribution_markdown, attribution_text
@@ -77,7 +77,7 @@ def comparison_markdown(comparison: Comparison) -> str:
     ]
     for confirmation in comparison.confirmations:
         head += [
-            f"**{confirmation.name}: {'confirmed' if confirmation.confirmed else 'not confirmed'}**",
+            f"**{confirmation_title(confirmation)}**",
             "",
             encode.to_markdown(
                 ("metric", "expected", "holds"),
@@ -186,7 +186,7 @@ def speedup_text(speedup: Speedup | None) -> str:
 
 
 def _metrics_table(comparison: Comparison, layout: Layout) -> str:
-    shown, hidden = _shown_metrics(comparison, layout)
+    shown, hidden = shown_metrics(comparison, layout)
     if not shown:
         return "No metric of the catalogue is recorded on both sides."
     table = render_table(
@@ -201,15 +201,20 @@ def _metrics_table(comparison: Comparison, layout: Layout) -> str:
     )
     if not hidden:
         return table
-    counts = ", ".join(
+    return f"{table}\n{len(hidden)} more with --full: {verdict_counts(hidden)}"
+
+
+def verdict_counts(deltas: Sequence[MetricDelta]) -> str:
+    """2 better, 1 worse, 5 same."""
+    return ", ".join(
         f"{count} {verdict}"
         for verdict in ("better", "worse", "changed", "unclear", "same")
-        if (count := sum(delta.verdict == verdict for delta in hidden))
+        if (count := sum(delta.verdict == verdict for delta in deltas))
     )
-    return f"{table}\n{len(hidden)} more with --full: {counts}"
 
 
-def _shown_metrics(comparison: Comparison, layout: Layout) -> tuple[list[MetricDelta], list[MetricDelta]]:
+def shown_metrics(comparison: Comparison, layout: Layout) -> tuple[list[MetricDelta], list[MetricDelta]]:
+    """Those that a person reads first, and the rest."""
     if layout.full:
         return comparison.metrics, []
     if layout.wanted:
@@ -243,13 +248,16 @@ def _verdict(delta: MetricDelta) -> str:
 def _confirmations(comparison: Comparison, layout: Layout) -> str:
     lines = []
     for confirmation in comparison.confirmations:
-        verdict = "confirmed" if confirmation.confirmed else "not confirmed"
         style = "bold green" if confirmation.confirmed else "bold yellow"
-        lines.append(styled(f"{confirmation.name}: {verdict}", style, colour=layout.colour))
+        lines.append(styled(confirmation_title(confirmation), style, colour=layout.colour))
         for check in confirmation.checks:
             why = "" if check.ok is not None else " (unclear or not recorded)"
             lines.append(f"  {MARK[check.ok]} {check.metric} {check.expected}{why}")
     return "\n".join(lines)
+
+
+def confirmation_title(confirmation: Confirmation) -> str:
+    return f"{confirmation.name}: {'confirmed' if confirmation.confirmed else 'not confirmed'}"
 
 
 def _opcodes_table(comparison: Comparison, layout: Layout) -> str:

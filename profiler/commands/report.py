@@ -1,0 +1,83 @@
+"""`prof report`: the page people open."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from profiler.commands.options import KernelNameOption, LadderOption, RunsOption, settings_of
+
+
+def report(
+    context: typer.Context,
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Kernel numbers, run ids or names, or .ncu-rep files [default: the whole ladder].",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", dir_okay=False, help="The page to write.")
+    ] = Path("report.html"),
+    title: Annotated[
+        str | None,
+        typer.Option("--title", help="The page's title [default: the ladder's, or what is named]."),
+    ] = None,
+    kernel_name: KernelNameOption = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Compare recordings that were not measured alike.")
+    ] = False,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+) -> None:
+    """Write the page: one HTML file with everything in it.
+
+    The ladder at a glance, a sheet of every rung, and every comparison with the rung before; or the recordings that are
+    named, each against the one before. It works offline, in light and dark, on a phone, a projector and on paper.
+
+    Examples:
+
+      prof report -o ladder.html
+
+      prof report 5 6 -o pair.html
+
+      prof report mine.ncu-rep --title 'Softmax on an H200'
+    """
+    from profiler.commands.report_contents import find_ladder_contents, find_named_contents
+    from profiler.present.page import render_page
+    from profiler.present.page.drawing import Drawing
+    from profiler.present.text import counted, printable, size
+
+    settings = settings_of(context, runs, ladder)
+    with Drawing() as drawing:  # its processes load while this one reads
+        if sources:
+            contents = find_named_contents(sources, settings, title, kernel_name=kernel_name, force=force)
+        else:
+            contents = find_ladder_contents(settings, title)
+        page = render_page(contents, drawing).encode()
+    _write(page, output)
+    if not settings.quiet:
+        kernels = counted(len(contents.kernels), "kernel", "kernels")
+        pairs = counted(len(contents.pairs), "comparison", "comparisons")
+        print(f"Wrote {printable(str(output))} ({size(len(page))}): {kernels}, {pairs}", file=sys.stderr)
+
+
+def _write(page: bytes, path: Path) -> None:
+    """Renamed last: the name never holds half a page."""
+    from profiler.errors import OutputNotWritable
+
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        aside.write_bytes(page)
+        os.replace(aside, path)
+    except OSError as error:
+        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            aside.unlink()

@@ -1,0 +1,175 @@
+"""What `prof report` shows: a whole ladder, or the recordings that were named, with all that is found of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from profiler.commands.options import Settings
+
+_NAME_WIDTH = 80
+
+if TYPE_CHECKING:
+    from profiler.analyse.ladder import Step
+    from profiler.analyse.machine_code import View
+    from profiler.analyse.profile import Profile
+    from profiler.analyse.rungs import Rung
+    from profiler.analyse.sheet import TimingSheet
+    from profiler.catalog.ladder import Kernel
+    from profiler.present.page import Contents, KernelPart, PairPart
+    from profiler.store.runs import Run
+
+
+def find_ladder_contents(settings: Settings, title: str | None) -> Contents:
+    """Every rung that has a run, and every step from one to the next."""
+    from profiler.commands.answers import find_ladder
+    from profiler.present.page import Contents
+
+    climb = find_ladder(settings, None, None)
+    parts = {rung.kernel.number: _rung_part(rung) for rung in climb.rungs}
+    return Contents(
+        title=title or f"{climb.finding.ladder}: {climb.finding.title}",
+        kernels=list(parts.values()),
+        pairs=[_step_part(step, parts) for step in climb.steps],
+        ladder=climb.finding,
+        others=tuple(climb.others),
+    )
+
+
+def _rung_part(rung: Rung) -> KernelPart:
+    from profiler.analyse.sheet import derive_timing_sheet
+
+    kernel = rung.kernel
+    timing = derive_timing_sheet(rung.timed, kernel) if rung.timed else None
+    run = rung.profile.run
+    assert run is not None  # it was read from one
+    name = f"{kernel.number} {kernel.name}"
+    return _part(str(kernel.number), name, kernel, run, rung.profile, timing)
+
+
+def _part(
+    anchor: str, name: str, kernel: Kernel | None, run: Run, profile: Profile, timing: TimingSheet | None
+) -> KernelPart:
+    from profiler.analyse.sheet import derive_sheet
+    from profiler.present.page import KernelPart
+
+    is_profiled = profile.launches > 0
+    return KernelPart(
+        anchor=anchor,
+        name=name,
+        idea=kernel.idea if kernel else "",
+        run=run,
+        profile=profile if is_profiled else None,
+        sheet=derive_sheet(run, profile, full=True) if is_profiled else None,
+        timing=timing,
+        code=_code([profile]),
+    )
+
+
+def _step_part(step: Step, parts: dict[int, KernelPart]) -> PairPart:
+    from profiler.present.page import PairPart
+
+    sides = (parts[step.before.kernel.number], parts[step.after.kernel.number])
+    profiles = (step.before.profile, step.after.profile)
+    if step.change is None:
+        return PairPart(*sides, comparison=None, code=None, refused=step.refused)
+    if not all(profile.launches for profile in profiles):
+        change = step.change
+        return PairPart(*sides, None, None, speedup=change.speedup, warnings=tuple(change.warnings))
+    return _pair_part(sides, profiles, [rung.kernel for rung in (step.before, step.after)], force=False)
+
+
+def _pair_part(
+    sides: tuple[KernelPart, KernelPart],
+    profiles: tuple[Profile, Profile],
+    kernels: Sequence[Kernel | None],
+    *,
+    force: bool,
+) -> PairPart:
+    from profiler.analyse.compare import compare_profiles
+    from profiler.present.page import PairPart
+
+    before, after = (
+        kernel.bytes.evaluate(profile.manifest.workload or {}) if kernel and kernel.bytes else None
+        for kernel, profile in zip(kernels, profiles, strict=True)
+    )
+    comparison = compare_profiles(*profiles, force=force, useful_bytes=(before, after))
+    return PairPart(*sides, comparison, _code(profiles))
+
+
+def _code(profiles: Sequence[Profile]) -> View | None:
+    """None where a recording holds no execution counts."""
+    from profiler.analyse.machine_code import view_machine_code
+    from profiler.errors import MetricsMissing
+
+    try:
+        return view_machine_code(profiles)
+    except MetricsMissing:
+        return None
+
+
+def find_named_contents(
+    references: Sequence[str], settings: Settings, title: str | None, *, kernel_name: str | None, force: bool
+) -> Contents:
+    """Recordings in the order named, each against the one before; of several kernels, those common to both."""
+    from itertools import pairwise
+
+    from profiler.analyse.profile import match_kernels
+    from profiler.commands.ladders import rung_of
+    from profiler.commands.sources import open_sources
+    from profiler.present.page import Contents
+
+    runs = open_sources(list(references), settings, timed=len(references) == 1)
+    rungs = [rung_of(run.manifest, settings) if _is_single(run) else None for run in runs]
+    parts = _named_parts(runs, rungs, kernel_name)
+    pairs = []
+    for (left, before), (right, after) in pairwise(enumerate(runs)):
+        several = not (_is_single(before) and _is_single(after))
+        for names in match_kernels(before, after, kernel_name, several):
+            sides = parts[left, names[0]], parts[right, names[1]]
+            profiles = _profile_of(sides[0]), _profile_of(sides[1])
+            pairs.append(_pair_part(sides, profiles, (rungs[left], rungs[right]), force=force))
+    return Contents(title or " → ".join(run.label for run in runs), list(parts.values()), pairs)
+
+
+def _is_single(run: Run) -> bool:
+    return len(run.manifest.kernels) <= 1
+
+
+def _named_parts(
+    runs: Sequence[Run], rungs: Sequence[Kernel | None], pattern: str | None
+) -> dict[tuple[int, str], KernelPart]:
+    """By the place of the run and the kernel's name. Rungs keep their numbers where each stands once."""
+    from profiler.analyse.pairs import profile_timings
+    from profiler.analyse.profile import choose_kernels, profile_kernel
+    from profiler.analyse.sheet import derive_timing_sheet
+
+    numbers = [rung.number for rung in rungs if rung]
+    are_rungs = len(set(numbers)) == len(runs)
+    parts: dict[tuple[int, str], KernelPart] = {}
+    for place, (run, rung) in enumerate(zip(runs, rungs, strict=True)):
+        timing = derive_timing_sheet(run, rung) if run.table("timings").num_rows else None
+        names = choose_kernels([run], pattern)[0] if run.manifest.is_profiled else [run.manifest.name]
+        for name in names:
+            profile = profile_kernel(run, name) if run.manifest.is_profiled else profile_timings(run)
+            anchor = str(numbers[place] if are_rungs else len(parts) + 1)
+            parts[place, name] = _part(anchor, _name(run, rung, name), rung, run, profile, timing)
+    return parts
+
+
+def _name(run: Run, rung: Kernel | None, kernel: str) -> str:
+    """The rung; a run under a name of its own by that; of several kernels, the kernel."""
+    from profiler.present.text import shortened
+    from profiler.store.manifest import rung_name
+
+    if not _is_single(run):
+        return shortened(kernel, _NAME_WIDTH)
+    manifest = run.manifest
+    if rung and manifest.ladder and manifest.name == rung_name(manifest.ladder, rung.number):
+        return f"{rung.number} {rung.name}"
+    return manifest.name if run.stored else run.label
+
+
+def _profile_of(part: KernelPart) -> Profile:
+    assert part.profile is not None  # timings alone are not compared
+    return part.profile

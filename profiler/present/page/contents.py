@@ -1,0 +1,62 @@
+"""What a page is made of: findings as they were found, in the order in which they are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from profiler.analyse.findings import Comparison, Speedup
+    from profiler.analyse.ladder import LadderFinding
+    from profiler.analyse.machine_code import View
+    from profiler.analyse.profile import Profile
+    from profiler.analyse.sheet import Sheet, TimingSheet
+    from profiler.store.runs import Run
+
+
+@dataclass(frozen=True)
+class KernelPart:
+    """One kernel of one recording. `anchor` is what stands behind the `#` of its address.
+
+    Of timings alone there is no `sheet` and no `profile`; without execution counts, no `code`.
+    """
+
+    anchor: str
+    name: str
+    idea: str
+    run: Run
+    profile: Profile | None
+    sheet: Sheet | None
+    timing: TimingSheet | None
+    code: View | None
+
+
+@dataclass(frozen=True)
+class PairPart:
+    """Two kernels against each other: the `comparison`, or why there is none.
+
+    Of timings alone there is only a `speedup`, with its `warnings`.
+    """
+
+    before: KernelPart
+    after: KernelPart
+    comparison: Comparison | None
+    code: View | None
+    speedup: Speedup | None = None
+    warnings: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+    @property
+    def anchor(self) -> str:
+        return f"{self.before.anchor}-{self.after.anchor}"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A whole ladder with its `ladder` finding, or whatever recordings were named."""
+
+    title: str
+    kernels: list[KernelPart]
+    pairs: list[PairPart]
+    ladder: LadderFinding | None = None
+    others: tuple[str, ...] = ()

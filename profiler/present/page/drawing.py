@@ -1,0 +1,130 @@
+"""Charts as SVG for a page: drawn side by side in processes of their own, in colours that the page decides.
+
+A chart function and its finding in; a `Picture` out. One picture serves light and dark: paper, ink and
+lines become the page's CSS variables. Its policy forbids style attributes, and Vega writes none.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import re
+import signal
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from profiler.store.sandbox import available_cores
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
+
+ChartFunction = Callable[[Any], "ChartType | None"]
+
+_MOST_PROCESSES = 4
+# What CSS counts as a pixel at the usual size of type; pictures grow with the type.
+_PIXELS_A_REM = 13.5
+_INVISIBLE = re.compile(
+    r'<path class="(?:background|foreground)"[^>]*(?:pointer-events="none"|aria-hidden="true")[^>]*d="[^"]*"[^>]*/>'
+)
+_NOISE = re.compile(
+    r' (?:class|role|aria-[a-z]+|pointer-events|font-family|xmlns:xlink|version)="[^"]*"| opacity="1"'
+)
+_LONG_NUMBER = re.compile(r"(\d+\.\d\d)\d+")
+_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" ')
+
+
+@dataclass(frozen=True)
+class Picture:
+    """`title` is the takeaway; `svg` holds the drawing alone, so that the words wrap as other words do."""
+
+    title: str
+    subtitle: str
+    svg: str
+
+
+class Drawing:
+    """A pool of drawing processes, which start at once: Altair and Vega take a second to load."""
+
+    def __init__(self) -> None:
+        processes = min(available_cores(), _MOST_PROCESSES)
+        self._pool = ProcessPoolExecutor(
+            processes, multiprocessing.get_context("spawn"), initializer=_warm_up
+        )
+        for _ in range(processes):
+            self._pool.submit(_nothing)
+
+    def ask(self, function: ChartFunction, finding: Any) -> Future[Picture | None]:
+        return self._pool.submit(draw, function, finding)
+
+    def __enter__(self) -> Drawing:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+def draw(function: ChartFunction, finding: Any) -> Picture | None:
+    """None where the finding holds nothing to draw."""
+    import altair as alt
+    import vl_convert
+
+    from profiler.present.charts.style import configuration
+
+    chart = function(finding)
+    if chart is None:
+        return None
+    # Valid by the charts' own tests; checking it again would take as long as drawing it.
+    with alt.data_transformers.enable(consolidate_datasets=False):
+        spec: dict[str, Any] = chart.to_dict(validate=False)
+    heading = spec.pop("title", {})
+    config = configuration("light") | {"background": None, "padding": 2}
+    svg = vl_convert.vegalite_to_svg(spec | {"config": config}, allowed_base_urls=[])
+    return Picture(heading["text"], ", ".join(heading.get("subtitle", ())), _inlined(svg))
+
+
+def palette(scheme: str) -> dict[str, str]:
+    """The colours that a scheme decides, by the names of their CSS variables."""
+    from profiler.present.charts.style import configuration
+
+    look = configuration("dark" if scheme == "dark" else "light")
+    return {
+        "paper": look["background"],
+        "ink": look["title"]["color"],
+        "quiet": look["axis"]["labelColor"],
+        "line": look["axis"]["gridColor"],
+    }
+
+
+def _inlined(svg: str) -> str:
+    """As wide as its page's type makes it, without what nobody sees, in the page's colours."""
+    svg = _LONG_NUMBER.sub(r"\1", _NOISE.sub("", _INVISIBLE.sub("", svg)))
+    for colour, variable in _variables().items():
+        svg = svg.replace(f'"{colour}"', f'"{variable}"')
+    return _SIZE.sub(lambda size: f'width="{float(size[1]) / _PIXELS_A_REM:.2f}rem" ', svg, count=1)
+
+
+@cache
+def _variables() -> dict[str, str]:
+    # Paper is not among them: there is none behind the picture, and white letters on a bar stay white.
+    return {colour: f"var(--{name})" for name, colour in palette("light").items() if name != "paper"}
+
+
+def _warm_up() -> None:
+    """An interrupt ends the parent, and it its children; garbage is not worth collecting in so short a life."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()
+    import vl_convert
+
+    import profiler.present.charts  # noqa: F401 - so that the first chart does not wait for it
+
+    vl_convert.vegalite_to_svg({"mark": "point", "data": {"values": []}}, allowed_base_urls=[])
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,105 @@
+"""The first view: a whole ladder at a glance, or the recordings that were named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from profiler.analyse.ladder import LadderFinding, RungFinding
+from profiler.present.ladder import ladder_header, ladder_notes, rung_cells
+from profiler.present.page.contents import Contents, KernelPart
+from profiler.present.page.kernel_view import Pictures, profiled_duration_ns
+from profiler.present.page.tables import Cell, Table, table, without_empty_columns
+from profiler.present.rungs import duration
+from profiler.present.text import number, shortened
+
+_NAME_WIDTH = 80
+_TEXT_COLUMNS = ("name", "binding")
+
+
+@dataclass(frozen=True)
+class LadderView:
+    title: str
+    table: Table | None
+    notes: list[str]
+    pictures: Pictures
+
+
+def ladder_view(contents: Contents, pictures: Pictures) -> LadderView:
+    finding = contents.ladder
+    if finding is None:
+        return LadderView("At a glance", _recordings(contents), [], pictures)
+    header = ladder_header(finding)
+    notes = [*ladder_notes(finding, header), *(f"also stored: {other}" for other in contents.others)]
+    return LadderView("The ladder at a glance", _rungs(contents, finding, header), notes, pictures)
+
+
+def _rungs(contents: Contents, finding: LadderFinding, header: Sequence[str]) -> Table | None:
+    pairs = {pair.after.anchor: pair.anchor for pair in contents.pairs}
+    rows = []
+    for rung in finding.kernels:
+        cells = [Cell(text.strip()) for text in rung_cells(rung, finding)]
+        anchor = str(rung.kernel)
+        cells[0] = Cell(cells[0].text, anchor=anchor)
+        cells[1] = Cell(cells[1].text, anchor=anchor)
+        _replace(cells, header, "time", value=rung.duration_ns)
+        if anchor in pairs:
+            _replace(cells, header, "step", anchor=pairs[anchor])
+        rows.append(cells)
+    return table(
+        "Every rung, and its step from the one before",
+        ["rung", *header[1:]],
+        rows,
+        right=[place for place, title in enumerate(header) if title not in _TEXT_COLUMNS],
+        styles=[_verdict(rung) for rung in finding.kernels],
+        sortable=True,
+        searchable=True,
+    )
+
+
+def _replace(
+    cells: list[Cell], header: Sequence[str], title: str, value: float | None = None, anchor: str = ""
+) -> None:
+    place = header.index(title)
+    if cells[place].text:
+        cells[place] = Cell(cells[place].text, value, anchor)
+
+
+def _verdict(rung: RungFinding) -> str:
+    return rung.verdict or ""
+
+
+def _recordings(contents: Contents) -> Table | None:
+    """What was named, with the comparison to the one before where there is one."""
+    steps = {pair.after.anchor: pair for pair in contents.pairs}
+    rows = []
+    for part in contents.kernels:
+        pair = steps.get(part.anchor)
+        ratio = pair.comparison.speedup if pair and pair.comparison else pair.speedup if pair else None
+        step = Cell(f"{number(ratio.ratio)}x", anchor=pair.anchor) if pair and ratio else Cell("")
+        rows.append([Cell(part.anchor, anchor=part.anchor), *_recording(part), step])
+    return without_empty_columns(
+        table(
+            "What was recorded",
+            ("", "recording", "kernel", "GPU", "launches", "time", "under the profiler", "binding", "step"),
+            rows,
+            right=(0, 4, 5, 6, 8),
+            sortable=True,
+            searchable=True,
+        )
+    )
+
+
+def _recording(part: KernelPart) -> list[Cell]:
+    sheet = part.sheet
+    timed_ns = part.timing.timing.median_ns if part.timing else None
+    profiled_ns = profiled_duration_ns(sheet)
+    return [
+        Cell(shortened(part.name, _NAME_WIDTH), anchor=part.anchor),
+        Cell(shortened(sheet.kernel, _NAME_WIDTH) if sheet else ""),
+        Cell(sheet.gpu if sheet else ", ".join(part.run.manifest.gpus)),
+        Cell(number(sheet.launches) if sheet else ""),
+        Cell(duration(timed_ns) if timed_ns else "", timed_ns),
+        Cell(duration(profiled_ns) if profiled_ns else "", profiled_ns),
+        Cell(sheet.suspects[0].name.replace("-", " ") if sheet and sheet.suspects else ""),
+    ]

@@ -1,0 +1,165 @@
+"""Two kernels against each other as a page shows them, in the order in which `prof compare` reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from profiler.analyse.findings import Comparison, MetricDelta
+from profiler.present import comparison as words
+from profiler.present.attribution import (
+    attribution_header,
+    attribution_notes,
+    attribution_rows,
+    attribution_title,
+    lack_lines,
+    speedup_sentence,
+)
+from profiler.present.page.code_view import CodeView, code_view
+from profiler.present.page.contents import PairPart
+from profiler.present.page.kernel_view import Pictures, SuspectsView, suspects_view, time_facts
+from profiler.present.page.tables import Table, table
+
+_INDENT = "\N{EM SPACE}"
+
+
+@dataclass(frozen=True)
+class ConfirmationView:
+    title: str
+    confirmed: bool
+    checks: list[tuple[str, str, str]]  # mark, what was expected, what became of it
+
+
+@dataclass(frozen=True)
+class AttributionView:
+    title: str
+    sentence: str
+    table: Table | None
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class PairView:
+    anchor: str
+    name: str
+    idea: str
+    before: str
+    after: str
+    speedup: str
+    warnings: list[str]
+    refused: tuple[str, ...]
+    sides: Table | None
+    times: Table | None
+    metrics: Table | None
+    other_metrics: Table | None
+    other_metrics_text: str
+    confirmations: list[ConfirmationView]
+    attribution: AttributionView | None
+    opcodes: Table | None
+    code: CodeView | None
+    suspects: SuspectsView | None
+    one_sided: str
+    pictures: Pictures
+
+
+def pair_view(part: PairPart, pictures: Pictures) -> PairView:
+    comparison = part.comparison
+    shown, hidden = words.shown_metrics(comparison, words.Layout()) if comparison else ([], [])
+    return PairView(
+        anchor=part.anchor,
+        name=f"{part.before.name} → {part.after.name}",
+        idea=part.after.idea,
+        before=part.before.anchor,
+        after=part.after.anchor,
+        speedup=""
+        if part.refused
+        else words.speedup_text(comparison.speedup if comparison else part.speedup),
+        warnings=comparison.comparable.warnings if comparison else list(part.warnings),
+        refused=part.refused,
+        sides=_sides(comparison) if comparison else None,
+        times=_times(part),
+        metrics=_metrics("Metrics", shown),
+        other_metrics=_metrics("Other metrics", hidden),
+        other_metrics_text=f"{len(hidden)} more: {words.verdict_counts(hidden)}",
+        confirmations=_confirmations(comparison) if comparison else [],
+        attribution=_attribution(comparison) if comparison else None,
+        opcodes=_opcodes(comparison) if comparison else None,
+        code=code_view(part.code) if part.code else None,
+        suspects=suspects_view("the second now", comparison.suspects, comparison.suspects_missing)
+        if comparison
+        else None,
+        one_sided=words.one_sided_text(comparison) if comparison else "",
+        pictures=pictures,
+    )
+
+
+def _sides(comparison: Comparison) -> Table | None:
+    return table("What is compared", words.SIDES_HEADER, words.side_rows(comparison), right=words.SIDES_RIGHT)
+
+
+def _times(part: PairPart) -> Table | None:
+    sides = [dict(time_facts(side)) for side in (part.before, part.after)]
+    names = list(dict.fromkeys(name for side in sides for name in side))
+    return table(
+        "Duration and useful work",
+        ("", part.before.name, part.after.name),
+        [(name, *(side.get(name, "") for side in sides)) for name in names],
+    )
+
+
+def _metrics(caption: str, deltas: list[MetricDelta]) -> Table | None:
+    return table(
+        caption,
+        words.METRICS_HEADER,
+        [words.metric_cells(delta) for delta in deltas],
+        right=words.METRICS_RIGHT,
+        styles=[delta.verdict for delta in deltas],
+        sortable=True,
+        searchable=True,
+    )
+
+
+def _confirmations(comparison: Comparison) -> list[ConfirmationView]:
+    return [
+        ConfirmationView(
+            words.confirmation_title(one),
+            one.confirmed,
+            [
+                (words.MARK[check.ok], f"{check.metric} {check.expected}", words.OUTCOME[check.ok])
+                for check in one.checks
+            ],
+        )
+        for one in comparison.confirmations
+    ]
+
+
+def _attribution(comparison: Comparison) -> AttributionView | None:
+    found = comparison.attribution
+    if found is None:
+        lines = lack_lines(comparison.attribution_missing)
+        return AttributionView("", "", None, lines) if lines else None
+    return AttributionView(
+        attribution_title(found),
+        speedup_sentence(found),
+        table(
+            "The speedup as a product of its factors",
+            attribution_header(found),
+            attribution_rows(found, most=None, indent=_INDENT),
+            right=(2, 3, 4, 5),
+        ),
+        attribution_notes(comparison, found),
+    )
+
+
+def _opcodes(comparison: Comparison) -> Table | None:
+    opcodes = comparison.instructions.opcodes
+    changed = [one for one in opcodes if one.before != one.after]
+    if not opcodes:
+        return None
+    return table(
+        "Executed instructions that changed",
+        words.OPCODES_HEADER,
+        [words.opcode_cells(one) for one in (words.all_opcodes(opcodes), *changed)],
+        right=words.OPCODES_RIGHT,
+        sortable=True,
+        searchable=True,
+    )

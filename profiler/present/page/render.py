@@ -1,0 +1,148 @@
+"""The document: views through templates, with style and script inside and a policy that names their hashes."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from profiler.present.page.contents import Contents, KernelPart, PairPart
+from profiler.present.page.drawing import Drawing, palette
+from profiler.present.page.kernel_view import Pictures, kernel_view
+from profiler.present.page.ladder_view import ladder_view
+from profiler.present.page.pair_view import pair_view
+from profiler.present.text import printable, shortened
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_NAME_WIDTH = 160
+
+
+def render_page(contents: Contents, drawing: Drawing) -> str:
+    """All of it; charts are drawn meanwhile."""
+    overview = _ladder_pictures(contents, drawing)
+    pairs = [(pair, _pair_pictures(pair, drawing)) for pair in contents.pairs]
+    kernels = [(part, _kernel_pictures(part, drawing)) for part in contents.kernels]
+    environment = _environment()
+    style = environment.get_template("page.css.j2").render(
+        light=palette("light"), dark=palette("dark"), marks=_marks()
+    )
+    script = (_TEMPLATES / "page.js").read_text()
+    return environment.get_template("page.html.j2").render(
+        contents=contents,
+        facts=_facts(contents),
+        style=Markup(style),
+        script=Markup(script),
+        policy=_policy(style, script),
+        ladder=ladder_view(contents, overview) if len(contents.kernels) > 1 else None,
+        kernels=[kernel_view(*one) for one in kernels],
+        pairs=[pair_view(*one) for one in pairs],
+    )
+
+
+def _environment() -> Environment:
+    """Every text is escaped, and no character in it acts on the text around it."""
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        finalize=_harmless,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["brief"] = lambda text: shortened(text, _NAME_WIDTH)
+    environment.filters["svg"] = Markup  # drawn by Vega, which escapes what it writes
+    return environment
+
+
+def _harmless(value: Any) -> Any:
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _policy(style: str, script: str) -> str:
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src {_hash(style)}",
+            f"script-src {_hash(script)}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _marks() -> dict[str, str]:
+    from profiler.present.charts import style
+
+    return {
+        "accent": style.BLUE, "better": style.VERDICTS["better"], "worse": style.VERDICTS["worse"],
+        "neutral": style.GREY, "narrow": style.ORANGE, "double": style.GREEN, "wide": style.BLUE,
+    }  # fmt: skip
+
+
+def _facts(contents: Contents) -> list[tuple[str, str]]:
+    """What holds for all of it."""
+    from profiler.catalog.ladder import size_text
+
+    manifests = [part.run.manifest for part in contents.kernels]
+    recorded = sorted({one.recorded for one in manifests})
+    facts = [
+        ("ladder", _shared([one.ladder or "" for one in manifests])),
+        ("GPU", _shared([", ".join(one.gpus) for one in manifests])),
+        ("workload", _shared([size_text(one.workload or {}) for one in manifests])),
+        (
+            "recorded",
+            recorded[0] if len(recorded) == 1 else f"{recorded[0]} to {recorded[-1]}" if recorded else "",
+        ),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _shared(values: Sequence[str]) -> str:
+    return "; ".join(dict.fromkeys(value for value in values if value))
+
+
+def _ladder_pictures(contents: Contents, drawing: Drawing) -> Pictures:
+    from profiler.present import charts
+
+    if contents.ladder is None:
+        return {}
+    functions = {"reference": charts.reference_chart, "times": charts.ladder_times_chart}
+    return {name: drawing.ask(function, contents.ladder) for name, function in functions.items()}
+
+
+def _pair_pictures(pair: PairPart, drawing: Drawing) -> Pictures:
+    from profiler.present import charts
+
+    if pair.comparison is None:
+        return {}
+    functions = {
+        "deltas": charts.deltas_chart,
+        "waterfall": charts.waterfall_chart,
+        "stalls": charts.stalls_chart,
+        "instructions": charts.instructions_chart,
+    }
+    return {name: drawing.ask(function, pair.comparison) for name, function in functions.items()}
+
+
+def _kernel_pictures(part: KernelPart, drawing: Drawing) -> Pictures:
+    """Without what the chart does not read: it travels to another process."""
+    from profiler.present import charts
+
+    profile = part.profile
+    if profile is None or "duration_ns" not in profile.series or profile.launches < 2:
+        return {}
+    small = replace(
+        profile, run=None, raw={}, opcodes={}, series={"duration_ns": profile.series["duration_ns"]}
+    )
+    return {"launches": drawing.ask(charts.launches_chart, small)}

@@ -1,0 +1,64 @@
+"""Tables and lists as templates take them: cells are texts as every output of prof formats them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`value` is what it is sorted by where its text does not start with that number; `anchor` is what it leads to."""
+
+    text: str
+    value: float | None = None
+    anchor: str = ""
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns in `right` are numbers; `styles` are of rows; `wide` is what scrolls at any width."""
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    right: Collection[int] = ()
+    styles: Sequence[str] = ()
+    sortable: bool = False
+    searchable: bool = False
+
+    @property
+    def styled_rows(self) -> list[tuple[str, Sequence[Cell]]]:
+        styles = self.styles or [""] * len(self.rows)
+        return list(zip(styles, self.rows, strict=True))
+
+
+def table(
+    caption: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    right: Collection[int] = (),
+    styles: Sequence[str] = (),
+    *,
+    sortable: bool = False,
+    searchable: bool = False,
+) -> Table | None:
+    """Of plain texts or cells; None where there is no row."""
+    if not rows:
+        return None
+    cells = [[one if isinstance(one, Cell) else Cell(str(one)) for one in row] for row in rows]
+    return Table(caption, header, cells, frozenset(right), styles, sortable, searchable)
+
+
+def without_empty_columns(made: Table | None) -> Table | None:
+    """Such as the unit where no metric has one."""
+    if made is None:
+        return None
+    kept = [place for place in range(len(made.header)) if any(row[place].text for row in made.rows)]
+    return replace(
+        made,
+        header=[made.header[place] for place in kept],
+        rows=[[row[place] for place in kept] for row in made.rows],
+        right=frozenset(kept.index(place) for place in made.right if place in kept),
+    )
