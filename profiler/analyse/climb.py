@@ -14,7 +14,7 @@ from msgspec import Struct, to_builtins
 
 from profiler.analyse.attribution import STALLS
 from profiler.analyse.findings import MetricDelta
-from profiler.analyse.ladder import LadderFinding, Step, derive_ladder, derive_steps
+from profiler.analyse.ladder import LadderFinding, LadderView, Step, derive_ladder, derive_steps
 from profiler.analyse.rungs import Conditions, Rung, choose_conditions, find_runs, gather_rungs, group_runs
 from profiler.catalog.ladder import Ladder
 from profiler.store.runs import RunStore
@@ -79,13 +79,15 @@ class LadderSheet(Struct, frozen=True):
         return pd.DataFrame(rows, columns=columns).set_index(["kernel", "name"])
 
 
-def find_climb(store: RunStore, ladder: Ladder, workload: Mapping[str, int] | None = None) -> Climb:
-    """Of the workload asked for, or of what most rungs share."""
+def find_climb(
+    store: RunStore, ladder: Ladder, workload: Mapping[str, int] | None = None, view: LadderView | None = None
+) -> Climb:
+    """Of the workload asked for, or of what most rungs share; in the view asked for, or that of the ladder."""
     groups = group_runs(find_runs(store, ladder))
     conditions = choose_conditions(groups, workload)
     rungs = gather_rungs(ladder, groups[conditions])
     steps = derive_steps(ladder, rungs)
-    finding = derive_ladder(ladder, conditions, rungs, steps)
+    finding = derive_ladder(ladder, conditions, rungs, steps, view)
     others = [str(one) for one in groups if one != conditions]
     return Climb(ladder, conditions, rungs, steps, finding, others)
 

@@ -14,14 +14,18 @@ from msgspec import Struct
 
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
 from profiler.analyse.pairs import Change, compare_pair, judge_speedup
+from profiler.analyse.plausible import find_doubts
 from profiler.analyse.rungs import Conditions, Rung
 from profiler.analyse.sheet import summarise_rung
 from profiler.analyse.timings import TimingSummary
 from profiler.catalog.ladder import Kernel, Ladder
-from profiler.catalog.metrics import HEADLINE
+from profiler.catalog.metrics import HEADLINE, MEMORY_HEADLINE
 from profiler.errors import NotComparable
 
 DURATION = "duration_ns"
+
+LadderView = Literal["compute", "memory"]
+HEADLINES: dict[LadderView, tuple[str, ...]] = {"compute": HEADLINE, "memory": MEMORY_HEADLINE}
 
 
 class RungDelta(Struct, frozen=True):
@@ -33,7 +37,8 @@ class RungFinding(Struct, frozen=True):
     """One rung. `duration_ns` is unprofiled where there are timings; `metrics` are the profiler's.
 
     `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many
-    times as fast it is, or why the two may not be compared; `warnings` qualify it. `binding` is null where the counters do not tell.
+    times as fast it is, or why the two may not be compared; `warnings` qualify it, or the rung itself. `binding` is
+    null where the counters do not tell.
     """
 
     kernel: int
@@ -58,7 +63,10 @@ class RungFinding(Struct, frozen=True):
 
 
 class LadderFinding(Struct, frozen=True):
-    """All rungs were recorded on this GPU with this workload, null where the runs do not say it."""
+    """All rungs were recorded on this GPU with this workload, null where the runs do not say it.
+
+    `view` says which metrics the rungs show: those of kernels that compute, or of kernels that move bytes.
+    """
 
     schema_version: int
     ladder: str
@@ -66,6 +74,7 @@ class LadderFinding(Struct, frozen=True):
     gpu: str
     workload: dict[str, int] | None
     kernels: list[RungFinding]
+    view: LadderView = "compute"
     left_out: LeftOut = {}
 
 
@@ -95,9 +104,21 @@ def _step(before: Rung, after: Rung) -> Step:
         return Step(before, after, None, tuple(line.strip() for line in error.details) or (error.message,))
 
 
+def choose_view(ladder: Ladder) -> LadderView:
+    """By the work that the ladder declares: bytes alone are moved, operations are computed."""
+    moves = any(kernel.bytes for kernel in ladder.kernels)
+    return "memory" if moves and not any(kernel.flops for kernel in ladder.kernels) else "compute"
+
+
 def derive_ladder(
-    ladder: Ladder, conditions: Conditions, rungs: Sequence[Rung], steps: Sequence[Step]
+    ladder: Ladder,
+    conditions: Conditions,
+    rungs: Sequence[Rung],
+    steps: Sequence[Step],
+    view: LadderView | None = None,
 ) -> LadderFinding:
+    """In the `view` asked for, or the one that fits the ladder."""
+    view = view or choose_view(ladder)
     workload = dict(conditions.workload) if conditions.workload is not None else None
     summaries = {rung.kernel.number: _summary(ladder, rung, workload or {}) for rung in rungs}
     reference = next((rung for rung in rungs if rung.kernel.number == ladder.reference), None)
@@ -108,12 +129,20 @@ def derive_ladder(
         title=ladder.title,
         gpu=conditions.gpu,
         workload=workload,
-        kernels=[_finding(rung, summaries, reference, step_to.get(rung.kernel.number)) for rung in rungs],
+        kernels=[
+            _finding(rung, summaries, reference, step_to.get(rung.kernel.number), HEADLINES[view])
+            for rung in rungs
+        ],
+        view=view,
     )
 
 
 def _finding(
-    rung: Rung, summaries: dict[int, TimingSummary | None], reference: Rung | None, step: Step | None
+    rung: Rung,
+    summaries: dict[int, TimingSummary | None],
+    reference: Rung | None,
+    step: Step | None,
+    headline: Sequence[str],
 ) -> RungFinding:
     number, profile = rung.kernel.number, rung.profile
     summary = summaries[number]
@@ -130,14 +159,14 @@ def _finding(
         reference_pct=pct,
         reference=name,
         metrics={
-            metric: profile.series[metric].values.mean() for metric in HEADLINE if metric in profile.series
+            metric: profile.series[metric].values.mean() for metric in headline if metric in profile.series
         },
         before=step.before.kernel.number if step else None,
         speedup=speedup,
         verdict=judge_speedup(speedup) if speedup else None,
-        delta=_deltas(step, summaries) if step else {},
+        delta=_deltas(step, summaries, headline) if step else {},
         refused=list(step.refused) if step else [],
-        warnings=change.warnings if change else [],
+        warnings=change.warnings if change else find_doubts(profile),
         binding=_binding(rung),
         launches=profile.launches,
         run_id=profile.manifest.run_id,
@@ -183,18 +212,20 @@ def _of_reference(
     return 100 * theirs.median_ns / own.median_ns, str(reference.kernel)
 
 
-def _deltas(step: Step, summaries: dict[int, TimingSummary | None]) -> dict[str, RungDelta]:
+def _deltas(
+    step: Step, summaries: dict[int, TimingSummary | None], headline: Sequence[str]
+) -> dict[str, RungDelta]:
     """Of the headline. The duration's is of what both were measured by: unprofiled, or else profiled."""
     if step.change is None:
         return {}
     deltas = {
-        one.name: RungDelta(one.delta, one.verdict) for one in step.change.metrics if one.name in HEADLINE
+        one.name: RungDelta(one.delta, one.verdict) for one in step.change.metrics if one.name in headline
     }
     before, after = (summaries[rung.kernel.number] for rung in (step.before, step.after))
     speedup = step.change.speedup
     if speedup and speedup.basis == "unprofiled" and before and after:
         deltas[DURATION] = RungDelta(after.median_ns - before.median_ns, judge_speedup(speedup))
-    return {name: deltas[name] for name in HEADLINE if name in deltas}
+    return {name: deltas[name] for name in headline if name in deltas}
 
 
 def _binding(rung: Rung) -> str | None:

@@ -18,6 +18,7 @@ from profiler.analyse.compare import (
     refuse_obstacles,
 )
 from profiler.analyse.findings import MetricDelta, Speedup, VerdictName
+from profiler.analyse.plausible import find_doubts
 from profiler.analyse.profile import (
     Profile,
     choose_kernel,
@@ -80,11 +81,11 @@ def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -
     """
     refuse_obstacles(before, after)
     wanted = require_metrics(metrics, (before, after))
-    profiled = before.launches and after.launches  # how ncu was set says nothing of timings
-    cautions = find_cautions if profiled else find_process_cautions
-    return Change(
-        derive_speedup(before, after), derive_deltas(before, after, wanted), cautions(before, after)
-    )
+    if before.launches and after.launches:
+        cautions = find_cautions(before, after)
+    else:  # how ncu was set says nothing of timings
+        cautions = [*find_doubts(before), *find_doubts(after), *find_process_cautions(before, after)]
+    return Change(derive_speedup(before, after), derive_deltas(before, after, wanted), cautions)
 
 
 def judge_speedup(speedup: Speedup) -> VerdictName:

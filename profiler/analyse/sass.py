@@ -58,7 +58,7 @@ def derive_from_opcodes(how: FromOpcodes, executed: Mapping[str, float]) -> floa
     """Of warp instructions by opcode; None for the mean width where none of them was executed."""
     calls = tuple(f"{opcode}." for opcode in how.opcodes)
     meant = {opcode: count for opcode, count in executed.items() if f"{opcode}.".startswith(calls)}
-    total = sum(meant.values())
+    total = sum(meant.values(), 0.0)
     if how.what == "count":
         return total
     if how.what == "share":

@@ -13,10 +13,10 @@ from profiler.commands.options import Settings
 from profiler.commands.sources import open_sources
 
 if TYPE_CHECKING:
+    from profiler.analyse.climb import Climb
     from profiler.analyse.findings import Comparison
-    from profiler.analyse.ladder import LadderFinding, Step
+    from profiler.analyse.ladder import LadderView
     from profiler.analyse.machine_code import View
-    from profiler.analyse.rungs import Rung
     from profiler.analyse.sheet import Sheet, Sheets, TimingSheet
     from profiler.present.listing import Listing
     from profiler.store.runs import Run
@@ -112,33 +112,19 @@ def _timing(run: Run, settings: Settings) -> TimingSheet:
     return derive_timing_sheet(run, rung_of(run.manifest, settings))
 
 
-@dataclass(frozen=True)
-class Climb:
-    """A ladder, its rungs, what changed at each step, and under which other conditions it was recorded."""
-
-    finding: LadderFinding
-    rungs: list[Rung]
-    steps: list[Step]
-    others: list[str]
-
-
-def find_ladder(settings: Settings, size: int | None, set_param: list[str] | None) -> Climb:
-    """Of the workload asked for, or of what most rungs share."""
-    from profiler.analyse.ladder import derive_ladder, derive_steps
-    from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
+def find_ladder(
+    settings: Settings, size: int | None, set_param: list[str] | None, view: LadderView | None = None
+) -> Climb:
+    """Of the workload asked for, or of what most rungs share; in the view asked for, or that of the ladder."""
+    from profiler.analyse.climb import find_climb
     from profiler.commands.ladders import open_ladder, workloads
     from profiler.store.runs import RunStore
 
     opened = open_ladder(settings)
-    groups = group_runs(find_runs(RunStore(settings.runs_folder), opened))
     wanted = None
     if size is not None or set_param:
         (wanted,) = workloads(opened, None if size is None else [size], set_param)
-    conditions = choose_conditions(groups, wanted)
-    rungs = gather_rungs(opened, groups[conditions])
-    steps = derive_steps(opened, rungs)
-    others = [str(one) for one in groups if one != conditions]
-    return Climb(derive_ladder(opened, conditions, rungs, steps), rungs, steps, others)
+    return find_climb(RunStore(settings.runs_folder), opened, wanted, view)
 
 
 def find_machine_code(

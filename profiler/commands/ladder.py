@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from profiler.analyse.ladder import LadderFinding
 
 
+class ViewOption(StrEnum):
+    compute = "compute"
+    memory = "memory"
+
+
 def ladder(
     context: typer.Context,
     size: Annotated[
@@ -29,6 +35,12 @@ def ladder(
         typer.Option("--size", metavar="S", help="Size of the workload [default: what most rungs share]."),
     ] = None,
     set_param: ParameterOption = None,
+    view: Annotated[
+        ViewOption | None,
+        typer.Option(
+            "--view", help="Counters to show [default: memory where the ladder declares bytes and no flops]."
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Also store every metric's change as Parquet."),
@@ -53,6 +65,8 @@ def ladder(
 
       prof ladder --size 2048 --format markdown
 
+      prof ladder --ladder copy --view memory
+
       prof ladder -o deltas.parquet
     """
     if schema:
@@ -65,7 +79,7 @@ def ladder(
     from profiler.commands.answers import find_ladder
 
     settings = settings_of(context, runs, ladder, format)
-    climb = find_ladder(settings, size, set_param)
+    climb = find_ladder(settings, size, set_param, view.value if view else None)
     if output is not None:
         from profiler.analyse.deltas import delta_rows
         from profiler.store.deltas import write_deltas

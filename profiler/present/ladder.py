@@ -5,35 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from profiler.analyse.ladder import LadderFinding, RungFinding
+from profiler.analyse.ladder import HEADLINES, LadderFinding, RungFinding
 from profiler.catalog.ladder import size_text
-from profiler.catalog.metrics import BY_NAME, HEADLINE
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
+from profiler.present.ladder_views import counter_columns, counter_legend
 from profiler.present.rungs import duration
 from profiler.present.terminal import VERDICT_STYLE, render_table, styled
 from profiler.present.text import number, printable
 
-# A column's title, and whether it goes first where the window is narrow; the lowest goes first.
-_COUNTERS = {
-    "issue_active_pct": ("issue", 4),
-    "fma_pipe_pct": ("FMA", 3),
-    "lsu_pipe_pct": ("LSU", 1),
-    "stall_mio_throttle": ("MIO", 2),
-    "stall_short_scoreboard": ("short", 0),
-}
-_WORK_DROPPED = 5
+_WORK_STAYS = 100  # longer than any counter, where the window is narrow
 _STEP_LEGEND = "step: times as fast as the rung before, = if no difference matters, ? if unclear"
-_COUNTER_LEGEND = (
-    "issue, FMA, LSU: % of their peak; MIO, short: cycles per issue that a warp waits\n"
-    "for the MIO queue, for shared memory; ↑ ↓ = ? than at the rung before"
-)
 _SAME, _UNCLEAR = "=", "?"
 
 
 def ladder_text(finding: LadderFinding, others: Sequence[str], *, colour: bool, width: int | None) -> str:
     """`others` are the conditions that runs are stored of as well."""
     header = ladder_header(finding)
-    order = dict(_COUNTERS.values()) | {_work_title(finding): _WORK_DROPPED}
+    order = {column.title: column.stays for column in counter_columns(finding)}
+    order[_work_title(finding)] = _WORK_STAYS
     optional = sorted((title for title in header if title in order), key=lambda title: order[title])
     table = render_table(
         header,
@@ -45,10 +34,11 @@ def ladder_text(finding: LadderFinding, others: Sequence[str], *, colour: bool, 
         colour=colour,
         width=width,
     )
+    titles = table.split("\n", 1)[0]
     parts = [
         styled(ladder_heading(finding), "bold", colour=colour) + _others(others),
         table,
-        "\n".join(ladder_notes(finding, table.split("\n", 1)[0].split())),
+        "\n".join(ladder_notes(finding, [title for title in header if title in titles])),
     ]
     return "\n\n".join(parts)
 
@@ -70,14 +60,16 @@ def ladder_csv(finding: LadderFinding) -> str:
         "kernel", "name", "duration_ns", "basis", "gflops", "gbytes_per_s", "reference_pct", "reference",
         "before", "speedup", "speedup_low", "speedup_high", "speedup_basis", "verdict", "binding",
     ]  # fmt: skip
-    for metric in HEADLINE:
+    headline = HEADLINES[finding.view]
+    for metric in headline:
         header += [f"profiled_{metric}" if metric == "duration_ns" else metric]
-    for metric in HEADLINE:
+    for metric in headline:
         header += [f"{metric}_delta", f"{metric}_verdict"]
-    return to_csv([*header, "refused", "run_id", "timed_run_id"], map(_csv_row, finding.kernels))
+    rows = [_csv_row(rung, headline) for rung in finding.kernels]
+    return to_csv([*header, "refused", "run_id", "timed_run_id"], rows)
 
 
-def _csv_row(rung: RungFinding) -> list[Cell]:
+def _csv_row(rung: RungFinding, headline: Sequence[str]) -> list[Cell]:
     speedup = rung.speedup
     row: list[Cell] = [
         rung.kernel, rung.name, rung.duration_ns, rung.basis, rung.gflops, rung.gbytes_per_s,
@@ -85,8 +77,8 @@ def _csv_row(rung: RungFinding) -> list[Cell]:
         *((speedup.ci if speedup else None) or (None, None)), speedup.basis if speedup else None,
         rung.verdict, rung.binding,
     ]  # fmt: skip
-    row += [rung.metrics.get(metric) for metric in HEADLINE]
-    for metric in HEADLINE:
+    row += [rung.metrics.get(metric) for metric in headline]
+    for metric in headline:
         change = rung.delta.get(metric)
         row += [change.delta, change.verdict] if change else [None, None]
     return [*row, "; ".join(rung.refused), rung.run_id, rung.timed_run_id]
@@ -102,20 +94,20 @@ def _others(others: Sequence[str]) -> str:
 
 
 def _work_title(finding: LadderFinding) -> str:
-    return "GFLOP/s" if any(rung.gflops is not None for rung in finding.kernels) else "GB/s"
+    """What the view is about, where that is known; else the other."""
+    rates = [(rung.gflops, rung.gbytes_per_s) for rung in finding.kernels]
+    computes = any(gflops is not None for gflops, _ in rates)
+    moves = any(gbytes is not None for _, gbytes in rates)
+    return "GFLOP/s" if computes and (finding.view == "compute" or not moves) else "GB/s"
 
 
 def _has_work(finding: LadderFinding) -> bool:
     return any((rung.gflops, rung.gbytes_per_s) != (None, None) for rung in finding.kernels)
 
 
-def _counters(finding: LadderFinding) -> list[str]:
-    return [metric for metric in _COUNTERS if any(metric in rung.metrics for rung in finding.kernels)]
-
-
 def ladder_header(finding: LadderFinding) -> list[str]:
     work = [_work_title(finding)] if _has_work(finding) else []
-    counters = [_COUNTERS[metric][0] for metric in _counters(finding)]
+    counters = [column.title for column in counter_columns(finding)]
     binding = ["binding"] if any(rung.binding for rung in finding.kernels) else []
     return ["", "name", "time", *work, "% ref", "step", *counters, *binding]
 
@@ -125,7 +117,7 @@ def rung_cells(rung: RungFinding, finding: LadderFinding) -> list[str]:
     cells = [str(rung.kernel), rung.name, _time(rung, finding)]
     cells += ["" if work is None else number(work)] if _has_work(finding) else []
     cells += ["" if rung.reference_pct is None else f"{rung.reference_pct:.1f}", _step(rung)]
-    cells += [_counter(rung, metric) for metric in _counters(finding)]
+    cells += [column.cell(rung) for column in counter_columns(finding)]
     cells += [(rung.binding or "").replace("-", " ")] if any(one.binding for one in finding.kernels) else []
     return cells
 
@@ -145,18 +137,6 @@ def _step(rung: RungFinding) -> str:
         return ""
     mark = {"same": f" {_SAME}", "unclear": f" {_UNCLEAR}"}.get(rung.verdict or "", "")
     return f"{number(rung.speedup.ratio)}x{mark}"
-
-
-def _counter(rung: RungFinding, metric: str) -> str:
-    value, change = rung.metrics.get(metric), rung.delta.get(metric)
-    if value is None:
-        return ""
-    text = f"{value:.1f}" if BY_NAME[metric].unit == "%" else f"{value:.2f}"
-    if change is None:
-        return f"{text}  "  # so that figures with and without a mark stand in line
-    if change.verdict in ("same", "unclear"):
-        return f"{text} {_SAME if change.verdict == 'same' else _UNCLEAR}"
-    return f"{text} {'↑' if change.delta > 0 else '↓'}"
 
 
 def ladder_notes(finding: LadderFinding, shown: Sequence[str]) -> list[str]:
@@ -183,9 +163,7 @@ def ladder_notes(finding: LadderFinding, shown: Sequence[str]) -> list[str]:
     notes += _cautions(rungs)
     if any(rung.speedup for rung in rungs):
         notes.append(_STEP_LEGEND)
-    if any(title in shown for title, _ in _COUNTERS.values()):
-        notes += _COUNTER_LEGEND.split("\n")
-    return notes
+    return [*notes, *counter_legend(finding, shown)]
 
 
 def _cautions(rungs: Sequence[RungFinding]) -> list[str]:

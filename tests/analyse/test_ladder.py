@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from profiler.analyse.deltas import delta_rows
-from profiler.analyse.ladder import derive_ladder, derive_steps
+from profiler.analyse.ladder import choose_view, derive_ladder, derive_steps
 from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
 from profiler.catalog.ladder import find_ladder
 from profiler.catalog.ladder_file import read_ladder
@@ -166,6 +168,67 @@ def test_every_row_has_the_declared_columns_and_no_other(made, made_ladder):
     for row in rows:
         assert set(row) <= names
         assert all(row.get(name) is not None for name in required)
+
+
+# The view
+
+
+@pytest.fixture(scope="module")
+def moving_ladder(made_ladder):
+    """The same kernels, of which only the bytes are declared that they move."""
+    return replace(made_ladder, kernels=tuple(replace(one, flops=None) for one in made_ladder.kernels))
+
+
+def test_bytes_alone_are_moved_and_operations_are_computed(made_ladder, moving_ladder):
+    assert choose_view(made_ladder) == "compute"
+    assert choose_view(moving_ladder) == "memory"
+    neither = replace(moving_ladder, kernels=tuple(replace(one, bytes=None) for one in moving_ladder.kernels))
+    assert choose_view(neither) == "compute"
+
+
+def test_rungs_that_move_bytes_show_the_figures_of_memory(made, moving_ladder):
+    counters = {BY_NAME[name].ncu[0]: 50.0 for name in ("max_bandwidth_pct", "l2_hit_pct")}
+    for number, executed in ((1, 4096.0), (2, 1024.0)):
+        counters[BY_NAME["inst_executed"].ncu[0]] = executed
+        made.profile(f"made-{number}", *around(1e5), workload={"m": 4096}, counters=counters)
+    finding, _ = climb(moving_ladder, made.store)
+    first, second = finding.kernels
+    assert finding.view == "memory"
+    assert set(first.metrics) == {"duration_ns", "max_bandwidth_pct", "l2_hit_pct", "inst_per_byte"}
+    assert first.metrics["inst_per_byte"] == 32 * 4096 / (8 * 4096)
+    assert (second.delta["inst_per_byte"].delta, second.delta["inst_per_byte"].verdict) == (-3.0, "better")
+    assert second.delta["l2_hit_pct"].verdict == "same"
+
+
+# Rungs that were timed alone, and steps of several kernels
+
+
+def test_a_rung_that_was_only_timed_has_a_step_to_one_that_was_profiled(made, moving_ladder):
+    made.time("made", 1, *around(200.0))
+    made.profile("made-2", *around(90.0), workload={"m": 4096}, timings=around(100.0))
+    first, second = climb(moving_ladder, made.store)[0].kernels
+    assert (first.duration_ns, first.metrics, first.binding) == (200.0, {}, None)
+    assert (second.speedup.ratio, second.speedup.basis) == (pytest.approx(2.0), "unprofiled")
+    assert set(second.delta) == {"duration_ns"}
+
+
+@pytest.mark.parametrize("others_profiled", [True, False])
+def test_a_kernel_that_is_a_part_of_its_step_is_told_wherever_it_stands(made, moving_ladder, others_profiled):
+    """Of rung 1, a program of two kernels, one was profiled; it is the first of the ladder."""
+    executed = {BY_NAME["inst_executed"].ncu[0]: 4096.0}
+    facts = {"workload": {"m": 4096}, "counters": executed}
+    made.profile("made-1", *around(50.0), timings=around(100.0), **facts)
+    if others_profiled:
+        made.profile("made-2", *around(80.0), timings=around(80.0), **facts)
+    else:
+        made.time("made", 2, *around(80.0))
+    first, second = climb(moving_ladder, made.store)[0].kernels
+    assert (first.duration_ns, first.metrics["duration_ns"]) == (100.0, 50.0)
+    assert "inst_per_byte" not in first.metrics, "its instructions, but the bytes of both"
+    assert second.speedup.ratio == pytest.approx(100 / 80)
+    for one in (first, second):
+        (said,) = [warning for warning in one.warnings if "a step runs other kernels too" in warning]
+        assert said.startswith("made-1: the kernel profiled takes 50 ns")
 
 
 # As recorded

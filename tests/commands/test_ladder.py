@@ -75,6 +75,18 @@ def test_the_recorded_ladder_in_every_format_has_a_row_for_every_rung(ladder):
     assert ladder("--format", "markdown").stdout.count("\n| ") == len(rungs) + 2  # a header and a rule
 
 
+@pytest.mark.parametrize("view", ["compute", "memory"])
+def test_the_view_is_the_ladders_own_or_the_one_asked_for_and_obeys_the_schema(ladder, view):
+    asked = ladder("--view", view, "--format", "json").stdout
+    found = json.loads(asked)
+    assert found["view"] == view
+    assert len(asked) <= 8000
+    assert all(("fma_pipe_pct" in one["metrics"]) == (view == "compute") for one in found["kernels"])
+    jsonschema.validate(found, json.loads(ladder("--schema").stdout))
+    assert ("max bw" in ladder("--view", view).stdout) == (view == "memory")
+    assert json.loads(ladder("--format", "json").stdout)["view"] == "compute"
+
+
 def test_the_workload_taken_is_named_and_the_others_too(ladder):
     page = ladder("--size", "1024").stdout
     assert "m=n=k=1024)" in page.splitlines()[0]

@@ -173,6 +173,92 @@ def test_other_workloads_that_are_stored_are_named():
     assert "also stored: NVIDIA H200, m=1024; NVIDIA A100, m=4096" in page
 
 
+# Kernels that move bytes
+
+_MOVED = {
+    "duration_ns": 519_000.0, "dram_bytes_per_s": 4.1234e12, "max_bandwidth_pct": 85.94, "l1_hit_pct": 0.0, "l2_hit_pct": 33.36,
+    "mem_pipes_busy_pct": 9.12, "load_width_bits": 32.0, "store_width_bits": 32.0, "dram_throughput_pct": 85.9,
+    "inst_per_byte": 1.1252, "bulk_loads": 0.0, "bulk_stores": 0.0,
+}  # fmt: skip
+
+
+def moving(*rungs, **fields):
+    return ladder(*rungs, **{"view": "memory", **fields})
+
+
+def moved(number=1, **metrics):
+    return rung(
+        number, gflops=None, gbytes_per_s=4138.0, metrics=_MOVED | metrics, binding="hbm-bound", name="coalesced_rows"
+    )  # fmt: skip
+
+
+def cell(finding, title, row=0):
+    """What stands below the title, in the table as Markdown."""
+    header, _, *rows = ladder_markdown(finding).split("\n\n")[1].splitlines()
+    columns = [one.strip() for one in header.split("|")]
+    return rows[row].split("|")[columns.index(title)].strip()
+
+
+def test_kernels_that_move_bytes_show_how_they_move_them():
+    header, first = table_of(text(moving(moved())))
+    assert header.split("  ")[-1].strip() == "binding"
+    for title in ("GB/s", "DRAM", "max bw", "L1 hit", "L2 hit", "pipes", "inst/B", "width"):
+        assert title in header
+    assert "FMA" not in header
+    assert first.split() == [
+        "1", "coalesced_rows", "3.181", "ms", "4,138", "84.4", "4,123", "85.9", "0.0", "33.4", "9.1", "1.125", "32", "hbm", "bound",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("accesses", "shown"),
+    [
+        ({}, "32"),
+        ({"load_width_bits": 128.0}, "128/32"),
+        ({"load_width_bits": 104.2}, "104/32"),
+        ({"store_width_bits": None}, "32/-"),
+        ({"load_width_bits": None, "bulk_loads": 64.0}, "bulk/32"),
+        ({"bulk_loads": 64.0, "bulk_stores": 64.0}, "32+bulk"),
+        ({"load_width_bits": None, "store_width_bits": None}, "-"),
+    ],
+)
+def test_a_width_is_of_loads_and_stores_and_blocks_have_none(accesses, shown):
+    found = moved(**accesses)
+    metrics = {name: value for name, value in found.metrics.items() if value is not None}
+    assert cell(moving(msgspec.structs.replace(found, metrics=metrics)), "width") == shown
+
+
+def test_a_rung_that_was_only_timed_has_empty_cells_beside_others():
+    finding = moving(rung(0, metrics={}, binding=None, gflops=None), moved(1))
+    assert cell(finding, "GB/s") != ""
+    assert [cell(finding, title) for title in ("DRAM", "L1 hit", "inst/B", "width", "binding")] == [""] * 5
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 140])
+def test_what_the_article_judges_by_gives_way_from_the_right_and_time_never(width):
+    finding = moving(*(moved(number) for number in range(1, 9)))
+    page = text(finding, width)
+    header = table_of(page)[0]
+    assert max(map(len, table_of(page))) <= width
+    assert all(title in header for title in ("time", "GB/s", "% ref", "step", "width", "binding"))
+    assert ("L2 hit" in header) == (width >= 100)
+    assert ("inst/B" in header) == (width >= 120)
+    assert max(map(len, page.splitlines())) <= width
+
+
+def test_the_view_decides_which_work_is_shown_where_both_are_known():
+    both = rung(1, gflops=43_205.0, gbytes_per_s=63.3)
+    assert "GFLOP/s" in table_of(text(ladder(both)))[0]
+    assert "GFLOP/s" not in table_of(text(moving(both)))[0]
+
+
+def test_the_views_columns_are_in_csv_as_well():
+    (row,) = csv.DictReader(io.StringIO(ladder_csv(moving(moved()))))
+    assert float(row["dram_bytes_per_s"]) == 4.1234e12
+    assert float(row["inst_per_byte"]) == 1.1252
+    assert "fma_pipe_pct" not in row
+
+
 # Other formats
 
 
