@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profiler.errors import ReportError, RunDamaged, RunNotFound, StoreError
-from profiler.store.manifest import Manifest, RunId, StoredReport, read_manifest, rung_name
+from profiler.store.manifest import Manifest, RunId, StoredReport, read_manifest, rung_name, timed_name
 from profiler.store.schema import SCHEMA_VERSION, TABLES, check_table, upgraded
 
 if TYPE_CHECKING:
@@ -158,10 +158,15 @@ class RunStore:
         return pd.DataFrame([to_builtins(manifest) for manifest in self.manifests()])
 
     def find(self, reference: str, ladder: str) -> Run:
-        """A kernel number, a run id or the start of one, or a name; the newest that fits."""
+        """A kernel number, a run id or the start of one, or a name; the newest that fits.
+
+        A number means the kernel's profile, or its timings where it was never profiled.
+        """
         ids = self.ids()
         name = rung_name(ladder, int(reference)) if reference.isdecimal() else reference
         named = [run_id for run_id in ids if run_id.name == name]
+        if not named and reference.isdecimal():
+            named = [run_id for run_id in ids if run_id.name == timed_name(ladder, int(reference))]
         if named:
             return self.open(named[-1])
         starting = [run_id for run_id in ids if str(run_id).startswith(reference)]

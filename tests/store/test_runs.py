@@ -53,6 +53,16 @@ def test_a_number_is_a_kernel_of_the_ladder(reports: Path, tmp_path: Path) -> No
         store.find("6", ladder="gemm")
 
 
+def test_a_number_is_the_kernels_profile_or_its_timings_where_it_was_never_profiled(
+    make_run, tmp_path: Path
+) -> None:
+    make_run(name="gemm-1-timed", root=tmp_path, timings=[1.0])
+    store = RunStore(tmp_path)
+    assert store.find("1", ladder="gemm").manifest.name == "gemm-1-timed"
+    make_run({"kernel": "k"}, name="gemm-1", root=tmp_path)
+    assert store.find("1", ladder="gemm").manifest.name == "gemm-1"
+
+
 def test_the_newest_of_several_runs_of_a_name_is_meant(copy: RunStore, graph: Path) -> None:
     newer = RunId("20270101t000000z", "graph", "dd9b57cb58c9")
     manifest = json.loads((graph / MANIFEST_FILE).read_text())
