@@ -106,10 +106,11 @@ struct RowsCase {
 
 constexpr uint32_t WIDEST_CASE = 50000;
 
-// The asked shape, then rows narrower than a warp, rows that no vector divides, so that each starts at an alignment of
+// The asked shape, aligned and at the asked offset, then rows narrower than a warp, rows that no vector divides, so that each starts at an alignment of
 // its own, rows too wide for one block's registers or shared memory, and bases off their alignment.
-inline std::vector<RowsCase> rows_cases_of(size_t rows, uint32_t hidden) {
+inline std::vector<RowsCase> rows_cases_of(size_t rows, uint32_t hidden, size_t offset) {
     std::vector<RowsCase> cases = {{rows, hidden, 0, 0, 0}};
+    if (offset) cases.push_back({rows, hidden, offset, offset, offset});
     for (const uint32_t width : {1u, 2u, 3u, 8u, 31u, 33u, 100u, 127u, 512u, 768u, 1000u, 1023u, 1024u, 2048u, 4096u, 4098u,
                                  4100u, 5120u, 8192u, 12288u, 16384u, 16392u, WIDEST_CASE - 1, WIDEST_CASE})
         for (const size_t count : {size_t(1), size_t(37)}) {
@@ -137,9 +138,14 @@ class Normalization {
         return all;
     }
 
+    static double bytes(const Options& options) {
+        const double elements = (2.0 * double(options["rows"]) + Operation::vectors) * double(options["hidden"]);
+        return elements * sizeof(Element);
+    }
+
     Normalization(const Options& options, const Rung& rung)
         : rung_(rung), rows_(options["rows"]), hidden_(uint32_t(options["hidden"])), offset_(options["offset"]),
-          in_(rows_ * hidden_), out_(rows_ * hidden_), gamma_(std::max(hidden_, WIDEST_CASE)), beta_(gamma_.capacity()) {
+          bytes_(bytes(options)), in_(rows_ * hidden_), out_(rows_ * hidden_), gamma_(std::max(hidden_, WIDEST_CASE)), beta_(gamma_.capacity()) {
         in_.fill(options.seed);
         gamma_.fill(options.seed + 1);
         beta_.fill(options.seed + 2);
@@ -156,15 +162,12 @@ class Normalization {
         return true;
     }
     void launch_reference() { reference_->launch(); }
-    Work work() const {
-        const double elements = 2.0 * double(rows_) * hidden_ + double(Operation::vectors) * hidden_;
-        return {elements * sizeof(Element), "gbytes_per_s"};
-    }
+    Work work() const { return {bytes_, "gbytes_per_s"}; }
 
     Check check() {
         Check total{0, Operation::threshold};
         total.cases = 0;
-        for (const RowsCase& one : rows_cases_of(rows_, hidden_)) {
+        for (const RowsCase& one : rows_cases_of(rows_, hidden_, offset_)) {
             add(total, one);
             if (!total.ok()) break;
         }
@@ -203,6 +206,7 @@ class Normalization {
     size_t rows_;
     uint32_t hidden_;
     size_t offset_;
+    double bytes_;
     GuardedBuffer<Element> in_, out_, gamma_, beta_;
     std::unique_ptr<CopyReference> reference_;
 };
