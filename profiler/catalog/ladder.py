@@ -82,6 +82,7 @@ class Kernel:
     source: Path | None = None
     further_sources: tuple[Path, ...] | None = None  # what else it reads; None where the ladder does not say
     skip: int = 0
+    has_window: bool = False  # its program says by cudaProfilerStart and -Stop which launches count
     flags: tuple[str, ...] = ()
     targets: Mapping[str, str] = field(default_factory=dict)  # sm_90 -> sm_90a
     needs: tuple[str, ...] = ()

@@ -36,8 +36,8 @@ _COMMAND_KEYS: dict[str, Mode] = {"command": "profile", "time": "time", "check":
 _SHARED_KEYS = {*_COMMAND_KEYS, "flags", "uses", "flops", "bytes"}
 _LADDER_KEYS = {"name", "title", "reference", "size", "workload", "kernel", *_SHARED_KEYS}
 _KERNEL_KEYS = {
-    "number", "name", "idea", "source", "sources", "regex", "profile", "skip", "targets", "needs",
-    "published", "expects", *_SHARED_KEYS,
+    "number", "name", "idea", "source", "sources", "regex", "profile", "window", "skip", "targets",
+    "needs", "published", "expects", *_SHARED_KEYS,
 }  # fmt: skip
 _PUBLISHED_KEYS = {"gpu", "gflops", "gbytes_per_s", "time_us", "reference_pct"}
 
@@ -156,6 +156,7 @@ class _Reader:
             source=self._path.parent / source if source is not None else None,
             further_sources=self._further_sources(row, place, source),
             skip=skip,
+            has_window=self._flag(row, place, "window", False),
             flags=tuple(flag for group in flags for flag in group),
             targets=self._targets(row, place),
             needs=self._libraries(row, place, "needs"),

@@ -51,6 +51,7 @@ class Selection:
     regex: str | None = None
     skip: int = 0
     launches: int | None = None  # None: all there are
+    of_window: bool = False  # only of those between cudaProfilerStart and cudaProfilerStop
 
 
 def ncu_command(
@@ -72,6 +73,8 @@ def ncu_command(
         words += ["--import-source", "yes"]
     if selection.regex is not None and not recording.of_ranges:  # ncu refuses to filter ranges by name
         words += ["--kernel-name-base", "demangled", "--kernel-name", f"regex:{selection.regex}"]
+    if selection.of_window:
+        words += ["--profile-from-start", "off"]
     if selection.skip:
         words += ["--launch-skip", str(selection.skip)]
     if selection.launches is not None:

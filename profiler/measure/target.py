@@ -81,7 +81,7 @@ def rung_target(job: Job, built: Built | None, launches: int, recording: Recordi
     if recording.of_ranges:
         selection, required = Selection(), 1
     else:
-        selection, required = Selection(kernel.regex, kernel.skip, launches), launches
+        selection, required = Selection(kernel.regex, kernel.skip, launches, kernel.has_window), launches
     name = rung_name(job.ladder.name, kernel.number)
     return Target(name, selection, required, replace(job, launches=launches), built)
 

@@ -66,6 +66,7 @@ def test_a_ladder_of_somebody_elses_program(ladder_file: Path) -> None:
     assert not fused.is_compiled
     assert fused.source == ladder_file.parent / "train.py"
     assert (fused.skip, eager.skip) == (3, 0)
+    assert not fused.has_window
     assert set(fused.commands) == {"profile", "time"}
     assert set(eager.commands) == {"profile"}
     assert eager.published[0].gbytes_per_s == 1870.0
@@ -178,6 +179,7 @@ BAD = [
     ('name = "fused"', "name = [1]", "name", "must be text in quotes"),
     ('regex = "fused_.*"', 'regex = "fused_("', "regex", "is not a regular expression: missing )"),
     ("skip = 3", "skip = -3", "skip", "skip counts launches, so not -3"),
+    ("skip = 3", "window = 1", "window", "window must be true or false, not 1"),
     ("skip = 3", 'profile = "no"', "profile", "profile must be true or false, not 'no'"),
     ('regex = "elementwise"', "profile = false", "profile", "is timed, and needs a 'time' command"),
     ('regex = "elementwise"\n', "", "[[kernel]]", "'regex' is missing"),

@@ -71,6 +71,14 @@ def test_sections_metrics_and_a_set_add_to_a_preset() -> None:
     assert words[words.index("--metrics") + 1].endswith(",dram__bytes.sum.per_second")
 
 
+def test_a_program_may_mark_the_launches_that_count() -> None:
+    words = ncu_command(
+        Path("ncu"), Recording(find_preset("four-way")), Selection("triton_", of_window=True), "x", ["p"]
+    )
+    assert words[words.index("--profile-from-start") + 1] == "off"
+    assert "--profile-from-start" not in command(Recording(find_preset("four-way")))
+
+
 # Finding it
 
 

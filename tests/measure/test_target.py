@@ -272,6 +272,7 @@ def test_everything_that_decides_what_a_run_holds_counts(rung: Target) -> None:
         key(replace(rung, job=replace(job, kernel=kernel))),
         key(replace(rung, selection=replace(rung.selection, launches=4))),
         key(replace(rung, selection=replace(rung.selection, skip=4))),
+        key(replace(rung, selection=replace(rung.selection, of_window=True))),
         key(replace(rung, selection=replace(rung.selection, regex="t"))),
         key(rung, provenance=msgspec.structs.replace(FACTS, sources={"a.cu": "4" * 64})),
         key(rung, provenance=msgspec.structs.replace(FACTS, binary_sha256="4" * 64)),
