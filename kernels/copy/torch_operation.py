@@ -1,0 +1,13 @@
+"""The copy in PyTorch, as its eager and its compiled rung run it."""
+
+import torch
+from torch_task import Operation, elementwise, uniform
+
+
+def step(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+def operation(n: int, seed: int) -> Operation:
+    x = uniform((n,), torch.float32, seed)
+    return elementwise(step, x, lambda exact: exact, precision="fp32")
