@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from profiler.commands.options import Settings
 
 _NAME_WIDTH = 80
+_MOST_IN_FULL = 24  # kernels with every metric on one page: of more it would be tens of megabytes
 
 if TYPE_CHECKING:
     from profiler.analyse.ladder import Step
@@ -22,21 +23,24 @@ if TYPE_CHECKING:
 
 def find_ladder_contents(settings: Settings, title: str | None) -> Contents:
     """Every rung that has a run, and every step from one to the next."""
+    from profiler.analyse.ladder import HEADLINES
     from profiler.commands.answers import find_ladder
     from profiler.present.page import Contents
 
     climb = find_ladder(settings, None, None)
-    parts = {rung.kernel.number: _rung_part(rung) for rung in climb.rungs}
+    full = len(climb.rungs) <= _MOST_IN_FULL
+    parts = {rung.kernel.number: _rung_part(rung, full) for rung in climb.rungs}
     return Contents(
         title=title or f"{climb.finding.ladder}: {climb.finding.title}",
         kernels=list(parts.values()),
         pairs=[_step_part(step, parts) for step in climb.steps],
         ladder=climb.finding,
         others=tuple(climb.others),
+        headline=HEADLINES[climb.finding.view],
     )
 
 
-def _rung_part(rung: Rung) -> KernelPart:
+def _rung_part(rung: Rung, full: bool) -> KernelPart:
     from profiler.analyse.sheet import derive_timing_sheet
 
     kernel = rung.kernel
@@ -44,25 +48,34 @@ def _rung_part(rung: Rung) -> KernelPart:
     run = rung.profile.run
     assert run is not None  # it was read from one
     name = f"{kernel.number} {kernel.name}"
-    return _part(str(kernel.number), name, kernel, run, rung.profile, timing)
+    return _part(str(kernel.number), name, kernel, run, rung.profile, timing, full=full)
 
 
 def _part(
-    anchor: str, name: str, kernel: Kernel | None, run: Run, profile: Profile, timing: TimingSheet | None
+    anchor: str,
+    name: str,
+    kernel: Kernel | None,
+    run: Run,
+    profile: Profile,
+    timing: TimingSheet | None,
+    *,
+    full: bool,
 ) -> KernelPart:
     from profiler.analyse.sheet import derive_sheet
     from profiler.present.page import KernelPart
 
     is_profiled = profile.launches > 0
+    others = profile.raw.keys() - {one.ncu for one in profile.series.values()}
     return KernelPart(
         anchor=anchor,
         name=name,
         idea=kernel.idea if kernel else "",
         run=run,
         profile=profile if is_profiled else None,
-        sheet=derive_sheet(run, profile, full=True) if is_profiled else None,
+        sheet=derive_sheet(run, profile, full) if is_profiled else None,
         timing=timing,
         code=_code([profile]),
+        metrics_left_out=0 if full else len(others),
     )
 
 
@@ -146,6 +159,7 @@ def _named_parts(
 
     numbers = [rung.number for rung in rungs if rung]
     are_rungs = len(set(numbers)) == len(runs)
+    full = sum(len(run.manifest.kernels) for run in runs) <= _MOST_IN_FULL
     parts: dict[tuple[int, str], KernelPart] = {}
     for place, (run, rung) in enumerate(zip(runs, rungs, strict=True)):
         timing = derive_timing_sheet(run, rung) if run.table("timings").num_rows else None
@@ -153,7 +167,7 @@ def _named_parts(
         for name in names:
             profile = profile_kernel(run, name) if run.manifest.is_profiled else profile_timings(run)
             anchor = str(numbers[place] if are_rungs else len(parts) + 1)
-            parts[place, name] = _part(anchor, _name(run, rung, name), rung, run, profile, timing)
+            parts[place, name] = _part(anchor, _name(run, rung, name), rung, run, profile, timing, full=full)
     return parts
 
 

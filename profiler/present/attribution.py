@@ -19,7 +19,7 @@ from profiler.present.terminal import render_table, styled
 from profiler.present.text import number
 
 _READABLE_WIDTH = 100
-_MOST_PARTS = 5
+MOST_PARTS = 5
 _LARGEST_GAP_PCT = 1.0
 _LARGEST_MAGNITUDE = 4
 
@@ -47,7 +47,7 @@ def attribution_text(comparison: Comparison, *, full: bool, colour: bool, width:
         return "\n".join(_wrapped(line, readable) for line in lack_lines(comparison.attribution_missing))
     table = render_table(
         attribution_header(attribution),
-        attribution_rows(attribution, most=None if full else _MOST_PARTS, indent="  "),
+        attribution_rows(attribution, most=None if full else MOST_PARTS, indent="  "),
         right=(2, 3, 4, 5),
         optional=(1,),
         colour=colour,
@@ -68,7 +68,7 @@ def attribution_markdown(comparison: Comparison) -> str:
     attribution = comparison.attribution
     if attribution is None:
         return _markdown_lines(lack_lines(comparison.attribution_missing))
-    rows = attribution_rows(attribution, most=_MOST_PARTS, indent="· ")
+    rows = attribution_rows(attribution, most=MOST_PARTS, indent="· ")
     return "\n\n".join(
         [
             encode.markdown_text(attribution_title(attribution)),

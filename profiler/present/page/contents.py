@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from profiler.catalog.metrics import HEADLINE
+
 if TYPE_CHECKING:
     from profiler.analyse.findings import Comparison, Speedup
     from profiler.analyse.ladder import LadderFinding
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 class KernelPart:
     """One kernel of one recording. `anchor` is what stands behind the `#` of its address.
 
-    Of timings alone there is no `sheet` and no `profile`; without execution counts, no `code`.
+    Of timings alone there is no `sheet` and no `profile`; without execution counts, no `code`. Of very many
+    kernels the sheets hold the catalogue's metrics, and count the others as `metrics_left_out`.
     """
 
     anchor: str
@@ -29,6 +32,7 @@ class KernelPart:
     sheet: Sheet | None
     timing: TimingSheet | None
     code: View | None
+    metrics_left_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,10 +57,11 @@ class PairPart:
 
 @dataclass(frozen=True)
 class Contents:
-    """A whole ladder with its `ladder` finding, or whatever recordings were named."""
+    """A whole ladder with its `ladder` finding, or whatever recordings were named. `headline` metrics come first."""
 
     title: str
     kernels: list[KernelPart]
     pairs: list[PairPart]
     ladder: LadderFinding | None = None
     others: tuple[str, ...] = ()
+    headline: tuple[str, ...] = HEADLINE

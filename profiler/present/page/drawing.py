@@ -33,7 +33,8 @@ _INVISIBLE = re.compile(
 _NOISE = re.compile(
     r' (?:class|role|aria-[a-z]+|pointer-events|font-family|xmlns:xlink|version)="[^"]*"| opacity="1"'
 )
-_LONG_NUMBER = re.compile(r"(\d+\.\d\d)\d+")
+_TAG = re.compile(r"<[^>]+>")
+_LONG_NUMBER = re.compile(r"(\.\d\d)\d+")
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" ')
 
 
@@ -83,7 +84,9 @@ def draw(function: ChartFunction, finding: Any) -> Picture | None:
     with alt.data_transformers.enable(consolidate_datasets=False):
         spec: dict[str, Any] = chart.to_dict(validate=False)
     heading = spec.pop("title", {})
-    config = configuration("light") | {"background": None, "padding": 2}
+    look = configuration("light")
+    # The page's letters may be wider than those that Vega measured.
+    config = look | {"background": None, "padding": 2, "legend": {**look["legend"], "columnPadding": 24}}
     svg = vl_convert.vegalite_to_svg(spec | {"config": config}, allowed_base_urls=[])
     return Picture(heading["text"], ", ".join(heading.get("subtitle", ())), _inlined(svg))
 
@@ -102,8 +105,8 @@ def palette(scheme: str) -> dict[str, str]:
 
 
 def _inlined(svg: str) -> str:
-    """As wide as its page's type makes it, without what nobody sees, in the page's colours."""
-    svg = _LONG_NUMBER.sub(r"\1", _NOISE.sub("", _INVISIBLE.sub("", svg)))
+    """As wide as its page's type makes it, without what nobody sees, in the page's colours. What is written stays."""
+    svg = _TAG.sub(lambda tag: _LONG_NUMBER.sub(r"\1", _NOISE.sub("", tag[0])), _INVISIBLE.sub("", svg))
     for colour, variable in _variables().items():
         svg = svg.replace(f'"{colour}"', f'"{variable}"')
     return _SIZE.sub(lambda size: f'width="{float(size[1]) / _PIXELS_A_REM:.2f}rem" ', svg, count=1)

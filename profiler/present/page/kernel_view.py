@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from profiler.analyse.attribution import STALLS
 from profiler.analyse.findings import Suspect
 from profiler.analyse.sheet import Sheet, SheetMetric
-from profiler.catalog.metrics import HEADLINE
 from profiler.present.page.code_view import CodeView, code_view
 from profiler.present.page.contents import KernelPart
 from profiler.present.page.drawing import Picture
@@ -17,6 +16,7 @@ from profiler.present.page.tables import Cell, Table, table, without_empty_colum
 from profiler.present.rungs import duration
 from profiler.present.sheet import METRICS_HEADER, rule_lines, run_facts, sheet_cells, timing_facts
 from profiler.present.suspects import NOTHING_STANDS_OUT, SHARE_MEANING, unjudged_text, weight_text
+from profiler.present.text import counted
 
 Pictures = Mapping[str, "Future[Picture | None]"]
 
@@ -45,11 +45,12 @@ class KernelView:
     code: CodeView | None
     rules: list[str]
     metrics: Table | None
+    metrics_text: str
     provenance: list[tuple[str, str]]
     pictures: Pictures
 
 
-def kernel_view(part: KernelPart, pictures: Pictures) -> KernelView:
+def kernel_view(part: KernelPart, headline: Sequence[str], pictures: Pictures) -> KernelView:
     sheet = part.sheet
     metrics = sheet.metrics if sheet else []
     return KernelView(
@@ -61,7 +62,7 @@ def kernel_view(part: KernelPart, pictures: Pictures) -> KernelView:
         cautions=sheet.cautions if sheet else [],
         facts=time_facts(part),
         suspects=suspects_view("it", sheet.suspects, sheet.suspects_missing) if sheet else None,
-        headline=_metrics_table("Headline metrics", metrics, HEADLINE),
+        headline=_metrics_table("Headline metrics", metrics, headline),
         stalls=_stalls_table(metrics),
         code=code_view(part.code) if part.code else None,
         rules=rule_lines(sheet) if sheet else [],
@@ -75,9 +76,16 @@ def kernel_view(part: KernelPart, pictures: Pictures) -> KernelView:
                 searchable=True,
             )
         ),
+        metrics_text=_metrics_text(part),
         provenance=run_facts(part.run),
         pictures=pictures,
     )
+
+
+def _metrics_text(part: KernelPart) -> str:
+    shown = len(part.sheet.metrics) if part.sheet else 0
+    text = f"{counted(shown, 'metric', 'metrics')}, mean and standard deviation over launches"
+    return f"{text}; {part.metrics_left_out} more in `prof show --full`" if part.metrics_left_out else text
 
 
 def time_facts(part: KernelPart) -> list[tuple[str, str]]:

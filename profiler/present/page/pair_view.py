@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from profiler.analyse.findings import Comparison, MetricDelta
+from profiler.analyse.findings import Attribution, Comparison, MetricDelta, Opcode
 from profiler.present import comparison as words
 from profiler.present.attribution import (
+    MOST_PARTS,
     attribution_header,
     attribution_notes,
     attribution_rows,
@@ -18,6 +19,7 @@ from profiler.present.page.code_view import CodeView, code_view
 from profiler.present.page.contents import PairPart
 from profiler.present.page.kernel_view import Pictures, SuspectsView, suspects_view, time_facts
 from profiler.present.page.tables import Table, table
+from profiler.present.text import counted
 
 _INDENT = "\N{EM SPACE}"
 
@@ -34,6 +36,7 @@ class AttributionView:
     title: str
     sentence: str
     table: Table | None
+    parts: Table | None
     notes: list[str]
 
 
@@ -55,6 +58,7 @@ class PairView:
     confirmations: list[ConfirmationView]
     attribution: AttributionView | None
     opcodes: Table | None
+    opcodes_text: str
     code: CodeView | None
     suspects: SuspectsView | None
     one_sided: str
@@ -63,6 +67,8 @@ class PairView:
 
 def pair_view(part: PairPart, pictures: Pictures) -> PairView:
     comparison = part.comparison
+    opcodes = comparison.instructions.opcodes if comparison else []
+    changed = [one for one in opcodes if one.before != one.after]
     shown, hidden = words.shown_metrics(comparison, words.Layout()) if comparison else ([], [])
     return PairView(
         anchor=part.anchor,
@@ -82,7 +88,8 @@ def pair_view(part: PairPart, pictures: Pictures) -> PairView:
         other_metrics_text=f"{len(hidden)} more: {words.verdict_counts(hidden)}",
         confirmations=_confirmations(comparison) if comparison else [],
         attribution=_attribution(comparison) if comparison else None,
-        opcodes=_opcodes(comparison) if comparison else None,
+        opcodes=_opcodes(changed),
+        opcodes_text=f"{counted(len(changed), 'opcode', 'opcodes')} changed",
         code=code_view(part.code) if part.code else None,
         suspects=suspects_view("the second now", comparison.suspects, comparison.suspects_missing)
         if comparison
@@ -136,29 +143,26 @@ def _attribution(comparison: Comparison) -> AttributionView | None:
     found = comparison.attribution
     if found is None:
         lines = lack_lines(comparison.attribution_missing)
-        return AttributionView("", "", None, lines) if lines else None
+        return AttributionView("", "", None, None, lines) if lines else None
     return AttributionView(
         attribution_title(found),
         speedup_sentence(found),
-        table(
-            "The speedup as a product of its factors",
-            attribution_header(found),
-            attribution_rows(found, most=None, indent=_INDENT),
-            right=(2, 3, 4, 5),
-        ),
+        _factors("The speedup as a product of its factors", found, MOST_PARTS),
+        _factors("Every factor and part", found, None),
         attribution_notes(comparison, found),
     )
 
 
-def _opcodes(comparison: Comparison) -> Table | None:
-    opcodes = comparison.instructions.opcodes
-    changed = [one for one in opcodes if one.before != one.after]
-    if not opcodes:
-        return None
+def _factors(caption: str, found: Attribution, most: int | None) -> Table | None:
+    rows = attribution_rows(found, most, indent=_INDENT)
+    return table(caption, attribution_header(found), rows, right=(2, 3, 4, 5))
+
+
+def _opcodes(changed: list[Opcode]) -> Table | None:
     return table(
         "Executed instructions that changed",
         words.OPCODES_HEADER,
-        [words.opcode_cells(one) for one in (words.all_opcodes(opcodes), *changed)],
+        [words.opcode_cells(one) for one in changed],
         right=words.OPCODES_RIGHT,
         sortable=True,
         searchable=True,

@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from profiler.present.page.contents import Contents, KernelPart, PairPart
-from profiler.present.page.drawing import Drawing, palette
+from profiler.present.page.drawing import ChartFunction, Drawing, palette
 from profiler.present.page.kernel_view import Pictures, kernel_view
 from profiler.present.page.ladder_view import ladder_view
 from profiler.present.page.pair_view import pair_view
@@ -21,12 +22,13 @@ from profiler.present.text import printable, shortened
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME_WIDTH = 160
+_DAY = len("2026-01-31")
 
 
 def render_page(contents: Contents, drawing: Drawing) -> str:
     """All of it; charts are drawn meanwhile."""
     overview = _ladder_pictures(contents, drawing)
-    pairs = [(pair, _pair_pictures(pair, drawing)) for pair in contents.pairs]
+    pairs = [(pair, _pair_pictures(pair, contents.headline, drawing)) for pair in contents.pairs]
     kernels = [(part, _kernel_pictures(part, drawing)) for part in contents.kernels]
     environment = _environment()
     style = environment.get_template("page.css.j2").render(
@@ -40,8 +42,8 @@ def render_page(contents: Contents, drawing: Drawing) -> str:
         script=Markup(script),
         policy=_policy(style, script),
         ladder=ladder_view(contents, overview) if len(contents.kernels) > 1 else None,
-        kernels=[kernel_view(*one) for one in kernels],
-        pairs=[pair_view(*one) for one in pairs],
+        kernels=[kernel_view(part, contents.headline, pictures) for part, pictures in kernels],
+        pairs=[pair_view(pair, pictures) for pair, pictures in pairs],
     )
 
 
@@ -95,15 +97,12 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
     from profiler.catalog.ladder import size_text
 
     manifests = [part.run.manifest for part in contents.kernels]
-    recorded = sorted({one.recorded for one in manifests})
+    days = sorted({one.recorded[:_DAY] for one in manifests})
     facts = [
         ("ladder", _shared([one.ladder or "" for one in manifests])),
         ("GPU", _shared([", ".join(one.gpus) for one in manifests])),
         ("workload", _shared([size_text(one.workload or {}) for one in manifests])),
-        (
-            "recorded",
-            recorded[0] if len(recorded) == 1 else f"{recorded[0]} to {recorded[-1]}" if recorded else "",
-        ),
+        ("recorded", " to ".join(dict.fromkeys((days[0], days[-1])))),
     ]
     return [(name, value) for name, value in facts if value]
 
@@ -121,13 +120,13 @@ def _ladder_pictures(contents: Contents, drawing: Drawing) -> Pictures:
     return {name: drawing.ask(function, contents.ladder) for name, function in functions.items()}
 
 
-def _pair_pictures(pair: PairPart, drawing: Drawing) -> Pictures:
+def _pair_pictures(pair: PairPart, headline: Sequence[str], drawing: Drawing) -> Pictures:
     from profiler.present import charts
 
     if pair.comparison is None:
         return {}
-    functions = {
-        "deltas": charts.deltas_chart,
+    functions: dict[str, ChartFunction] = {
+        "deltas": partial(charts.deltas_chart, metrics=headline),
         "waterfall": charts.waterfall_chart,
         "stalls": charts.stalls_chart,
         "instructions": charts.instructions_chart,

@@ -135,4 +135,5 @@
   root.classList.add("js");
   search.hidden = false;
   show(false);
+  addEventListener("load", () => scrollTo(0, 0)); // a view starts at its top, also where the address names it
 })();
