@@ -4,13 +4,13 @@
 //     struct Relu {
 //         using Element = float;
 //         static constexpr const char* precision = "fp32";
-//         static constexpr double threshold = 0;                       // of the relative error
+//         static constexpr double threshold = 0;                       // of the error, see compare_elements
 //         static constexpr float largest = 1;                          // inputs are uniform in [-largest, largest)
 //         static __device__ double expected(double x) { return x > 0 ? x : 0; }
 //     };
 //
-// where `expected` may also be of (map, i), when a result depends on more than the element above it. A rung is a function
-// that launches its kernel, or returns false when it refuses the alignment.
+// or, where a result depends on more than one element, `static __device__ Term expected(const Map<float>&, size_t i)`.
+// A rung is a function that launches its kernel, or returns false when it refuses the alignment.
 #pragma once
 
 #include <cmath>
@@ -56,34 +56,37 @@ bool cut(const Map<Element>& map, Cut<Vector, Element>& into) {
 }
 
 struct Difference {
-    double difference_squared, expected_squared;
+    double difference_squared, magnitude_squared;
     unsigned long long not_finite;
     double relative() const {
-        return expected_squared > 0 ? std::sqrt(difference_squared / expected_squared) : std::sqrt(difference_squared);
+        return magnitude_squared > 0 ? std::sqrt(difference_squared / magnitude_squared) : std::sqrt(difference_squared);
     }
 };
 
 template <class Operation, class Element>
-__device__ double exact(const Map<Element>& map, size_t i) {
-    if constexpr (std::is_invocable_v<decltype(Operation::expected), double>)
-        return Operation::expected(double(float(map.in[i])));
-    else
+__device__ Term exact(const Map<Element>& map, size_t i) {
+    if constexpr (std::is_invocable_v<decltype(Operation::expected), double>) {
+        const double value = Operation::expected(double(float(map.in[i])));
+        return {value, fabs(value)};
+    } else {
         return Operation::expected(map, i);
+    }
 }
 
+// The error is the norm of the differences by the norm of the magnitudes.
 template <class Operation, class Element>
 __global__ void compare_elements(Map<Element> map, Difference* out) {
-    double difference_squared = 0, expected_squared = 0;
+    double difference_squared = 0, magnitude_squared = 0;
     for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < map.n; i += size_t(gridDim.x) * blockDim.x) {
+        const Term expected = exact<Operation>(map, i);
         // What the element type can hold of the exact result is all that may be asked for.
-        const double expected = double(float(Element(float(exact<Operation>(map, i)))));
-        const double value = double(float(map.out[i]));
-        if (!isfinite(value)) atomicAdd(&out->not_finite, 1ull);
-        difference_squared += (value - expected) * (value - expected);
-        expected_squared += expected * expected;
+        const double difference = double(float(map.out[i])) - double(float(Element(float(expected.value))));
+        if (!isfinite(difference)) atomicAdd(&out->not_finite, 1ull);
+        difference_squared += difference * difference;
+        magnitude_squared += expected.magnitude * expected.magnitude;
     }
     atomicAdd(&out->difference_squared, difference_squared);
-    atomicAdd(&out->expected_squared, expected_squared);
+    atomicAdd(&out->magnitude_squared, magnitude_squared);
 }
 
 template <class Operation>

@@ -38,12 +38,6 @@ struct Moments {
     __device__ double mean_square() const { return variance + mean * mean; }
 };
 
-// An exact element of the result. Rounding errors are proportional to `magnitude`, the sum of the absolute values of
-// what is added and subtracted on the way to it: where terms cancel, `value` may be as small as it likes.
-struct Term {
-    double value, magnitude;
-};
-
 // Rows of eight scales, so that some are small enough for epsilon to count, and four distances of the mean from zero.
 template <class Element>
 __global__ void fill_rows(Element* out, size_t rows, uint32_t hidden, uint64_t seed) {

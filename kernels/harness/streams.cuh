@@ -20,6 +20,16 @@ inline unsigned blocks_for(size_t items, unsigned threads) {
     return unsigned(std::max<size_t>(blocks, 1));
 }
 
+// The blocks that the device holds at once: the grid of a kernel whose threads walk their array.
+template <class... Arguments>
+unsigned resident_blocks(void (*kernel)(Arguments...), int threads, size_t shared_bytes = 0) {
+    int device = 0, multiprocessors = 0, blocks = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes));
+    return unsigned(multiprocessors * blocks);
+}
+
 inline bool is_aligned(const void* pointer, size_t bytes) { return reinterpret_cast<uintptr_t>(pointer) % bytes == 0; }
 
 template <class Word>
@@ -56,6 +66,12 @@ class GuardedBuffer {
 
   private:
     DeviceBuffer<T> memory_;
+};
+
+// An exact element of the result. Rounding errors are proportional to `magnitude`, the sum of the absolute values of
+// what is added and subtracted on the way to it: where terms cancel, `value` may be as small as it likes.
+struct Term {
+    double value, magnitude;
 };
 
 // The device's own copy, of so many bytes that reading and writing them adds up to `bytes`.
