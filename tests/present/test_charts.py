@@ -33,7 +33,7 @@ OF_A_PAIR = [
     charts.instructions_chart,
     charts.hot_loop_chart,
 ]
-OF_A_LADDER = [charts.reference_chart, charts.ladder_times_chart]
+OF_A_LADDER = [charts.reference_chart, charts.ladder_times_chart, charts.profiler_effect_chart]
 
 
 @pytest.fixture(scope="module")
@@ -66,26 +66,13 @@ def drawn(compared, ladder):
     return {name: chart_spec(chart) for name, chart in pictures.items() if chart is not None}
 
 
-def parts_of(spec):
-    """The spec and all that it is composed of."""
-    yield spec
-    for kind in ("layer", "hconcat", "vconcat"):
-        for part in spec.get(kind, ()):
-            yield from parts_of(part)
-
-
-def rows_of(chart):
-    """All data of a chart, each record once."""
-    spec = chart.to_dict()
-    inline = [part["data"]["values"] for part in parts_of(spec) if "values" in part.get("data", {})]
-    return [row for rows in (*inline, *spec.get("datasets", {}).values()) for row in rows]
-
-
 # What is shown is what was found
 
 
 @pytest.mark.parametrize("pair", PAIRS)
-def test_a_dumbbell_reaches_from_before_to_after_and_its_interval_is_that_of_the_change(compared, pair):
+def test_a_dumbbell_reaches_from_before_to_after_and_its_interval_is_that_of_the_change(
+    compared, pair, rows_of
+):
     comparison = compared(*pair)
     found = {one.name: one for one in comparison.metrics}
     rows = {row["metric"]: row for row in rows_of(charts.deltas_chart(comparison))}
@@ -101,7 +88,7 @@ def test_a_dumbbell_reaches_from_before_to_after_and_its_interval_is_that_of_the
 
 
 @pytest.mark.parametrize("pair", PAIRS)
-def test_the_waterfall_is_without_a_gap_and_ends_where_the_whole_does(compared, pair):
+def test_the_waterfall_is_without_a_gap_and_ends_where_the_whole_does(compared, pair, rows_of):
     attribution = compared(*pair).attribution
     *steps, whole = [row for row in rows_of(charts.waterfall_chart(compared(*pair))) if "factor" in row]
     assert steps[0]["start"] == whole["start"] == 1
@@ -123,7 +110,7 @@ def test_whatever_the_factors_every_step_is_one_of_them(ratios):
 
 
 @pytest.mark.parametrize("pair", PAIRS)
-def test_the_segments_of_a_bar_are_all_the_cycles_from_one_instruction_to_the_next(compared, pair):
+def test_the_segments_of_a_bar_are_all_the_cycles_from_one_instruction_to_the_next(compared, pair, rows_of):
     attribution = compared(*pair).attribution
     if not attribution.stalls:
         assert charts.stalls_chart(compared(*pair)) is None
@@ -136,7 +123,7 @@ def test_the_segments_of_a_bar_are_all_the_cycles_from_one_instruction_to_the_ne
         assert all(left[1] == right[0] for left, right in itertools.pairwise(ends))
 
 
-def test_the_opcodes_that_changed_most_come_first_with_the_width_of_their_accesses(compared):
+def test_the_opcodes_that_changed_most_come_first_with_the_width_of_their_accesses(compared, rows_of):
     rows = rows_of(charts.instructions_chart(compared("5", "6")))
     assert rows[0] == {
         "opcode": "LDS",
@@ -149,25 +136,25 @@ def test_the_opcodes_that_changed_most_come_first_with_the_width_of_their_access
     assert {row["width"] for row in rows if row["opcode"] == "IMAD.WIDE"} == {"no memory access"}
 
 
-def test_the_hot_loop_shows_eight_loads_become_two(compared):
+def test_the_hot_loop_shows_eight_loads_become_two(compared, rows_of):
     chart = charts.hot_loop_chart(compared("5", "6"))
     counts = {(row["opcode"], row["side"]): row["count"] for row in rows_of(chart)}
     assert (counts["LDS", "before"], counts["LDS", "after"]) == (8, 0)
     assert "8 LDS -> 2 LDS.128" in title_of(chart)
 
 
-def test_a_ladder_shows_every_rung_that_was_measured(ladder):
+def test_a_ladder_shows_every_rung_that_was_measured(ladder, rows_of):
     rows = rows_of(charts.reference_chart(ladder))
     shown = {row["rung"]: row["pct"] for row in rows if "rung" in row}
     assert shown == {f"{rung.kernel} {rung.name}": rung.reference_pct for rung in ladder.kernels}
-    times = {(row["rung"], row["basis"]) for row in rows_of(charts.ladder_times_chart(ladder))}
-    assert len(times) == 2 * len(ladder.kernels)
+    times = {row["rung"]: row["ns"] for row in rows_of(charts.ladder_times_chart(ladder))}
+    assert times == {f"{rung.kernel} {rung.name}": rung.duration_ns for rung in ladder.kernels}
 
 
-def test_launches_scatter_as_measured_and_tell_their_process(recorded):
+def test_launches_scatter_as_measured_and_tell_their_process(recorded, rows_of):
     run = recorded.find("5", ladder="gemm")
     profile = profile_kernel(run, run.manifest.kernels[0].name)
-    rows = [row for row in rows_of(charts.launches_chart(profile)) if "launch" in row]
+    rows = [row for row in rows_of(charts.launches_chart(profile)) if "number" in row]
     values = profile.series["duration_ns"].values
     assert [row["value"] * 1e6 for row in rows] == pytest.approx(list(values))
     assert [int(row["process"]) for row in rows] == list(values.processes)
@@ -208,7 +195,7 @@ def test_the_best_rung_is_told_of_those_that_share_a_reference(ladder):
 # Who can read them
 
 
-def test_every_axis_of_figures_has_a_unit(drawn):
+def test_every_axis_of_figures_has_a_unit(drawn, parts_of):
     units = re.compile("%|ms|cycle|inst|times as fast|launch")
     for name, spec in drawn.items():
         plots = [part for part in parts_of(spec) if "layer" in part]
@@ -320,7 +307,7 @@ def test_the_page_asks_nobody_for_anything(compared):
     assert len(page) < 3_000_000
 
 
-def test_names_from_reports_are_text_wherever_they_stand(hostile_store):
+def test_names_from_reports_are_text_wherever_they_stand(hostile_store, rows_of):
     before, after = (hostile_store.find(name, ladder="gemm") for name in ("before", "after"))
     name = before.manifest.kernels[0].name
     comparison = profiler.compare(before, after, kernel_name=re.escape(name), force=True)

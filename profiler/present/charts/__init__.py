@@ -7,9 +7,14 @@ is drawn and not before: Altair takes longer to import than a comparison to prin
 from profiler.present.charts.attribution import stalls_chart, waterfall_chart
 from profiler.present.charts.comparison import comparison_chart, deltas_chart
 from profiler.present.charts.instructions import hot_loop_chart, instructions_chart
-from profiler.present.charts.ladder import ladder_times_chart, reference_chart
-from profiler.present.charts.launches import launches_chart
+from profiler.present.charts.ladder import ladder_times_chart, profiler_effect_chart, reference_chart
+from profiler.present.charts.launches import launches_chart, repeats_chart
+from profiler.present.charts.overview import ladder_chart, recording_chart
 from profiler.present.charts.render import SUFFIXES, render, show
+from profiler.present.charts.roofline import roofline_chart, roofline_sentence
+from profiler.present.charts.rungs import rung_stalls_chart
+from profiler.present.charts.source_lines import source_lines_chart
+from profiler.present.charts.steps import steps_chart
 
 __all__ = [
     "SUFFIXES",
@@ -17,11 +22,20 @@ __all__ = [
     "deltas_chart",
     "hot_loop_chart",
     "instructions_chart",
+    "ladder_chart",
     "ladder_times_chart",
     "launches_chart",
+    "profiler_effect_chart",
+    "recording_chart",
     "reference_chart",
     "render",
+    "repeats_chart",
+    "roofline_chart",
+    "roofline_sentence",
+    "rung_stalls_chart",
     "show",
+    "source_lines_chart",
     "stalls_chart",
+    "steps_chart",
     "waterfall_chart",
 ]

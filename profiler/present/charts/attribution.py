@@ -16,6 +16,7 @@ from profiler.present.charts.style import (
     BLUE,
     CATEGORIES,
     GREY,
+    OTHERS,
     RED,
     WHITE,
     Record,
@@ -30,7 +31,6 @@ _WIDTH = 380
 _ROW = 26
 _ROOM_FOR_LABEL = 4  # right of the longest bar, in margins
 _MOST_STALLS = len(CATEGORIES)
-_OTHERS = "others"
 # Parts that move the time by less are drawn as one.
 _SMALLEST_STEP = math.log(1 + SMALLEST_RELATIVE_EFFECT)
 # Segments narrower than this part of the longer bar have no room for a figure.
@@ -73,8 +73,8 @@ def stalls_chart(comparison: Comparison) -> ChartType | None:
         return None
     parts = _largest(attribution.stalls)
     colours = {part.name: colour for part, colour in zip(parts, (*CATEGORIES, GREY), strict=False)}
-    if _OTHERS in colours:
-        colours[_OTHERS] = GREY
+    if OTHERS in colours:
+        colours[OTHERS] = GREY
     sides = ["before", "after"]
     rows = [record for side in sides for record in _segments(side, parts, colours)]
     names = list(colours)
@@ -177,7 +177,7 @@ def _largest(stalls: Sequence[Part]) -> list[Part]:
     rest = ranked[_MOST_STALLS:]
     if not rest:
         return ranked
-    others = Part(_OTHERS, sum(p.before for p in rest), sum(p.after for p in rest), 1.0, 0.0)
+    others = Part(OTHERS, sum(p.before for p in rest), sum(p.after for p in rest), 1.0, 0.0)
     return [*ranked[:_MOST_STALLS], others]
 
 

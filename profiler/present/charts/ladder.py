@@ -1,4 +1,4 @@
-"""A whole ladder: how far every rung is from the reference, and how long it takes."""
+"""A whole ladder: how far every rung is from the reference, how long it takes, and what the profiler adds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.ladder import LadderFinding, RungFinding
+from profiler.analyse.climb import RungStalls
+from profiler.analyse.ladder import DURATION, LadderFinding, RungFinding
+from profiler.analyse.roofline import Point, Roofline, Stream
 from profiler.present.charts.style import (
     BLUE,
     CATEGORIES,
@@ -16,13 +18,17 @@ from profiler.present.charts.style import (
     figure,
     heading,
     readable_unit,
+    signed_figure,
     source,
 )
+from profiler.present.rungs import duration
 from profiler.present.text import shortened
 
 _WIDTH = 460
 _ROW = 24
 _NAME_WIDTH = 40
+_WITHOUT, _UNDER = "without", "under"
+_STEPS_KEY = "; right: the time, and how many times as fast as the rung before"
 
 
 def reference_chart(finding: LadderFinding) -> ChartType | None:
@@ -53,49 +59,83 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
     text = base.mark_text(align="left", baseline="middle").encode(x=alt.value(_WIDTH + 12), text="label:N")
     whole = alt.Chart(source([{"pct": 100.0}])).mark_rule(strokeDash=[3, 3]).encode(x="pct:Q")
     return alt.layer(whole, bars, text).properties(
-        title=heading(_reference_title(rungs), _conditions(finding))
+        title=heading(_reference_title(rungs), conditions_text(finding))
     )
 
 
 def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
-    """Time per rung, without the profiler and under it; None where none was measured."""
-    rows = [row for rung in finding.kernels for row in _time_rows(rung)]
+    """Time per rung, and how many times as fast as the rung before; None where none was measured.
+
+    Without the profiler where it was measured so, and told apart where it was not.
+    """
+    rows = [_time_row(rung) for rung in finding.kernels if rung.duration_ns]
     if not rows:
         return None
     divisor, unit = readable_unit("ns", max(row["ns"] for row in rows))
     for row in rows:
         row["time"] = row["ns"] / divisor
-        row["label"] = f"{figure(row['time'])} {unit}"
+    names = _names(rows)
     bases = [basis for basis in ("unprofiled", "profiled") if any(row["basis"] == basis for row in rows)]
-    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(_names(rows))).encode(
-        y=alt.Y("rung:N", sort=_names(rows), title=None), tooltip=["rung:N", "basis:N", "label:N"]
+    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(names)).encode(
+        y=alt.Y("rung:N", sort=names, title=None, axis=alt.Axis(grid=True)),
+        tooltip=["rung:N", "basis:N", "label:N"],
     )
-    legend = alt.Legend(title=None, orient="bottom")
-    points = base.mark_point(strokeWidth=2, opacity=1).encode(
+    legend = alt.Legend(title=None, orient="bottom") if len(bases) > 1 else None
+    points = base.mark_point(filled=True, size=80, opacity=1).encode(
         x=alt.X(
             "time:Q",
-            title=f"time, {unit} (log scale)",
+            title=f"time {_WITHOUT if bases[0] == 'unprofiled' else _UNDER} the profiler, {unit} (log scale)",
             scale=alt.Scale(type="log"),
             axis=alt.Axis(tickCount=4),
         ),
         color=alt.Color("basis:N", scale=_styles(bases, (BLUE, ORANGE)), legend=legend),
         shape=alt.Shape("basis:N", scale=_styles(bases, ("circle", "diamond")), legend=legend),
-        size=alt.Size("basis:N", scale=_styles(bases, (150, 45)), legend=legend),
     )
-    first = [row for row in rows if row["basis"] == bases[0]]
     text = (
-        alt.Chart(source(first))
+        alt.Chart(source(rows))
         .mark_text(align="left", baseline="middle")
-        .encode(y=alt.Y("rung:N", sort=_names(rows)), x=alt.value(_WIDTH + 12), text="label:N")
+        .encode(y=alt.Y("rung:N", sort=names), x=alt.value(_WIDTH + 12), text="label:N")
     )
-    return alt.layer(points, text).properties(title=heading(_times_title(finding), _conditions(finding)))
+    key = _STEPS_KEY if any(rung.speedup for rung in finding.kernels) else ""
+    return alt.layer(points, text).properties(
+        title=heading(_steps_title(finding), conditions_text(finding) + key)
+    )
+
+
+def profiler_effect_chart(finding: LadderFinding) -> ChartType | None:
+    """How much longer each rung takes under the profiler than without it; None where none was measured both ways."""
+    rows = [
+        {"rung": rung_title(rung), "pct": pct, "label": _effect_label(rung, pct)}
+        for rung in finding.kernels
+        if (pct := _profiler_effect_pct(rung)) is not None
+    ]
+    if not rows:
+        return None
+    names = _names(rows)
+    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
+        y=alt.Y("rung:N", sort=names, title=None), tooltip=["rung:N", "label:N"]
+    )
+    bars = base.mark_bar(height=14, color=ORANGE).encode(
+        x=alt.X("pct:Q", title="under the profiler, % longer than without it", axis=alt.Axis(tickCount=6))
+    )
+    text = (
+        alt.Chart(source(rows))
+        .mark_text(align="left", baseline="middle")
+        .encode(y=alt.Y("rung:N", sort=names), x=alt.value(_WIDTH + 12), text="label:N")
+    )
+    zero = alt.Chart(source([{"pct": 0.0}])).mark_rule().encode(x="pct:Q")
+    return alt.layer(bars, zero, text).properties(
+        title=heading(
+            _effect_title(finding), f"{conditions_text(finding)}; right: without the profiler → under it"
+        )
+    )
 
 
 def _styles(bases: list[str], styles: Sequence[str | int]) -> alt.Scale:
     return alt.Scale(domain=bases, range=list(styles[: len(bases)]))
 
 
-def _rung(rung: RungFinding) -> str:
+def rung_title(rung: RungFinding | RungStalls | Point | Stream) -> str:
     return f"{rung.kernel} {shortened(rung.name, _NAME_WIDTH)}"
 
 
@@ -103,7 +143,7 @@ def _names(rows: list[Record]) -> list[str]:
     return list(dict.fromkeys(row["rung"] for row in rows))
 
 
-def _conditions(finding: LadderFinding) -> str:
+def conditions_text(finding: LadderFinding | Roofline) -> str:
     workload = ", ".join(f"{name} = {value}" for name, value in (finding.workload or {}).items())
     return ", ".join(shortened(part, 120) for part in (finding.gpu, workload) if part)
 
@@ -111,15 +151,17 @@ def _conditions(finding: LadderFinding) -> str:
 def _reference_row(rung: RungFinding) -> Record:
     pct = rung.reference_pct or 0.0
     return {
-        "rung": _rung(rung), "pct": pct, "label": f"{figure(pct)} %",
+        "rung": rung_title(rung), "pct": pct, "label": f"{figure(pct)} %",
         "reference": shortened(rung.reference, _NAME_WIDTH), "basis": rung.basis,
     }  # fmt: skip
 
 
-def _time_rows(rung: RungFinding) -> list[Record]:
-    profiled = rung.metrics.get("duration_ns")
-    times = {rung.basis: rung.duration_ns, **({"profiled": profiled} if profiled else {})}
-    return [{"rung": _rung(rung), "basis": basis, "ns": ns} for basis, ns in times.items() if ns]
+def _time_row(rung: RungFinding) -> Record:
+    time_ns = rung.duration_ns or 0.0
+    step = f", {figure(rung.speedup.ratio)}x" if rung.speedup else ""
+    return {
+        "rung": rung_title(rung), "basis": rung.basis, "ns": time_ns, "label": f"{duration(time_ns)}{step}",
+    }  # fmt: skip
 
 
 def _reference_title(rungs: list[RungFinding]) -> str:
@@ -128,24 +170,31 @@ def _reference_title(rungs: list[RungFinding]) -> str:
         rung for rung in rungs if rung.reference == rungs[0].reference and rung.before is not None
     ] or rungs
     best = max(climbed, key=lambda rung: rung.reference_pct or 0.0)
-    return f"{_rung(best)} reaches {figure(best.reference_pct or 0.0)} % of {shortened(best.reference, _NAME_WIDTH)}"
+    return f"{rung_title(best)} reaches {figure(best.reference_pct or 0.0)} % of {shortened(best.reference, _NAME_WIDTH)}"
 
 
-def _times_title(finding: LadderFinding) -> str:
-    """How far the profiler is from the truth, where both were measured; else the largest step."""
-    apart = {rung.kernel: _profiler_error_pct(rung) for rung in finding.kernels}
-    known = {rung: pct for rung, pct in apart.items() if pct is not None}
-    if known:
-        return f"Times under the profiler are within {figure(max(known.values()), 2)} % of those without it"
-    ratios = {_rung(rung): rung.speedup.ratio for rung in finding.kernels if rung.speedup is not None}
-    if not ratios:
+def _steps_title(finding: LadderFinding) -> str:
+    """From the first rung to the fastest, and the step that did most of it."""
+    steps = {rung_title(rung): rung.speedup.ratio for rung in finding.kernels if rung.speedup is not None}
+    if not steps:
         return shortened(finding.title, 100)
-    best = max(ratios, key=ratios.__getitem__)
-    return f"The largest step is to {best}: {figure(ratios[best])}x as fast as the rung before"
+    best = max(steps, key=steps.__getitem__)
+    return f"The largest step is to {best}: {figure(steps[best])}x as fast as the rung before"
 
 
-def _profiler_error_pct(rung: RungFinding) -> float | None:
-    profiled = rung.metrics.get("duration_ns")
+def _effect_title(finding: LadderFinding) -> str:
+    effects = [_profiler_effect_pct(rung) for rung in finding.kernels]
+    largest = max(abs(pct) for pct in effects if pct is not None)
+    return f"Times under the profiler are within {figure(largest, 2)} % of those without it"
+
+
+def _effect_label(rung: RungFinding, pct: float) -> str:
+    times = " → ".join(duration(time) for time in (rung.duration_ns or 0.0, rung.metrics[DURATION]))
+    return f"{signed_figure(pct, 2)} %, {times}"
+
+
+def _profiler_effect_pct(rung: RungFinding) -> float | None:
+    profiled = rung.metrics.get(DURATION)
     if rung.basis != "unprofiled" or not rung.duration_ns or not profiled:
         return None
-    return abs(100 * (profiled / rung.duration_ns - 1))
+    return 100 * (profiled / rung.duration_ns - 1)

@@ -8,6 +8,7 @@ import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse.profile import Profile
+from profiler.analyse.stats import Readings
 from profiler.errors import MetricNotFound
 from profiler.present.charts.style import (
     CATEGORIES,
@@ -20,6 +21,7 @@ from profiler.present.text import shortened
 
 _WIDTH, _HEIGHT = 460, 180
 _NAME_WIDTH = 60
+_MANY = 60
 
 
 def launches_chart(profile: Profile, metric: str = "duration_ns") -> ChartType:
@@ -27,10 +29,22 @@ def launches_chart(profile: Profile, metric: str = "duration_ns") -> ChartType:
     series = profile.find(metric)
     if series is None or not series.values:
         raise MetricNotFound(f"{profile.label}: '{metric}' was not recorded")
-    values = series.values
-    divisor, unit = readable_unit(series.metric.unit, max(abs(value) for value in values))
+    title = _title(profile, metric, series.values, "launches")
+    return _scatter(series.values, "launch", series.metric.name, series.metric.unit, title)
+
+
+def repeats_chart(profile: Profile) -> ChartType | None:
+    """The same of the times without the profiler; None where it was not timed."""
+    if not profile.timings_ns:
+        return None
+    title = _title(profile, "time without the profiler", profile.timings_ns, "repeats")
+    return _scatter(profile.timings_ns, "repeat", "time", "ns", title)
+
+
+def _scatter(values: Readings, what: str, name: str, unit: str, title: str) -> ChartType:
+    divisor, unit = readable_unit(unit, max(abs(value) for value in values))
     rows = [
-        {"launch": number, "value": value / divisor, "process": str(process)}
+        {"number": number, "value": value / divisor, "process": str(process)}
         for number, (value, process) in enumerate(zip(values, values.processes, strict=True), start=1)
     ]
     processes: list[str] = list(dict.fromkeys(str(row["process"]) for row in rows))
@@ -38,18 +52,23 @@ def launches_chart(profile: Profile, metric: str = "duration_ns") -> ChartType:
     legend = alt.Legend(title="process") if len(processes) > 1 else None
     points = (
         alt.Chart(source(rows), width=_WIDTH, height=_HEIGHT)
-        .mark_point(filled=True, size=60, opacity=0.9)
+        .mark_point(filled=True, size=60 if len(rows) <= _MANY else 20, opacity=0.9)
         .encode(
-            x=alt.X("launch:Q", title="launch, number", axis=alt.Axis(tickMinStep=1, format="d", grid=False)),
+            x=alt.X(
+                "number:Q",
+                title=f"{what}, number",
+                scale=alt.Scale(domain=[0, len(rows) + 1], nice=False),
+                axis=alt.Axis(tickMinStep=1, format="d", grid=False),
+            ),
             y=alt.Y(
                 "value:Q",
-                title=f"{series.metric.name}, {unit}",
+                title=f"{name}, {unit}",
                 scale=alt.Scale(zero=False, padding=8),
                 axis=alt.Axis(grid=True, minExtent=0),
             ),
             color=alt.Color("process:N", scale=alt.Scale(domain=processes, range=colours), legend=legend),
             shape=alt.Shape("process:N", scale=alt.Scale(domain=processes), legend=legend),
-            tooltip=["launch:Q", "process:N", "value:Q"],
+            tooltip=["number:Q", "process:N", "value:Q"],
         )
     )
     mean = (
@@ -57,13 +76,13 @@ def launches_chart(profile: Profile, metric: str = "duration_ns") -> ChartType:
         .mark_rule(strokeDash=[4, 3])
         .encode(y="value:Q")
     )
-    return alt.layer(mean, points).properties(title=heading(_title(profile, series.values, metric)))
+    return alt.layer(mean, points).properties(title=heading(title))
 
 
-def _title(profile: Profile, values: Sequence[float], metric: str) -> str:
+def _title(profile: Profile, name: str, values: Sequence[float], what: str) -> str:
     mean = sum(values) / len(values)
-    where = f"{shortened(profile.label, _NAME_WIDTH)}: {shortened(metric, _NAME_WIDTH)}"
+    where = f"{shortened(profile.label, _NAME_WIDTH)}: {shortened(name, _NAME_WIDTH)}"
     if not mean:
         return where
     spread = 100 * (max(values) - min(values)) / abs(mean)
-    return f"{where} of {len(values)} launches within {figure(spread, 2)} % of each other"
+    return f"{where} of {len(values)} {what} within {figure(spread, 2)} % of each other"

@@ -14,6 +14,7 @@ import altair as alt
 import vl_convert
 
 from profiler.present.charts.style import Scheme, configuration
+from profiler.present.encode import markdown_text
 
 SUFFIXES = (".svg", ".png", ".html", ".json")
 # Screens and projectors show two dots where CSS counts one pixel.
@@ -35,9 +36,21 @@ class Picture:
         }
 
 
-def show(chart: alt.TopLevelMixin) -> Picture:
-    """For the last line of a notebook's cell."""
-    return Picture(chart)
+class Words:
+    """What a notebook shows where there is nothing to draw."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        return {"text/markdown": markdown_text(self._text), "text/plain": self._text}
+
+
+def show(
+    chart: alt.TopLevelMixin | None, otherwise: str = "Nothing was recorded that could be drawn."
+) -> Picture | Words:
+    """For the last line of a notebook's cell; the words `otherwise` where there is no chart."""
+    return Words(otherwise) if chart is None else Picture(chart)
 
 
 def chart_spec(chart: alt.TopLevelMixin, scheme: Scheme = "light") -> dict[str, Any]:

@@ -17,7 +17,15 @@ Record = dict[str, Any]
 
 BLUE, ORANGE, GREEN, PURPLE, RED, GREY = "#4f64ff", "#d18305", "#0aa970", "#a860c2", "#b33626", "#59616c"
 VERDICTS = {"better": BLUE, "worse": RED, "changed": GREY, "same": GREY, "unclear": GREY}
+VERDICT_SHAPES = {
+    "better": "circle",
+    "worse": "cross",
+    "changed": "square",
+    "same": "stroke",
+    "unclear": "diamond",
+}
 CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, RED)
+OTHERS = "others"
 # Room for the names of rows, so that charts above one another are in line.
 LABELS = 165
 BLACK, WHITE = "#000000", "#ffffff"
@@ -91,6 +99,7 @@ def signed_figure(value: float, digits: int = 3) -> str:
 _LARGER = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "us")),
     "inst": ((1e9, "billion inst"), (1e6, "million inst"), (1e3, "thousand inst")),
+    "GFLOP/s": ((1e3, "TFLOP/s"),),
 }
 
 

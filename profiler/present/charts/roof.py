@@ -1,0 +1,219 @@
+"""The roof: work against work per byte moved, points under lines, on axes that a number beside a point can be placed on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import altair as alt
+from altair.typing import ChartType
+
+from profiler.analyse.roofline import DRAM, L2, Ceiling, Point, Roofline
+from profiler.present.charts.ladder import rung_title
+from profiler.present.charts.style import BLUE, GREY, ORANGE, Record, figure, readable_unit, source
+
+_Place = tuple[float, float]  # in pixels, from the left and from the top
+
+_WIDTH, _HEIGHT = 460, 300
+# Where a point's number may stand, in pixels from its middle: the first that no other mark or number covers.
+_OFFSETS = tuple(
+    (round(radius * math.cos(angle)), round(radius * math.sin(angle)))
+    for radius in (13, 22, 31)
+    for angle in (math.tau * turn / 12 for turn in range(12))  # from the right downwards: ceilings are above
+)
+_APART, _NEARER, _OFF_LINES = 12.0, 2.0, 7.0
+
+
+def roof_chart(roofline: Roofline) -> ChartType:
+    frame = _frame(roofline)
+    x = alt.X(
+        "x:Q",
+        title="operations per byte moved, FLOP/byte (log scale)",
+        scale=alt.Scale(type="log", domain=[frame.x_low, frame.x_high], nice=False),
+        axis=alt.Axis(values=_powers_of_ten(frame.x_low, frame.x_high), grid=False),
+    )
+    y = alt.Y(
+        "y:Q",
+        title=f"{frame.unit} (log scale)",
+        scale=alt.Scale(type="log", domain=[frame.y_low, frame.y_high], nice=False),
+        axis=alt.Axis(
+            values=_powers_of_ten(frame.y_low, frame.y_high),
+            grid=True,
+            titleAngle=0,
+            titleAlign="left",
+            titleX=0,
+            titleY=-10,
+        ),
+    )
+    edges = list(_edges(roofline, frame))
+    base = alt.Chart(source(edges), width=_WIDTH, height=_HEIGHT)
+    lines = base.mark_line(color=GREY, strokeWidth=2).encode(x=x, y=y, detail="ceiling:N")
+    sloped, level = (
+        alt.Chart(source([row for row in edges if row["label"] and row["sloped"] is wanted]))
+        .mark_text()
+        .encode(x=x, y=y, text="label:N")
+        for wanted in (True, False)
+    )
+    names = (
+        sloped.mark_text(fontSize=11, align="center", dy=-8, angle=frame.slope_angle),
+        level.mark_text(fontSize=11, align="right", dx=-2, dy=-8),
+    )
+    levels = [ceiling.name for ceiling in _memory(roofline)]
+    legend = alt.Legend(title="bytes moved by", orient="bottom") if len(levels) > 1 else None
+    points = (
+        alt.Chart(source(list(_marks(roofline, frame))))
+        .mark_point(filled=True, size=55, opacity=1)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color(
+                "level:N", scale=alt.Scale(domain=[DRAM, L2], range=[BLUE, ORANGE]), legend=legend
+            ),
+            shape=alt.Shape(
+                "level:N", scale=alt.Scale(domain=[DRAM, L2], range=["circle", "diamond"]), legend=legend
+            ),
+            tooltip=["rung:N", "level:N", "x:Q", "y:Q", "arithmetic:N"],
+        )
+    )
+    numbers = (
+        alt.Chart(source(_numbers(roofline, frame)))
+        .mark_text(baseline="middle", fontSize=11, fontWeight=600)
+        .encode(x=x, y=y, text="number:N")
+    )
+    return alt.layer(lines, *names, points, numbers)
+
+
+def compute_ceilings(roofline: Roofline) -> list[Ceiling]:
+    return [ceiling for ceiling in roofline.ceilings if ceiling.unit == "GFLOP/s"]
+
+
+def _memory(roofline: Roofline) -> list[Ceiling]:
+    """That of L2 only where the bytes through it were counted: else nothing stands under it."""
+    shown = {DRAM, L2} if any(point.flops_per_l2_byte for point in roofline.points) else {DRAM}
+    return [ceiling for ceiling in roofline.ceilings if ceiling.name in shown]
+
+
+class _Frame(NamedTuple):
+    """What the axes span, and how to get from figures to pixels and back."""
+
+    x_low: float
+    x_high: float
+    y_low: float
+    y_high: float
+    divisor: float
+    unit: str
+
+    @property
+    def slope_angle(self) -> float:
+        """Of a line on which one grows as the other, clockwise, as text is turned."""
+        per_x = _WIDTH / math.log(self.x_high / self.x_low)
+        per_y = _HEIGHT / math.log(self.y_high / self.y_low)
+        return 360 - math.degrees(math.atan2(per_y, per_x))
+
+    def pixel(self, x: float, y: float) -> _Place:
+        across = math.log(x / self.x_low) / math.log(self.x_high / self.x_low)
+        up = math.log(y / self.y_low) / math.log(self.y_high / self.y_low)
+        return across * _WIDTH, (1 - up) * _HEIGHT
+
+    def moved(self, x: float, y: float, dx: float, dy: float) -> tuple[float, float]:
+        """So many pixels to the right and down."""
+        return (
+            x * (self.x_high / self.x_low) ** (dx / _WIDTH),
+            y * (self.y_high / self.y_low) ** (-dy / _HEIGHT),
+        )
+
+
+def _frame(roofline: Roofline) -> _Frame:
+    highest = max(ceiling.value for ceiling in compute_ceilings(roofline))
+    lowest = min(point.gflops for point in roofline.points)
+    divisor, unit = readable_unit("GFLOP/s", highest)
+    ridges = [highest / ceiling.value for ceiling in _memory(roofline)]
+    across = [*ridges, *(x for point in roofline.points for x in _intensities(point).values())]
+    top = max(highest, *(point.gflops for point in roofline.points))
+    left = min(min(across) / 2, min(ridges) / 10)  # a slope has room for its name
+    return _Frame(left, max(across) * 4, lowest / 2 / divisor, top * 2 / divisor, divisor, unit)
+
+
+def _intensities(point: Point) -> dict[str, float]:
+    through_l2 = {L2: point.flops_per_l2_byte} if point.flops_per_l2_byte else {}
+    return {DRAM: point.flops_per_dram_byte, **through_l2}
+
+
+def _powers_of_ten(low: float, high: float) -> list[float]:
+    return [10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+
+
+def _edges(roofline: Roofline, frame: _Frame) -> Iterator[Record]:
+    """Both ends of every ceiling; the label stands in the middle of a slope and at the end of a level."""
+    highest = max(ceiling.value for ceiling in compute_ceilings(roofline))
+    slopes = _memory(roofline)
+    for ceiling in slopes:
+        start = max(frame.x_low, frame.y_low * frame.divisor / ceiling.value)
+        ridge = highest / ceiling.value
+        for x, label in ((start, ""), (math.sqrt(start * ridge), _label(ceiling)), (ridge, "")):
+            yield _edge(ceiling, x, ceiling.value * x / frame.divisor, label, sloped=True)
+    steepest = max(ceiling.value for ceiling in slopes)
+    for ceiling in compute_ceilings(roofline):
+        for x, label in ((ceiling.value / steepest, ""), (frame.x_high, _label(ceiling))):
+            yield _edge(ceiling, x, ceiling.value / frame.divisor, label, sloped=False)
+
+
+def _edge(ceiling: Ceiling, x: float, y: float, label: str, *, sloped: bool) -> Record:
+    return {"ceiling": ceiling.name, "x": x, "y": y, "label": label, "sloped": sloped}
+
+
+def _label(ceiling: Ceiling) -> str:
+    divisor, unit = readable_unit(ceiling.unit, ceiling.value)
+    return f"{ceiling.name} {figure(ceiling.value / divisor)} {unit}"
+
+
+def _marks(roofline: Roofline, frame: _Frame) -> Iterator[Record]:
+    for point in roofline.points:
+        for level, x in _intensities(point).items():
+            yield {
+                "rung": rung_title(point), "level": level, "x": x, "y": point.gflops / frame.divisor,
+                "arithmetic": point.arithmetic,
+            }  # fmt: skip
+
+
+def _numbers(roofline: Roofline, frame: _Frame) -> list[Record]:
+    """A number beside each point where nothing else stands; where it can be, nearer to it than to any other."""
+    marks = {frame.pixel(row["x"], row["y"]) for row in _marks(roofline, frame)}
+    lines = [place for line in _lines(roofline, frame) for place in line]
+    numbers: list[_Place] = []
+    rows = []
+    for point in roofline.points:
+        x, y = point.flops_per_dram_byte, point.gflops / frame.divisor
+        own = frame.pixel(x, y)
+        others = marks - {own}
+        places = [(own[0] + dx, own[1] + dy) for dx, dy in _OFFSETS]
+        free = [
+            at
+            for at in places
+            if _apart(at, numbers, _APART) and _apart(at, others, _APART) and _apart(at, lines, _OFF_LINES)
+        ]
+        nearest = [at for at in free if _apart(at, others, math.dist(at, own) + _NEARER)]
+        chosen = (nearest or free or places)[0]
+        numbers.append(chosen)
+        at_x, at_y = frame.moved(x, y, chosen[0] - own[0], chosen[1] - own[1])
+        rows.append({"number": str(point.kernel), "x": at_x, "y": at_y})
+    return rows
+
+
+def _apart(at: _Place, others: Iterable[_Place], pixels: float) -> bool:
+    return all(math.dist(at, other) >= pixels for other in others)
+
+
+def _lines(roofline: Roofline, frame: _Frame) -> Iterator[list[_Place]]:
+    """The ceilings as places a few pixels apart."""
+    ends: dict[str, list[_Place]] = {}
+    for row in _edges(roofline, frame):
+        ends.setdefault(row["ceiling"], []).append(frame.pixel(row["x"], row["y"]))
+    for places in ends.values():
+        (left, top), (right, bottom) = places[0], places[-1]
+        count = math.ceil(math.dist(places[0], places[-1]) / _OFF_LINES)
+        yield [
+            (left + (right - left) * part / count, top + (bottom - top) * part / count)
+            for part in range(count + 1)
+        ]

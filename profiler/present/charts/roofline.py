@@ -1,0 +1,95 @@
+"""Rungs under the ceilings that were measured on the same GPU: how much of its own each reaches."""
+
+from __future__ import annotations
+
+import altair as alt
+from altair.typing import ChartType
+
+from profiler.analyse.roofline import DRAM, Point, Roofline, Stream
+from profiler.present.charts.ladder import conditions_text, rung_title
+from profiler.present.charts.roof import compute_ceilings, roof_chart
+from profiler.present.charts.style import BLUE, ORANGE, Record, figure, heading, source
+
+_WIDTH = 460
+_ROW = 24
+
+
+def roofline_chart(roofline: Roofline) -> ChartType | None:
+    """Work against work per byte under the ceilings, and below it how much of its own each rung reaches.
+
+    Of a ladder that counts no operations, what it moves against what device memory can.
+    None where the ceilings it takes were not measured; `roofline_sentence` says which.
+    """
+    if not _can_draw(roofline):
+        return None
+    drawn = [_reached(roofline)] if roofline.streams else [roof_chart(roofline), _reached(roofline)]
+    notes = [f"not measured: {', '.join(roofline.missing)}"] if roofline.missing else []
+    notes += [f"without {number}: {why}" for number, why in roofline.left_out.items()]
+    return alt.vconcat(*drawn, spacing=24).properties(
+        title=heading(roofline_sentence(roofline), conditions_text(roofline), *notes)
+    )
+
+
+def roofline_sentence(roofline: Roofline) -> str:
+    """The takeaway; where no ceiling was measured, that, and how to measure them."""
+    missing = ", ".join(roofline.missing)
+    if not _can_draw(roofline):
+        if not (roofline.points or roofline.streams):
+            return "No rung can be placed: each was left out"
+        measured = "Not every ceiling that is needed" if roofline.ceilings else "No ceiling"
+        return f"{measured} was measured on {roofline.gpu} (missing: {missing}); `prof collect --ladder ceilings` does it"
+    candidates: list[tuple[float | None, str, str | None]] = [
+        *((one.ceiling_pct, rung_title(one), one.ceiling) for one in roofline.points),
+        *((_stream_pct(one), rung_title(one), DRAM) for one in roofline.streams),
+    ]
+    reached = [(pct, name, ceiling) for pct, name, ceiling in candidates if pct is not None]
+    if not reached:
+        return f"Under which ceiling the rungs stand is not known (missing: {missing})"
+    pct, name, ceiling = max(reached, key=lambda one: one[0])
+    return f"{name} comes closest to its ceiling: {figure(pct)} % of {ceiling}"
+
+
+def _can_draw(roofline: Roofline) -> bool:
+    if roofline.find(DRAM) is None:
+        return False
+    return bool(roofline.streams) or (bool(roofline.points) and bool(compute_ceilings(roofline)))
+
+
+def _reached(roofline: Roofline) -> ChartType:
+    rows = [_point_row(point) for point in roofline.points] + [_stream_row(one) for one in roofline.streams]
+    names = [row["rung"] for row in rows]
+    highest = max(100.0, *(row[name] or 0.0 for row in rows for name in ("pct", "moved")))
+    x = alt.X(
+        "pct:Q",
+        title="% of device memory's ceiling" if roofline.streams else "% of the ceiling that it stands under",
+        scale=alt.Scale(domain=[0, highest]),
+        axis=alt.Axis(tickCount=5),
+    )
+    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
+        y=alt.Y("rung:N", sort=names, title=None), tooltip=["rung:N", "label:N"]
+    )
+    bars = base.mark_bar(height=14, color=BLUE).encode(x=x)
+    moved = base.mark_tick(color=ORANGE, thickness=3, height=20).encode(x="moved:Q")
+    text = base.mark_text(align="left", baseline="middle").encode(x=alt.value(_WIDTH + 12), text="label:N")
+    whole = alt.Chart(source([{"pct": 100.0}])).mark_rule(strokeDash=[3, 3]).encode(x="pct:Q")
+    return alt.layer(whole, bars, *([moved] if roofline.streams else []), text)
+
+
+def _point_row(point: Point) -> Record:
+    label = "not known" if point.ceiling_pct is None else f"{figure(point.ceiling_pct)} % of {point.ceiling}"
+    return {"rung": rung_title(point), "pct": point.ceiling_pct, "moved": None, "label": label}
+
+
+def _stream_row(stream: Stream) -> Record:
+    parts = [
+        f"{figure(rate)} GB/s {what}"
+        for rate, what in ((stream.useful_gbytes_per_s, "useful"), (stream.dram_gbytes_per_s, "moved"))
+        if rate is not None
+    ]
+    return {
+        "rung": rung_title(stream), "pct": stream.useful_pct, "moved": stream.dram_pct, "label": ", ".join(parts),
+    }  # fmt: skip
+
+
+def _stream_pct(stream: Stream) -> float | None:
+    return stream.useful_pct if stream.useful_pct is not None else stream.dram_pct

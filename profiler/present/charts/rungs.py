@@ -1,0 +1,157 @@
+"""Where the cycles of every rung go: the stall reasons side by side, whole or as shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import altair as alt
+from altair.typing import ChartType
+
+from profiler.analyse.climb import LadderSheet, RungStalls
+from profiler.present.charts.ladder import conditions_text, rung_title
+from profiler.present.charts.style import (
+    BLACK,
+    CATEGORIES,
+    GREY,
+    OTHERS,
+    WHITE,
+    Record,
+    figure,
+    heading,
+    ink_on,
+    source,
+)
+
+_WIDTH = 460
+_ROW = 24
+# A warp that is chosen, or could have been, waits for nothing.
+_READY = ("stall_selected", "stall_not_selected")
+_READY_TITLE = "issuing or ready"
+# Where the longest is that many times the shortest, bars of cycles would leave the short ones unreadable.
+_MOST_APART = 5.0
+# Segments narrower than this part of the longest bar have no room for a figure.
+_ROOM_FOR_TEXT = 0.065
+
+
+def rung_stalls_chart(sheet: LadderSheet) -> ChartType | None:
+    """What the warps of each rung wait for between two instructions; None where no rung recorded it."""
+    return stalls_of(sheet.rungs, conditions_text(sheet.ladder))
+
+
+def stalls_of(rungs: Sequence[RungStalls], conditions: str) -> ChartType | None:
+    """Bars of cycles, or of shares where the rungs are too far apart; the figures are cycles."""
+    totals = {rung_title(rung): sum(rung.stalls.values()) for rung in rungs}
+    shown = [rung for rung in rungs if totals[rung_title(rung)] > 0]
+    if not shown:
+        return None
+    longest, shortest = (pick(totals[rung_title(rung)] for rung in shown) for pick in (max, min))
+    as_shares = longest > _MOST_APART * shortest
+    colours = _colours(shown)
+    rows = [row for rung in shown for row in _segments(rung, colours, longest, as_shares)]
+    names = [rung_title(rung) for rung in shown]
+    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(names)).encode(
+        y=alt.Y("rung:N", sort=names, title=None), tooltip=["rung:N", "reason:N", "cycles:Q"]
+    )
+    unit = "% of the cycles from one instruction of a warp to its next" if as_shares else "cycles per issue"
+    x = alt.X("start:Q", title=unit, scale=alt.Scale(domain=[0, 100 if as_shares else longest], nice=False))
+    waiting = list(colours)
+    bars = (
+        base.transform_filter(alt.datum.reason != _READY_TITLE)
+        .mark_bar(height=16)
+        .encode(
+            x=x,
+            x2="end:Q",
+            color=alt.Color(
+                "reason:N",
+                scale=alt.Scale(domain=waiting, range=list(colours.values())),
+                legend=alt.Legend(title="waiting for", orient="bottom", columns=6),
+            ),
+        )
+    )
+    ready = (
+        base.transform_filter(alt.datum.reason == _READY_TITLE)
+        .mark_bar(height=15, filled=False, stroke=GREY, strokeWidth=1)
+        .encode(x=x, x2="end:Q")
+    )
+    texts = [_texts(rows, names, ink) for ink in (BLACK, WHITE, "")]
+    total = (
+        alt.Chart(source([{"rung": name, "total": f"{figure(totals[name])} cycles"} for name in names]))
+        .mark_text(align="left", baseline="middle")
+        .encode(y=alt.Y("rung:N", sort=names), x=alt.value(_WIDTH + 12), text="total:N")
+    )
+    return alt.layer(bars, ready, *texts, total).properties(
+        title=heading(
+            _title(shown),
+            f"{conditions}; outlined: {_READY_TITLE}",
+            "figures: cycles per issued instruction of a warp",
+        )
+    )
+
+
+def _colours(rungs: Sequence[RungStalls]) -> dict[str, str]:
+    """Of the reasons that take the largest share of some rung; the others share one."""
+    largest: dict[str, float] = {}
+    for rung in rungs:
+        total = sum(rung.stalls.values())
+        for name, cycles in rung.stalls.items():
+            if name not in _READY and total:
+                largest[name] = max(largest.get(name, 0.0), cycles / total)
+    ranked = sorted(largest, key=lambda name: (-largest[name], name))[: len(CATEGORIES)]
+    colours = dict(zip(map(_reason, ranked), CATEGORIES, strict=False))
+    return colours | ({OTHERS: GREY} if len(largest) > len(ranked) else {})
+
+
+def _reason(name: str) -> str:
+    return name.removeprefix("stall_")
+
+
+def _grouped(stalls: Mapping[str, float], colours: Mapping[str, str]) -> dict[str, float]:
+    """The waits in the order of their colours, then what is no wait."""
+    cycles = dict.fromkeys([*colours, _READY_TITLE], 0.0)
+    for name, value in stalls.items():
+        reason = _reason(name)
+        cycles[_READY_TITLE if name in _READY else reason if reason in colours else OTHERS] += value
+    return cycles
+
+
+def _segments(
+    rung: RungStalls, colours: Mapping[str, str], longest: float, as_shares: bool
+) -> Iterator[Record]:
+    total = sum(rung.stalls.values())
+    scale = 100 / total if as_shares else 1.0
+    start = 0.0
+    for reason, cycles in _grouped(rung.stalls, colours).items():
+        end = start + cycles * scale
+        if cycles > 0:
+            wide = cycles * scale >= _ROOM_FOR_TEXT * (100 if as_shares else longest)
+            yield {
+                "rung": rung_title(rung), "reason": reason, "cycles": cycles, "start": start, "end": end,
+                "middle": (start + end) / 2, "text": figure(cycles, 2) if wide else "",
+                "ink": ink_on(colours[reason]) if reason in colours else "",
+            }  # fmt: skip
+        start = end
+
+
+def _texts(rows: Sequence[Record], names: list[str], ink: str) -> ChartType:
+    """In the ink that is readable on the segment; on the paper, in the paper's own."""
+    written = [row for row in rows if row["ink"] == ink and row["text"]]
+    chart: ChartType = (
+        alt.Chart(source(written))
+        .mark_text(baseline="middle", fontSize=10, color=ink or alt.Undefined)
+        .encode(y=alt.Y("rung:N", sort=names), x="middle:Q", text="text:N")
+    )
+    return chart
+
+
+def _title(rungs: Sequence[RungStalls]) -> str:
+    """The longest wait of all, and the fastest issue."""
+    waits = [
+        (cycles / sum(rung.stalls.values()), rung, name)
+        for rung in rungs
+        for name, cycles in rung.stalls.items()
+        if name not in _READY
+    ]
+    if not waits:
+        return "No rung waits for anything"
+    share, rung, name = max(waits, key=lambda wait: wait[0])
+    return f"The largest share of waiting: {rung_title(rung)}, {100 * share:.0f} % for {_reason(name)}"

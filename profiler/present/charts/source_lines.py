@@ -1,0 +1,183 @@
+"""Hot spots: the source lines of a kernel that execute and wait most, in the order of the source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import altair as alt
+from altair.typing import ChartType
+
+from profiler.analyse.source_lines import SourceLine, SourceLines
+from profiler.present.charts.style import (
+    BLUE,
+    CATEGORIES,
+    GREY,
+    OTHERS,
+    Record,
+    figure,
+    heading,
+    readable_unit,
+    source,
+)
+from profiler.present.text import counted, shortened
+
+_CODE = 330
+_PANEL = 190
+_ROW = 21
+_FEWEST, _MOST = 5, 12
+# Of the kernel's instructions or samples; less makes no row, but among the few that there are.
+_WORTH_A_ROW = 0.01
+_CODE_CHARACTERS = 48
+_NAME_WIDTH = 90
+# A warp that is chosen, or could have been, waits for nothing.
+_READY = ("selected", "not_selected")
+_READY_TITLE = "issuing or ready"
+
+
+def source_lines_chart(lines: SourceLines) -> ChartType | None:
+    """Executed instructions and, where the recording has them, stall samples; None where nothing was counted."""
+    shown = _hottest(lines)
+    if not shown:
+        return None
+    panels = [_executed(lines, shown)] if lines.executed else []
+    if lines.samples:
+        panels.append(_samples(lines, shown, named=not panels))
+    left = len(lines.lines) - len(shown)
+    notes = [f"{counted(left, 'line', 'lines')} with less left out"] if left else []
+    notes += [f"outlined: {_READY_TITLE}"] if lines.samples else []
+    where = ", ".join(shortened(part, _NAME_WIDTH) for part in (lines.label, lines.gpu))
+    title = heading(_title(lines), "; ".join([where, *notes]))
+    chart: ChartType = (
+        alt.hconcat(*panels, spacing=18).resolve_scale(color="independent").properties(title=title)
+    )
+    return chart
+
+
+def _hottest(lines: SourceLines) -> list[SourceLine]:
+    """By whichever of the two is larger, as a share of the kernel's."""
+
+    def heat(line: SourceLine) -> float:
+        executed = line.executed / lines.executed if lines.executed else 0.0
+        return max(executed, line.samples / lines.samples if lines.samples else 0.0)
+
+    hottest = sorted(lines.lines, key=lambda line: (-heat(line), line.file, line.line))[:_MOST]
+    shown = [
+        line for rank, line in enumerate(hottest) if heat(line) >= (_WORTH_A_ROW if rank >= _FEWEST else 1e-9)
+    ]
+    return sorted(shown, key=lambda line: (line.file, line.line))
+
+
+def _rows_axis(shown: Sequence[SourceLine], *, named: bool) -> alt.Y:
+    code = alt.Axis(
+        labelAlign="left", labelPadding=_CODE, labelLimit=_CODE, labelFont="monospace", labelFontSize=10,
+        minExtent=_CODE,
+    )  # fmt: skip
+    axis = code if any(line.text for line in shown) else alt.Axis()
+    names = [_place(line, shown) for line in shown]
+    return alt.Y(
+        "line:N", sort=names, title=None, axis=axis if named else alt.Axis(labels=False, minExtent=0)
+    )
+
+
+def _place(line: SourceLine, shown: Sequence[SourceLine]) -> str:
+    """The number and the text of the line; the file where there are several, or no text."""
+    several = len({one.file for one in shown}) > 1
+    where = f"{shortened(line.file, 20)}:{line.line}" if several or not line.text else str(line.line)
+    return f"{where}: {shortened(line.text.strip(), _CODE_CHARACTERS)}" if line.text else where
+
+
+def _executed(lines: SourceLines, shown: Sequence[SourceLine]) -> ChartType:
+    divisor, unit = readable_unit("inst", max(line.executed for line in shown))
+    rows: list[Record] = [
+        {
+            "line": _place(line, shown), "executed": line.executed / divisor,
+            "label": f"{figure(100 * line.executed / lines.executed, 2)} %",
+        }
+        for line in shown
+    ]  # fmt: skip
+    base = alt.Chart(source(rows), width=_PANEL, height=_ROW * len(rows)).encode(
+        y=_rows_axis(shown, named=True), tooltip=["line:N", "executed:Q", "label:N"]
+    )
+    x = _x("executed", f"executed, {unit} per launch", max(row["executed"] for row in rows))
+    bars = base.mark_bar(height=14, color=BLUE).encode(x=x)
+    text = base.mark_text(align="left", baseline="middle", dx=4, fontSize=10).encode(x=x, text="label:N")
+    return alt.layer(bars, text)
+
+
+def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) -> ChartType:
+    """What its warps did whenever the sampler looked, as a share of all samples of the kernel."""
+    colours = _colours(shown)
+    rows = [row for line in shown for row in _segments(line, lines, shown, colours)]
+    totals: list[Record] = [
+        {"line": _place(line, shown), "end": 100 * line.samples / lines.samples,
+         "label": f"{figure(100 * line.samples / lines.samples, 2)} %"}
+        for line in shown
+    ]  # fmt: skip
+    y = _rows_axis(shown, named=named)
+    base = alt.Chart(source(rows), width=_PANEL, height=_ROW * len(shown)).encode(
+        y=y, tooltip=["line:N", "reason:N", "samples:Q"]
+    )
+    x = _x("start", "stall samples, % of the kernel's", max(row["end"] for row in totals))
+    waits = alt.Color(
+        "reason:N",
+        scale=alt.Scale(domain=list(colours), range=list(colours.values())),
+        legend=alt.Legend(title="waiting for", orient="bottom", columns=3),
+    )
+    bars = base.transform_filter(alt.datum.reason != _READY_TITLE).mark_bar(height=14)
+    ready = base.transform_filter(alt.datum.reason == _READY_TITLE).mark_bar(
+        height=13, filled=False, stroke=GREY, strokeWidth=1
+    )
+    text = (
+        alt.Chart(source(totals))
+        .mark_text(align="left", baseline="middle", dx=4, fontSize=10)
+        .encode(y=y, x="end:Q", text="label:N")
+    )
+    return alt.layer(bars.encode(x=x, x2="end:Q", color=waits), ready.encode(x=x, x2="end:Q"), text)
+
+
+def _x(name: str, title: str, largest: float) -> alt.X:
+    """With room for a figure behind the longest bar."""
+    scale = alt.Scale(domain=[0, largest * 1.25], nice=False)
+    return alt.X(f"{name}:Q", title=title, scale=scale, axis=alt.Axis(tickCount=4))
+
+
+def _colours(shown: Sequence[SourceLine]) -> dict[str, str]:
+    """Of the reasons with most samples on these lines; the others share one."""
+    samples = Counter[str]()
+    for line in shown:
+        samples.update({reason: count for reason, count in line.stalls.items() if reason not in _READY})
+    ranked = sorted(samples, key=lambda reason: (-samples[reason], reason))
+    colours = dict(zip(ranked, CATEGORIES, strict=False))
+    return colours | ({OTHERS: GREY} if len(ranked) > len(CATEGORIES) else {})
+
+
+def _segments(
+    line: SourceLine, lines: SourceLines, shown: Sequence[SourceLine], colours: Mapping[str, str]
+) -> Iterator[Record]:
+    grouped = dict.fromkeys([*colours, _READY_TITLE], 0)
+    for reason, count in line.stalls.items():
+        grouped[_READY_TITLE if reason in _READY else reason if reason in colours else OTHERS] += count
+    start = 0.0
+    for reason, count in grouped.items():
+        end = start + 100 * count / lines.samples
+        if count:
+            yield {
+                "line": _place(line, shown), "reason": reason, "samples": count, "start": start, "end": end,
+            }  # fmt: skip
+        start = end
+
+
+def _title(lines: SourceLines) -> str:
+    """The line that executes most, and the one that most samples are of."""
+    busiest = max(lines.lines, key=lambda line: line.executed)
+    waiting = max(lines.lines, key=lambda line: line.samples)
+    said = []
+    if lines.executed:
+        share = figure(100 * busiest.executed / lines.executed, 2)
+        said.append(f"line {busiest.line} executes {share} % of the instructions")
+    if lines.samples:
+        share = figure(100 * waiting.samples / lines.samples, 2)
+        same = said and (busiest.file, busiest.line) == (waiting.file, waiting.line)
+        said.append(f"{'' if same else f'line {waiting.line} '}has {share} % of the stall samples")
+    return " and ".join(said).capitalize()

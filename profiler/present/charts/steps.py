@@ -1,0 +1,166 @@
+"""From rung to rung: what every step of a ladder changed, with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import altair as alt
+from altair.typing import ChartType
+
+from profiler.analyse.climb import LadderSheet
+from profiler.analyse.findings import CI, VerdictName
+from profiler.analyse.ladder import DURATION, HEADLINES, RungFinding
+from profiler.catalog.metrics import BY_NAME
+from profiler.present.charts.ladder import conditions_text, rung_title
+from profiler.present.charts.style import (
+    VERDICT_SHAPES,
+    VERDICTS,
+    Record,
+    heading,
+    signed_figure,
+    source,
+)
+from profiler.present.text import shortened
+
+_WIDTH = 110
+_ROW = 20
+_COLUMNS = 4
+_ROOM_FOR_LABEL = 52
+_NAME_WIDTH = 24
+
+
+class _Change(NamedTuple):
+    """Of one figure at one step, in the unit of its panel."""
+
+    step: str
+    delta: float
+    ci: CI | None
+    verdict: VerdictName
+
+
+def steps_chart(sheet: LadderSheet, metrics: Sequence[str] | None = None) -> ChartType | None:
+    """A panel for the time and for each metric, a row for each step; None where no two rungs may be compared.
+
+    Without `metrics`, those that `prof ladder` shows of such a ladder.
+    """
+    names = {rung.kernel: rung_title(rung) for rung in sheet.ladder.kernels}
+    panels = [("time", "% of the rung before", _time_changes(sheet, names))]
+    for metric in HEADLINES[sheet.ladder.view] if metrics is None else metrics:
+        if metric != DURATION:  # under the profiler; the first panel is of the time that counts
+            panels.append((metric, _unit(sheet, metric), _metric_changes(sheet, metric, names)))
+    filled = [panel for panel in panels if panel[2]]
+    if not filled:
+        return None
+    steps = [names[step.kernel] for step in sheet.steps if step.metrics or step.kernel in _timed(sheet)]
+    verdicts = [
+        one
+        for one in VERDICTS
+        if any(change.verdict == one for _, _, changes in filled for change in changes)
+    ]
+    drawn = [
+        _panel(*panel, steps, verdicts, named=place % _COLUMNS == 0) for place, panel in enumerate(filled)
+    ]
+    return alt.concat(*drawn, columns=_COLUMNS, spacing={"row": 18, "column": _ROOM_FOR_LABEL}).properties(
+        title=heading(
+            _title(sheet),
+            f"{conditions_text(sheet.ladder)}; each rung against the one before, with its 95 % interval",
+        )
+    )
+
+
+def _timed(sheet: LadderSheet) -> dict[int, RungFinding]:
+    return {rung.kernel: rung for rung in sheet.ladder.kernels if rung.speedup and rung.verdict}
+
+
+def _time_changes(sheet: LadderSheet, names: dict[int, str]) -> list[_Change]:
+    """The time after in % of the time before: what a speedup says, the other way round."""
+    changes = []
+    for number, rung in _timed(sheet).items():
+        if rung.speedup is not None and rung.verdict is not None:
+            ci = rung.speedup.ci
+            low_high = (_less_pct(ci[1]), _less_pct(ci[0])) if ci and min(ci) > 0 else None
+            changes.append(_Change(names[number], _less_pct(rung.speedup.ratio), low_high, rung.verdict))
+    return changes
+
+
+def _less_pct(ratio: float) -> float:
+    return 100 * (1 / ratio - 1)
+
+
+def _metric_changes(sheet: LadderSheet, metric: str, names: dict[int, str]) -> list[_Change]:
+    return [
+        _Change(names[step.kernel], one.delta, one.ci, one.verdict)
+        for step in sheet.steps
+        for one in step.metrics
+        if one.name == metric
+    ]
+
+
+def _unit(sheet: LadderSheet, metric: str) -> str:
+    """Percentages differ by points."""
+    recorded = (one.unit for step in sheet.steps for one in step.metrics if one.name == metric)
+    unit = BY_NAME[metric].unit if metric in BY_NAME else next(recorded, "")
+    return {"%": "percentage points", "": "number"}.get(unit, unit)
+
+
+def _panel(
+    name: str,
+    unit: str,
+    changes: Sequence[_Change],
+    steps: list[str],
+    verdicts: list[str],
+    *,
+    named: bool,
+) -> ChartType:
+    rows = list(_rows(changes))
+    y = alt.Y(
+        "step:N",
+        sort=steps,
+        scale=alt.Scale(domain=steps),
+        title=None,
+        axis=alt.Axis(grid=True) if named else alt.Axis(grid=True, labels=False, minExtent=0),
+    )
+    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(steps)).encode(
+        y=y, tooltip=["step:N", "delta:Q", "low:Q", "high:Q", "verdict:N"]
+    )
+    x = alt.X("delta:Q", title=unit, scale=alt.Scale(nice=False, padding=6), axis=alt.Axis(tickCount=3))
+    styles = {
+        "color": alt.Color(
+            "verdict:N",
+            scale=alt.Scale(domain=verdicts, range=[VERDICTS[one] for one in verdicts]),
+            legend=alt.Legend(title=None, orient="bottom"),
+        ),
+        "shape": alt.Shape(
+            "verdict:N",
+            scale=alt.Scale(domain=verdicts, range=[VERDICT_SHAPES[one] for one in verdicts]),
+            legend=alt.Legend(title=None, orient="bottom"),
+        ),
+    }
+    zero = alt.Chart(source([{"delta": 0.0}])).mark_rule(strokeDash=[3, 3]).encode(x=x)
+    reach = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q", color=styles["color"])
+    points = base.mark_point(filled=True, size=55, opacity=1).encode(x=x, **styles)
+    label = (
+        alt.Chart(source(rows))
+        .mark_text(align="left", baseline="middle", fontSize=10)
+        .encode(y=alt.Y("step:N", sort=steps), x=alt.value(_WIDTH + 6), text="label:N")
+    )
+    title = alt.TitleParams(shortened(name, _NAME_WIDTH), fontSize=11, offset=4, frame="group")
+    return alt.layer(zero, reach, points, label).properties(title=title)
+
+
+def _rows(changes: Sequence[_Change]) -> Iterator[Record]:
+    for change in changes:
+        low, high = change.ci or (change.delta, change.delta)
+        yield {
+            "step": change.step, "delta": change.delta, "low": low, "high": high, "verdict": change.verdict,
+            "label": signed_figure(change.delta, 2),
+        }  # fmt: skip
+
+
+def _title(sheet: LadderSheet) -> str:
+    judged = list(_timed(sheet).values())
+    if not judged:
+        return "What changed from rung to rung"
+    better = sum(rung.verdict == "better" for rung in judged)
+    return f"{better} of {len(judged)} steps make it faster beyond the noise"

@@ -1,0 +1,30 @@
+"""What tests of charts ask of a spec."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def parts_of():
+    """Of a spec, itself and all that it is composed of."""
+    return _parts_of
+
+
+@pytest.fixture(scope="session")
+def rows_of():
+    """All data of a chart, each record once."""
+    return _rows_of
+
+
+def _parts_of(spec):
+    yield spec
+    for kind in ("layer", "concat", "hconcat", "vconcat"):
+        for part in spec.get(kind, ()):
+            yield from _parts_of(part)
+
+
+def _rows_of(chart):
+    spec = chart.to_dict()
+    inline = [part["data"]["values"] for part in _parts_of(spec) if "values" in part.get("data", {})]
+    return [row for rows in (*inline, *spec.get("datasets", {}).values()) for row in rows]

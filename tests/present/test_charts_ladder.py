@@ -1,0 +1,340 @@
+"""Charts of a ladder, its ceilings and its source: they show every figure that was found, each with its unit."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+
+import pytest
+from msgspec.structs import replace
+
+import profiler
+from profiler.analyse.climb import LadderSheet, RungStalls, StepDeltas
+from profiler.analyse.profile import profile_kernel
+from profiler.analyse.roofline import Ceiling, Point, Roofline, Stream
+from profiler.analyse.source_lines import SourceLine, SourceLines
+from profiler.catalog.metrics import HEADLINE
+from profiler.errors import MetricsMissing
+from profiler.present import charts
+from profiler.present.charts import roof
+from profiler.present.charts.render import chart_spec, title_of
+
+
+@pytest.fixture(scope="module")
+def sheet(recorded):
+    return profiler.ladder("gemm", recorded)
+
+
+@pytest.fixture(scope="module")
+def lines(recorded):
+    return profiler.source_lines(recorded.find("gemm-6-source", ladder="gemm"))
+
+
+def ceiling(name, value, unit="GFLOP/s"):
+    return Ceiling(name, value, unit, 0.1, "run")
+
+
+DRAM, FP32 = ceiling("dram", 4000.0, "GB/s"), ceiling("fp32", 60_000.0)
+
+
+def point(kernel, intensity, gflops, *, pct=50.0, under="fp32", l2=None):
+    l2_bytes = 100.0 if l2 else None
+    attainable = gflops / pct * 100 if pct else None
+    return Point(
+        kernel, f"rung_{kernel}", gflops, 0.1, "fp32", 100.0, intensity, l2_bytes, l2, under, attainable, pct, "run"
+    )  # fmt: skip
+
+
+def roofline(ceilings, points=(), streams=(), missing=(), left_out=None):
+    return Roofline(
+        "made", "NVIDIA H200", {"m": 1}, list(ceilings), list(missing), list(points), list(streams), left_out or {}
+    )  # fmt: skip
+
+
+FULL = roofline([DRAM, FP32], [point(1, 2.0, 500.0), point(2, 40.0, 30_000.0)])
+
+
+# Time
+
+
+def test_the_profilers_part_is_the_difference_of_both_times(sheet, rows_of):
+    rows = {row["rung"]: row for row in rows_of(charts.profiler_effect_chart(sheet.ladder)) if "rung" in row}
+    assert len(rows) == len(sheet.ladder.kernels)
+    for rung in sheet.ladder.kernels:
+        longer = rung.metrics["duration_ns"] / rung.duration_ns - 1
+        assert rows[f"{rung.kernel} {rung.name}"]["pct"] == pytest.approx(100 * longer)
+
+
+def test_timed_only_or_profiled_only_there_is_none(sheet):
+    bare = [replace(rung, metrics={}) for rung in sheet.ladder.kernels]
+    assert charts.profiler_effect_chart(replace(sheet.ladder, kernels=bare)) is None
+    profiled = [replace(rung, basis="profiled") for rung in sheet.ladder.kernels]
+    assert charts.profiler_effect_chart(replace(sheet.ladder, kernels=profiled)) is None
+    assert "under the profiler" in str(
+        charts.ladder_times_chart(replace(sheet.ladder, kernels=profiled)).to_dict()
+    )
+
+
+def test_repeats_scatter_as_timed(recorded, rows_of):
+    run = recorded.find("5", ladder="gemm")
+    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    rows = [row for row in rows_of(charts.repeats_chart(profile)) if "number" in row]
+    assert [row["value"] * 1e6 for row in rows] == pytest.approx(list(profile.timings_ns))
+
+
+# Stalls
+
+
+def test_the_segments_of_a_rung_are_all_of_its_cycles_without_a_gap(sheet, rows_of):
+    rows = [row for row in rows_of(charts.rung_stalls_chart(sheet)) if "reason" in row]
+    for rung in sheet.rungs:
+        own = {row["reason"]: row for row in rows if row["rung"] == f"{rung.kernel} {rung.name}"}
+        total = sum(rung.stalls.values())
+        assert sum(row["cycles"] for row in own.values()) == pytest.approx(total)
+        ends = sorted((row["start"], row["end"]) for row in own.values())
+        assert (ends[0][0], ends[-1][1]) == (0, pytest.approx(100))
+        assert all(left[1] == pytest.approx(right[0]) for left, right in itertools.pairwise(ends))
+        ready = rung.stalls["stall_selected"] + rung.stalls["stall_not_selected"]
+        assert own["issuing or ready"]["cycles"] == pytest.approx(ready)
+
+
+def made_stalls(*cycles):
+    return [
+        RungStalls(number, "made", {"stall_barrier": one, "stall_selected": 1.0})
+        for number, one in enumerate(cycles)
+    ]
+
+
+@pytest.mark.parametrize(("cycles", "longest"), [((9.0, 3.0), 10), ((99.0, 1.0), 100)])
+def test_rungs_far_apart_are_drawn_as_shares_and_others_as_cycles(sheet, rows_of, cycles, longest):
+    chart = charts.rung_stalls_chart(replace(sheet, rungs=made_stalls(*cycles)))
+    rows = [row for row in rows_of(chart) if "reason" in row]
+    assert max(row["end"] for row in rows) == longest
+    unit = "% of the cycles" if longest == 100 else "cycles per issue"
+    assert unit in str(chart.to_dict())
+
+
+def test_a_rung_without_stalls_is_left_out_and_all_without_are_no_chart(sheet, rows_of):
+    some = [*made_stalls(3.0), RungStalls(7, "timed", {})]
+    assert {row["rung"] for row in rows_of(charts.rung_stalls_chart(replace(sheet, rungs=some)))} == {
+        "0 made"
+    }
+    assert charts.rung_stalls_chart(replace(sheet, rungs=some[1:])) is None
+
+
+# Steps
+
+
+def test_every_step_of_every_metric_is_shown_with_its_interval_and_verdict(sheet, rows_of):
+    chart = charts.steps_chart(sheet)
+    rows = [row for row in rows_of(chart) if "verdict" in row]
+    panels = [panel["title"]["text"] for panel in chart.to_dict()["concat"]]
+    assert panels == ["time", *HEADLINE[1:]]
+    names = {rung.kernel: f"{rung.kernel} {rung.name}" for rung in sheet.ladder.kernels}
+    for step in sheet.steps:
+        for one in step.metrics:
+            if one.name in panels:
+                shown = (names[step.kernel], one.delta, *one.ci, one.verdict)
+                assert shown in {
+                    tuple(row[key] for key in ("step", "delta", "low", "high", "verdict")) for row in rows
+                }
+
+
+def test_the_first_panel_is_the_time_without_the_profiler(sheet, rows_of):
+    first = charts.steps_chart(sheet, []).to_dict()["concat"]
+    assert len(first) == 1
+    shown = {row["step"]: row for row in rows_of(charts.steps_chart(sheet, [])) if "verdict" in row}
+    for rung in sheet.ladder.kernels:
+        if rung.speedup:
+            row = shown[f"{rung.kernel} {rung.name}"]
+            assert 1 + row["delta"] / 100 == pytest.approx(1 / rung.speedup.ratio)
+            assert row["low"] <= row["delta"] <= row["high"]
+            assert row["verdict"] == rung.verdict
+
+
+def test_steps_that_may_not_be_compared_make_no_row(sheet, rows_of):
+    refused = [StepDeltas(step.before, step.kernel, [], ["another GPU"]) for step in sheet.steps]
+    alone = [replace(rung, speedup=None, verdict=None) for rung in sheet.ladder.kernels]
+    assert charts.steps_chart(LadderSheet(replace(sheet.ladder, kernels=alone), sheet.rungs, refused)) is None
+    first = LadderSheet(replace(sheet.ladder, kernels=alone), sheet.rungs, [*refused[:-1], sheet.steps[-1]])
+    assert {row["step"] for row in rows_of(charts.steps_chart(first)) if "step" in row} == {"10 tensor_cores"}
+
+
+# Roofline
+
+
+def test_points_stand_at_their_work_and_work_per_byte(rows_of):
+    marks = [row for row in rows_of(charts.roofline_chart(FULL)) if "level" in row]
+    assert [(row["x"], row["y"]) for row in marks] == [(2.0, 0.5), (40.0, 30.0)]
+
+
+def test_the_roof_rises_with_memory_and_ends_at_the_arithmetic(rows_of):
+    """4,000 GB/s meet 60,000 GFLOP/s at 15 operations a byte."""
+    ends = {}
+    for row in rows_of(charts.roofline_chart(FULL)):
+        if "ceiling" in row:
+            ends.setdefault(row["ceiling"], set()).add((row["x"], round(row["y"], 6)))
+    assert all(y == pytest.approx(4 * x) for x, y in ends["dram"])
+    assert max(ends["dram"]) == (15.0, 60.0)
+    assert min(ends["fp32"]) == (15.0, 60.0)
+
+
+def test_the_ceiling_of_l2_is_drawn_only_where_bytes_through_it_were_counted(rows_of):
+    l2 = ceiling("l2", 9000.0, "GB/s")
+    without = replace(FULL, ceilings=[DRAM, FP32, l2])
+    assert {row["ceiling"] for row in rows_of(charts.roofline_chart(without)) if "ceiling" in row} == {
+        "dram",
+        "fp32",
+    }
+    counted = replace(without, points=[point(1, 20.0, 500.0, l2=4.0)])
+    rows = rows_of(charts.roofline_chart(counted))
+    assert "l2" in {row.get("ceiling") for row in rows}
+    assert {(row["level"], row["x"]) for row in rows if "level" in row} == {("dram", 20.0), ("l2", 4.0)}
+
+
+def test_every_point_has_its_number_beside_it_and_apart_from_the_others(rows_of):
+    crowd = replace(
+        FULL, points=[point(number, 100.0 + number, 40_000.0 + 500 * number) for number in range(6)]
+    )
+    frame = roof._frame(crowd)
+    rows = rows_of(charts.roofline_chart(crowd))
+    numbers = {row["number"]: frame.pixel(row["x"], row["y"]) for row in rows if "number" in row}
+    marks = {row["rung"][0]: frame.pixel(row["x"], row["y"]) for row in rows if "level" in row}
+    assert set(numbers) == set(marks) == set("012345")
+    assert all(math.dist(one, other) >= 10 for one, other in itertools.combinations(numbers.values(), 2))
+    assert all(math.dist(numbers[name], marks[name]) <= 32 for name in marks)
+
+
+def test_the_title_tells_who_comes_closest_and_the_subtitle_what_is_missing():
+    close = replace(
+        FULL, points=[point(1, 2.0, 500.0, pct=20.0), point(2, 9.0, 900.0, pct=81.0, under="dram")]
+    )
+    assert title_of(charts.roofline_chart(close)) == "2 rung_2 comes closest to its ceiling: 81 % of dram"
+    partly = replace(FULL, missing=["l2"], left_out={3: "not timed without the profiler"})
+    subtitle = charts.roofline_chart(partly).to_dict()["title"]["subtitle"]
+    assert subtitle[1:] == ["not measured: l2", "without 3: not timed without the profiler"]
+
+
+def test_what_has_no_ceiling_is_said_to_have_none(rows_of):
+    unknown = replace(FULL, points=[point(1, 2.0, 500.0, pct=None, under=None)], missing=["bf16"])
+    assert "not known" in {row.get("label") for row in rows_of(charts.roofline_chart(unknown))}
+    assert "missing: bf16" in title_of(charts.roofline_chart(unknown))
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (roofline([], [point(1, 2.0, 5.0)], missing=["dram", "fp32"]), "No ceiling was measured on NVIDIA H200 (missing: dram, fp32)"),
+        (roofline([FP32], [point(1, 2.0, 5.0)], missing=["dram"]), "Not every ceiling that is needed"),
+        (roofline([DRAM], [point(1, 2.0, 5.0)], missing=["fp32"]), "Not every ceiling that is needed"),
+        (roofline([DRAM, FP32], left_out={1: "x"}), "No rung can be placed"),
+    ],
+    ids=["none", "no memory", "no arithmetic", "no rung"],
+)  # fmt: skip
+def test_without_what_it_takes_there_are_words_and_no_chart(found, words):
+    assert charts.roofline_chart(found) is None
+    assert charts.roofline_sentence(found).startswith(words)
+    shown = charts.show(charts.roofline_chart(found), charts.roofline_sentence(found))
+    assert shown._repr_mimebundle_()["text/plain"].startswith(words)
+
+
+def test_a_ladder_that_moves_bytes_is_held_against_device_memory(rows_of):
+    streams = [
+        Stream(1, "copy", 3600.0, 3700.0, 0.1, 90.0, 92.5, "run"),
+        Stream(2, "timed", 2000.0, None, 0.1, 50.0, None, "run"),
+    ]
+    chart = charts.roofline_chart(roofline([DRAM], streams=streams))
+    rows = {row["rung"]: row for row in rows_of(chart) if "rung" in row}
+    assert (rows["1 copy"]["pct"], rows["1 copy"]["moved"]) == (90.0, 92.5)
+    assert rows["2 timed"]["label"] == "2,000 GB/s useful"
+    assert title_of(chart) == "1 copy comes closest to its ceiling: 90 % of dram"
+
+
+# Source lines
+
+
+def test_hot_lines_are_shown_with_their_code_and_their_share(lines, rows_of):
+    rows = rows_of(charts.source_lines_chart(lines))
+    (multiply,) = [row for row in rows if "executed" in row and row["line"].startswith("67: ")]
+    assert multiply["line"].endswith("* b_part[j]; });")
+    assert multiply["executed"] == pytest.approx(max(line.executed for line in lines.lines) / 1e9)
+    for line in lines.lines:
+        own = [row for row in rows if "reason" in row and row["line"].startswith(f"{line.line}: ")]
+        assert sum(row["samples"] for row in own) in (0, line.samples)
+
+
+def test_the_title_names_the_line_that_executes_and_waits_most(lines):
+    assert title_of(charts.source_lines_chart(lines)) == (
+        "Line 67 executes 91 % of the instructions and has 55 % of the stall samples"
+    )
+
+
+def made_lines(*executed, samples=0, text=None, files=("a.cu",)):
+    shown = [
+        SourceLine(
+            files[number % len(files)],
+            number + 1,
+            text,
+            one,
+            samples,
+            {"barrier": samples} if samples else {},
+        )
+        for number, one in enumerate(executed)
+    ]
+    return SourceLines("made", "k", "GPU", 1, sum(executed), samples * len(shown), shown)
+
+
+def test_lines_without_their_text_are_told_by_file_and_number(rows_of):
+    rows = rows_of(charts.source_lines_chart(made_lines(9.0, 1.0)))
+    assert [row["line"] for row in rows] == ["a.cu:1", "a.cu:2"]
+    both = made_lines(9.0, 1.0, text="x = 1;", files=("a.cu", "b.cu"))
+    assert [row["line"] for row in rows_of(charts.source_lines_chart(both))] == [
+        "a.cu:1: x = 1;",
+        "b.cu:2: x = 1;",
+    ]
+
+
+def test_what_is_too_little_for_a_row_is_counted():
+    chart = charts.source_lines_chart(made_lines(*[100.0] * 14, *[0.001] * 6))
+    assert "8 lines with less left out" in chart.to_dict()["title"]["subtitle"][0]
+
+
+def test_nothing_executed_and_nothing_sampled_is_no_chart():
+    assert charts.source_lines_chart(made_lines(0.0, 0.0)) is None
+
+
+# All in one
+
+
+def test_a_ladder_and_a_recording_are_one_picture_each(sheet, lines, recorded):
+    whole = chart_spec(charts.ladder_chart(sheet, FULL), "dark")
+    assert whole["title"]["text"].startswith("gemm: Matrix multiplication")
+    run = recorded.find("gemm-6-source", ladder="gemm")
+    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    one = chart_spec(charts.recording_chart(profile, sheet.rungs[6], lines))
+    assert one["title"]["text"] == "gemm 6"
+    titles = re.findall(r"'text': '([^']+)'", str(one))
+    assert any(title.startswith("gemm 6: duration_ns of 15 launches within") for title in titles)
+    assert any(title.startswith("gemm 6: time without the profiler of 60 repeats within") for title in titles)
+
+
+def test_a_recording_of_nothing_that_can_be_drawn_is_an_error(make_run):
+    run = make_run({"kernel": "k"})
+    with pytest.raises(MetricsMissing, match="could be drawn"):
+        charts.recording_chart(profile_kernel(run, "k"), RungStalls(0, "k", {}), None)
+
+
+def test_every_axis_of_figures_has_a_unit(sheet, lines, parts_of):
+    units = re.compile("%|ms|cycle|inst|percentage|FLOP|launch|repeat")
+    drawn = [
+        charts.profiler_effect_chart(sheet.ladder), charts.ladder_times_chart(sheet.ladder), charts.steps_chart(sheet),
+        charts.rung_stalls_chart(sheet), charts.roofline_chart(FULL), charts.source_lines_chart(lines),
+    ]  # fmt: skip
+    for chart in drawn:
+        for plot in (part for part in parts_of(chart_spec(chart)) if "layer" in part):
+            for axis in ("x", "y"):
+                encodings = [layer["encoding"][axis] for layer in plot["layer"] if axis in layer["encoding"]]
+                titles = {one.get("title") for one in encodings if one.get("type") == "quantitative"} - {None}
+                assert all(units.search(title) for title in titles), titles
+                assert titles or all(one.get("type") != "quantitative" for one in encodings)
