@@ -9,8 +9,8 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from profiler.store.columns import TableBuilder
 from profiler.store.ingest import Options, ingest_reports
 from profiler.store.manifest import KernelCount, Manifest, RunId, StoredReport, StoredTable, write_manifest
 from profiler.store.runs import Run, RunStore
-from profiler.store.sandbox import available_cores
+from profiler.store.sandbox import Sandbox, available_cores
 from profiler.store.schema import SCHEMA_VERSION, TABLES
 
 # What a shell may have set must not decide a test, nor how long hundreds of processes take to start.
@@ -90,6 +90,18 @@ def once(tmp_path_factory: pytest.TempPathFactory, lock) -> Callable[[str, Calla
     return once
 
 
+@pytest.fixture(scope="session", autouse=True)
+def reader() -> Iterator[Sandbox]:
+    """All that this process reads is read by one process, which is started once.
+
+    Whoever needs one of his own runs `prof`, or imports `Sandbox` itself.
+    """
+    with Sandbox(workers=1) as sandbox, pytest.MonkeyPatch.context() as patch:
+        for module in ("sandbox", "ingest"):
+            patch.setattr(f"profiler.store.{module}.Sandbox", lambda *_, **__: nullcontext(sandbox))
+        yield sandbox
+
+
 @pytest.fixture(scope="session")
 def store(once) -> RunStore:
     """Every shipped report, ingested once; never change it."""
@@ -130,12 +142,22 @@ def prof_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     """Like `prof`, through the same `main` and its error boundary, but in this process: faster."""
     from profiler.cli import main
 
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         words = [str(argument) for argument in arguments]
-        monkeypatch.setattr(sys, "argv", ["prof", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as exited:
-            main()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["prof", *words])
+            if cwd is not None:
+                patch.chdir(cwd)
+            if env is not None:
+                for name in os.environ.keys() - env.keys():
+                    patch.delenv(name)
+                for name, value in env.items():
+                    patch.setenv(name, value)
+            capsys.readouterr()
+            with pytest.raises(SystemExit) as exited:
+                main()
         out, err = capsys.readouterr()
         return subprocess.CompletedProcess(words, int(exited.value.code or 0), out, err)
 

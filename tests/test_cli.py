@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -84,7 +83,7 @@ def test_python_dash_m_is_prof():
     assert result.stdout.startswith("prof ")
 
 
-# Exit codes, by a real process
+# Exit codes
 
 
 @pytest.mark.parametrize(
@@ -115,18 +114,25 @@ def test_python_dash_m_is_prof():
     ids=lambda value: str(value) if isinstance(value, int) else None,
 )
 def test_every_failure_has_its_own_exit_code_one_message_and_no_traceback(
-    prof, reports, recorded, tmp_path, arguments, code, words
+    prof_here, reports, recorded, tmp_path, arguments, code, words
 ):
     (tmp_path / "empty.ncu-rep").write_bytes(b"")
     (tmp_path / "cut.ncu-rep").write_bytes((reports / "range.ncu-rep").read_bytes()[:20_000])
     filled = [word.format(tmp=tmp_path, reports=reports) for word in arguments]
-    shutil.copytree(recorded.root, tmp_path / "runs")
-    result = prof(*filled, cwd=tmp_path)
+    (tmp_path / "runs").symlink_to(recorded.root)
+    result = prof_here(*filled, cwd=tmp_path)
     assert result.returncode == code
     assert words in result.stderr
     assert "Traceback" not in result.stderr
     if code:
         assert not result.stdout or code == 42
+
+
+def test_a_process_ends_with_the_code_and_without_a_traceback(prof, recorded):
+    result = prof("--runs", recorded.root, "show", "99")
+    assert (result.returncode, result.stdout) == (21, "")
+    assert result.stderr.startswith("prof: ")
+    assert "Traceback" not in result.stderr
 
 
 def test_a_message_says_what_happened_and_then_what_to_do(shipped):
@@ -271,8 +277,8 @@ def test_results_go_to_standard_output_while_a_bar_is_on_the_terminal(reports, t
     assert "2 stored" in screen
 
 
-def test_a_folder_without_reports_is_an_error(prof, tmp_path):
-    result = prof("--runs", tmp_path / "runs", "ingest", tmp_path, "--format", "json")
+def test_a_folder_without_reports_is_an_error(prof_here, tmp_path):
+    result = prof_here("--runs", tmp_path / "runs", "ingest", tmp_path, "--format", "json")
     assert result.returncode == 11
     assert "no .ncu-rep file in" in result.stderr
 

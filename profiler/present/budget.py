@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -147,5 +148,6 @@ def _fitting(characters: Any, width: int) -> str:
     return taken
 
 
+@lru_cache(maxsize=10_000)  # names come again and again, and of long ones each character
 def _width_in_json(text: str) -> int:
     return len(to_json(text)) - len('""')

@@ -128,12 +128,6 @@ class Here:
         return [store.open(run_id) for run_id in store.ids()]
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[Sandbox]:
-    with Sandbox(workers=1) as sandbox:
-        yield sandbox
-
-
 def furnish(here: Here) -> Here:
     for name, text in (("scripts", LADDER), ("compiled", COMPILED)):
         folder = here.folder / "kernels" / name

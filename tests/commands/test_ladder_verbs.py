@@ -18,9 +18,9 @@ from profiler.errors import BuildFailed, ProgramFailed, ShapeRefused
 
 LADDER = f"""
 title = "Scripts"
-command = ["{sys.executable}", "-c", "pass"]
-time = ["{sys.executable}", "-c", "print('{{{{\\"kernel_ns\\": 1{{size}}, \\"reference_ns\\": 1000}}}}')"]
-check = ["{sys.executable}", "-c", "import sys; sys.exit(4 * (sys.argv[1] == '2'))", "{{kernel}}"]
+command = ["{sys.executable}", "-ISc", "pass"]
+time = ["{sys.executable}", "-ISc", "print('{{{{\\"kernel_ns\\": 1{{size}}, \\"reference_ns\\": 1000}}}}')"]
+check = ["{sys.executable}", "-ISc", "import sys; sys.exit(4 * (sys.argv[1] == '2'))", "{{kernel}}"]
 flops = "size"
 [workload]
 size = 100
@@ -56,8 +56,8 @@ def here(tmp_path: Path) -> dict[str, Any]:
     return {"cwd": tmp_path, "env": environment}
 
 
-def test_verify_tells_right_from_wrong(prof, here) -> None:
-    done = prof("verify", "--ladder", "scripts", "--format", "json", **here)
+def test_verify_tells_right_from_wrong(prof_here, here) -> None:
+    done = prof_here("verify", "--ladder", "scripts", "--format", "json", **here)
     assert done.returncode == 60, done.stderr
     rows = json.loads(done.stdout)
     assert [(row["kernel"], row["size"], row["verdict"]) for row in rows] == [
@@ -65,7 +65,9 @@ def test_verify_tells_right_from_wrong(prof, here) -> None:
         (2, "size=100", "wrong"),
     ]
     assert "1 of 2 checks found a wrong result" in done.stderr
-    right = prof("verify", "--ladder", "scripts", "--kernel", "1", "--size", "64", "--size", "128", **here)
+    right = prof_here(
+        "verify", "--ladder", "scripts", "--kernel", "1", "--size", "64", "--size", "128", **here
+    )
     assert right.returncode == 0
     assert "size=64" in right.stdout
     assert "size=128" in right.stdout
@@ -77,7 +79,7 @@ def choosy(here) -> dict[str, Any]:
     path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
     check = "import sys; sys.exit(3 * (sys.argv[1:] == ['2', '1000']))"
     text = re.sub(
-        "check = .*", f'check = ["{sys.executable}", "-c", "{check}", "{{kernel}}", "{{size}}"]', LADDER
+        "check = .*", f'check = ["{sys.executable}", "-ISc", "{check}", "{{kernel}}", "{{size}}"]', LADDER
     )
     path.write_text(text)
     return here
@@ -94,9 +96,9 @@ def choosy(here) -> dict[str, Any]:
     ],
 )
 def test_a_shape_refused_is_a_failure_only_where_nothing_was_verified(
-    prof, choosy, arguments: list[str], code: int
+    prof_here, choosy, arguments: list[str], code: int
 ) -> None:
-    done = prof("verify", "--ladder", "scripts", *arguments, "--format", "json", **choosy)
+    done = prof_here("verify", "--ladder", "scripts", *arguments, "--format", "json", **choosy)
     assert done.returncode == code, done.stderr
     assert "refused" in [row["verdict"] for row in json.loads(done.stdout)]
     if len(json.loads(done.stdout)) > 1:
@@ -134,8 +136,8 @@ def compiled(here) -> dict[str, Any]:
     return here
 
 
-def test_what_could_not_be_built_is_labelled_with_what_became_of_it(prof, compiled) -> None:
-    done = prof("build", "--ladder", "compiled", **compiled)
+def test_what_could_not_be_built_is_labelled_with_what_became_of_it(prof_here, compiled) -> None:
+    done = prof_here("build", "--ladder", "compiled", **compiled)
     assert done.returncode == 53, done.stderr
     told = done.stderr.splitlines()
     assert any(
@@ -145,20 +147,21 @@ def test_what_could_not_be_built_is_labelled_with_what_became_of_it(prof, compil
     assert sum("kernel 1 (fine)" in line and "fast math" in line for line in told) == 1
 
 
-def test_fast_math_is_said_again_of_what_did_not_change(prof, compiled) -> None:
+def test_fast_math_is_said_again_of_what_did_not_change(prof_here, compiled) -> None:
     for status in ("built", "unchanged"):
-        done = prof("build", "--ladder", "compiled", "--kernel", "1", **compiled)
+        done = prof_here("build", "--ladder", "compiled", "--kernel", "1", **compiled)
         assert done.returncode == 0, done.stderr
         assert re.search(rf"^{status} +kernel 1 \(fine\).*, with fast math", done.stderr, re.MULTILINE)
 
 
-def test_a_missing_library_fails_who_asked_for_its_kernel(prof, compiled) -> None:
+def test_a_missing_library_fails_who_asked_for_its_kernel(prof_here, compiled) -> None:
     (compiled["cwd"] / "kernels" / "compiled" / "broken.cu").write_text("#!/bin/sh\n")
     os.utime(compiled["cwd"] / "kernels" / "compiled" / "broken.cu", (1, 1))
     for verb in ("build", "verify"):
-        assert prof(verb, "--ladder", "compiled", **compiled).returncode == 0
+        assert prof_here(verb, "--ladder", "compiled", **compiled).returncode == 0
         assert (
-            prof(verb, "--ladder", "compiled", "--kernel", "1", "--kernel", "3", **compiled).returncode == 54
+            prof_here(verb, "--ladder", "compiled", "--kernel", "1", "--kernel", "3", **compiled).returncode
+            == 54
         )
 
 
@@ -173,8 +176,8 @@ def test_failures_of_several_kinds_are_counted_together() -> None:
         raise_failures(errors[2:], 1, "failed")
 
 
-def test_time_stores_and_list_shows(prof, here) -> None:
-    done = prof("time", "--ladder", "scripts", "--size", "23", "--format", "json", **here)
+def test_time_stores_and_list_shows(prof_here, here) -> None:
+    done = prof_here("time", "--ladder", "scripts", "--size", "23", "--format", "json", **here)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert [(row["kernel"], row["median_ns"], row["reference_pct"]) for row in rows] == [
@@ -183,22 +186,22 @@ def test_time_stores_and_list_shows(prof, here) -> None:
     assert [path.name for path in sorted((here["cwd"] / "runs").glob("2*"))] == sorted(
         row["run_id"] for row in rows
     )
-    listed = prof("--ladder", "scripts", "list", **here)
+    listed = prof_here("--ladder", "scripts", "list", **here)
     assert listed.returncode == 0, listed.stderr
     assert "computes what it should" in listed.stdout
     assert "scripts-1-timed" in listed.stdout
-    kernels = prof("list", "--ladder", "scripts", "--kernels", "--format", "json", **here)
+    kernels = prof_here("list", "--ladder", "scripts", "--kernels", "--format", "json", **here)
     assert [(row["kernel"], row["profiled"], row["timed"]) for row in json.loads(kernels.stdout)] == [
         (1, 0, 1), (2, 0, 1),
     ]  # fmt: skip
 
 
-def test_stored_timings_are_shown_as_a_sheet(prof, here) -> None:
-    timed = prof("time", "--ladder", "scripts", "--processes", "3", "--format", "json", **here)
+def test_stored_timings_are_shown_as_a_sheet(prof_here, here) -> None:
+    timed = prof_here("time", "--ladder", "scripts", "--processes", "3", "--format", "json", **here)
     row = json.loads(timed.stdout)[0]
     assert row["gflops"] == 100 / 1100
     for reference in ("scripts-1-timed", row["run_id"], here["cwd"] / "runs" / row["run_id"]):
-        shown = json.loads(prof("show", reference, "--format", "json", **here).stdout)
+        shown = json.loads(prof_here("show", reference, "--format", "json", **here).stdout)
         timing = shown["timing"]
         assert shown["run"]["run_id"] == row["run_id"]
         assert (shown["processes"], timing["repeats"]) == (3, 3)
@@ -206,10 +209,12 @@ def test_stored_timings_are_shown_as_a_sheet(prof, here) -> None:
             key: pytest.approx(row[key], rel=1e-5)
             for key in ("median_ns", "spread_pct", "gflops", "reference_pct")
         }  # in short, JSON has six digits
-    (table,) = csv.DictReader(io.StringIO(prof("show", "scripts-1-timed", "--format", "csv", **here).stdout))
+    (table,) = csv.DictReader(
+        io.StringIO(prof_here("show", "scripts-1-timed", "--format", "csv", **here).stdout)
+    )
     assert (table["workload"], float(table["median_ns"]), table["gbytes_per_s"]) == ("size=100", 1100, "")
     for format in ("table", "markdown"):
-        page = prof("show", "scripts-1-timed", "--format", format, **here).stdout
+        page = prof_here("show", "scripts-1-timed", "--format", format, **here).stdout
         for fact in (
             "size=100",
             "3 repeats in 3 processes",
@@ -222,46 +227,47 @@ def test_stored_timings_are_shown_as_a_sheet(prof, here) -> None:
             assert fact in page, format
 
 
-def test_timings_are_shown_also_where_their_ladder_is_not(prof, here) -> None:
-    prof("time", "--ladder", "scripts", "--kernel", "1", **here)
+def test_timings_are_shown_also_where_their_ladder_is_not(prof_here, here) -> None:
+    prof_here("time", "--ladder", "scripts", "--kernel", "1", **here)
     path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
     for text in (LADDER.replace("number = 1", "number = 7"), LADDER.replace("size", "width"), None):
         path.write_text(text) if text else path.unlink()
-        done = prof("show", "scripts-1-timed", "--format", "json", **here)
+        done = prof_here("show", "scripts-1-timed", "--format", "json", **here)
         assert done.returncode == 0, done.stderr
         timing = json.loads(done.stdout)["timing"]
         assert (timing["median_ns"], timing["gflops"]) == (1100, None)
-    assert "GFLOP/s" not in prof("show", "scripts-1-timed", **here).stdout
+    assert "GFLOP/s" not in prof_here("show", "scripts-1-timed", **here).stdout
 
 
-def test_the_list_of_a_name_tells_timings_apart_by_their_workload(prof, here) -> None:
-    prof("time", "--ladder", "scripts", "--kernel", "1", "--size", "10", "--size", "20", **here)
-    rows = json.loads(prof("list", "scripts-1", "--format", "json", **here).stdout)
+def test_the_list_of_a_name_tells_timings_apart_by_their_workload(prof_here, here) -> None:
+    prof_here("time", "--ladder", "scripts", "--kernel", "1", "--size", "10", "--size", "20", **here)
+    rows = json.loads(prof_here("list", "scripts-1", "--format", "json", **here).stdout)
     # Two runs of one second are listed in the order of their hashes.
     assert sorted(row["workload"] for row in rows) == ["size=10", "size=20"]
     assert [set(row) & {"runs", "run_id"} for row in rows] == [{"run_id"}, {"run_id"}]
-    head = prof("list", "scripts-1", **here).stdout.splitlines()[0]
+    head = prof_here("list", "scripts-1", **here).stdout.splitlines()[0]
     assert "workload" in head
     assert head.endswith("run id")
 
 
 @pytest.mark.parametrize("format", ["table", "json", "csv", "markdown"])
 @pytest.mark.parametrize("before", [True, False])
-def test_a_ladder_that_is_not_there_is_an_error_of_list(prof, here, format: str, before: bool) -> None:
+def test_a_ladder_that_is_not_there_is_an_error_of_list(prof_here, here, format: str, before: bool) -> None:
     option, verb = ["--ladder", "typo"], ["list", "--format", format]
-    done = prof(*(option + verb if before else verb + option), **here)
+    done = prof_here(*(option + verb if before else verb + option), **here)
     assert (done.returncode, done.stdout) == (44, "")
 
 
-def test_show_and_compare_want_a_profile(prof, here) -> None:
-    prof("time", "--ladder", "scripts", **here)
-    assert prof("show", "1", "--ladder", "scripts", **here).returncode == 21
+def test_show_and_compare_want_a_profile(prof_here, here) -> None:
+    prof_here("time", "--ladder", "scripts", **here)
+    assert "unprofiled" in prof_here("show", "1", "--ladder", "scripts", **here).stdout
     for arguments in (
+        ("compare", "1", "2", "--ladder", "scripts"),
         ("show", "scripts-1-timed", "--full"),
         ("show", "scripts-1-timed", "-k", "x"),
         ("compare", "scripts-1-timed", "scripts-2-timed"),
     ):
-        done = prof(*arguments, **here)
+        done = prof_here(*arguments, **here)
         assert done.returncode == 25
         assert "holds timings alone" in done.stderr
 
@@ -272,7 +278,7 @@ def test_show_and_compare_want_a_profile(prof, here) -> None:
         (["verify", "--kernel", "9"], 46, "ladder 'scripts' has no kernel 9; it has 1, 2"),
         (["time", "--size", "0"], 47, "--size 0: a size is a whole number from 1"),
         (["time", "--size", "-1"], 47, "--size -1: a size is"),
-        (["time", "--set-param", "size=-5"], 47, "--set-param size=-5: a size is"),
+        (["time", "--set-param", "size=-5"], 47, "--set-param size=-5: a parameter is"),
         (["time", "--size", "9" * 30], 47, "a size is a whole number from 1"),
         (["time", "--size", "x"], 2, "x"),
         (["verify", "--set-param", "depth=1"], 47, "'depth' is no parameter of this workload"),
@@ -283,9 +289,9 @@ def test_show_and_compare_want_a_profile(prof, here) -> None:
     ],
 )
 def test_bad_input_is_one_line_and_a_remedy(
-    prof, here, arguments: list[str], code: int, message: str
+    prof_here, here, arguments: list[str], code: int, message: str
 ) -> None:
-    done = prof(*arguments, "--ladder", "scripts", **here)
+    done = prof_here(*arguments, "--ladder", "scripts", **here)
     assert done.returncode == code, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -295,31 +301,31 @@ def test_bad_input_is_one_line_and_a_remedy(
 
 
 @pytest.mark.parametrize("verb", ["verify", "time"])
-def test_without_a_gpu(prof, here, verb: str) -> None:
+def test_without_a_gpu(prof_here, here, verb: str) -> None:
     (here["cwd"] / "bin" / "nvidia-smi").write_text("#!/bin/sh\necho 'No devices were found'\nexit 6\n")
-    done = prof(verb, "--ladder", "scripts", **here)
+    done = prof_here(verb, "--ladder", "scripts", **here)
     assert done.returncode == 52
     assert done.stderr.startswith("prof: no GPU: nvidia-smi lists none (exit code 6)\n")
 
 
 @pytest.mark.parametrize("verb", ["build", "verify", "time"])
-def test_no_such_ladder(prof, here, verb: str) -> None:
-    done = prof(verb, "--ladder", "nope", **here)
+def test_no_such_ladder(prof_here, here, verb: str) -> None:
+    done = prof_here(verb, "--ladder", "nope", **here)
     assert done.returncode == 44
     assert "there is scripts" in done.stderr
 
 
-def test_a_ladder_by_its_path(prof, here, tmp_path_factory) -> None:
+def test_a_ladder_by_its_path(prof_here, here, tmp_path_factory) -> None:
     elsewhere = {**here, "cwd": tmp_path_factory.mktemp("elsewhere")}
     path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
-    done = prof("verify", "--ladder", path, "--kernel", "1", **elsewhere)
+    done = prof_here("verify", "--ladder", path, "--kernel", "1", **elsewhere)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_bad_ladder_is_refused_with_its_line(prof, here) -> None:
+def test_a_bad_ladder_is_refused_with_its_line(prof_here, here) -> None:
     path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
     path.write_text(LADDER.replace("number = 2", "number = 1"))
-    done = prof("verify", "--ladder", "scripts", **here)
+    done = prof_here("verify", "--ladder", "scripts", **here)
     assert done.returncode == 45
     assert "number 1 is taken by 'right' already" in done.stderr
     assert f"{path.relative_to(here['cwd'])}:" in done.stderr or f"{path}:" in done.stderr
@@ -333,14 +339,14 @@ def test_the_summary_of_a_verb_is_not_cut_in_the_help(prof_here, verb: str) -> N
     assert len(line) <= 60
 
 
-def test_build_has_nothing_to_do_for_scripts(prof, here) -> None:
-    done = prof("build", "--ladder", "scripts", **here)
+def test_build_has_nothing_to_do_for_scripts(prof_here, here) -> None:
+    done = prof_here("build", "--ladder", "scripts", **here)
     assert done.returncode == 0
     assert done.stdout == ""
     assert "nothing to compile" in done.stderr
 
 
-def test_it_runs_as_a_module(prof, here) -> None:
+def test_it_runs_as_a_module(here) -> None:
     import subprocess
 
     done = subprocess.run(

@@ -6,13 +6,13 @@ import json
 import shutil
 
 
-def test_a_damaged_run_hides_no_other_and_is_named(store, prof, tmp_path):
+def test_a_damaged_run_hides_no_other_and_is_named(store, prof_here, tmp_path):
     runs = tmp_path / "runs"
     shutil.copytree(store.root, runs)
     damaged, whole = store.ids()[:2]
     (runs / str(damaged) / "run.json").write_text("not JSON")
 
-    listed = prof("list", "--runs", runs, "--format", "csv")
+    listed = prof_here("list", "--runs", runs, "--format", "csv")
 
     rows = {row.split(",")[0]: row for row in listed.stdout.splitlines()[1:]}
     assert f"damaged,{damaged}" in rows[damaged.name]

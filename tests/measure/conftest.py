@@ -6,7 +6,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -232,13 +232,6 @@ class Collecting:
         """From now on: one transcript a call, the last for all that follow."""
         self.log.write_text("")
         os.environ.update(FAKE_NCU=",".join(names), FAKE_NCU_PACE=str(pace))
-
-
-@pytest.fixture(scope="session")
-def reader() -> Iterator[Sandbox]:
-    """A process that reads reports, started once."""
-    with Sandbox(workers=1) as sandbox:
-        yield sandbox
 
 
 @pytest.fixture

@@ -265,11 +265,11 @@ def test_any_unicode_file_name_will_do(folder: Path, empty: RunStore, copy: bool
 
 @pytest.mark.parametrize("format", ["table", "json"])
 def test_a_name_that_is_not_unicode_is_refused_in_every_format(
-    folder: Path, tmp_path: Path, prof, format: str
+    folder: Path, tmp_path: Path, prof_here, format: str
 ) -> None:
     (folder / "graph.ncu-rep").rename(folder / os.fsdecode(b"caf\xe9.ncu-rep"))
 
-    done = prof("--runs", tmp_path / "runs", "ingest", folder, "--format", format)
+    done = prof_here("--runs", tmp_path / "runs", "ingest", folder, "--format", format)
 
     assert done.returncode == IngestIncomplete.exit_code, done.stderr
     assert "not valid Unicode" in done.stderr
@@ -344,12 +344,12 @@ def test_the_command_lists_what_failed_and_ends_with_42(folder: Path, tmp_path: 
     assert "Traceback" not in done.stderr
 
 
-def test_ingesting_again_with_the_command_says_unchanged(folder: Path, tmp_path: Path, prof) -> None:
+def test_ingesting_again_with_the_command_says_unchanged(folder: Path, tmp_path: Path, prof_here) -> None:
     runs = tmp_path / "runs"
-    assert prof("--runs", runs, "ingest", folder).returncode == 0
+    assert prof_here("--runs", runs, "ingest", folder).returncode == 0
     before = snapshot(runs)
 
-    done = prof("--runs", runs, "ingest", folder, "--format", "json")
+    done = prof_here("--runs", runs, "ingest", folder, "--format", "json")
 
     assert done.returncode == 0
     assert "3 already stored, unchanged" in done.stderr
@@ -370,7 +370,7 @@ def test_ingesting_again_with_the_command_says_unchanged(folder: Path, tmp_path:
     ],
 )
 def test_a_single_bad_report_ends_with_its_own_code_and_writes_nothing(
-    folder: Path, tmp_path: Path, prof, name: str, error: type[ReportError]
+    folder: Path, tmp_path: Path, prof_here, name: str, error: type[ReportError]
 ) -> None:
     whole = (folder / "graph.ncu-rep").read_bytes()
     os.mkfifo(folder / "pipe.ncu-rep")
@@ -378,7 +378,7 @@ def test_a_single_bad_report_ends_with_its_own_code_and_writes_nothing(
     (folder / "cut.ncu-rep").write_bytes(whole[:-1])
     (folder / "nothing.ncu-rep").write_bytes(whole[:10])
 
-    done = prof("--runs", tmp_path / "runs", "ingest", folder / name)
+    done = prof_here("--runs", tmp_path / "runs", "ingest", folder / name)
 
     assert done.returncode == error.exit_code
     assert done.stdout == ""
@@ -389,10 +389,10 @@ def test_a_single_bad_report_ends_with_its_own_code_and_writes_nothing(
     assert RunStore(tmp_path / "runs").ids() == []
 
 
-def test_a_file_in_place_of_the_runs_folder_is_refused(folder: Path, tmp_path: Path, prof) -> None:
+def test_a_file_in_place_of_the_runs_folder_is_refused(folder: Path, tmp_path: Path, prof_here) -> None:
     (tmp_path / "runs").write_text("a file")
 
-    done = prof("--runs", tmp_path / "runs", "ingest", folder)
+    done = prof_here("--runs", tmp_path / "runs", "ingest", folder)
 
     assert done.returncode == StoreError.exit_code
     assert f"{tmp_path / 'runs'}: not a folder of runs" in done.stderr

@@ -193,11 +193,11 @@ def test_a_select_that_succeeds_leaves_no_trace(
 # What comes back
 
 
-def test_sums_are_numbers_and_not_text(store: RunStore, prof) -> None:
+def test_sums_are_numbers_and_not_text(store: RunStore, prof_here) -> None:
     sql = "select sum(executed) as n, 1.50::decimal(4, 2) as d, [{'h': 2::hugeint}] as l from instructions"
 
     _, ((total, decimal, nested),) = run_query(store, sql)
-    (row,) = json.loads(prof("--runs", store.root, "query", sql, "--format", "json").stdout)
+    (row,) = json.loads(prof_here("--runs", store.root, "query", sql, "--format", "json").stdout)
 
     assert (type(total), decimal, nested) == (int, 1.5, [{"h": 2}])
     assert row == {"n": total, "d": 1.5, "l": [{"h": 2}]}
