@@ -20,6 +20,7 @@ from profiler.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from profiler.analyse.ideas import IdeasFinding
     from profiler.analyse.ladder import LadderFinding
 
 
@@ -41,6 +42,12 @@ def ladder(
             "--view", help="Counters to show [default: memory where the ladder declares bytes and no flops]."
         ),
     ] = None,
+    ideas: Annotated[
+        bool,
+        typer.Option(
+            "--ideas", help="What each idea was worth instead: claimed, here, and whether it holds."
+        ),
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Also store every metric's change as Parquet."),
@@ -67,15 +74,15 @@ def ladder(
 
       prof ladder --ladder copy --view memory
 
+      prof ladder --ladder embedding --ideas
+
       prof ladder -o deltas.parquet
     """
     if schema:
-        from profiler.analyse.ladder import LadderFinding
-        from profiler.present.encode import json_schema
-
-        print(json_schema(LadderFinding, "prof ladder --format json"))
+        _print_schema(ideas)
         return
 
+    from profiler.analyse.ideas import derive_ideas
     from profiler.commands.answers import find_ladder
 
     settings = settings_of(context, runs, ladder, format)
@@ -85,9 +92,39 @@ def ladder(
         from profiler.store.deltas import write_deltas
 
         write_deltas(output, delta_rows(climb.finding, climb.steps))
-    print(_rendered(climb.finding, climb.others, settings.format, full))
+    if ideas:
+        print(_rendered_ideas(derive_ideas(climb), settings.format, full))
+    else:
+        print(_rendered(climb.finding, climb.others, settings.format, full))
     if output is not None and not settings.quiet:
         print(f"Wrote {output}", file=sys.stderr)
+
+
+def _print_schema(ideas: bool) -> None:
+    from profiler.analyse.ideas import IdeasFinding
+    from profiler.analyse.ladder import LadderFinding
+    from profiler.present.encode import json_schema
+
+    if ideas:
+        print(json_schema(IdeasFinding, "prof ladder --ideas --format json"))
+    else:
+        print(json_schema(LadderFinding, "prof ladder --format json"))
+
+
+def _rendered_ideas(finding: IdeasFinding, format: Format, full: bool) -> str:
+    if format is Format.json:
+        from profiler.commands.answers import answer_json
+
+        return answer_json(finding, full)
+    from profiler.present.ideas import ideas_csv, ideas_markdown, ideas_text
+
+    if format is Format.csv:
+        return ideas_csv(finding)
+    if format is Format.markdown:
+        return ideas_markdown(finding)
+    from profiler.present.terminal import wants_colour
+
+    return ideas_text(finding, colour=wants_colour(sys.stdout.isatty()), width=terminal_width())
 
 
 def _rendered(finding: LadderFinding, others: list[str], format: Format, full: bool) -> str:

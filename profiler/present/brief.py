@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from profiler.analyse.findings import Comparison, Comparisons
 from profiler.analyse.hot_loop import LoopSheet
+from profiler.analyse.ideas import IdeasFinding
 from profiler.analyse.ladder import LadderFinding, RungFinding
 from profiler.analyse.machine_code import MachineCode
 from profiler.analyse.sheet import Sheet, SheetMetric, Sheets, TimingSheet
@@ -134,6 +135,26 @@ _LADDER_PLAN = (
 )  # fmt: skip
 
 
+# What ideas were worth
+
+
+def _ideas(whole: IdeasFinding, cut: Cut, _: Sequence[str]) -> IdeasFinding:
+    """Those of which something is claimed first."""
+    ranked = sorted(whole.ideas, key=lambda idea: idea.claim is None)
+    kept = {one.kernel for one in cut.first("ideas", ranked)}
+    return replace(
+        whole,
+        ideas=[
+            replace(one, refused=cut.first("refused", one.refused))
+            for one in whole.ideas
+            if one.kernel in kept
+        ],
+    )
+
+
+_IDEAS_PLAN = (("ideas", 8), ("refused", 2), ("ideas", 16), ("refused", 6), ("ideas", 32))
+
+
 # Machine code
 
 
@@ -193,6 +214,7 @@ _HOW: dict[type[Struct], tuple[Callable[[Any, Cut, Sequence[str]], Any], Plan]] 
     Sheets: (_sheets, _SHEETS_PLAN),
     TimingSheet: (_timing_sheet, (("run.provenance", 1),)),
     LadderFinding: (_ladder, _LADDER_PLAN),
+    IdeasFinding: (_ideas, _IDEAS_PLAN),
     MachineCode: (_machine_code, _MACHINE_CODE_PLAN),
     Listing: (_listing, _LISTING_PLAN),
 }

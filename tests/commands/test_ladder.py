@@ -113,6 +113,24 @@ def test_an_empty_folder_is_an_error_with_a_remedy(prof_here, tmp_path):
     assert "no run of any kernel of ladder 'gemm'" in refused.stderr
 
 
+# What ideas were worth
+
+
+def test_the_ideas_of_the_recorded_ladder_in_every_format(ladder):
+    asked = ladder("--ideas", "--format", "json").stdout
+    found = json.loads(asked)
+    assert len(asked) <= 8000
+    jsonschema.validate(found, json.loads(ladder("--ideas", "--schema").stdout))
+    steps = {one["kernel"]: one for one in found["ideas"]}
+    assert steps[6]["published"]["ratio"] == pytest.approx(18237.3 / 15971.7, rel=1e-5)
+    assert steps[6]["story"] == "holds"
+    page = ladder("--ideas").stdout
+    assert all(one["idea"] in page for one in found["ideas"])
+    rows = csv.DictReader(io.StringIO(ladder("--ideas", "--format", "csv").stdout))
+    assert [int(row["kernel"]) for row in rows] == list(steps)
+    assert ladder("--ideas", "--format", "markdown").stdout.count("\n| ") == len(steps) + 2
+
+
 # Parquet
 
 
