@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from profiler.analyse.ladder import LadderFinding, LadderView, RungFinding
+from profiler.present.memory import width_text
 from profiler.present.text import number
 
 _SAME, _UNCLEAR = "=", "?"
@@ -58,18 +59,10 @@ def _mark(rung: RungFinding, metric: str) -> str:
 
 def _width(rung: RungFinding) -> str:
     """Bits of a load and of a store, once where they are alike; blocks have no width to tell."""
-    sides = [
-        _accesses(rung.metrics.get(f"{kind}_width_bits"), rung.metrics.get(f"bulk_{kind}s"))
-        for kind in ("load", "store")
-    ]
+    sides = [width_text(rung.metrics, kind) for kind in ("load", "store")]
     if sides == ["-", "-"] and "bulk_loads" not in rung.metrics:
         return ""  # not recorded
     return sides[0] if sides[0] == sides[1] else "/".join(sides)
-
-
-def _accesses(width_bits: float | None, blocks: float | None) -> str:
-    parts = [] if width_bits is None else [f"{width_bits:.0f}"]
-    return "+".join([*parts, *(["bulk"] if blocks else [])]) or "-"
 
 
 def _tenths(value: float) -> str:

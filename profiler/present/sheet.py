@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 from profiler.analyse.sheet import Sheet, SheetMetric, SheetRule, TimingSheet
 from profiler.catalog.ladder import size_text
 from profiler.present.encode import markdown_text, to_csv, to_markdown
+from profiler.present.memory import memory_facts
 from profiler.present.provenance import provenance_facts
 from profiler.present.rungs import duration
 from profiler.present.suspects import suspects_markdown, suspects_text
@@ -37,6 +38,8 @@ def sheets_text(
             parts.append("\n".join(f"NVTX  {shortened(ranges, _NVTX_WIDTH)}" for ranges in one.nvtx))
         parts += [styled(f"caution: {printable(text)}", "yellow", colour=colour) for text in one.cautions]
         parts.append(suspects_text("it", one.suspects, one.suspects_missing, colour=colour, width=width))
+        if facts := memory_facts(one.metrics):
+            parts.append(_facts_text(facts))
         parts.append(
             render_table(
                 METRICS_HEADER[:4],
@@ -60,6 +63,8 @@ def sheets_markdown(run: Run, sheets: Sequence[Sheet], timing: TimingSheet | Non
             parts.append("\n".join(f"* NVTX: {markdown_text(ranges)}" for ranges in one.nvtx))
         parts += [f"> **Caution:** {markdown_text(text)}" for text in one.cautions]
         parts.append(suspects_markdown("it", one.suspects, one.suspects_missing))
+        if facts := memory_facts(one.metrics):
+            parts.append("\n".join(f"* {name}: {markdown_text(text)}" for name, text in facts))
         parts.append(
             to_markdown(METRICS_HEADER, [sheet_cells(metric) for metric in one.metrics], numeric=(2, 3))
         )

@@ -41,6 +41,15 @@ def test_a_sheet_gives_mean_and_spread_over_the_launches(shipped, recorded):
         assert metric["launches"] == len(values) == 8
 
 
+@pytest.mark.parametrize("format", ["table", "markdown"])
+def test_a_sheet_tells_the_five_figures_of_memory_and_the_accesses(shipped, format):
+    page = shipped("show", "6", "--format", format).stdout
+    for label in ("Memory Throughput", "Max Bandwidth", "L1/TEX Hit Rate", "L2 Hit Rate", "Mem Pipes Busy"):
+        assert label in page
+    assert "loads 128, stores 128" in page
+    assert "instructions of all lanes per useful byte" in page
+
+
 def test_full_adds_what_the_catalogue_does_not_know(shipped):
     short, full = (
         list(csv.DictReader(io.StringIO(shipped("show", "textbook-6", "--format", "csv", *more).stdout)))
