@@ -1,8 +1,8 @@
 // Rung 1: one thread copies one float.
 //
 // Change from nothing: the plainest kernel there is.
-// Expect: too little under way. An SM's 2048 threads ask for 4 bytes each, 8 KB a round trip to memory, and the memory
-// wants about 25 KB from each SM to be kept busy. Issue slots and the LSU pipe work four times what the bytes need.
+// Expect: too little under way. An SM's 2048 threads ask for 4 bytes each, 8 KB a round trip to memory, and a copy at full
+// speed has 12 KB of reads under way on each SM. Issue slots and the LSU pipe work four times what the bytes need.
 //
 //      block b, 256 threads        | t0 | t1 | t2 | ...     a warp's access: 32 x 4 bytes, 4 sectors
 //      elements 256 b .. + 255     |  4 |  4 |  4 | bytes

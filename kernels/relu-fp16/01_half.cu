@@ -2,7 +2,7 @@
 //
 // Change from nothing: the plainest kernel there is.
 // Expect: half of what the scalar FP32 kernel reaches. The 2048 threads of an SM ask for 2 bytes each, 4 KB a round trip to
-// memory of the 25 KB that would keep it busy.
+// memory of the 12 KB that would keep it busy.
 //
 //      block b, 256 threads        | t0 | t1 | t2 | ...     a warp's access: 32 x 2 bytes, 2 sectors
 //      elements 256 b .. + 255     |  2 |  2 |  2 | bytes

@@ -1,7 +1,7 @@
 // Rung 1: one thread, one element.
 //
 // Change from nothing: the plainest kernel there is.
-// Expect: the pace of the scalar copy, since a maximum costs one instruction among ten: 8 KB under way on an SM, of the 25 KB
+// Expect: the pace of the scalar copy, since a maximum costs one instruction among ten: 8 KB under way on an SM, of the 12 KB
 // that would keep the memory busy.
 //
 //      block b, 256 threads        | t0 | t1 | t2 | ...     a warp's access: 32 x 4 bytes, 4 sectors

@@ -1,0 +1,30 @@
+"""The scaling ladder in machine code: one kernel for each width that the host may choose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.kernels.conftest import MachineCode
+
+
+def test_rung_1_reads_and_writes_32_bits_at_a_time(machine_code: MachineCode) -> None:
+    code = machine_code("scale", 1)
+    assert code.widths("LDG") == code.widths("STG") == {32}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "width_bits"), [("chosenI6float4", 128), ("chosenI6float2", 64), ("chosenIf", 32)]
+)
+def test_rung_2_has_a_kernel_without_a_tail_for_each_width(
+    machine_code: MachineCode, kernel: str, width_bits: int
+) -> None:
+    code = machine_code("scale", 2).only(kernel)
+    assert code.widths("LDG") == code.widths("STG") == {width_bits}
+
+
+def test_rung_3_asks_for_four_vectors_before_it_stores_the_first(machine_code: MachineCode) -> None:
+    code = machine_code("scale", 3).only("float4")
+    assert [one.name for one in code.function if ".128" in one.opcode] == ["LDG"] * 4 + ["STG"] * 4
