@@ -33,14 +33,15 @@ struct Delivery {
     }
     // By one thread. Addresses and size are multiples of 16 bytes.
     __device__ __forceinline__ void fetch(void* to_shared, const void* from, uint32_t bytes) {
-        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)), "r"(bytes) : "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::
+                     "r"(shared_address(&barrier)), "r"(bytes) : "memory");
         asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
                      "r"(shared_address(to_shared)), "l"(from), "r"(bytes), "r"(shared_address(&barrier)) : "memory");
     }
     // By every thread that reads what came: `parity` is 0 for the first delivery, 1 for the second, 0 for the third, ...
     __device__ __forceinline__ void wait(uint32_t parity) {
-        asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra again;\n}" ::
-                     "r"(shared_address(&barrier)), "r"(parity) : "memory");
+        asm volatile("{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                     "@!done bra again;\n}" ::"r"(shared_address(&barrier)), "r"(parity) : "memory");
     }
 };
 

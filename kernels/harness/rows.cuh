@@ -100,8 +100,9 @@ struct RowsCase {
 
 constexpr uint32_t WIDEST_CASE = 50000;
 
-// The asked shape, aligned and at the asked offset, then rows narrower than a warp, rows that no vector divides, so that each starts at an alignment of
-// its own, rows too wide for one block's registers or shared memory, and bases off their alignment.
+// The asked shape, aligned and at the asked offset, then rows narrower than a warp, rows that no vector divides, so that
+// each starts at an alignment of its own, rows too wide for one block's registers or shared memory, and bases off their
+// alignment.
 inline std::vector<RowsCase> rows_cases_of(size_t rows, uint32_t hidden, size_t offset) {
     std::vector<RowsCase> cases = {{rows, hidden, 0, 0, 0}};
     if (offset) cases.push_back({rows, hidden, offset, offset, offset});
@@ -139,7 +140,8 @@ class Normalization {
 
     Normalization(const Options& options, const Rung& rung)
         : rung_(rung), rows_(options["rows"]), hidden_(uint32_t(options["hidden"])), offset_(options["offset"]),
-          bytes_(bytes(options)), in_(rows_ * hidden_), out_(rows_ * hidden_), gamma_(std::max(hidden_, WIDEST_CASE)), beta_(gamma_.capacity()) {
+          bytes_(bytes(options)), in_(rows_ * hidden_), out_(rows_ * hidden_), gamma_(std::max(hidden_, WIDEST_CASE)),
+          beta_(gamma_.capacity()) {
         in_.fill(options.seed);
         gamma_.fill(options.seed + 1);
         beta_.fill(options.seed + 2);

@@ -1,10 +1,10 @@
 // Rung 1: one block a row, one float an access, the row read three times.
 //
-// Change from nothing: a pass for the mean, a pass for the variance around it, a pass that writes; after the first two the block
-// adds its threads' sums by shuffles.
-// Expect: DRAM moves each byte once, since 16 KB a row and 8 rows an SM stay in the L1 until they are read again: L1 hit rate above
-// 50 %. The compiler unrolls the loops four times: 16 bytes a thread under way while the row is read first, nothing while
-// it is read again. Five loads an element keep the LSU pipe and the issue slots busy.
+// Change from nothing: a pass for the mean, a pass for the variance around it, a pass that writes; after the first two the
+// block adds its threads' sums by shuffles.
+// Expect: DRAM moves each byte once, since 16 KB a row and 8 rows an SM stay in the L1 until they are read again: L1 hit rate
+// above 50 %. The compiler unrolls the loops four times: 16 bytes a thread under way while the row is read first, nothing
+// while it is read again. Five loads an element keep the LSU pipe and the issue slots busy.
 //
 //      block r, 256 threads:   | t0 t1 ... t255 | t0 t1 ... t255 | ...   row r, hidden floats, three times
 //

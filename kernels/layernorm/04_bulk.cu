@@ -1,7 +1,7 @@
 // Rung 4: rows arrive in shared memory by bulk copies, several ahead of the one that is normalised.
 //
-// Change from rung 3: a grid that just fills the device walks the rows; one thread asks the copy engine for whole rows, so that what
-// is under way no longer depends on what the threads are doing; gamma and beta stay in registers from row to row.
+// Change from rung 3: a grid that just fills the device walks the rows; one thread asks the copy engine for whole rows, so
+// that what is under way no longer depends on what the threads are doing; gamma and beta stay in registers from row to row.
 // Expect: no load instructions for x, no L1 traffic for gamma and beta, 12 rows of 16 KB under way on each SM while others are
 // reduced and written: DRAM busy without a gap, long scoreboard gone, barrier stalls in its place.
 //

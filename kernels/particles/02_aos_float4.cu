@@ -1,8 +1,8 @@
 // Rung 2: structures padded to two float4, so that a particle is two 128-bit loads and one 128-bit store.
 //
 // Change from rung 1: 8 bytes of padding a particle buy the widest accesses there are.
-// Expect: a third of the memory instructions, and 32 sectors a request of 512 bytes where 16 would do, since a warp's positions lie
-// 32 bytes apart. But more bytes move than before: if DRAM was the limit of rung 1, this one is slower.
+// Expect: a third of the memory instructions, and 32 sectors a request of 512 bytes where 16 would do, since a warp's
+// positions lie 32 bytes apart. But more bytes move than before: if DRAM was the limit of rung 1, this one is slower.
 //
 //      particle:              | x  y  z  -  | vx vy vz -  | x  y  z  -  | vx vy vz -  | ...     32 bytes: one sector
 //      a warp's positions:      ^ ^ ^ ^ ^ ^                 ^ ^ ^ ^ ^ ^                          half of each sector

@@ -108,7 +108,7 @@ class Motion {
         return n * (rung_.layout == Layout::PADDED ? 8 : 6);
     }
 
-    // A case's first offset is the first particle's; its second puts each array that much further out of step with the one before.
+    // A case's first offset is the first particle's; its second puts each array out of step with the one before.
     Particles particles(const harness::Case& one) const {
         float* first = memory_.at(one.in_offset);
         const size_t pitch = pitch_of(one.n) - SLACK + one.out_offset;

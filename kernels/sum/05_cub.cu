@@ -1,9 +1,10 @@
 // Rung 5: the same by the library: cub::DeviceReduce::Sum.
 //
-// Change from rung 4: none of our own. CUB reads 128 bits at a time, sums even shares in a first kernel and those sums in a second.
+// Change from rung 4: none of our own. CUB reads 128 bits at a time, adds even shares in a first kernel and their sums in a
+// second.
 // Expect: what rung 3 gets.
 //
-// Deterministic from run to run on the same device. Any n, any alignment: CUB falls back to scalars where a float4 does not suit.
+// Deterministic from run to run on the same device. Any n, any alignment: CUB reads scalars where a float4 does not suit.
 #include "sum.cuh"
 
 #include <cub/device/device_reduce.cuh>

@@ -74,8 +74,8 @@ class Sum {
     };
 
     // Of numbers drawn evenly around zero the sum is about as large as their norm, the root of the sum of their squares,
-    // and so are the partial sums on the way: errors are measured in norms. The plainest rung's thread adds a thousand numbers one
-    // after the other, which costs about 1e-6 norms; one element left out costs 4e-5 on average.
+    // and so are the partial sums on the way: errors are measured in norms. A thread of the plainest rung adds a thousand
+    // numbers one after the other, which costs about 1e-6 norms; one element left out costs 5e-5 on average.
     static constexpr double THRESHOLD = 0x1p-17;
 
     // `offset` moves the first element away from its alignment.
