@@ -1,0 +1,122 @@
+"""The ladders that are measured by the device's own copy, on a GPU: right at every size, and never faulting off their alignment.
+
+`pytest -m gpu tests/gpu/test_memory_ladders.py`; two minutes, most of which the compiler takes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from profiler.catalog.ladder import Ladder
+from profiler.catalog.ladder_file import read_ladder
+from profiler.measure.build import build_kernels
+from profiler.measure.toolchain import find_gpu, find_toolchain, toolkit_candidates
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = {"n": 70_001, "rows": 37, "tokens": 37, "hidden": 1000, "vocab": 500}
+DONE, UNSUPPORTED = 0, 3
+
+Binaries = Callable[[str], dict[str, Path]]
+Finished = subprocess.CompletedProcess[str]
+
+pytestmark = pytest.mark.gpu
+
+
+def memory_ladders() -> list[str]:
+    """Their reference is a rung that is timed and not profiled: the copy."""
+    ladders = [read_ladder(path) for path in sorted((ROOT / "kernels").glob("*/ladder.toml"))]
+    return [
+        ladder.name
+        for ladder in ladders
+        if ladder.reference is not None and not ladder.kernel(ladder.reference).is_profiled
+    ]
+
+
+each_ladder = pytest.mark.parametrize("name", memory_ladders())
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of its own to build in."""
+    folder = tmp_path_factory.mktemp("memory")
+    shutil.copytree(ROOT / "kernels", folder / "kernels")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def binaries(place: Path) -> Binaries:
+    """`binaries("copy")`: the compiled rungs of a ladder, by their names."""
+    toolchain, arch = find_toolchain(), find_gpu().arch
+
+    def build(name: str) -> dict[str, Path]:
+        ladder = ladder_in(place, name)
+        compiled = [kernel for kernel in ladder.kernels if kernel.is_compiled]
+        built = list(build_kernels(ladder, compiled, arch, toolchain))
+        assert [one.error for one in built if one.status == "failed"] == []
+        return {one.kernel.name: one.binary for one in built if one.status != "unavailable"}
+
+    return build
+
+
+def ladder_in(place: Path, name: str) -> Ladder:
+    return read_ladder(place / "kernels" / name / "ladder.toml")
+
+
+def small_workload(ladder: Ladder) -> dict[str, int]:
+    return {name: SMALL.get(name, default) for name, default in ladder.workload.parameters.items()}
+
+
+def run_each(binaries: dict[str, Path], *words: str, under: tuple[str, ...] = ()) -> dict[str, Finished]:
+    """Several at a time: what is asked here is not how fast they are."""
+
+    def run(binary: Path) -> Finished:
+        return subprocess.run(
+            [*under, binary, *words], capture_output=True, text=True, timeout=300, check=False
+        )
+
+    with ThreadPoolExecutor(8) as pool:
+        return dict(zip(binaries, pool.map(run, binaries.values()), strict=True))
+
+
+def flags(workload: dict[str, int]) -> list[str]:
+    return [word for name, value in workload.items() for word in (f"--{name}", str(value))]
+
+
+@each_ladder
+def test_every_rung_is_right(place: Path, binaries: Binaries, name: str) -> None:
+    ladder = ladder_in(place, name)
+    numbers = [f"--kernel={kernel.number}" for kernel in ladder.kernels if kernel.name in binaries(name)]
+    shape = [f"--set-param={key}={value}" for key, value in small_workload(ladder).items()]
+    done = subprocess.run(
+        [sys.executable, "-c", "from profiler.cli import main; main()", "verify", "--ladder", name, *numbers, *shape],
+        cwd=place, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@each_ladder
+def test_off_its_alignment_a_rung_runs_or_refuses(place: Path, binaries: Binaries, name: str) -> None:
+    shape = flags(small_workload(ladder_in(place, name)))
+    for rung, done in run_each(
+        binaries(name), "--mode", "time", "--repeats", "1", "--offset", "1", *shape
+    ).items():
+        assert done.returncode in {DONE, UNSUPPORTED}, f"{rung}: {done.stderr}"
+
+
+@each_ladder
+def test_memcheck_finds_nothing(place: Path, binaries: Binaries, name: str) -> None:
+    sanitizer = next(filter(Path.is_file, toolkit_candidates("compute-sanitizer", os.environ)), None)
+    if sanitizer is None:
+        pytest.skip("compute-sanitizer is not installed")
+    under = (str(sanitizer), "--tool", "memcheck", "--error-exitcode", "99")
+    shape = flags(small_workload(ladder_in(place, name)))
+    for rung, done in run_each(binaries(name), "--mode", "check", *shape, under=under).items():
+        assert done.returncode == 0, f"{rung}: {done.stdout[-2000:]}{done.stderr}"
