@@ -15,6 +15,7 @@ from msgspec import Struct, to_builtins
 from profiler.analyse.attribution import STALLS
 from profiler.analyse.findings import MetricDelta
 from profiler.analyse.ladder import LadderFinding, LadderView, Step, derive_ladder, derive_steps
+from profiler.analyse.profile import Profile
 from profiler.analyse.rungs import Conditions, Rung, choose_conditions, find_runs, gather_rungs, group_runs
 from profiler.catalog.ladder import Ladder
 from profiler.store.runs import RunStore
@@ -36,7 +37,7 @@ class Climb:
 
 
 class RungStalls(Struct, frozen=True):
-    """Cycles from one instruction of a warp to its next by reason, means over launches; empty if not recorded."""
+    """`stalls` are as `derive_stalls` finds them."""
 
     kernel: int
     name: str
@@ -95,7 +96,10 @@ def find_climb(
 def derive_ladder_sheet(climb: Climb) -> LadderSheet:
     return LadderSheet(
         ladder=climb.finding,
-        rungs=[derive_stalls(rung) for rung in climb.rungs],
+        rungs=[
+            RungStalls(rung.kernel.number, rung.kernel.name, derive_stalls(rung.profile))
+            for rung in climb.rungs
+        ],
         steps=[
             StepDeltas(
                 before=step.before.kernel.number,
@@ -108,7 +112,7 @@ def derive_ladder_sheet(climb: Climb) -> LadderSheet:
     )
 
 
-def derive_stalls(rung: Rung) -> RungStalls:
-    series = rung.profile.series
-    stalls = {name: series[name].values.mean() for name in STALLS if name in series}
-    return RungStalls(rung.kernel.number, rung.kernel.name, stalls)
+def derive_stalls(profile: Profile) -> dict[str, float]:
+    """Cycles from one instruction of a warp to its next by reason, means over launches; empty if not recorded."""
+    series = profile.series
+    return {name: series[name].values.mean() for name in STALLS if name in series}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from profiler.commands.options import (
+    ChartOption,
+    DarkOption,
     Format,
     FormatOption,
     KernelNameOption,
@@ -40,10 +41,8 @@ def compare(
     force: Annotated[
         bool, typer.Option("--force", help="Compare recordings that were not measured alike.")
     ] = False,
-    chart: Annotated[
-        Path | None,
-        typer.Option("--chart", metavar="FILE", help="Also draw it: .svg, .png, .html or .json."),
-    ] = None,
+    chart: ChartOption = None,
+    dark: DarkOption = False,
     schema: Annotated[
         bool,
         typer.Option("--schema", help="Print the JSON Schema of --format json, or of --all --format json."),
@@ -76,12 +75,11 @@ def compare(
     if before is None or after is None:
         raise typer.BadParameter("give two kernels to compare, for example: prof compare 5 6")
 
-    if chart is not None:
-        from profiler.commands.pictures import check_chart_file
+    from profiler.commands.pictures import chart_file, tell_written
 
-        check_chart_file(chart)
-        if every:
-            raise typer.BadParameter("--chart draws one pair: choose it with --kernel-name instead of --all")
+    picture = chart_file(chart, dark)
+    if picture is not None and every:
+        raise typer.BadParameter("--chart draws one pair: choose it with --kernel-name instead of --all")
 
     from profiler.commands.answers import find_comparisons
 
@@ -89,16 +87,13 @@ def compare(
     comparisons = find_comparisons(
         before, after, settings, kernel_name=kernel_name, every=every, metrics=metric or (), force=force
     )
-    if chart is not None:
-        from profiler.commands.pictures import write_chart
+    if picture is not None:
         from profiler.present.charts import comparison_chart
 
-        write_chart(comparison_chart(comparisons[0]), chart)
+        picture.write(comparison_chart(comparisons[0]))
     print(_rendered(comparisons, settings.format, every, full, tuple(metric or ())))
-    if chart is not None and not settings.quiet:
-        from profiler.present.text import printable
-
-        print(f"Wrote {printable(str(chart))}", file=sys.stderr)
+    if picture is not None:
+        tell_written(picture.path, settings)
 
 
 def _rendered(

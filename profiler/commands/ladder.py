@@ -11,15 +11,21 @@ import typer
 
 from profiler.commands.ladders import ParameterOption
 from profiler.commands.options import (
+    ChartOption,
+    DarkOption,
     Format,
     FormatOption,
     LadderOption,
     RunsOption,
+    Settings,
     settings_of,
     terminal_width,
 )
 
 if TYPE_CHECKING:
+    from altair.typing import ChartType
+
+    from profiler.analyse.climb import Climb
     from profiler.analyse.ideas import IdeasFinding
     from profiler.analyse.ladder import LadderFinding
 
@@ -52,6 +58,8 @@ def ladder(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Also store every metric's change as Parquet."),
     ] = None,
+    chart: ChartOption = None,
+    dark: DarkOption = False,
     full: Annotated[
         bool, typer.Option("--full", help="All of --format json, which is else cut to 8 KB.")
     ] = False,
@@ -77,6 +85,8 @@ def ladder(
       prof ladder --ladder embedding --ideas
 
       prof ladder -o deltas.parquet
+
+      prof ladder --chart ladder.svg
     """
     if schema:
         _print_schema(ideas)
@@ -84,7 +94,9 @@ def ladder(
 
     from profiler.analyse.ideas import derive_ideas
     from profiler.commands.answers import find_ladder
+    from profiler.commands.pictures import chart_file, tell_written
 
+    picture = chart_file(chart, dark)
     settings = settings_of(context, runs, ladder, format)
     climb = find_ladder(settings, size, set_param, view.value if view else None)
     if output is not None:
@@ -92,12 +104,27 @@ def ladder(
         from profiler.store.deltas import write_deltas
 
         write_deltas(output, delta_rows(climb.finding, climb.steps))
+    if picture is not None:
+        picture.write(_drawn(climb, settings))
     if ideas:
         print(_rendered_ideas(derive_ideas(climb), settings.format, full))
     else:
         print(_rendered(climb.finding, climb.others, settings.format, full))
-    if output is not None and not settings.quiet:
-        print(f"Wrote {output}", file=sys.stderr)
+    if output is not None:
+        tell_written(output, settings)
+    if picture is not None:
+        tell_written(picture.path, settings)
+
+
+def _drawn(climb: Climb, settings: Settings) -> ChartType:
+    from profiler.analyse.climb import derive_ladder_sheet
+    from profiler.analyse.roofline import find_roofline
+    from profiler.catalog.ceilings import read_ceilings
+    from profiler.present.charts import ladder_chart
+    from profiler.store.runs import RunStore
+
+    roofline = find_roofline(climb, RunStore(settings.runs_folder), read_ceilings(Path.cwd()))
+    return ladder_chart(derive_ladder_sheet(climb), roofline)
 
 
 def _print_schema(ideas: bool) -> None:

@@ -43,6 +43,12 @@ KernelNameOption = Annotated[
     typer.Option("--kernel-name", "-k", metavar="REGEX", help="Which kernel, where a report holds several."),
 ]
 
+ChartOption = Annotated[
+    Path | None,
+    typer.Option("--chart", metavar="FILE", help="Also draw it: .svg, .png, .html or .json."),
+]
+DarkOption = Annotated[bool, typer.Option("--dark", help="Draw --chart on dark paper.")]
+
 
 @dataclass(frozen=True)
 class Given:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from profiler.commands.options import Settings
 from profiler.errors import OutputNotWritable
 from profiler.present.text import printable
 
@@ -16,28 +19,48 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
 
-def check_chart_file(path: Path) -> None:
-    """Before anything is computed, and before there is half an answer."""
+@dataclass(frozen=True)
+class ChartFile:
+    path: Path
+    dark: bool
+
+    def write(self, chart: ChartType) -> None:
+        """Rendered first and renamed last: the name never holds half a picture."""
+        from profiler.present.charts import render
+
+        content = render(chart, self.path.suffix.lower(), "dark" if self.dark else "light")
+        aside = self.path.with_name(f".{self.path.name}.part")
+        try:
+            aside.write_bytes(content)
+            os.replace(aside, self.path)
+        except OSError as error:
+            raise OutputNotWritable(f"{self.path}: cannot be written: {error.strerror}") from None
+        finally:
+            with suppress(OSError):
+                aside.unlink()
+
+
+def chart_file(path: Path | None, dark: bool) -> ChartFile | None:
+    """Checked before anything is computed, and before there is half an answer."""
+    if path is None:
+        if dark:
+            raise typer.BadParameter("there is no picture to draw: add --chart FILE", param_hint="'--dark'")
+        return None
     from profiler.present.charts import SUFFIXES
 
-    if path.suffix.lower() not in SUFFIXES:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
         raise typer.BadParameter(
             f"'{printable(path.name)}' should end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}",
             param_hint="'--chart'",
         )
+    if dark and suffix == ".html":
+        raise typer.BadParameter(
+            "a page is as dark as its reader asks for: leave it out", param_hint="'--dark'"
+        )
+    return ChartFile(path, dark)
 
 
-def write_chart(chart: ChartType, path: Path) -> None:
-    """Rendered first and renamed last: the name never holds half a picture."""
-    from profiler.present.charts import render
-
-    content = render(chart, path.suffix.lower())
-    aside = path.with_name(f".{path.name}.part")
-    try:
-        aside.write_bytes(content)
-        os.replace(aside, path)
-    except OSError as error:
-        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        with suppress(OSError):
-            aside.unlink()
+def tell_written(path: Path, settings: Settings) -> None:
+    if not settings.quiet:
+        print(f"Wrote {printable(str(path))}", file=sys.stderr)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profiler.commands.options import (
+    ChartOption,
+    DarkOption,
     Format,
     FormatOption,
     KernelNameOption,
@@ -18,6 +20,8 @@ from profiler.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from altair.typing import ChartType
+
     from profiler.analyse.sheet import TimingSheet
     from profiler.commands.answers import Recording
 
@@ -32,6 +36,8 @@ def show(
         bool,
         typer.Option("--full", help="Show every metric the report holds; JSON is else cut to 8 KB."),
     ] = False,
+    chart: ChartOption = None,
+    dark: DarkOption = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
@@ -48,6 +54,8 @@ def show(
       prof show gemm-6-timed
 
       prof show mine.ncu-rep --kernel-name 'softmax'
+
+      prof show gemm-6-source --chart hot-lines.svg
     """
     if schema:
         from profiler.analyse.sheet import Sheets, TimingSheet
@@ -59,12 +67,35 @@ def show(
         raise typer.BadParameter("give a recording to show, for example: prof show 6")
 
     from profiler.commands.answers import find_recording
+    from profiler.commands.pictures import chart_file, tell_written
 
+    picture = chart_file(chart, dark)
     settings = settings_of(context, runs, ladder, format)
     # Timings have no metrics to show in full, but a manifest that JSON can hold in full.
     timed = kernel_name is None and (not full or settings.format is Format.json)
     recording = find_recording(source, settings, kernel_name=kernel_name, full=full, timed=timed)
+    if picture is not None:
+        picture.write(_drawn(recording, kernel_name))
     print(_rendered(recording, settings.format, full))
+    if picture is not None:
+        tell_written(picture.path, settings)
+
+
+def _drawn(recording: Recording, kernel_name: str | None) -> ChartType:
+    """Of several kernels the one that is named: each would be a picture of its own."""
+    from profiler.analyse.climb import derive_stalls
+    from profiler.analyse.pairs import profile_timings
+    from profiler.analyse.profile import choose_kernel, profile_kernel
+    from profiler.analyse.source_lines import find_source_lines
+    from profiler.present.charts import recording_chart
+
+    run = recording.run
+    if not run.manifest.is_profiled:
+        timings = profile_timings(run)
+        return recording_chart(timings, derive_stalls(timings), None)
+    kernel = choose_kernel(run, kernel_name)
+    profile = profile_kernel(run, kernel)
+    return recording_chart(profile, derive_stalls(profile), find_source_lines(run, kernel))
 
 
 def _rendered(recording: Recording, format: Format, full: bool) -> str:

@@ -312,7 +312,7 @@ def test_a_ladder_and_a_recording_are_one_picture_each(sheet, lines, recorded):
     assert whole["title"]["text"].startswith("gemm: Matrix multiplication")
     run = recorded.find("gemm-6-source", ladder="gemm")
     profile = profile_kernel(run, run.manifest.kernels[0].name)
-    one = chart_spec(charts.recording_chart(profile, sheet.rungs[6], lines))
+    one = chart_spec(charts.recording_chart(profile, sheet.rungs[6].stalls, lines))
     assert one["title"]["text"] == "gemm 6"
     titles = re.findall(r"'text': '([^']+)'", str(one))
     assert any(title.startswith("gemm 6: duration_ns of 15 launches within") for title in titles)
@@ -322,7 +322,7 @@ def test_a_ladder_and_a_recording_are_one_picture_each(sheet, lines, recorded):
 def test_a_recording_of_nothing_that_can_be_drawn_is_an_error(make_run):
     run = make_run({"kernel": "k"})
     with pytest.raises(MetricsMissing, match="could be drawn"):
-        charts.recording_chart(profile_kernel(run, "k"), RungStalls(0, "k", {}), None)
+        charts.recording_chart(profile_kernel(run, "k"), {}, None)
 
 
 def test_every_axis_of_figures_has_a_unit(sheet, lines, parts_of):

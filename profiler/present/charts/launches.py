@@ -57,7 +57,7 @@ def _scatter(values: Readings, what: str, name: str, unit: str, title: str) -> C
             x=alt.X(
                 "number:Q",
                 title=f"{what}, number",
-                scale=alt.Scale(domain=[0, len(rows) + 1], nice=False),
+                scale=alt.Scale(domain=[0.5, len(rows) + 0.5], nice=False),
                 axis=alt.Axis(tickMinStep=1, format="d", grid=False),
             ),
             y=alt.Y(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.climb import LadderSheet, RungStalls
+from profiler.analyse.climb import LadderSheet
 from profiler.analyse.ladder import DURATION
 from profiler.analyse.profile import Profile
 from profiler.analyse.roofline import Roofline
@@ -26,7 +26,7 @@ from profiler.present.charts.source_lines import source_lines_chart
 from profiler.present.charts.steps import steps_chart
 from profiler.present.text import shortened
 
-_NAME_WIDTH = 90
+_NAME_WIDTH, _LABEL_WIDTH = 90, 40
 
 
 def ladder_chart(sheet: LadderSheet, roofline: Roofline) -> ChartType:
@@ -40,15 +40,15 @@ def ladder_chart(sheet: LadderSheet, roofline: Roofline) -> ChartType:
     return _side_by_side(columns, title, conditions_text(ladder))
 
 
-def recording_chart(profile: Profile, stalls: RungStalls, lines: SourceLines | None) -> ChartType:
+def recording_chart(profile: Profile, stalls: Mapping[str, float], lines: SourceLines | None) -> ChartType:
     """How its launches and its times scatter, what its warps wait for, and on which lines."""
+    where = {shortened(profile.label, _LABEL_WIDTH): stalls}
     columns = [
+        [launches_chart(profile) if DURATION in profile.series else None, repeats_chart(profile)],
         [
-            launches_chart(profile) if DURATION in profile.series else None,
-            repeats_chart(profile),
-            stalls_of([stalls], shortened(profile.gpu, _NAME_WIDTH)),
+            stalls_of(where, shortened(profile.gpu, _NAME_WIDTH)),
+            source_lines_chart(lines) if lines else None,
         ],
-        [source_lines_chart(lines) if lines else None],
     ]
     return _side_by_side(
         columns, shortened(profile.label, _NAME_WIDTH), shortened(profile.kernel, _NAME_WIDTH)

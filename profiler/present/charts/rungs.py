@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.climb import LadderSheet, RungStalls
+from profiler.analyse.climb import LadderSheet
 from profiler.present.charts.ladder import conditions_text, rung_title
 from profiler.present.charts.style import (
     BLACK,
@@ -35,20 +35,24 @@ _ROOM_FOR_TEXT = 0.065
 
 def rung_stalls_chart(sheet: LadderSheet) -> ChartType | None:
     """What the warps of each rung wait for between two instructions; None where no rung recorded it."""
-    return stalls_of(sheet.rungs, conditions_text(sheet.ladder))
+    return stalls_of({rung_title(rung): rung.stalls for rung in sheet.rungs}, conditions_text(sheet.ladder))
 
 
-def stalls_of(rungs: Sequence[RungStalls], conditions: str) -> ChartType | None:
-    """Bars of cycles, or of shares where the rungs are too far apart; the figures are cycles."""
-    totals = {rung_title(rung): sum(rung.stalls.values()) for rung in rungs}
-    shown = [rung for rung in rungs if totals[rung_title(rung)] > 0]
+def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> ChartType | None:
+    """Bars of cycles, or of shares where they are too far apart; the figures are cycles."""
+    totals = {name: sum(reasons.values()) for name, reasons in stalls.items()}
+    shown = {name: reasons for name, reasons in stalls.items() if totals[name] > 0}
     if not shown:
         return None
-    longest, shortest = (pick(totals[rung_title(rung)] for rung in shown) for pick in (max, min))
+    longest, shortest = (pick(totals[name] for name in shown) for pick in (max, min))
     as_shares = longest > _MOST_APART * shortest
     colours = _colours(shown)
-    rows = [row for rung in shown for row in _segments(rung, colours, longest, as_shares)]
-    names = [rung_title(rung) for rung in shown]
+    rows = [
+        row
+        for name, reasons in shown.items()
+        for row in _segments(name, reasons, colours, longest, as_shares)
+    ]
+    names = list(shown)
     base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(names)).encode(
         y=alt.Y("rung:N", sort=names, title=None), tooltip=["rung:N", "reason:N", "cycles:Q"]
     )
@@ -88,13 +92,13 @@ def stalls_of(rungs: Sequence[RungStalls], conditions: str) -> ChartType | None:
     )
 
 
-def _colours(rungs: Sequence[RungStalls]) -> dict[str, str]:
+def _colours(stalls: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
     """Of the reasons that take the largest share of some rung; the others share one."""
     largest: dict[str, float] = {}
-    for rung in rungs:
-        total = sum(rung.stalls.values())
-        for name, cycles in rung.stalls.items():
-            if name not in _READY and total:
+    for reasons in stalls.values():
+        total = sum(reasons.values())
+        for name, cycles in reasons.items():
+            if name not in _READY:
                 largest[name] = max(largest.get(name, 0.0), cycles / total)
     ranked = sorted(largest, key=lambda name: (-largest[name], name))[: len(CATEGORIES)]
     colours = dict(zip(map(_reason, ranked), CATEGORIES, strict=False))
@@ -115,17 +119,21 @@ def _grouped(stalls: Mapping[str, float], colours: Mapping[str, str]) -> dict[st
 
 
 def _segments(
-    rung: RungStalls, colours: Mapping[str, str], longest: float, as_shares: bool
+    rung: str,
+    stalls: Mapping[str, float],
+    colours: Mapping[str, str],
+    longest: float,
+    as_shares: bool,
 ) -> Iterator[Record]:
-    total = sum(rung.stalls.values())
+    total = sum(stalls.values())
     scale = 100 / total if as_shares else 1.0
     start = 0.0
-    for reason, cycles in _grouped(rung.stalls, colours).items():
+    for reason, cycles in _grouped(stalls, colours).items():
         end = start + cycles * scale
         if cycles > 0:
             wide = cycles * scale >= _ROOM_FOR_TEXT * (100 if as_shares else longest)
             yield {
-                "rung": rung_title(rung), "reason": reason, "cycles": cycles, "start": start, "end": end,
+                "rung": rung, "reason": reason, "cycles": cycles, "start": start, "end": end,
                 "middle": (start + end) / 2, "text": figure(cycles, 2) if wide else "",
                 "ink": ink_on(colours[reason]) if reason in colours else "",
             }  # fmt: skip
@@ -143,15 +151,14 @@ def _texts(rows: Sequence[Record], names: list[str], ink: str) -> ChartType:
     return chart
 
 
-def _title(rungs: Sequence[RungStalls]) -> str:
-    """The longest wait of all, and the fastest issue."""
+def _title(stalls: Mapping[str, Mapping[str, float]]) -> str:
     waits = [
-        (cycles / sum(rung.stalls.values()), rung, name)
-        for rung in rungs
-        for name, cycles in rung.stalls.items()
+        (cycles / sum(reasons.values()), rung, name)
+        for rung, reasons in stalls.items()
+        for name, cycles in reasons.items()
         if name not in _READY
     ]
     if not waits:
-        return "No rung waits for anything"
+        return "No warp waits for anything"
     share, rung, name = max(waits, key=lambda wait: wait[0])
-    return f"The largest share of waiting: {rung_title(rung)}, {100 * share:.0f} % for {_reason(name)}"
+    return f"The largest share of waiting: {rung}, {100 * share:.0f} % for {_reason(name)}"
