@@ -4,7 +4,8 @@
     python tests/readme.py --check     fail when they are not
 
 A block between `<!-- output: COMMAND -->` and `<!-- end -->` holds what COMMAND prints; one that
-starts with `<!-- ladder: NAME -->` holds the recorded timings of a ladder beside its published figures.
+starts with `<!-- ladder: NAME -->` holds a ladder as recorded beside its published figures; and one that
+starts with `<!-- ideas -->` what became, here, of every step of which something is claimed.
 """
 
 from __future__ import annotations
@@ -22,17 +23,26 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
+from profiler.analyse.climb import find_climb
+from profiler.analyse.ideas import derive_ideas
+from profiler.analyse.ladder import RungFinding, choose_view
+from profiler.analyse.rungs import Rung
 from profiler.analyse.timings import TimingSummary, summarise
-from profiler.catalog.ladder import find_ladder
+from profiler.catalog.ladder import LADDER_FILE, Ladder, Published, find_ladder
 from profiler.catalog.ladder_file import read_ladder
+from profiler.errors import RunNotFound
 from profiler.present.encode import to_markdown
+from profiler.present.ideas import IDEAS_HEADER, idea_cells, short_gpu
+from profiler.present.memory import width_text
+from profiler.present.text import number
 from profiler.store.runs import RunStore
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+KERNELS, RUNS = ROOT / "kernels", ROOT / "runs"
 PICTURE = ROOT / "dashboards" / "compare.svg"
 _BLOCK = re.compile(
-    r"(<!-- (?P<kind>output|ladder): (?P<what>.+?) -->\n).*?(<!-- end -->)",
+    r"(<!-- (?P<kind>output|ladder|ideas)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
 SIZES, SHOWN_SIZE = (1024, 2048, 4096, 8192), 4096
@@ -61,25 +71,31 @@ def generated_picture() -> str:
 
 
 def _filled(block: re.Match[str]) -> str:
-    if block["kind"] == "ladder":
-        content = ladder_table(block["what"])
+    if block["kind"] == "ideas":
+        content = ideas_table(KERNELS, RunStore(RUNS))
+    elif block["kind"] == "ladder":
+        ladder = read_ladder(find_ladder(block["what"], ROOT))
+        moves = choose_view(ladder) == "memory"
+        content = memory_table(ladder, RunStore(RUNS)) if moves else ladder_table(block["what"])
     else:
         content = f"```text\n{_output(block['what'])}\n```"
     return f"{block.group(1)}{content}\n{block.group(4)}"
 
 
 def ladder_table(name: str) -> str:
-    """One row a kernel: percent of the reference by size, GFLOP/s, and what was published."""
+    """One row a kernel that was timed: percent of the reference by size, GFLOP/s, and what was published."""
     timed = recorded_timings(name)
     rows: list[tuple[str | int, ...]] = []
     for kernel in read_ladder(find_ladder(name, ROOT)).kernels:
-        by_size = [timed[kernel.number, size] for size in SIZES]
-        shown = timed[kernel.number, SHOWN_SIZE]
+        shown = timed.get((kernel.number, SHOWN_SIZE))
+        if shown is None:
+            continue
+        by_size = [timed.get((kernel.number, size)) for size in SIZES]
         rows.append(
             (
                 kernel.number,
                 kernel.idea,
-                *(f"{summary.reference_pct:.1f}" for summary in by_size),
+                *(f"{summary.reference_pct:.1f}" if summary else "" for summary in by_size),
                 f"{shown.gflops:,.0f} ± {shown.spread_pct:.2f} %",
                 *(f"{one.gflops:,.0f}, {one.reference_pct:.1f}" for one in kernel.published[:1] or ()),
                 *([] if kernel.published else [""]),
@@ -92,7 +108,7 @@ def ladder_table(name: str) -> str:
 def recorded_timings(name: str) -> dict[tuple[int, int], TimingSummary]:
     """The newest timings of every kernel and size, as `prof time` and `prof collect` summarise them."""
     ladder = read_ladder(find_ladder(name, ROOT))
-    store = RunStore(ROOT / "runs")
+    store = RunStore(RUNS)
     summaries = {}
     for run_id in store.ids():
         run = store.open(run_id)
@@ -107,6 +123,69 @@ def recorded_timings(name: str) -> dict[tuple[int, int], TimingSummary]:
             flops=flops.evaluate(manifest.workload) if flops else None,
         )
     return summaries
+
+
+def memory_table(ladder: Ladder, store: RunStore) -> str:
+    """One row a rung of kernels that move bytes: speed, the five figures of memory, accesses, and what was published."""
+    climb = find_climb(store, ladder)
+    references = {rung.reference for rung in climb.finding.kernels if rung.reference}
+    header = (
+        "", "idea", "GB/s", f"% of {references.pop() if len(references) == 1 else 'reference'}", "Memory Throughput, GB/s",
+        "Max Bandwidth, %", "L1 hit, %", "L2 hit, %", "Mem Pipes Busy, %", "instructions per byte", "bits per access",
+        "published",
+    )  # fmt: skip
+    rows = [_memory_row(rung, found) for rung, found in zip(climb.rungs, climb.finding.kernels, strict=True)]
+    return to_markdown(header, rows, numeric=(0, *range(2, 11)))
+
+
+def _memory_row(rung: Rung, found: RungFinding) -> tuple[str | int, ...]:
+    figures = found.metrics
+    moved = figures.get("dram_bytes_per_s")
+    widths = [width_text(figures, kind) for kind in ("load", "store")] if "bulk_loads" in figures else [""]
+    return (
+        found.kernel,
+        rung.kernel.idea,
+        _speed(rung, found),
+        "" if found.reference_pct is None else f"{found.reference_pct:.1f}",
+        "" if moved is None else f"{moved / 1e9:,.0f}",
+        *(_tenths(figures.get(name)) for name in ("max_bandwidth_pct", "l1_hit_pct", "l2_hit_pct", "mem_pipes_busy_pct")),
+        number(figures["inst_per_byte"]) if "inst_per_byte" in figures else "",
+        widths[0] if len(set(widths)) == 1 else "/".join(widths),
+        "; ".join(_published(one) for one in rung.kernel.published),
+    )  # fmt: skip
+
+
+def _speed(rung: Rung, found: RungFinding) -> str:
+    """With the spread of its repeats, where it was timed."""
+    if found.gbytes_per_s is None:
+        return ""
+    if rung.timed is None:
+        return f"{found.gbytes_per_s:,.0f} profiled"
+    spread_pct = summarise(rung.timed.table("timings").column("kernel_ns").to_pylist()).spread_pct
+    return f"{found.gbytes_per_s:,.0f} ± {spread_pct:.2f} %"
+
+
+def _tenths(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+def _published(one: Published) -> str:
+    figures = {"GB/s": one.gbytes_per_s, "us": one.time_us, "% of its reference": one.reference_pct}
+    told = [f"{number(value)} {unit}" for unit, value in figures.items() if value is not None]
+    return f"{', '.join(told)} on {short_gpu(one.gpu)}"
+
+
+def ideas_table(kernels: Path, store: RunStore) -> str:
+    """One row a step of which something is claimed, of every ladder with runs."""
+    rows: list[tuple[str, ...]] = []
+    for path in sorted(kernels.glob(f"*/{LADDER_FILE}")):
+        try:
+            finding = derive_ideas(find_climb(store, read_ladder(path)))
+        except RunNotFound:
+            continue
+        claimed = [idea_cells(one) for one in finding.ideas if one.claim is not None]
+        rows += [(finding.ladder, f"{kernel} {name}", *rest) for kernel, name, *rest in claimed]
+    return to_markdown(("ladder", "rung", *IDEAS_HEADER[2:]), rows)
 
 
 def _output(command: str, *, colour: bool = False) -> str:
