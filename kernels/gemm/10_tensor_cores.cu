@@ -16,13 +16,11 @@
 //       +------+       +-----------------+         4 slabs of 48 KB under way, a full and an empty barrier each
 //
 // Blocks are persistent: each walks over tiles, and the copies of the next tile run under the stores of this one.
-#include "device.cuh"
 #include "harness.cuh"
+#include "hopper.cuh"
+#include "persistent.cuh"
 
 using bf16 = __nv_bfloat16;
-
-// Which of the two kernels this binary holds for the GPU at hand is known to the device compiler alone.
-__device__ int built_with_wgmma = TARGET_HAS_WGMMA;
 
 constexpr int BM = 128, BN = 256, BK = 64, STAGES = 4, CLUSTER = 2, CONSUMERS = 2;
 constexpr int THREADS = 128 * (1 + CONSUMERS), GROUP_M = 8;
@@ -32,13 +30,6 @@ static_assert(BM == 64 * CONSUMERS && BN == 256, "each consumer issues wgmma of 
 static_assert(BN / 64 * BOX_BYTES == B_BYTES, "Bs is a row of boxes, 64 columns each");
 static_assert(BK * 2 == 128, "a row of As is one 128-byte swizzle row");
 static_assert(SHARED_BYTES <= 227 * 1024, "a Hopper block has at most 227 KB of shared memory");
-
-// Tiles in bands of GROUP_M cluster rows, so that the tiles under way at one time share rows of A and columns of B.
-__device__ int2 place_of_tile(int tile, int tiles_m, int tiles_n) {
-    const int band = tile / (GROUP_M * tiles_n), first = band * GROUP_M;
-    const int rows = min(GROUP_M, tiles_m - first), within = tile - band * GROUP_M * tiles_n;
-    return make_int2(first + within % rows, within / rows);
-}
 
 __global__ void __launch_bounds__(THREADS, 1)
 gemm_10_tensor_cores(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
@@ -67,7 +58,7 @@ gemm_10_tensor_cores(int m, int n, int k, const __grid_constant__ CUtensorMap a_
         give_registers<40>();
         if (threadIdx.x == 0) {
             for (int tile = cluster; tile < tiles_m * tiles_n; tile += clusters) {
-                const int2 place = place_of_tile(tile, tiles_m, tiles_n);
+                const int2 place = place_of_tile(tile, tiles_m, tiles_n, GROUP_M);
                 const int row0 = (place.x * CLUSTER + rank) * BM, col0 = place.y * BN;
                 for (int slab = 0; slab < slabs; ++slab, advance()) {
                     barrier_wait(empty + 8 * stage, parity ^ 1);
@@ -100,7 +91,7 @@ gemm_10_tensor_cores(int m, int n, int k, const __grid_constant__ CUtensorMap a_
                 wgmma_wait<0>();
                 release(stage);
             }
-            const int2 place = place_of_tile(tile, tiles_m, tiles_n);
+            const int2 place = place_of_tile(tile, tiles_m, tiles_n, GROUP_M);
             const int row = (place.x * CLUSTER + rank) * BM + (group - 1) * 64 + thread / 32 * 16 + thread % 32 / 4;
             const int col = place.y * BN + thread % 4 * 2;
             float* at = c + size_t(row) * n + col;
@@ -202,32 +193,11 @@ void launch(const harness::Gemm<bf16>& g) {
 }  // namespace fallback
 
 void launch(const harness::Gemm<bf16>& g) {
-    static const bool wgmma = [] {
-        int built = 0;
-        CUDA_CHECK(cudaMemcpyFromSymbol(&built, built_with_wgmma, sizeof built));
-        return built != 0;
-    }();
-    if (!wgmma || g.n % 8 || g.k % 8) return fallback::launch(g);
-    cudaLaunchAttribute cluster;
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {CLUSTER, 1, 1};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(CLUSTER);
-    config.blockDim = dim3(THREADS);
-    config.dynamicSmemBytes = SHARED_BYTES;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-    static const int clusters_at_once = [&] {
-        int clusters = 0;
-        CUDA_CHECK(cudaFuncSetAttribute(gemm_10_tensor_cores, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
-        CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, gemm_10_tensor_cores, &config));
-        return clusters;
-    }();
+    if (!target_has_wgmma() || g.n % 8 || g.k % 8) return fallback::launch(g);
     const int64_t tiles = int64_t(harness::tiles(g.m, CLUSTER * BM)) * harness::tiles(g.n, BN);
-    config.gridDim = dim3(CLUSTER * unsigned(std::min<int64_t>(clusters_at_once, tiles)));
-    CUDA_CHECK(cudaLaunchKernelEx(&config, gemm_10_tensor_cores, g.m, g.n, g.k,
-                                  harness::tensor_map(g.a, g.m, g.k, BM, 64, CU_TENSOR_MAP_SWIZZLE_128B),
-                                  harness::tensor_map(g.b, g.k, g.n, BK, 64, CU_TENSOR_MAP_SWIZZLE_128B), g.c));
+    launch_persistent(gemm_10_tensor_cores, CLUSTER, THREADS, SHARED_BYTES, tiles, g.m, g.n, g.k,
+                      harness::tensor_map(g.a, g.m, g.k, BM, 64, CU_TENSOR_MAP_SWIZZLE_128B),
+                      harness::tensor_map(g.b, g.k, g.n, BK, 64, CU_TENSOR_MAP_SWIZZLE_128B), g.c);
 }
 
 int main(int argc, char** argv) { return harness::run<harness::Multiplication<bf16>>(argc, argv, {"10_tensor_cores", launch}); }

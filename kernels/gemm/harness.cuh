@@ -1,5 +1,6 @@
 // The task of this ladder's programs: a random A and B, a poisoned C, and a comparison of C with an FP64 product.
-// In: a shape m n k. Every rung computes C = A * B, all row-major; C is FP32, A and B are FP32 or BF16.
+// In: a shape m n k. Every rung computes C = A * B, all row-major; C is FP32, A and B are
+// FP32 (multiplied as such or in TF32) or BF16.
 #pragma once
 
 #include <algorithm>
@@ -61,6 +62,14 @@ struct Precision<__nv_bfloat16> {
     // The reference multiplies the rounded inputs, so only the tensor core's accumulation remains; it truncates,
     // and truncation errors grow like k.
     static double threshold(int k) { return std::max(1e-5, 2.0 * 0x1p-24 * k); }
+};
+
+template <>
+struct Precision<tf32> {
+    static constexpr const char* name = "tf32";
+    static constexpr const char* reference = "cuBLAS tf32";
+    // Cutting off 13 bits of both factors makes every product too small, by 7e-4 on average, whatever k is.
+    static double threshold(int) { return 0x1p-10; }
 };
 
 template <class Element>

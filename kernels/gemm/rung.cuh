@@ -21,6 +21,14 @@
 
 namespace harness {
 
+// FP32 numbers that are to be multiplied in TF32: the matrices are FP32, the tensor cores leave out their 13 lowest bits.
+struct tf32 {
+    tf32() = default;
+    __host__ __device__ explicit tf32(float of) : value(of) {}
+    __host__ __device__ operator float() const { return value; }
+    float value;
+};
+
 // One multiplication: A is m x k, B is k x n, C is m x n.
 template <class Element>
 struct Gemm {
@@ -48,7 +56,7 @@ CUtensorMap tensor_map(const Element* matrix, int rows, int columns, int box_row
     cudaDriverEntryPointQueryResult found;
     CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault, &found));
     if (found != cudaDriverEntryPointSuccess) fail(CUDA_FAILED, "the driver has no cuTensorMapEncodeTiled");
-    constexpr auto type = std::is_same<Element, float>::value ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    constexpr auto type = sizeof(Element) == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     const cuuint64_t extent[] = {cuuint64_t(columns), cuuint64_t(rows)}, row_bytes[] = {columns * sizeof(Element)};
     const cuuint32_t box[] = {cuuint32_t(box_columns), cuuint32_t(box_rows)}, step[] = {1, 1};
     CUtensorMap map;
@@ -78,10 +86,11 @@ class Reference {
 
     // cuBLAS is column-major and so reads our matrices as their transposes: C^T = B^T A^T.
     void launch(const Gemm<Element>& g) {
-        constexpr cudaDataType_t type = std::is_same<Element, float>::value ? CUDA_R_32F : CUDA_R_16BF;
+        constexpr cudaDataType_t type = sizeof(Element) == 4 ? CUDA_R_32F : CUDA_R_16BF;
+        constexpr auto compute = std::is_same<Element, tf32>::value ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
         const float one = 1.0f, zero = 0.0f;
         check(cublasGemmEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, g.n, g.m, g.k, &one, g.b, type, g.n, g.a, type, g.k, &zero,
-                           g.c, CUDA_R_32F, g.n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                           g.c, CUDA_R_32F, g.n, compute, CUBLAS_GEMM_DEFAULT),
               "cublasGemmEx");
     }
 

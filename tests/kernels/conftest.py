@@ -42,7 +42,7 @@ ARCHITECTURES = {"gemm": ("sm_80", "sm_90", "sm_100")}  # of any other ladder, s
 _ARCH = re.compile(r"^\s*code for (sm_\w+)", re.MULTILINE)
 _FUNCTION = re.compile(r"^\s*Function : (\S+)", re.MULTILINE)
 _INSTRUCTION = re.compile(
-    r"^\s*/\*(?P<offset>[0-9a-f]{4,})\*/\s+\{?\s*(?P<predicate>@!?U?P\w+\s+)?(?P<opcode>[A-Z][A-Z0-9_.]*)\s*(?P<operands>[^;]*);",
+    r"^\s*/\*(?P<offset>[0-9a-f]{4,})\*/\s+\{?\s*(?P<predicate>@!?U?P\w+\s+)?(?P<opcode>[A-Z][A-Za-z0-9_.]*)\s*(?P<operands>[^;]*);",
     re.MULTILINE,
 )
 _TARGET = re.compile(r"0x([0-9a-f]+)\s*$")

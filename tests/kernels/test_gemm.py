@@ -104,3 +104,30 @@ def test_rung_10_multiplies_on_the_tensor_cores(rung, arch: str) -> None:
 @each_architecture
 def test_the_rungs_of_fp32_use_no_tensor_instructions(rung, arch: str, number: int) -> None:
     assert not rung(number, arch).names & TENSOR
+
+
+hopper = pytest.mark.parametrize("arch", ["sm_90"])  # rungs 11 and up are written for sm_90a
+
+
+@hopper
+def test_rung_11_sends_c_away_by_the_copy_engine_alone(rung, arch: str) -> None:
+    assert {"STG", "UTMASTG"} & rung(10, arch).names == {"STG"}
+    assert {"STG", "UTMASTG"} & rung(11, arch).names == {"UTMASTG"}
+
+
+@hopper
+def test_rung_12_hands_one_operand_over_in_registers(rung, arch: str) -> None:
+    found = rung(12, arch).hot_loop(TENSOR)
+    products = {name: count for name, count in found.items() if name.startswith("HGMMA")}
+    assert set(products) == {"HGMMA.64x256x8.F32.TF32"}
+    assert found["LDS"] == 4 * sum(products.values())
+
+
+@hopper
+def test_rung_13_makes_three_products_of_one_and_carries_the_sum_on(rung, arch: str) -> None:
+    found = rung(13, arch).hot_loop(TENSOR)
+    products = sum(count for name, count in found.items() if name.startswith("HGMMA"))
+    k_steps = found["LDS"] // 4  # each fetches the operand in registers
+    assert products == 3 * k_steps
+    splits = k_steps * 4
+    assert found["FADD"] == 64 + splits
