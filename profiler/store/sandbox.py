@@ -155,7 +155,7 @@ def _enter_worker(memory_bytes: int) -> None:
     silence = os.open(os.devnull, os.O_RDWR)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    threading.Thread(target=leave_with_parent, daemon=True).start()
     importlib.import_module("profiler.store.extract")  # not within the time of the first report
 
 
@@ -167,7 +167,8 @@ def _limit(what: int, limit: int) -> None:
         resource.setrlimit(what, (lower, lower))
 
 
-def _leave_with_parent() -> None:
+def leave_with_parent() -> None:
+    """For a thread of a worker: nobody would end it when its parent was killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

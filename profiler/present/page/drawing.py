@@ -10,14 +10,17 @@ import gc
 import multiprocessing
 import re
 import signal
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from profiler.store.sandbox import available_cores
+from pebble import ProcessPool
+
+from profiler.store.sandbox import available_cores, leave_with_parent
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -51,15 +54,15 @@ class Drawing:
     """A pool of drawing processes, which start at once: Altair and Vega take a second to load."""
 
     def __init__(self) -> None:
-        processes = min(available_cores(), _MOST_PROCESSES)
-        self._pool = ProcessPoolExecutor(
-            processes, multiprocessing.get_context("spawn"), initializer=_warm_up
+        context = multiprocessing.get_context("spawn")
+        self._pool = ProcessPool(
+            min(available_cores(), _MOST_PROCESSES), initializer=_warm_up, context=context
         )
-        for _ in range(processes):
-            self._pool.submit(_nothing)
+        self._pool.schedule(_nothing)
 
     def ask(self, function: ChartFunction, finding: Any) -> Future[Picture | None]:
-        return self._pool.submit(draw, function, finding)
+        drawn: Future[Picture | None] = self._pool.schedule(draw, args=[function, finding])
+        return drawn
 
     def __enter__(self) -> Drawing:
         return self
@@ -67,7 +70,9 @@ class Drawing:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        """All pictures are there by now, or nobody wants them any more."""
+        self._pool.stop()  # type: ignore[no-untyped-call]
+        self._pool.join()
 
 
 def draw(function: ChartFunction, finding: Any) -> Picture | None:
@@ -119,7 +124,8 @@ def _variables() -> dict[str, str]:
 
 
 def _warm_up() -> None:
-    """An interrupt ends the parent, and it its children; garbage is not worth collecting in so short a life."""
+    """An interrupt is the parent's to handle; garbage is not worth collecting in so short a life."""
+    threading.Thread(target=leave_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
     import vl_convert

@@ -12,7 +12,7 @@
 
   // Views
 
-  const named = () => decodeURIComponent(location.hash.slice(1));
+  const named = () => location.hash.slice(1); // anchors are numbers and plain words
   const current = () => views.find((view) => view.classList.contains("current"));
 
   function show(moved) {
@@ -26,7 +26,7 @@
     filter();
     reachable();
     if (moved) {
-      scrollTo({ top: 0, behavior: "instant" });
+      scrollTo(0, 0);
       view.querySelector("h2").focus({ preventScroll: true });
     }
   }
@@ -135,5 +135,4 @@
   root.classList.add("js");
   search.hidden = false;
   show(false);
-  addEventListener("load", () => scrollTo(0, 0)); // a view starts at its top, also where the address names it
 })();

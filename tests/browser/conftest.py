@@ -1,0 +1,76 @@
+"""A real Chromium for the page, and the pages that it opens: each written once, for all tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+
+OpenPage = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Skipped where there is none, but not in CI, where that would hide the tests."""
+    found = next((path for name in _NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        reason = f"no Chromium here; install one of {', '.join(_NAMES[:2])}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # it refuses to run as root with one
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def write_page(once, prof) -> Callable[..., Path]:
+    """`write_page("name", *arguments)`: what `prof report *arguments` writes, once."""
+
+    def write(name: str, *arguments: object) -> Path:
+        def fill(folder: Path) -> None:
+            result = prof("report", *arguments, "-o", folder / "page.html", cwd=ROOT)
+            assert (result.returncode, result.stdout) == (0, ""), result.stderr
+
+        return once(f"page-{name}", fill) / "page.html"
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def ladder_page(write_page, recorded) -> Path:
+    """The ladder that the repository ships: eleven rungs, nine steps."""
+    return write_page("ladder", "--runs", recorded.root)
+
+
+@pytest.fixture
+def open_page(chromium: Browser) -> Iterator[OpenPage]:
+    """`open_page(path, "#5-6", width=375, color_scheme="dark")`; nothing may complain, nothing be asked for."""
+    complaints, requests, contexts = [], [], []
+
+    def open_page(path: Path, anchor: str = "", *, width: int = 1280, **options: object) -> Page:
+        context = chromium.new_context(viewport={"width": width, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(5000)
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url.partition("#")[0]))
+        page.goto(f"{path.as_uri()}{anchor}")
+        assert set(requests) <= {path.as_uri(), "data:,"}
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert [url for url in requests if not url.startswith("file:") and url != "data:,"] == []

@@ -1,0 +1,158 @@
+"""Reading the page: on a phone, a projector and paper, in light and dark, without JavaScript, whatever names it holds."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+schemes = pytest.mark.parametrize("scheme", ["light", "dark"])
+
+# Everything open, and of each long table the first rows: the others are made alike.
+_UNFOLDED = """() => {
+  for (const details of document.querySelectorAll(".current details")) details.open = true;
+  for (const row of document.querySelectorAll(".current tr:nth-child(n + 6)")) row.remove();
+}"""
+
+# The contrast of each chart's letters with the paper, by WCAG's formula; letters on a bar are another matter.
+_CONTRASTS = """() => {
+  const rgb = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map(Number);
+  const light = (colour) => {
+    const [r, g, b] = rgb(colour).map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const paper = light(getComputedStyle(document.body).backgroundColor);
+  return [...document.querySelectorAll("figure svg text[fill^=var]")].map((text) => {
+    const ink = light(getComputedStyle(text).fill);
+    return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+  });
+}"""
+
+
+@pytest.mark.parametrize("anchor", ["ladder", "6", "5-6"])
+def test_axe_finds_nothing_serious(open_page, ladder_page, anchor):
+    """All of it in light; in dark, where only colours differ, what depends on them."""
+    page = open_page(ladder_page, f"#{anchor}")
+    page.evaluate(_UNFOLDED)
+    assert serious(page, anchor) == []
+    page.emulate_media(color_scheme="dark")
+    assert serious(page, anchor, runOnly=["color-contrast"]) == []
+
+
+def serious(page, anchor, **options):
+    found = Axe().run(page, context=f"[id='{anchor}'], header, nav", options=options).response["violations"]
+    return [
+        (one["id"], [node["html"][:200] for node in one["nodes"]][:3])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+@schemes
+def test_the_letters_of_the_charts_stand_out_from_the_paper(open_page, ladder_page, scheme):
+    contrasts = open_page(ladder_page, color_scheme=scheme).evaluate(_CONTRASTS)
+    assert len(contrasts) > 500
+    assert min(contrasts) >= 4.5
+
+
+def test_dark_and_light_are_the_charts_own_and_follow_the_reader(open_page, ladder_page):
+    from profiler.present.page.drawing import palette
+
+    page = open_page(ladder_page)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        paper = palette(scheme)["paper"]
+        expected = f"rgb({', '.join(str(int(paper[at : at + 2], 16)) for at in (1, 3, 5))})"
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == expected
+
+
+@pytest.mark.parametrize("width", [375, 1280, 1920])
+def test_no_view_is_wider_than_the_window(open_page, ladder_page, width):
+    page = open_page(ladder_page, width=width)
+    wide = page.evaluate(
+        """() => {
+          const wide = [];
+          for (const view of document.querySelectorAll(".view")) {
+            location.hash = view.id;
+            dispatchEvent(new HashChangeEvent("hashchange"));
+            for (const details of view.querySelectorAll("details")) details.open = true;
+            if (document.documentElement.scrollWidth > innerWidth) wide.push(view.id);
+          }
+          return wide;
+        }"""
+    )
+    assert wide == []
+
+
+def test_the_type_grows_with_the_screen(open_page, ladder_page):
+    page = open_page(ladder_page)
+    sizes = []
+    for width in (375, 1280, 1920, 3840):
+        page.set_viewport_size({"width": width, "height": 900})
+        sizes.append(page.evaluate("parseFloat(getComputedStyle(document.body).fontSize)"))
+    assert sizes[0] == 16
+    assert sizes[1] < 17
+    assert sizes[2] >= 20
+    assert sizes[3] >= 30
+
+
+def test_without_javascript_everything_is_one_long_page(open_page, ladder_page):
+    page = open_page(ladder_page, java_script_enabled=False)
+    for anchor in ("ladder", "0", "6", "10", "5-6", "9-10"):
+        expect(page.locator(f"[id='{anchor}'] h2")).to_be_visible()
+    expect(page.get_by_role("searchbox")).to_be_hidden()
+    page.locator("[id='6'] summary", has_text="metrics, mean").click()
+    expect(page.locator("[id='6']").get_by_text("gpu__time_duration.sum").last).to_be_visible()
+    page.get_by_role("link", name="5 to 6").click()
+    expect(page.locator("[id='5-6'] h2")).to_be_in_viewport()
+
+
+@schemes
+def test_on_paper_the_page_is_black_on_white_and_has_no_navigation(open_page, ladder_page, scheme):
+    page = open_page(ladder_page, "#5-6", color_scheme=scheme)
+    page.emulate_media(media="print", color_scheme=scheme)
+    expect(page.get_by_role("navigation")).to_be_hidden()
+    style = "({ color: getComputedStyle(document.body).color, paper: getComputedStyle(document.body).backgroundColor })"
+    assert page.evaluate(style) == {"color": "rgb(0, 0, 0)", "paper": "rgb(255, 255, 255)"}
+    assert set(
+        page.eval_on_selector_all(
+            ".current svg text[fill='var(--ink)']", "all => all.map((one) => getComputedStyle(one).fill)"
+        )
+    ) == {"rgb(0, 0, 0)"}
+    assert page.pdf(format="A4")[:5] == b"%PDF-"
+
+
+# Names from anybody's program
+
+
+@pytest.fixture(scope="session")
+def hostile_page(write_page, hostile_store):
+    """A script, a line that ends, text that changes its direction, and four thousand characters of templates."""
+    return write_page(
+        "hostile", "before", "after", "--runs", hostile_store.root, "--title", "</title><script>alert(2)</script>",
+        "--kernel-name", "<script>|^two|^bidi|^void k<",
+    )  # fmt: skip
+
+
+def test_a_name_is_text_whatever_it_holds(open_page, hostile_page):
+    page = open_page(hostile_page)
+    page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
+    assert page.locator("script").count() == 1
+    assert page.locator("main b, main script").count() == 0
+    expect(page.get_by_role("heading", level=1)).to_have_text("</title><script>alert(2)</script>")
+    page.goto(f"{page.url.partition('#')[0]}#1")
+    expect(page.locator("[id='1'] .kernel").first).to_contain_text("<script>alert(1)</script>")
+    text = page.locator("body").inner_text()
+    assert "\\u202egnp.exe" in text
+    assert not set(text) & set("\u202e\u2066\u2069\u200f")
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_a_template_of_thousands_of_characters_breaks_no_layout(open_page, hostile_page, width):
+    page = open_page(hostile_page, width=width)
+    for anchor in ("ladder", "4", "8", "4-8"):
+        page.evaluate("anchor => { location.hash = anchor; }", anchor)
+        expect(page.locator(".view.current")).to_have_id(anchor)
+        page.eval_on_selector_all(".current details", "all => all.forEach((one) => { one.open = true; })")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator(".current h2").bounding_box()["height"] < 400

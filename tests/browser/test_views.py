@@ -1,0 +1,216 @@
+"""Finding one's way on the page: links, addresses, Back, keys, search and sorting."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+
+@pytest.fixture
+def ladder(open_page, ladder_page):
+    """`ladder("#5-6")`: the page, opened there."""
+    return lambda anchor="", **options: open_page(ladder_page, anchor, **options)
+
+
+def shown(page):
+    """The anchors of the views that can be seen."""
+    return page.eval_on_selector_all(
+        ".view", "views => views.filter(v => v.checkVisibility()).map(v => v.id)"
+    )
+
+
+def wait_until(holds, seconds=5.0):
+    """Asked from here: the page's policy lets nobody evaluate text in it, so Playwright cannot wait inside."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def columns(page, caption, place):
+    return page.locator(f"table:has(caption:text-is('{caption}')) tbody tr:visible > :nth-child({place})")
+
+
+# One view at a time
+
+
+def test_the_page_opens_with_the_ladder_and_a_picture_of_it(ladder):
+    page = ladder()
+    assert shown(page) == ["ladder"]
+    expect(page.locator(".view.current figure").first).to_contain_text("9 double_buffered reaches 97.6 %")
+    expect(page).to_have_title("The ladder at a glance · gemm: Matrix multiplication, C = A * B, row-major")
+
+
+def test_a_click_on_a_rung_shows_its_sheet_and_on_a_step_the_comparison(ladder):
+    page = ladder()
+    page.get_by_role("link", name="vectorized").click()
+    assert shown(page) == ["6"]
+    page.go_back()
+    page.get_by_role("link", name="1.142x").click()
+    assert shown(page) == ["5-6"]
+    expect(page.locator(".current .takeaway").first).to_contain_text("The second is 1.142x as fast")
+
+
+@pytest.mark.parametrize("anchor", ["ladder", "0", "5", "10", "1-2", "5-6", "9-10"])
+def test_an_address_names_a_view(ladder, anchor):
+    page = ladder(f"#{anchor}")
+    assert shown(page) == [anchor]
+    assert page.locator("nav [aria-current=page]").evaluate_all("links => links.map(l => l.hash)") == [
+        f"#{anchor}"
+    ]
+    assert page.evaluate("scrollY") == 0
+
+
+@pytest.mark.parametrize("anchor", ["#nothing-like-it", "#%E0%A4%A", "#<b>"])
+def test_an_address_of_nothing_shows_the_ladder(ladder, anchor):
+    assert shown(ladder(anchor)) == ["ladder"]
+
+
+def test_back_and_forward_go_where_one_was(ladder):
+    page = ladder()
+    for name in ("5", "5 to 6", "6"):
+        page.get_by_role("navigation").get_by_role("link", name=name, exact=True).click()
+    for expected in ("5-6", "5", "ladder"):
+        page.go_back()
+        assert shown(page) == [expected]
+    page.go_forward()
+    assert shown(page) == ["5"]
+
+
+def test_the_focus_goes_to_the_heading_of_what_is_shown(ladder):
+    page = ladder()
+    page.get_by_role("link", name="5 to 6").click()
+    expect(page.get_by_role("heading", name="5 tile_2d → 6 vectorized")).to_be_focused()
+
+
+# Keys
+
+
+def test_arrows_and_letters_go_to_the_neighbour_of_the_same_kind(ladder):
+    rungs = [
+        ("ArrowRight", "0"),
+        ("ArrowRight", "1"),
+        ("j", "2"),
+        ("k", "1"),
+        ("ArrowLeft", "0"),
+        ("k", "ladder"),
+    ]
+    steps = [("j", "9-10"), ("j", "9-10"), ("k", "8-9")]
+    for start, way in (("", rungs), ("#8-9", steps)):
+        page = ladder(start)
+        for key, expected in way:
+            page.keyboard.press(key)
+            wait_until(lambda expected=expected: shown(page) == [expected])
+
+
+def test_an_arrow_scrolls_a_wide_table_that_has_the_focus(ladder):
+    page = ladder("#6", width=375)
+    table = page.locator(".current .scroll").first
+    table.focus()
+    page.keyboard.press("ArrowRight")
+    wait_until(lambda: table.evaluate("one => one.scrollLeft") > 0)
+    assert shown(page) == ["6"]
+
+
+def test_a_slash_starts_a_search_and_escape_ends_it(ladder):
+    page = ladder("#6")
+    page.keyboard.press("/")
+    page.keyboard.type("jkl")  # in a search these are letters
+    assert shown(page) == ["6"]
+    assert page.get_by_role("searchbox").input_value() == "jkl"
+    page.keyboard.press("Escape")
+    assert page.get_by_role("searchbox").input_value() == ""
+    expect(page.get_by_role("searchbox")).not_to_be_focused()
+
+
+def test_a_question_mark_shows_the_keys_and_escape_hides_them(ladder):
+    page = ladder("#5")
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keys")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    assert shown(page) == ["5"], "the page behind does not move"
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    page.get_by_role("button", name="keys").click()
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_be_hidden()
+
+
+def test_only_tables_that_scroll_are_stops_of_the_tab_key(ladder):
+    page = ladder("#5-6")
+    stops = page.eval_on_selector_all(
+        ".current .scroll", "all => all.map(one => [one.tabIndex === 0, one.scrollWidth > one.clientWidth])"
+    )
+    assert all(stop == scrolls for stop, scrolls in stops)
+    page.set_viewport_size({"width": 375, "height": 900})
+    wait_until(lambda: page.locator(".current .scroll[tabindex='0']").count() > 5)
+
+
+# Search
+
+
+def test_a_search_leaves_the_rows_with_every_word_and_opens_what_is_folded(ladder):
+    page = ladder("#6")
+    page.get_by_role("searchbox").fill("L1TEX shared load")
+    names = columns(page, "All metrics", 5).all_inner_texts()
+    assert names
+    assert all("l1tex" in name and "shared" in name for name in names)
+    rows = page.locator(".current table[data-searchable] tbody tr").count()
+    assert rows > 400
+    assert page.locator("nav output").inner_text() == f"{len(names)} of {rows} rows"
+    page.get_by_role("searchbox").fill("")
+    expect(page.locator(".current details.more").last).not_to_have_attribute("open", "")
+
+
+def test_a_search_goes_along_to_the_next_view(ladder):
+    page = ladder("#5-6")
+    page.get_by_role("searchbox").fill("mio_throttle")
+    assert columns(page, "Metrics", 1).all_inner_texts() == ["stall_mio_throttle"]
+    page.get_by_role("link", name="6 to 7").click()
+    wait_until(lambda: shown(page) == ["6-7"])
+    rows = page.locator(".current tbody tr:visible", has_text="mio_throttle")
+    assert rows.count() == page.locator(".current table[data-searchable] tbody tr:visible").count() > 0
+
+
+# Sorting
+
+
+def test_a_click_on_a_title_sorts_by_what_the_column_means(ladder):
+    page = ladder()
+    title = page.locator("#ladder th", has_text=re.compile("^time$"))
+    title.get_by_role("button").click()
+    expect(title).to_have_attribute("aria-sort", "descending")
+    assert columns(page, "Every rung, and its step from the one before", 2).first.inner_text() == "naive"
+    title.get_by_role("button").press("Enter")
+    expect(title).to_have_attribute("aria-sort", "ascending")
+    names = columns(page, "Every rung, and its step from the one before", 2).all_inner_texts()
+    assert names[:2] == ["tensor_cores", "cublas"], "186.6 us is less than 2.675 ms"
+
+
+def test_numbers_sort_as_numbers_and_what_has_none_stays_last(ladder):
+    page = ladder("#5-6")
+    title = page.locator("#\\35-6 table:has(caption:text-is('Metrics')) th", has_text="change")
+    for direction in (-1, 1):
+        title.get_by_role("button").click()
+        texts = columns(page, "Metrics", 5).all_inner_texts()
+        values = [float(text.replace(",", "")) for text in texts if text]
+        assert values == sorted(values, reverse=direction < 0)
+    page = ladder()
+    step = page.locator("#ladder th", has_text="step")
+    for _ in range(2):
+        step.get_by_role("button").click()
+        assert columns(page, "Every rung, and its step from the one before", 6).all_inner_texts()[-2:] == [
+            "",
+            "",
+        ]
+
+
+def test_one_column_at_a_time_is_sorted(ladder):
+    page = ladder()
+    for name in ("name", "GFLOP/s", "binding"):
+        page.get_by_role("button", name=name, exact=True).click()
+    assert page.locator("#ladder th[aria-sort]").all_inner_texts() == ["binding"]
