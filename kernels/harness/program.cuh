@@ -118,7 +118,7 @@ class Program {
 
     int time() {
         const bool has_reference = task_.prepare_reference();
-        if (!has_reference) std::fprintf(stderr, "timing %s without a reference: there was none to build with\n", rung_.name);
+        if (!has_reference) std::fprintf(stderr, "timing %s without a reference\n", rung_.name);
         ColdCache cache(device_);
         const auto kernel_once = [&] { return time_once_ns(cache, [&] { launch(); }); };
         const auto reference_once = [&] { return time_once_ns(cache, [&] { task_.launch_reference(); }); };
