@@ -177,7 +177,7 @@ class _Reader:
         absent |= {"source"} if source is None else set()
         for key, mode in _COMMAND_KEYS.items():
             owner, at = (row, place) if key in row else (ladder, ())
-            if key not in owner:
+            if key not in owner or (mode == "profile" and not is_profiled):
                 continue
             words = self._words(owner, at, key)
             if not words:

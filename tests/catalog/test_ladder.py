@@ -94,7 +94,8 @@ def test_a_rung_without_a_kernel_of_its_own_is_timed_alone(ladder_file: Path) ->
     assert (eager.is_profiled, fused.is_profiled) == (True, False)
     assert fused.regex is None
     ladder_file.write_text(GOOD.replace('regex = "fused_.*"', 'profile = false\nregex = "memcpy"'))
-    assert read_ladder(ladder_file).kernel(2).regex == "memcpy"
+    memcpy = read_ladder(ladder_file).kernel(2)
+    assert (memcpy.regex, set(memcpy.commands)) == ("memcpy", {"time"})
 
 
 def test_what_else_a_program_reads_is_named_from_the_ladders_folder(ladder_file: Path) -> None:
@@ -275,11 +276,11 @@ def test_the_line_is_that_of_the_statement_whatever_its_text_holds(tmp_path: Pat
 
 def test_the_line_of_a_long_file_is_found_at_once() -> None:
     kernels = "".join(f'[[kernel]]\nnumber = {number}\nflags = [\n"[",\n]\n' for number in range(1000))
-    started = time.perf_counter()
+    started = time.process_time()
     assert _line_of(kernels, ("kernel", 999, "flags")) == 4998
     one_list = "flags = [\n" + '["]"],\n' * 5000 + "]\nname = 1\n"
     assert _line_of(one_list, ("name",)) == 5003
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_a_ladder_is_found_from_any_folder_below(ladder_file: Path, tmp_path: Path) -> None:
