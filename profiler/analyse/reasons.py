@@ -84,6 +84,14 @@ def _instructions(before: Figures, after: Figures) -> str:
     return _times(before[name], after[name], "instructions") if name in before and name in after else ""
 
 
+def _blocks(before: Figures, after: Figures) -> str:
+    """Threads that load and store by themselves no more, but have blocks copied."""
+    name = "bulk_loads"
+    if not (name in before and name in after and bool(before[name]) != bool(after[name])):
+        return ""
+    return f"loads {'by' if after[name] else 'no longer by'} bulk copies"
+
+
 def _times(before: float, after: float, what: str) -> str:
     if min(before, after) <= 0 or 1 / _CHANGED < after / before < _CHANGED:
         return ""
@@ -109,6 +117,7 @@ class _FromTo:
 _CHANGES: tuple[Callable[[Figures, Figures], str], ...] = (
     _bytes_moved,
     _FromTo("load_width_bits", "loads {:.0f} -> {:.0f} bits", 1.0),
+    _blocks,
     _instructions,
     _FromTo("store_width_bits", "stores {:.0f} -> {:.0f} bits", 1.0),
     _FromTo("l1_hit_pct", "L1 hit rate {:.0f} -> {:.0f} %", 5.0),

@@ -131,7 +131,7 @@ def _rung_rank(rung: RungFinding) -> tuple[float, float]:
 _LADDER_PLAN = (
     ("kernels", 4), ("kernels", 8), ("kernels", 12), ("refused", 2), ("warnings", 2), ("metrics", 3),
     ("metrics", 5), ("delta", 3), ("metrics", 7), ("delta", 5), ("kernels", 16), ("delta", 7),
-    ("refused", 6), ("warnings", 6), ("kernels", 32),
+    ("refused", 6), ("warnings", 6), ("metrics", 9), ("delta", 9), ("metrics", 12), ("delta", 12), ("kernels", 32),
 )  # fmt: skip
 
 

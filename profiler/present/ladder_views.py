@@ -6,6 +6,7 @@ gives way to a narrow window. `present/ladder.py` makes the table.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from profiler.present.memory import width_text
 from profiler.present.text import number
 
 _SAME, _UNCLEAR = "=", "?"
+_LEGEND_WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,15 @@ def counter_columns(finding: LadderFinding) -> list[CounterColumn]:
 
 def counter_legend(finding: LadderFinding, shown: Sequence[str]) -> list[str]:
     """What the titles `shown` mean, where any of them is a counter's."""
-    if not any(column.title in shown for column in _VIEWS[finding.view]):
-        return []
-    return list(_LEGENDS[finding.view])
+    told = []
+    for titles, meaning in _LEGENDS[finding.view]:
+        here = [title for title in titles if title in shown]
+        told += [f"{', '.join(here)}: {meaning}"] if here else []
+    marked = [column.title for column in _VIEWS[finding.view] if column.cell is not _width]
+    if any(title in shown for title in marked):
+        told.append(_MARKS_LEGEND)
+    lines = textwrap.wrap("; ".join(told), _LEGEND_WIDTH)
+    return [line.replace(_KEPT_TOGETHER, " ") for line in lines]
 
 
 def _counter(title: str, metric: str, stays: int, form: Callable[[float], str]) -> CounterColumn:
@@ -99,15 +107,20 @@ _VIEWS: dict[LadderView, tuple[CounterColumn, ...]] = {
         CounterColumn("width", ("load_width_bits", "store_width_bits", "bulk_loads"), 6, _width),
     ),
 }
-_LEGENDS: dict[LadderView, tuple[str, ...]] = {
+# Titles, and what they mean together; of each group those that are shown.
+_LEGENDS: dict[LadderView, tuple[tuple[tuple[str, ...], str], ...]] = {
     "compute": (
-        "issue, FMA, LSU: % of their peak; MIO, short: cycles per issue that a warp waits",
-        "for the MIO queue, for shared memory; ↑ ↓ = ? than at the rung before",
+        (("issue", "FMA", "LSU"), "% of their peak"),
+        (("MIO", "short"), "cycles per issue that a warp waits for the MIO queue, for shared memory"),
     ),
     "memory": (
-        "DRAM: GB/s of device memory; max bw, L1 hit, L2 hit, pipes: Max Bandwidth, both",
-        "hit rates and Mem Pipes Busy of Nsight Compute, in %; inst/B: instructions of",
-        "all lanes per useful byte; width: bits of a thread's global loads/stores, bulk:",
-        "copies of blocks; ↑ ↓ = ? than at the rung before",
+        (("DRAM",), "GB/s of device memory"),
+        (("max bw",), "Max Bandwidth, %"),
+        (("L1 hit", "L2 hit"), "hit rates, %"),
+        (("pipes",), "Mem Pipes Busy, %"),
+        (("inst/B",), "instructions of all lanes per useful byte"),
+        (("width",), "bits of a thread's global loads/stores, bulk for copies of blocks"),
     ),
 }
+_KEPT_TOGETHER = "\N{NO-BREAK SPACE}"
+_MARKS_LEGEND = f"{_KEPT_TOGETHER.join('↑↓=?')} than at the rung before"

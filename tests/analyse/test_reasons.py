@@ -57,6 +57,13 @@ def test_bytes_count_where_memory_is_busy_and_widths_and_instructions_follow(rea
     )
 
 
+def test_loads_that_become_copies_of_blocks_are_told(reason):
+    threads, blocks = {"LDG.E.128": 8.0}, {"UBLKCP.S.G": 1.0}
+    assert reason({}, {}, (threads, blocks)) == "loads by bulk copies"
+    assert reason({}, {}, (blocks, threads)) == "loads no longer by bulk copies"
+    assert reason({}, {}, (blocks, blocks)) == ""
+
+
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [

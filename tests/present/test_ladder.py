@@ -246,6 +246,21 @@ def test_what_the_article_judges_by_gives_way_from_the_right_and_time_never(widt
     assert max(map(len, page.splitlines())) <= width
 
 
+def test_only_what_is_shown_is_explained():
+    finding = moving(moved(1), moved(2))
+    wide, narrow = (text(finding, width).split("\n\n")[2] for width in (140, 80))
+    for meaning in (
+        "GB/s of device memory",
+        "Max Bandwidth",
+        "Mem Pipes Busy",
+        "per useful byte",
+        "↑ ↓ = ? than",
+    ):
+        assert meaning in wide.replace("\n", " ")
+        assert meaning not in narrow
+    assert "width: bits of a thread's global loads/stores" in narrow
+
+
 def test_the_view_decides_which_work_is_shown_where_both_are_known():
     both = rung(1, gflops=43_205.0, gbytes_per_s=63.3)
     assert "GFLOP/s" in table_of(text(ladder(both)))[0]
