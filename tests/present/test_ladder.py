@@ -248,7 +248,7 @@ def test_what_the_article_judges_by_gives_way_from_the_right_and_time_never(widt
 
 def test_only_what_is_shown_is_explained():
     finding = moving(moved(1), moved(2))
-    wide, narrow = (text(finding, width).split("\n\n")[2] for width in (140, 80))
+    wide, narrow = (text(finding, width).split("\n\n")[2] for width in (140, 70))
     for meaning in (
         "GB/s of device memory",
         "Max Bandwidth",
