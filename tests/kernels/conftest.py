@@ -211,7 +211,7 @@ def architectures(ladder_name: str) -> tuple[str, ...]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test with `any_ladder`, `any_number` and `any_arch` is about each compiled rung of each ladder."""
+    """A test with `any_ladder`, `any_number` and `any_arch` is about each compiled rung of each ladder that has a kernel."""
     if "any_ladder" in metafunc.fixturenames:
         ladders = [read_ladder(path) for path in sorted(KERNELS.glob("*/ladder.toml"))]
         rungs = [
@@ -219,7 +219,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             for ladder in ladders
             for kernel in ladder.kernels
             for arch in architectures(ladder.name)
-            if kernel.source is not None and kernel.source.suffix == ".cu"
+            if kernel.is_compiled and kernel.is_profiled
         ]
         metafunc.parametrize(("any_ladder", "any_number", "any_arch"), rungs)
 

@@ -1,0 +1,208 @@
+"""The program around the PyTorch rungs, as far as it goes without PyTorch; and that each ladder calls it as it wants to be called."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import math
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from profiler.catalog.ladder import Kernel, Ladder
+from profiler.catalog.ladder_file import read_ladder
+from profiler.measure.process import Finished
+from profiler.measure.program import Job, program_command
+from profiler.measure.timing import parse_timings
+from profiler.measure.verify import parse_check
+
+KERNELS = Path(__file__).parents[2] / "kernels"
+LADDERS = [read_ladder(path) for path in sorted(KERNELS.glob("*/ladder.toml"))]
+RUNGS = [
+    pytest.param(ladder, kernel, id=f"{ladder.name}-{kernel.name}")
+    for ladder in LADDERS
+    for kernel in ladder.kernels
+    if kernel.name.startswith("torch_")
+]
+MEMORY_BOUND = {
+    "copy", "relu", "relu-fp16", "gelu", "scale", "sum", "layernorm", "embedding", "rmsnorm", "embedding-rmsnorm",
+}  # fmt: skip
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+@pytest.fixture(scope="module")
+def rung() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("torch_rung", KERNELS / "harness" / "torch_rung.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["torch_rung"] = module  # where dataclasses look their annotations up
+    spec.loader.exec_module(module)
+    return module
+
+
+# The command line
+
+
+def test_flags_set_how_often_and_everything_else_is_the_workload(rung) -> None:
+    words = "--mode time --rows 4 --repeats 7 --hidden 4096 --bf16 0 --seed 9 --json"
+    options = rung.parse_options(words.split())
+    assert (options.mode, options.repeats, options.warmup, options.seed) == ("time", 7, 5, 9)
+    assert (options.values, options.json) == ({"rows": 4, "hidden": 4096, "bf16": 0}, True)
+
+
+def test_a_seed_that_is_not_given_is_drawn(rung) -> None:
+    seeds = {rung.parse_options(["--mode", "check"]).seed for _ in range(4)}
+    assert len(seeds) > 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "--mode tune", "--mode time --n", "--mode time --n -1", "--mode time --n 1.5", "--mode time --repeats 0",
+     "--mode time 7", "--mode time --n=x", "--mode time --N 4"],
+)  # fmt: skip
+def test_what_is_no_command_line_is_refused_as_such(rung, words: str, capsys) -> None:
+    with pytest.raises(SystemExit) as caught:
+        rung.parse_options(words.split())
+    assert caught.value.code == rung.USAGE
+    assert "error: " in capsys.readouterr().err
+
+
+def test_a_workload_that_the_operation_does_not_take_is_refused(rung, capsys) -> None:
+    def operation(rows: int, hidden: int, seed: int) -> None: ...
+
+    rung.check_parameters(operation, {"hidden": 1, "rows": 2})
+    for given in ({"rows": 1}, {"rows": 1, "hidden": 1, "n": 1}):
+        with pytest.raises(SystemExit) as caught:
+            rung.check_parameters(operation, given)
+        assert caught.value.code == rung.USAGE
+        assert "--rows N --hidden N" in capsys.readouterr().err
+
+
+# What it prints, and what prof makes of it
+
+
+@pytest.fixture
+def job() -> Job:
+    ladder = next(ladder for ladder in LADDERS if ladder.name == "relu")
+    return Job(ladder, ladder.kernels[-1], ladder.workload.values())
+
+
+def printed(*lines: dict[str, Any], exit_code: int = 0) -> Finished:
+    return Finished(("python3",), exit_code, "\n".join(map(json.dumps, lines)), "", 1.0)
+
+
+def test_prof_reads_its_timings(rung, job: Job) -> None:
+    kernel_ns, reference_ns = [500.4, 400.0, 600.0], [300.0, 500.0, 400.0]
+    lines = [rung.repeat_line(i, *pair) for i, pair in enumerate(zip(kernel_ns, reference_ns, strict=True))]
+    summary = rung.time_line(kernel_ns, reference_ns, moved_bytes=2000)
+    timed = parse_timings(job, printed(*lines, summary))
+    assert [(one.kernel_ns, one.reference_ns) for one in timed.repeats] == [
+        (500, 300),
+        (400, 500),
+        (600, 400),
+    ]
+    assert timed.reference == "cudaMemcpy of as many bytes"
+    assert summary["kernel_median_ns"] == 500
+    assert (summary["gbytes_per_s"], summary["reference_pct"]) == (4.0, 79.94)
+
+
+def test_its_reference_is_called_as_that_of_the_rungs_in_cuda(rung) -> None:
+    assert f'return "{rung.REFERENCE}"' in (KERNELS / "harness" / "streams.cuh").read_text()
+
+
+@pytest.mark.parametrize(
+    ("error", "not_finite", "verdict"),
+    [(0.0, 0, "correct"), (1e-6, 0, "correct"), (2e-6, 0, "wrong"), (0.0, 1, "wrong"), (math.nan, 0, "wrong"),
+     (math.inf, 0, "wrong")],
+)  # fmt: skip
+def test_prof_reads_its_verdict(rung, job: Job, error: float, not_finite: int, verdict: str) -> None:
+    line = rung.check_line(error, 1e-6, not_finite)
+    exit_code = rung.DONE if line["ok"] else rung.MISMATCH
+    assert parse_check(job, printed(line, exit_code=exit_code)).verdict == verdict
+
+
+def test_quantiles_lie_between_the_closest_ranks(rung) -> None:
+    values = [3.0, 1.0, 2.0, 4.0, 10.0]
+    quartiles = statistics.quantiles(values, n=4, method="inclusive")
+    assert [rung.quantile(values, q) for q in (0.25, 0.5, 0.75)] == quartiles
+    assert rung.quantile([7.0], 0.75) == 7.0
+
+
+# The rungs
+
+
+def test_every_ladder_that_moves_bytes_ends_with_pytorch() -> None:
+    for ladder in LADDERS:
+        if ladder.name in MEMORY_BOUND:
+            assert [kernel.name for kernel in ladder.kernels[-2:]] == ["torch_eager", "torch_compile"], (
+                ladder.name
+            )
+    assert {ladder.name for ladder in LADDERS} >= MEMORY_BOUND
+
+
+@pytest.mark.parametrize(("ladder", "kernel"), RUNGS)
+def test_a_rung_gets_the_workload_that_its_operation_takes(rung, ladder: Ladder, kernel: Kernel) -> None:
+    module = ast.parse((ladder.folder / "torch_operation.py").read_text())
+    (operation,) = (
+        node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "operation"
+    )
+    wanted = {argument.arg for argument in operation.args.args} - {"seed"}
+    job = Job(ladder, kernel, ladder.workload.values(), seed=5, launches=3, repeats=4, warmup=6)
+    for mode in kernel.commands:
+        command = program_command(job, mode)
+        assert command[:2] == ["python3", str(kernel.source)]
+        options = rung.parse_options(command[2:])
+        assert (options.mode, options.seed, options.json) == (mode, 5, True)
+        assert options.values == {name: ladder.workload.parameters[name] for name in wanted}
+        assert mode != "profile" or options.launches == 3
+        assert mode != "time" or (options.repeats, options.warmup) == (4, 6)
+
+
+@pytest.mark.parametrize(("ladder", "kernel"), RUNGS)
+def test_a_rung_names_every_file_of_ours_that_it_imports(ladder: Ladder, kernel: Kernel) -> None:
+    assert kernel.source is not None
+    assert kernel.further_sources is not None
+    here = {path.stem: path for path in (*ladder.folder.glob("*.py"), *(KERNELS / "harness").glob("*.py"))}
+    needed, found = {"torch_operation"}, {kernel.source}
+    needed |= imports_of(kernel.source)
+    while needed & set(here):
+        path = here.pop(sorted(needed & set(here))[0])
+        found.add(path)
+        needed |= imports_of(path)
+    assert {path.resolve() for path in (kernel.source, *kernel.further_sources)} == {
+        path.resolve() for path in found
+    }
+
+
+def imports_of(path: Path) -> set[str]:
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return plain | {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+
+
+@pytest.mark.parametrize(("ladder", "kernel"), RUNGS)
+def test_a_rung_says_whether_it_is_compiled_and_marks_what_is_profiled(
+    ladder: Ladder, kernel: Kernel
+) -> None:
+    """Inductor launches its candidates to find the best: only a window keeps them out of the profile."""
+    assert kernel.source is not None
+    assert kernel.has_window or not kernel.is_profiled
+    assert f'main("torch_operation", compiled={kernel.name == "torch_compile"})' in kernel.source.read_text()
+    assert kernel.source.name == f"{kernel.file_name}.py"
+    assert f"Rung {kernel.number}:" in kernel.source.read_text()
+
+
+@pytest.mark.skipif(HAS_TORCH, reason="PyTorch is installed here")
+def test_without_pytorch_a_rung_refuses(rung) -> None:
+    program = [sys.executable, "04_torch_eager.py", "--mode", "check", "--n", "8"]
+    done = subprocess.run(program, cwd=KERNELS / "relu", capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (rung.UNSUPPORTED, "")
+    assert done.stderr.startswith("error: this rung needs PyTorch, which ")
+    assert len(done.stderr.splitlines()) == 1
