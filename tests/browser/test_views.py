@@ -89,21 +89,21 @@ def test_the_focus_goes_to_the_heading_of_what_is_shown(ladder):
 # Keys
 
 
+def go(page, *way):
+    """Each key, and the view that is shown then."""
+    for key, expected in way:
+        page.keyboard.press(key)
+        wait_until(lambda expected=expected: shown(page) == [expected])
+
+
 def test_arrows_and_letters_go_to_the_neighbour_of_the_same_kind(ladder):
-    rungs = [
-        ("ArrowRight", "0"),
-        ("ArrowRight", "1"),
-        ("j", "2"),
-        ("k", "1"),
-        ("ArrowLeft", "0"),
-        ("k", "ladder"),
-    ]
-    steps = [("j", "9-10"), ("j", "9-10"), ("k", "8-9")]
-    for start, way in (("", rungs), ("#8-9", steps)):
-        page = ladder(start)
-        for key, expected in way:
-            page.keyboard.press(key)
-            wait_until(lambda expected=expected: shown(page) == [expected])
+    go(ladder(), ("ArrowRight", "0"), ("ArrowRight", "1"), ("j", "2"), ("k", "1"), ("ArrowLeft", "0"))
+    go(ladder("#8-9"), ("j", "9-10"), ("j", "9-10"), ("k", "8-9"))
+
+
+def test_before_the_first_of_them_stands_the_ladder(ladder):
+    go(ladder("#0"), ("ArrowLeft", "ladder"), ("ArrowLeft", "ladder"))
+    go(ladder("#1-2"), ("k", "ladder"))
 
 
 def test_an_arrow_scrolls_a_wide_table_that_has_the_focus(ladder):

@@ -96,7 +96,7 @@ def _recording(part: KernelPart) -> list[Cell]:
     profiled_ns = profiled_duration_ns(sheet)
     return [
         Cell(shortened(part.name, _NAME_WIDTH), anchor=part.anchor),
-        Cell(shortened(sheet.kernel, _NAME_WIDTH) if sheet else ""),
+        Cell(shortened(sheet.kernel, _NAME_WIDTH) if sheet and sheet.kernel != part.name else ""),
         Cell(sheet.gpu if sheet else ", ".join(part.run.manifest.gpus)),
         Cell(number(sheet.launches) if sheet else ""),
         Cell(duration(timed_ns) if timed_ns else "", timed_ns),

@@ -1,0 +1,192 @@
+"""`prof report`: which recordings become a page, where it goes, and what is said of it."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from html import unescape
+
+import pytest
+
+from profiler.store.manifest import Provenance
+from profiler.store.request import Timing
+from profiler.store.runs import RunStore
+from profiler.store.timed import TimedRun, commit_timings
+
+
+@pytest.fixture
+def report(prof_here, recorded, tmp_path):
+    """`report(*arguments)`: what the command said, and the page that it wrote."""
+
+    def run(*arguments, runs=recorded.root):
+        path = tmp_path / "page.html"
+        result = prof_here("report", "-o", path, "--runs", runs, *arguments)
+        return result, path.read_text() if path.exists() else ""
+
+    return run
+
+
+def anchors(page):
+    return re.findall(r'<section class="view" id="([^"]*)"', page)
+
+
+def headings(page):
+    return [unescape(text) for text in re.findall(r"<h2 tabindex=[^>]*>(.*?)</h2>", page)]
+
+
+# Which recordings
+
+
+def test_one_operand_is_one_sheet(report):
+    result, page = report("6")
+    assert (result.returncode, result.stdout) == (0, "")
+    assert re.fullmatch(r"Wrote \S+page\.html \([\d.]+ kB\): 1 kernel, 0 comparisons\n", result.stderr)
+    assert anchors(page) == ["6"]
+    assert headings(page) == ["6 vectorized"]
+
+
+def test_each_operand_is_compared_with_the_one_before(report):
+    result, page = report("4", "5", "6")
+    assert result.stderr.endswith(": 3 kernels, 2 comparisons\n")
+    assert anchors(page) == ["ladder", "4", "5", "6", "4-5", "5-6"]
+    assert headings(page)[-1] == "5 tile_2d → 6 vectorized"
+    assert "The second is 1.142x as fast" in page
+
+
+def test_plain_reports_are_numbered_in_the_order_given(report, reports, tmp_path):
+    before, after = reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"
+    _, page = report(before, after, runs=tmp_path)
+    assert anchors(page) == ["ladder", "1", "2", "1-2"]
+    assert headings(page)[-1] == f"{before} → {after}"
+    assert "four-way: confirmed" in page
+
+
+def test_runs_that_are_the_same_rung_are_told_apart_by_their_names(report):
+    result, page = report("gemm-5", "gemm-5-source", "--force")
+    assert result.returncode == 0
+    assert headings(page)[1:3] == ["5 tile_2d", "gemm-5-source"]
+    assert anchors(page) == ["ladder", "1", "2", "1-2"]
+    assert "the sections recorded differs" in page
+
+
+def test_every_kernel_of_a_report_has_a_sheet_and_a_regular_expression_leaves_some(report, reports):
+    _, page = report(reports / "several.ncu-rep")
+    assert headings(page)[1:] == [
+        "scale(float *, float)",
+        "offset(float *, float)",
+        "calls_a_function(float *)",
+    ]
+    _, page = report(reports / "several.ncu-rep", "--kernel-name", "scale")
+    assert headings(page) == ["scale(float *, float)"]
+
+
+def test_of_several_kernels_those_are_compared_that_both_have(report, reports):
+    result, page = report(reports / "several.ncu-rep", reports / "several.ncu-rep")
+    assert result.stderr.endswith(": 6 kernels, 3 comparisons\n")
+    assert anchors(page)[-3:] == ["1-4", "2-5", "3-6"]
+
+
+def test_timings_alone_are_a_page_of_their_own(report):
+    result, page = report("gemm-6-timed")
+    assert result.returncode == 0
+    assert "of its speed reached" in page
+    assert "All metrics" not in page
+
+
+def test_a_title_is_the_readers(report):
+    _, page = report("6", "--title", "Mine & <b>yours</b>")
+    assert "<h1>Mine &amp; &lt;b&gt;yours&lt;/b&gt;</h1>" in page
+    assert "<title>Mine &amp; &lt;b&gt;yours&lt;/b&gt;</title>" in page
+
+
+# A ladder of one's own
+
+
+_LADDER = 'title = "Mine <i>"\nreference = 0\ncommand = ["true"]\nbytes = "8 * n"\n[workload]\nn = 1000\n'
+_RUNG = '[[kernel]]\nnumber = {}\nname = "{}"\nidea = "idea {}"\nregex = "k"\n'
+_RUNGS = ("copy", "plain", "wide", "library")
+
+
+@pytest.fixture
+def own_ladder(tmp_path, make_run, monkeypatch):
+    """Of somebody's program: two kernels that were profiled, between a copy and a library that were only timed."""
+    folder = tmp_path / "kernels" / "mine"
+    folder.mkdir(parents=True)
+    rungs = [_RUNG.format(number, name, number) for number, name in enumerate(_RUNGS)]
+    (folder / "ladder.toml").write_text(_LADDER + "".join(rungs))
+    store, workload = RunStore(tmp_path / "runs"), {"n": 1000}
+    for number, ns in ((1, 200.0), (2, 100.0)):
+        launches = [
+            {"kernel": "k", "metrics": {"gpu__time_duration.sum": (ns + repeat, "ns")}} for repeat in range(3)
+        ]
+        rung = {"name": f"mine-{number}", "ladder": "mine", "kernel": number, "workload": workload}
+        make_run(*launches, root=store.root, timings=[ns, ns + 1, ns + 2], **rung)
+    day = datetime(2026, 1, 1, tzinfo=UTC)
+    for number, ns in ((0, 90.0), (3, 95.0)):
+        timings = [Timing(0, repeat, ns + repeat, None) for repeat in range(3)]
+        timed = TimedRun("mine", number, workload, day, "NVIDIA H200", "", Provenance(), timings)
+        commit_timings(store, [timed])
+    monkeypatch.chdir(tmp_path)
+    return store.root
+
+
+def test_a_ladder_of_ones_own_is_drawn_whole(report, own_ladder):
+    result, page = report("--ladder", "mine", runs=own_ladder)
+    assert result.stderr.endswith(": 4 kernels, 2 comparisons\n")
+    assert anchors(page) == ["ladder", "0", "1", "2", "3", "1-2", "2-3"]
+    assert "<h1>mine: Mine &lt;i&gt;</h1>" in page
+    assert headings(page)[1] == "0 copy"
+    assert page.count("idea 2") == 2, "at the rung, and at the step to it"
+
+
+def test_a_step_to_what_was_only_timed_says_how_much_faster_and_no_more(report, own_ladder):
+    _, page = report("--ladder", "mine", runs=own_ladder)
+    step = page[page.index('id="2-3"') :]
+    assert "The second is 1.052x as fast (timed without the profiler" in step
+    assert "What the counters say" not in step
+
+
+def test_a_ladder_without_runs_is_an_error_with_a_remedy(report, tmp_path):
+    result, page = report(runs=tmp_path / "none")
+    assert result.returncode == 21
+    assert page == ""
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["no-such-run"], 21),
+        (["gemm-5", "gemm-5-source"], 31),
+        (["5", "gemm-6-timed"], 25),
+        (["gone.ncu-rep"], 11),
+    ],
+)
+def test_what_cannot_be_read_or_compared_ends_as_elsewhere_and_writes_nothing(
+    report, tmp_path, arguments, code
+):
+    result, page = report(*arguments)
+    assert result.returncode == code
+    assert page == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_written_is_told_at_once(prof_here, tmp_path):
+    result = prof_here("report", "no-such-run", "-o", tmp_path / "no" / "page.html")
+    assert result.returncode == 82
+    assert "cannot be written" in result.stderr
+
+
+def test_a_failure_leaves_the_old_page(report, tmp_path):
+    (tmp_path / "page.html").write_text("old")
+    result, page = report("5", "no-such-run")
+    assert result.returncode == 21
+    assert page == "old"
+
+
+def test_quiet_says_nothing(report):
+    result, page = report("gemm-6-timed", "--quiet")
+    assert (result.stdout, result.stderr) == ("", "")
+    assert page
