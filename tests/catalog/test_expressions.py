@@ -71,10 +71,10 @@ def test_precedence_and_numbers(text: str, value: float) -> None:
     ],
 )  # fmt: skip
 def test_no_value_is_told_at_once(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ExpressionError, match="character"):
         parse_expression(text).evaluate(VALUES)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 @pytest.mark.parametrize(

@@ -239,7 +239,7 @@ def test_asked_to_end_while_ncu_is_at_work_it_ends_at_once_and_leaves_no_tempora
     _, said = process.communicate(timeout=20)
 
     assert process.returncode == code, said
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15  # ncu would take 30
     assert place.left_behind() == []
     assert not [path for path in (place.folder / "tmp").iterdir() if path.is_dir()]
     assert whole_runs(runs) == []
