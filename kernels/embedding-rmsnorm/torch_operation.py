@@ -15,7 +15,7 @@ def exact(x: torch.Tensor, gamma: torch.Tensor) -> torch.Tensor:
     return gamma * x / (x.square().mean(dim=-1, keepdim=True) + EPSILON).sqrt()
 
 
-def operation(tokens: int, hidden: int, vocab: int, seed: int) -> Operation:
+def operation(seed: int, tokens: int = 131072, hidden: int = 4096, vocab: int = 131072) -> Operation:
     table, gamma = (
         uniform(shape, torch.float16, seed + place)
         for place, shape in enumerate(((vocab, hidden), (hidden,)))

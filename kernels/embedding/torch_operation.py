@@ -8,7 +8,7 @@ def step(ids: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.embedding(ids, table)
 
 
-def operation(tokens: int, hidden: int, vocab: int, seed: int) -> Operation:
+def operation(seed: int, tokens: int = 262144, hidden: int = 1024, vocab: int = 262144) -> Operation:
     table = uniform((vocab, hidden), torch.float32, seed)
     ids = uniform_ids(tokens, vocab, seed + 1)
 

@@ -14,6 +14,6 @@ def exact(x: torch.Tensor) -> torch.Tensor:
     return 0.5 * x * torch.erfc(-x / math.sqrt(2))
 
 
-def operation(n: int, seed: int) -> Operation:
+def operation(seed: int, n: int = 268435456) -> Operation:
     x = uniform((n,), torch.float32, seed, -6.0, 6.0)
     return elementwise(step, x, exact, precision="fp32", threshold=1e-6)

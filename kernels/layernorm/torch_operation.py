@@ -15,7 +15,7 @@ def exact(x: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor) -> torch.Ten
     return gamma * centred / (centred.square().mean(dim=-1, keepdim=True) + EPSILON).sqrt() + beta
 
 
-def operation(rows: int, hidden: int, seed: int) -> Operation:
+def operation(seed: int, rows: int = 32768, hidden: int = 4096) -> Operation:
     x = uniform((rows, hidden), torch.float32, seed)
     gamma, beta = (uniform((hidden,), torch.float32, seed + place) for place in (1, 2))
 

@@ -8,6 +8,6 @@ def step(x: torch.Tensor) -> torch.Tensor:
     return torch.relu(x)
 
 
-def operation(n: int, seed: int) -> Operation:
+def operation(seed: int, n: int = 536870912) -> Operation:
     x = uniform((n,), torch.float16, seed)
     return elementwise(step, x, lambda exact: exact.clamp(min=0), precision="fp16")

@@ -14,7 +14,7 @@ def exact(x: torch.Tensor, gamma: torch.Tensor) -> torch.Tensor:
     return gamma * x / (x.square().mean(dim=-1, keepdim=True) + EPSILON).sqrt()
 
 
-def operation(rows: int, hidden: int, bf16: int, seed: int) -> Operation:
+def operation(seed: int, rows: int = 131072, hidden: int = 4096, bf16: int = 0) -> Operation:
     # Two roundings to the element type: of the normalised row, and of the result.
     dtype, precision, threshold = (
         (torch.bfloat16, "bf16", 2.0**-8) if bf16 else (torch.float16, "fp16", 2.0**-11)

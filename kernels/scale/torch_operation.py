@@ -10,6 +10,6 @@ def step(x: torch.Tensor) -> torch.Tensor:
     return FACTOR * x
 
 
-def operation(n: int, seed: int) -> Operation:
+def operation(seed: int, n: int = 268435456) -> Operation:
     x = uniform((n,), torch.float32, seed)
     return elementwise(step, x, lambda exact: FACTOR * exact, precision="fp32")

@@ -10,7 +10,7 @@ def step(x: torch.Tensor) -> torch.Tensor:
     return x.sum()
 
 
-def operation(n: int, seed: int) -> Operation:
+def operation(seed: int, n: int = 268435456) -> Operation:
     x = uniform((n,), torch.float32, seed)
 
     def error(result: torch.Tensor) -> float:

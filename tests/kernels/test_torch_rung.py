@@ -75,14 +75,14 @@ def test_what_is_no_command_line_is_refused_as_such(rung, words: str, capsys) ->
 
 
 def test_a_workload_that_the_operation_does_not_take_is_refused(rung, capsys) -> None:
-    def operation(rows: int, hidden: int, seed: int) -> None: ...
+    def operation(seed: int, rows: int = 1, hidden: int = 2) -> None: ...
 
     rung.check_parameters(operation, {"hidden": 1, "rows": 2})
-    for given in ({"rows": 1}, {"rows": 1, "hidden": 1, "n": 1}):
-        with pytest.raises(SystemExit) as caught:
-            rung.check_parameters(operation, given)
-        assert caught.value.code == rung.USAGE
-        assert "--rows N --hidden N" in capsys.readouterr().err
+    rung.check_parameters(operation, {})
+    with pytest.raises(SystemExit) as caught:
+        rung.check_parameters(operation, {"rows": 1, "n": 1})
+    assert caught.value.code == rung.USAGE
+    assert "--rows N --hidden N" in capsys.readouterr().err
 
 
 # What it prints, and what prof makes of it
@@ -153,14 +153,16 @@ def test_a_rung_gets_the_workload_that_its_operation_takes(rung, ladder: Ladder,
     (operation,) = (
         node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "operation"
     )
-    wanted = {argument.arg for argument in operation.args.args} - {"seed"}
+    names = [argument.arg for argument in operation.args.args if argument.arg != "seed"]
+    defaults = dict(zip(names, map(ast.literal_eval, operation.args.defaults), strict=True))
+    assert defaults.items() <= ladder.workload.parameters.items()
     job = Job(ladder, kernel, ladder.workload.values(), seed=5, launches=3, repeats=4, warmup=6)
     for mode in kernel.commands:
         command = program_command(job, mode)
         assert command[:2] == ["python3", str(kernel.source)]
         options = rung.parse_options(command[2:])
         assert (options.mode, options.seed, options.json) == (mode, 5, True)
-        assert options.values == {name: ladder.workload.parameters[name] for name in wanted}
+        assert options.values == defaults
         assert mode != "profile" or options.launches == 3
         assert mode != "time" or (options.repeats, options.warmup) == (4, 6)
 
