@@ -110,6 +110,7 @@ gemm_12_tf32(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, con
                 advance();
                 if (slab + 1 < slabs) read_columns(b_next);  // under the multiplications
                 wgmma_wait<0>();
+                wgmma_keep(b_part);
                 if (lane == 0 && warp < CLUSTER) barrier_arrive_at(empty + 8 * reading, warp);
             }
             wgmma_settle(sum);

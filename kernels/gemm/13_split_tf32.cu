@@ -126,6 +126,8 @@ gemm_13_split_tf32(int m, int n, int k, const __grid_constant__ CUtensorMap a_ma
                 wgmma_commit();
                 wgmma_wait<0>();
                 wgmma_settle(part);
+                wgmma_keep(high);
+                wgmma_keep(low);
                 if (thread == 0) barrier_arrive(empty + 8 * stage);
 #pragma unroll
                 for (int i = 0; i < 64; ++i) sum[i] += part[i];

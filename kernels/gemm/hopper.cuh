@@ -134,6 +134,13 @@ __device__ __forceinline__ void wgmma_settle(float (&sum)[COUNT]) {
     for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sum[i])::"memory");
 }
 
+// Operands in registers, which wgmma reads until it is waited for: up to here nothing else may move into them.
+template <int STEPS>
+__device__ __forceinline__ void wgmma_keep(uint32_t (&part)[STEPS][4]) {
+#pragma unroll
+    for (int i = 0; i < STEPS * 4; ++i) asm volatile("" : "+r"(part[i / 4][i % 4])::"memory");
+}
+
 // How wgmma finds an operand in shared memory laid out in rows of 128 bytes with the 128-byte swizzle.
 __device__ __forceinline__ uint64_t matrix_descriptor(uint32_t address, uint32_t leading_bytes, uint32_t stride_bytes) {
     constexpr uint64_t SWIZZLE_128B = 1ull << 62;
