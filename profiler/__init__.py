@@ -82,7 +82,7 @@ def source_lines(run: Run, *, kernel_name: str | None = None) -> SourceLines | N
     from profiler.analyse.profile import choose_kernel
     from profiler.analyse.source_lines import find_source_lines
 
-    return find_source_lines(run, choose_kernel(run, kernel_name))
+    return find_source_lines(run, choose_kernel(run, kernel_name)) if run.manifest.is_profiled else None
 
 
 def _climb(name: str, runs: RunStore, workload: Mapping[str, int] | None) -> Climb:

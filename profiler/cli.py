@@ -28,6 +28,7 @@ from profiler.commands import (
     list_runs,
     mcp,
     metrics,
+    notebook,
     presets,
     query,
     report,
@@ -119,6 +120,7 @@ app.command("query")(query.query)
 app.command("metrics")(metrics.metrics)
 app.command("doctor")(doctor.doctor)
 app.command("presets")(presets.presets)
+app.command("notebook")(notebook.notebook)
 app.command("mcp")(mcp.mcp)
 
 

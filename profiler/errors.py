@@ -52,6 +52,7 @@
     ├── ThresholdsInvalid      prof.toml, or prof's part of pyproject.toml, cannot be used
     ├── OutputNotWritable      a file that was asked for cannot be written
     ├── McpNotInstalled        `prof mcp` needs the SDK of an extra
+    ├── NotebookUnavailable    `prof notebook` finds no such notebook, or no Jupyter to open it
     ├── NotReady               `prof doctor` found something that should work here and does not
     ├── QueryFailed
     ├── IngestIncomplete       some reports were ingested, some were not
@@ -219,6 +220,11 @@ class NotReady(ProfError):
 class McpNotInstalled(ProfError):
     exit_code = 86
     remedy = "`pip install 'ncu-prof[mcp]'`, in the environment that holds prof."
+
+
+class NotebookUnavailable(ProfError):
+    exit_code = 88
+    remedy = "`prof notebook` lists those there are; `prof notebook -o mine.ipynb` writes one over your own runs."
 
 
 class QueryFailed(ProfError):

@@ -67,6 +67,14 @@ class LadderSheet(Struct, frozen=True):
             row |= {f"profiled_{name}": value for name, value in row.pop("metrics").items()}
         return pd.DataFrame(rows).set_index("kernel")
 
+    def stalls_to_pandas(self) -> pd.DataFrame:
+        """One row a rung with stalls, a column for each reason, in cycles per issued instruction of a warp."""
+        import pandas as pd
+
+        return pd.DataFrame.from_dict(
+            {rung.kernel: rung.stalls for rung in self.rungs if rung.stalls}, orient="index"
+        ).rename_axis("kernel")
+
     def steps_to_pandas(self) -> pd.DataFrame:
         """One row a step and metric, with its interval and verdict."""
         import pandas as pd

@@ -75,7 +75,8 @@ def compare(
     if before is None or after is None:
         raise typer.BadParameter("give two kernels to compare, for example: prof compare 5 6")
 
-    from profiler.commands.pictures import chart_file, tell_written
+    from profiler.commands.files import tell_written
+    from profiler.commands.pictures import chart_file
 
     picture = chart_file(chart, dark)
     if picture is not None and every:

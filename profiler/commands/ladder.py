@@ -94,7 +94,8 @@ def ladder(
 
     from profiler.analyse.ideas import derive_ideas
     from profiler.commands.answers import find_ladder
-    from profiler.commands.pictures import chart_file, tell_written
+    from profiler.commands.files import tell_written
+    from profiler.commands.pictures import chart_file
 
     picture = chart_file(chart, dark)
     settings = settings_of(context, runs, ladder, format)

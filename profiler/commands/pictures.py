@@ -1,18 +1,14 @@
-"""A chart into a file that the user named: whole, or not at all."""
+"""A chart into a file that the user named, on the paper asked for."""
 
 from __future__ import annotations
 
-import os
-import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from profiler.commands.options import Settings
-from profiler.errors import OutputNotWritable
+from profiler.commands.files import write_whole
 from profiler.present.text import printable
 
 if TYPE_CHECKING:
@@ -25,19 +21,9 @@ class ChartFile:
     dark: bool
 
     def write(self, chart: ChartType) -> None:
-        """Rendered first and renamed last: the name never holds half a picture."""
         from profiler.present.charts import render
 
-        content = render(chart, self.path.suffix.lower(), "dark" if self.dark else "light")
-        aside = self.path.with_name(f".{self.path.name}.part")
-        try:
-            aside.write_bytes(content)
-            os.replace(aside, self.path)
-        except OSError as error:
-            raise OutputNotWritable(f"{self.path}: cannot be written: {error.strerror}") from None
-        finally:
-            with suppress(OSError):
-                aside.unlink()
+        write_whole(render(chart, self.path.suffix.lower(), "dark" if self.dark else "light"), self.path)
 
 
 def chart_file(path: Path | None, dark: bool) -> ChartFile | None:
@@ -59,8 +45,3 @@ def chart_file(path: Path | None, dark: bool) -> ChartFile | None:
             "a page is as dark as its reader asks for: leave it out", param_hint="'--dark'"
         )
     return ChartFile(path, dark)
-
-
-def tell_written(path: Path, settings: Settings) -> None:
-    if not settings.quiet:
-        print(f"Wrote {printable(str(path))}", file=sys.stderr)

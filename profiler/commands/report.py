@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -49,35 +48,32 @@ def report(
 
       prof report mine.ncu-rep --title 'Softmax on an H200'
     """
+    from profiler.commands.files import write_whole
     from profiler.commands.report_contents import find_ladder_contents, find_named_contents
     from profiler.present.page import render_page
     from profiler.present.page.drawing import Drawing
     from profiler.present.text import counted, printable, size
 
     settings = settings_of(context, runs, ladder)
+    _check_writable(output)
     with Drawing() as drawing:  # its processes load while this one reads
         if sources:
             contents = find_named_contents(sources, settings, title, kernel_name=kernel_name, force=force)
         else:
             contents = find_ladder_contents(settings, title)
         page = render_page(contents, drawing).encode()
-    _write(page, output)
+    write_whole(page, output)
     if not settings.quiet:
         kernels = counted(len(contents.kernels), "kernel", "kernels")
         pairs = counted(len(contents.pairs), "comparison", "comparisons")
         print(f"Wrote {printable(str(output))} ({size(len(page))}): {kernels}, {pairs}", file=sys.stderr)
 
 
-def _write(page: bytes, path: Path) -> None:
-    """Renamed last: the name never holds half a page."""
+def _check_writable(path: Path) -> None:
+    """Before seconds are spent on what could not be kept."""
     from profiler.errors import OutputNotWritable
 
-    aside = path.with_name(f".{path.name}.part")
-    try:
-        aside.write_bytes(page)
-        os.replace(aside, path)
-    except OSError as error:
-        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        with suppress(OSError):
-            aside.unlink()
+    if not os.access(path.parent, os.W_OK):
+        raise OutputNotWritable(
+            f"{path}: cannot be written: {path.parent} is no folder that may be written to"
+        )

@@ -67,7 +67,8 @@ def show(
         raise typer.BadParameter("give a recording to show, for example: prof show 6")
 
     from profiler.commands.answers import find_recording
-    from profiler.commands.pictures import chart_file, tell_written
+    from profiler.commands.files import tell_written
+    from profiler.commands.pictures import chart_file
 
     picture = chart_file(chart, dark)
     settings = settings_of(context, runs, ladder, format)

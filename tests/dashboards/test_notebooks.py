@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import subprocess
@@ -10,6 +11,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from msgspec.structs import replace
+
+import profiler
+from profiler.commands.notebook import SHIPPED
+from profiler.present import charts
 
 ROOT = Path(__file__).resolve().parents[2]
 GENERATOR = ROOT / "tests" / "notebooks.py"
@@ -61,6 +67,54 @@ def test_the_confirmation_fails_where_it_should(tmp_path):
     assert "assert rungs.confirmations[0].confirmed" in done.stderr
 
 
+def backwards(sheet, roofline):
+    """The ladder upside down, and five percent longer under the profiler: each rung with the figures of another."""
+
+    def measured(rung, other):
+        metrics = {**other.metrics, "duration_ns": 1.05 * other.metrics["duration_ns"]}
+        return replace(other, kernel=rung.kernel, name=rung.name, metrics=metrics)
+
+    numbers = [rung.kernel for rung in sheet.ladder.kernels]
+    turned = [measured(*pair) for pair in zip(sheet.ladder.kernels, sheet.ladder.kernels[::-1], strict=True)]
+    stalls = [replace(other, kernel=number) for number, other in zip(numbers, sheet.rungs[::-1], strict=True)]
+    steps = [
+        replace(step, metrics=other.metrics)
+        for step, other in zip(sheet.steps, sheet.steps[::-1], strict=True)
+    ]
+    points = [
+        replace(other, kernel=number) for number, other in zip(numbers, roofline.points[::-1], strict=True)
+    ]
+    ladder = replace(sheet.ladder, kernels=turned)
+    return replace(sheet, ladder=ladder, rungs=stalls, steps=steps), replace(roofline, points=points)
+
+
+def test_what_the_ladder_asserts_fails_on_another_ladder(monkeypatch):
+    """Each cell that asserts something, on the ladder upside down, after those before it without their assertions."""
+    monkeypatch.chdir(ROOT / "dashboards")
+    runs = profiler.open_runs(ROOT / "runs")
+    sheet, roofline = backwards(profiler.ladder("gemm", runs), profiler.roofline("gemm", runs))
+    of_source = {
+        run.manifest.name: profiler.source_lines(run)
+        for run in (runs.find(f"gemm-{number}-source", ladder="gemm") for number in (6, 5))
+    }
+    swapped = dict(zip(of_source, reversed(of_source.values()), strict=True))
+    monkeypatch.setattr(profiler, "ladder", lambda *_: sheet)
+    monkeypatch.setattr(profiler, "roofline", lambda *_: roofline)
+    monkeypatch.setattr(profiler, "source_lines", lambda run: swapped[run.manifest.name])
+    monkeypatch.setattr(charts, "show", lambda *_: None)
+    names, failed = {}, 0
+    for cell in read(ROOT / "dashboards" / "ladder.ipynb").cells:
+        if cell.cell_type == "code":
+            code = ast.parse(cell.source)
+            if any(isinstance(node, ast.Assert) for node in code.body):
+                failed += 1
+                with pytest.raises(AssertionError):
+                    exec(compile(code, "cell", "exec"), names)
+            code.body = [node for node in code.body if not isinstance(node, ast.Assert)]
+            exec(compile(code, "cell", "exec"), names)
+    assert failed >= 8
+
+
 @every_notebook
 def test_every_cell_was_executed_once_in_order_without_an_error(path):
     counts = [cell.execution_count for cell in read(path).cells if cell.cell_type == "code"]
@@ -82,6 +136,21 @@ def test_every_live_chart_has_a_picture_for_pages_that_run_nothing(path):
     assert charts
     assert all(chart["image/svg+xml"].startswith("<svg") for chart in charts)
     assert all(chart["text/plain"] for chart in charts)
+
+
+@every_notebook
+def test_the_pictures_need_no_style_sheet(path):
+    """Pages that put them among their own elements strip styles and scripts, and a shape without its fill is black."""
+    for output in outputs_of(read(path)):
+        picture = output.get("data", {}).get("image/svg+xml", "")
+        assert set(re.findall(r"<(\w+)", picture)) <= {"svg", "g", "rect", "path", "line", "text", "tspan"}
+        assert " style=" not in picture
+
+
+@every_notebook
+def test_every_shipped_notebook_is_listed(path):
+    assert path.stem in SHIPPED
+    assert len(generator.NOTEBOOKS) == len(SHIPPED)
 
 
 @every_notebook

@@ -194,7 +194,8 @@ def _effect_label(rung: RungFinding, pct: float) -> str:
 
 
 def _profiler_effect_pct(rung: RungFinding) -> float | None:
+    """None where the two are not times of the same."""
     profiled = rung.metrics.get(DURATION)
-    if rung.basis != "unprofiled" or not rung.duration_ns or not profiled:
+    if rung.basis != "unprofiled" or not rung.duration_ns or not profiled or rung.is_part_of_step:
         return None
     return 100 * (profiled / rung.duration_ns - 1)

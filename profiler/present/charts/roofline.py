@@ -37,7 +37,7 @@ def roofline_sentence(roofline: Roofline) -> str:
         if not (roofline.points or roofline.streams):
             return "No rung can be placed: each was left out"
         measured = "Not every ceiling that is needed" if roofline.ceilings else "No ceiling"
-        return f"{measured} was measured on {roofline.gpu} (missing: {missing}); `prof collect --ladder ceilings` does it"
+        return f"{measured} was measured on {roofline.gpu} (missing: {missing}); `prof collect --ladder ceilings` measures them"
     candidates: list[tuple[float | None, str, str | None]] = [
         *((one.ceiling_pct, rung_title(one), one.ceiling) for one in roofline.points),
         *((_stream_pct(one), rung_title(one), DRAM) for one in roofline.streams),

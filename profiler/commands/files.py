@@ -1,0 +1,32 @@
+"""What a user named as a file: written whole, or not at all, and told."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from profiler.commands.options import Settings
+
+
+def write_whole(content: bytes, path: Path) -> None:
+    """Renamed last: the name never holds half of it, and a failure leaves what was there."""
+    from profiler.errors import OutputNotWritable
+
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        aside.write_bytes(content)
+        os.replace(aside, path)
+    except OSError as error:
+        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            aside.unlink()
+
+
+def tell_written(path: Path, settings: Settings) -> None:
+    from profiler.present.text import printable
+
+    if not settings.quiet:
+        print(f"Wrote {printable(str(path))}", file=sys.stderr)

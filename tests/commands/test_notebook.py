@@ -1,0 +1,256 @@
+"""`prof notebook`: the shipped ones listed and opened, and one written that runs from a clean kernel."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from profiler.catalog.ladder_file import read_ladder
+from profiler.commands.notebook import SHIPPED
+from profiler.present.notebook import Subject, ladder_notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+
+_LADDER = """
+title = "Mine | *odd* <b>title</b>"
+command = ["program"]
+bytes = "8 * n"
+[workload]
+n = 1000000
+[[kernel]]
+number = 1
+name = "plain"
+idea = "as it comes"
+regex = "k"
+[[kernel]]
+number = 2
+name = "wide"
+idea = "four at a time"
+regex = "k"
+[[kernel]]
+number = 3
+name = "later"
+idea = "not yet recorded"
+regex = "k"
+"""
+
+
+@pytest.fixture
+def mine(tmp_path, make_run):
+    """A ladder and its runs, as a user has them: rungs 1 and 2 profiled and timed, rung 3 not yet."""
+    (tmp_path / "kernels" / "mine").mkdir(parents=True)
+    (tmp_path / "kernels" / "mine" / "ladder.toml").write_text(_LADDER)
+    for number, ns in ((1, 9000.0), (2, 6000.0)):
+        launches = [
+            {
+                "kernel": "k", "opcodes": {"LDG.E": 100.0},
+                "metrics": {
+                    "gpu__time_duration.sum": (ns + launch, "ns"), "dram__bytes_read.sum": (8e6, "byte"), "dram__bytes_write.sum": (1e5, "byte"),
+                    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio": 9.0 / number,
+                },
+            }
+            for launch in range(5)
+        ]  # fmt: skip
+        made = {"ladder": "mine", "kernel": number, "workload": {"n": 1000000}}
+        timings = [ns - 10 * repeat for repeat in range(10)]
+        make_run(*launches, name=f"mine-{number}", root=tmp_path / "runs", timings=timings, **made)
+    return tmp_path
+
+
+@pytest.fixture
+def in_mine(mine, prof_here, monkeypatch):
+    monkeypatch.chdir(mine)
+    return prof_here
+
+
+def code_of(path):
+    return "\n".join(
+        cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"
+    )
+
+
+# Writing
+
+
+def test_a_written_notebook_runs_from_a_clean_kernel_and_shows_its_ladder(in_mine, mine):
+    """It lies elsewhere than it was asked for from, and finds its runs and its ladder from there."""
+    (mine / "notes").mkdir()
+    result = in_mine("notebook", "--ladder", "mine", "-o", "notes/mine.ipynb")
+    assert (result.returncode, result.stderr) == (0, "Wrote notes/mine.ipynb\n")
+    shown = executed(mine / "notes" / "mine.ipynb")
+    for words in (
+        "2 wide", "1.50x as fast", "1 of 1 steps make it faster", "100 % for long_scoreboard",
+        "No ceiling was measured on NVIDIA H200 (missing: dram)", "The run holds no line information",
+    ):  # fmt: skip
+        assert words in shown, words
+
+
+def executed(path):
+    """What its cells show, as text."""
+    script = (
+        "import sys, nbformat; from nbclient import NotebookClient\n"
+        "path = sys.argv[1]; notebook = nbformat.read(path, as_version=4)\n"
+        "folder = path.rpartition('/')[0]\n"
+        "NotebookClient(notebook, timeout=120, resources={'metadata': {'path': folder}}).execute()\n"
+        "for cell in notebook.cells:\n"
+        "    for output in cell.get('outputs', ()): print(output.get('data', {}).get('text/plain'), output.get('data', {}).get('image/svg+xml'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, path], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def test_it_is_a_valid_notebook_without_outputs_and_the_same_every_time(in_mine, mine):
+    for name in ("one.ipynb", "two.ipynb"):
+        in_mine("notebook", "--ladder", "mine", "-o", name)
+    first, second = ((mine / name).read_text() for name in ("one.ipynb", "two.ipynb"))
+    assert first == second
+    notebook = nbformat.reads(first, as_version=4)
+    nbformat.validate(notebook)
+    assert all(cell.outputs == [] for cell in notebook.cells if cell.cell_type == "code")
+    assert str(mine) not in first
+
+
+def test_a_title_is_text_and_never_markup(in_mine, mine):
+    in_mine("notebook", "--ladder", "mine", "-o", "mine.ipynb")
+    title = nbformat.read(mine / "mine.ipynb", as_version=4).cells[0].source.splitlines()[0]
+    assert title == r"# Mine \| \*odd\* &lt;b&gt;title&lt;/b&gt;"
+
+
+def test_names_of_folders_cannot_become_code():
+    odd = 'it\'s "mine"\n```\nimport os'
+    notebook = json.loads(ladder_notebook(Subject(title=odd, runs=odd, ladder=odd)))
+    (first, *_) = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert first.count(repr(odd)) == 2
+    compile(first, "cell", "exec")
+
+
+def test_a_ladder_elsewhere_is_named_by_its_file(in_mine, mine):
+    (mine / "far" / "away").mkdir(parents=True)
+    shutil.move(mine / "kernels" / "mine" / "ladder.toml", mine / "far" / "away" / "ladder.toml")
+    text = (mine / "far" / "away" / "ladder.toml").read_text()
+    (mine / "far" / "away" / "ladder.toml").write_text(f'name = "mine"\n{text}')
+    result = in_mine("notebook", "--ladder", "far/away/ladder.toml", "-o", "kernels/mine.ipynb")
+    assert result.returncode == 0
+    assert "'../far/away/ladder.toml'" in code_of(mine / "kernels" / "mine.ipynb")
+    assert "open_runs('../runs')" in code_of(mine / "kernels" / "mine.ipynb")
+
+
+def test_a_workload_asked_for_is_kept(in_mine, mine):
+    in_mine("notebook", "--ladder", "mine", "-o", "any.ipynb")
+    in_mine("notebook", "--ladder", "mine", "--size", 1000000, "-o", "one.ipynb")
+    assert '"workload": None' in code_of(mine / "any.ipynb")
+    assert "{'n': 1000000}" in code_of(mine / "one.ipynb")
+    assert in_mine("notebook", "--ladder", "mine", "--size", 5, "-o", "none.ipynb").returncode == 21
+    assert not (mine / "none.ipynb").exists()
+
+
+def test_one_rung_is_too_few_and_the_missing_ones_are_named(in_mine, mine):
+    shutil.rmtree(next((mine / "runs").glob("*mine-2*")))
+    refused = in_mine("notebook", "--ladder", "mine", "-o", "mine.ipynb")
+    assert (refused.returncode, refused.stdout) == (21, "")
+    assert "of NVIDIA H200, n=1000000, only kernel 1 (plain) is recorded" in refused.stderr
+    assert "missing: kernel 2 (wide)" in refused.stderr
+    assert "prof collect" in refused.stderr
+    assert not (mine / "mine.ipynb").exists()
+
+
+def test_what_was_written_into_one_is_not_written_over(in_mine, mine):
+    (mine / "mine.ipynb").write_text("my own words")
+    refused = in_mine("notebook", "--ladder", "mine", "-o", "mine.ipynb")
+    assert refused.returncode == 82
+    assert "--force" in refused.stderr
+    assert (mine / "mine.ipynb").read_text() == "my own words"
+    assert in_mine("notebook", "--ladder", "mine", "-o", "mine.ipynb", "--force").returncode == 0
+    assert read_ladder(mine / "kernels" / "mine" / "ladder.toml").title.startswith("Mine")
+    assert "open_runs('runs')" in code_of(mine / "mine.ipynb")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-o", "mine.html"),
+        ("ladder", "-o", "mine.ipynb"),
+        ("--ladder", "mine"),
+        ("--size", "4"),
+        ("--force",),
+    ],
+    ids=" ".join,
+)
+def test_options_that_do_not_go_together_are_refused(in_mine, mine, arguments):
+    before = sorted(mine.rglob("*"))
+    refused = in_mine("notebook", *arguments)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert sorted(mine.rglob("*")) == before
+
+
+# The shipped ones
+
+
+def test_the_shipped_ones_are_listed_with_their_files(prof_here, tmp_path, monkeypatch):
+    """From anywhere, where prof runs from its checkout."""
+    monkeypatch.chdir(tmp_path)
+    rows = json.loads(prof_here("notebook", "--format", "json").stdout)
+    assert {row["name"] for row in rows} == set(SHIPPED)
+    assert all(Path(row["file"]).is_file() for row in rows)
+    monkeypatch.chdir(ROOT)
+    assert re.findall(r"dashboards/\w+\.ipynb", prof_here("notebook").stdout) == [
+        f"dashboards/{name}.ipynb" for name in SHIPPED
+    ]
+
+
+def test_without_jupyter_the_file_is_named_and_how_to_get_it(prof_here, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    refused = prof_here("notebook", "ladder")
+    assert (refused.returncode, refused.stdout) == (88, "")
+    assert "dashboards/ladder.ipynb" in refused.stderr
+    assert "pip install jupyterlab" in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["ladder", "ladder.ipynb", "mine.ipynb"])
+def test_jupyter_opens_a_shipped_one_or_a_file(tmp_path, name):
+    """A stand-in that tells its arguments: it takes prof's place, so that its exit code is prof's."""
+    jupyter = tmp_path / "site" / "jupyterlab"
+    jupyter.mkdir(parents=True)
+    (jupyter / "__init__.py").touch()
+    (jupyter / "__main__.py").write_text("import sys; print(sys.argv[1:]); sys.exit(7)")
+    (tmp_path / "mine.ipynb").write_text("{}")
+    opened = subprocess.run(
+        [sys.executable, "-c", "from profiler.cli import main; main()", "notebook", name],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path / "site")}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    expected = "mine.ipynb" if name == "mine.ipynb" else str(ROOT / "dashboards" / "ladder.ipynb")
+    assert (opened.returncode, opened.stdout) == (7, f"{[expected]}\n")
+
+
+@pytest.mark.parametrize("name", ["nothing", "nothing.ipynb", "README.md"])
+def test_what_is_no_notebook_is_told_so(prof_here, monkeypatch, name):
+    monkeypatch.chdir(ROOT)
+    refused = prof_here("notebook", name)
+    assert refused.returncode == 88
+    assert "no shipped notebook" in refused.stderr
+
+
+def test_installed_without_its_repository_prof_says_where_they_are(tmp_path):
+    """The package alone, somewhere else, as a wheel puts it."""
+    shutil.copytree(
+        ROOT / "profiler", tmp_path / "site" / "profiler", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "from profiler.cli import main; main()", "notebook"],
+        cwd=tmp_path / "site", capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (88, "")
+    assert "prof's repository" in done.stderr
+    assert "prof notebook -o" in done.stderr
