@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
 from profiler.analyse.pairs import Change, compare_pair, judge_speedup
-from profiler.analyse.plausible import find_doubts
+from profiler.analyse.plausible import find_doubts, is_part_of_step
 from profiler.analyse.rungs import Conditions, Rung
 from profiler.analyse.sheet import summarise_rung
 from profiler.analyse.timings import TimingSummary
@@ -35,6 +35,8 @@ class RungDelta(Struct, frozen=True):
 
 class RungFinding(Struct, frozen=True):
     """One rung. `duration_ns` is unprofiled where there are timings; `metrics` are the profiler's.
+
+    Where it `is_part_of_step`, what was timed took well longer than the kernel that they are of.
 
     `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many
     times as fast it is, or why the two may not be compared; `warnings` qualify it, or the rung itself. `binding` is
@@ -60,6 +62,7 @@ class RungFinding(Struct, frozen=True):
     launches: int
     run_id: str
     timed_run_id: str | None
+    is_part_of_step: bool = False
 
 
 class LadderFinding(Struct, frozen=True):
@@ -171,6 +174,7 @@ def _finding(
         launches=profile.launches,
         run_id=profile.manifest.run_id,
         timed_run_id=rung.timed.manifest.run_id if rung.timed else None,
+        is_part_of_step=is_part_of_step(profile),
     )
 
 

@@ -16,6 +16,7 @@ from msgspec import Struct, to_builtins
 from profiler.analyse.arithmetic import find_arithmetic
 from profiler.analyse.climb import Climb
 from profiler.analyse.findings import SCHEMA_VERSION
+from profiler.analyse.plausible import is_part_of_step
 from profiler.analyse.profile import Profile
 from profiler.analyse.rungs import Rung, find_runs, gather_rungs, group_runs
 from profiler.analyse.sheet import summarise_rung
@@ -186,6 +187,8 @@ def _ceiling(rung: Rung, workload: Mapping[str, int] | None) -> Ceiling | None:
 def _why_no_point(rung: Rung, summary: TimingSummary) -> str:
     if not summary.gflops:
         return "how many operations it makes is not known"
+    if is_part_of_step(rung.profile):
+        return "one kernel of several was profiled"
     return "" if _dram_bytes(rung.profile) else "bytes of device memory were not counted"
 
 
@@ -234,7 +237,9 @@ def _stream(rung: Rung, summary: TimingSummary, dram: Ceiling | None) -> Stream:
 
 
 def _dram_bytes(profile: Profile) -> float | None:
-    """Counted one by one; or what was moved per second, for as long as it was."""
+    """Counted one by one; or what was moved per second, for as long as it was. None for one kernel of several."""
+    if is_part_of_step(profile):
+        return None
     read, written = _mean(profile, "dram_bytes_read"), _mean(profile, "dram_bytes_written")
     if read is not None and written is not None:
         return read + written

@@ -118,8 +118,13 @@ def rung_cells(rung: RungFinding, finding: LadderFinding) -> list[str]:
     cells += ["" if work is None else number(work)] if _has_work(finding) else []
     cells += ["" if rung.reference_pct is None else f"{rung.reference_pct:.1f}", _step(rung)]
     cells += [column.cell(rung) for column in counter_columns(finding)]
-    cells += [(rung.binding or "").replace("-", " ")] if any(one.binding for one in finding.kernels) else []
-    return cells
+    return [*cells, _binding(rung)] if any(one.binding for one in finding.kernels) else cells
+
+
+def _binding(rung: RungFinding) -> str:
+    """Of the kernel that was profiled, which may be one of several."""
+    text = (rung.binding or "").replace("-", " ")
+    return f"{text} (its part)" if text and rung.is_part_of_step else text
 
 
 def _time(rung: RungFinding, finding: LadderFinding) -> str:

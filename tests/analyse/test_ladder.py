@@ -224,6 +224,7 @@ def test_a_kernel_that_is_a_part_of_its_step_is_told_wherever_it_stands(made, mo
         made.time("made", 2, *around(80.0))
     first, second = climb(moving_ladder, made.store)[0].kernels
     assert (first.duration_ns, first.metrics["duration_ns"]) == (100.0, 50.0)
+    assert (first.is_part_of_step, second.is_part_of_step) == (True, False)
     assert "inst_per_byte" not in first.metrics, "its instructions, but the bytes of both"
     assert second.speedup.ratio == pytest.approx(100 / 80)
     for one in (first, second):

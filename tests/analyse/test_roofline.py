@@ -60,7 +60,7 @@ def rung(made, number, ns, *, read, written=0.0, l2=None, opcode="FFMA", **field
     counters = {"dram__bytes_read.sum": (read, "byte"), "dram__bytes_write.sum": (written, "byte")}
     if l2:
         counters["lts__t_bytes.sum"] = (l2, "byte")
-    made.profile(f"made-{number}", 9.0, counters=counters, timings=[ns], opcodes={opcode: 100.0}, **fields)
+    made.profile(f"made-{number}", 2 * ns, counters=counters, timings=[ns], opcodes={opcode: 100.0}, **fields)
 
 
 def roofline(made, made_ladder, ceilings):
@@ -113,6 +113,19 @@ def test_without_counted_bytes_a_rung_is_left_out_and_told(measured, made_ladder
     found = roofline(measured, made_ladder, ceilings_ladder)
     assert found.points == []
     assert found.left_out == {1: "bytes of device memory were not counted"}
+
+
+def test_the_bytes_of_one_kernel_of_several_are_not_those_of_the_time(
+    measured, made_ladder, copying, ceilings_ladder
+):
+    """Two kernels took 100 ns, and the one that was profiled takes half of it."""
+    moved = {"dram__bytes_read.sum": (64.0, "byte")}
+    measured.profile("made-1", 50.0, counters=moved, timings=[100.0], opcodes={"FFMA": 1.0})
+    found = roofline(measured, made_ladder, ceilings_ladder)
+    assert (found.points, found.left_out) == ([], {1: "one kernel of several was profiled"})
+    (stream,) = roofline(measured, copying, ceilings_ladder).streams
+    assert stream.dram_gbytes_per_s is None
+    assert stream.useful_gbytes_per_s > 0
 
 
 def test_bytes_per_second_will_do_where_bytes_were_not_counted(measured, made_ladder, ceilings_ladder):

@@ -66,6 +66,13 @@ def test_the_profilers_part_is_the_difference_of_both_times(sheet, rows_of):
         assert rows[f"{rung.kernel} {rung.name}"]["pct"] == pytest.approx(100 * longer)
 
 
+def test_the_time_of_one_kernel_of_several_is_not_held_against_that_of_all(sheet, rows_of):
+    first, *others = sheet.ladder.kernels
+    partial = replace(sheet.ladder, kernels=[replace(first, is_part_of_step=True), *others])
+    rows = {row["rung"] for row in rows_of(charts.profiler_effect_chart(partial)) if "rung" in row}
+    assert rows == {f"{rung.kernel} {rung.name}" for rung in others}
+
+
 def test_timed_only_or_profiled_only_there_is_none(sheet):
     bare = [replace(rung, metrics={}) for rung in sheet.ladder.kernels]
     assert charts.profiler_effect_chart(replace(sheet.ladder, kernels=bare)) is None

@@ -234,6 +234,12 @@ def test_a_rung_that_was_only_timed_has_empty_cells_beside_others():
     assert [cell(finding, title) for title in ("DRAM", "L1 hit", "inst/B", "width", "binding")] == [""] * 5
 
 
+def test_what_binds_one_kernel_of_several_is_marked_as_its_part():
+    part = msgspec.structs.replace(moved(), is_part_of_step=True)
+    assert cell(moving(part), "binding") == "hbm bound (its part)"
+    assert cell(moving(msgspec.structs.replace(part, binding=None), moved(2)), "binding") == ""
+
+
 @pytest.mark.parametrize("width", [80, 100, 120, 140])
 def test_what_the_article_judges_by_gives_way_from_the_right_and_time_never(width):
     finding = moving(*(moved(number) for number in range(1, 9)))
