@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profiler.commands.options import Settings
@@ -23,18 +24,24 @@ if TYPE_CHECKING:
 
 def find_ladder_contents(settings: Settings, title: str | None) -> Contents:
     """Every rung that has a run, and every step from one to the next."""
+    from profiler.analyse.climb import derive_ladder_sheet
     from profiler.analyse.ladder import HEADLINES
+    from profiler.analyse.roofline import find_roofline
+    from profiler.catalog.ceilings import read_ceilings
     from profiler.commands.answers import find_ladder
     from profiler.present.page import Contents
+    from profiler.store.runs import RunStore
 
     climb = find_ladder(settings, None, None)
+    roofline = find_roofline(climb, RunStore(settings.runs_folder), read_ceilings(Path.cwd()))
     full = len(climb.rungs) <= _MOST_IN_FULL
     parts = {rung.kernel.number: _rung_part(rung, full) for rung in climb.rungs}
     return Contents(
         title=title or f"{climb.finding.ladder}: {climb.finding.title}",
         kernels=list(parts.values()),
         pairs=[_step_part(step, parts) for step in climb.steps],
-        ladder=climb.finding,
+        ladder=derive_ladder_sheet(climb),
+        roofline=roofline,
         others=tuple(climb.others),
         headline=HEADLINES[climb.finding.view],
     )
@@ -62,6 +69,7 @@ def _part(
     full: bool,
 ) -> KernelPart:
     from profiler.analyse.sheet import derive_sheet
+    from profiler.analyse.source_lines import find_source_lines
     from profiler.present.page import KernelPart
 
     is_profiled = profile.launches > 0
@@ -75,6 +83,7 @@ def _part(
         sheet=derive_sheet(run, profile, full) if is_profiled else None,
         timing=timing,
         code=_code([profile]),
+        lines=find_source_lines(run, profile.kernel) if is_profiled else None,
         metrics_left_out=0 if full else len(others),
     )
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from profiler.catalog.metrics import HEADLINE
 
 if TYPE_CHECKING:
+    from profiler.analyse.climb import LadderSheet
     from profiler.analyse.findings import Comparison, Speedup
-    from profiler.analyse.ladder import LadderFinding
     from profiler.analyse.machine_code import View
     from profiler.analyse.profile import Profile
+    from profiler.analyse.roofline import Roofline
     from profiler.analyse.sheet import Sheet, TimingSheet
+    from profiler.analyse.source_lines import SourceLines
     from profiler.store.runs import Run
 
 
@@ -32,6 +34,7 @@ class KernelPart:
     sheet: Sheet | None
     timing: TimingSheet | None
     code: View | None
+    lines: SourceLines | None = None
     metrics_left_out: int = 0
 
 
@@ -57,11 +60,12 @@ class PairPart:
 
 @dataclass(frozen=True)
 class Contents:
-    """A whole ladder with its `ladder` finding, or whatever recordings were named. `headline` metrics come first."""
+    """A whole ladder with its `ladder` sheet, or whatever recordings were named. `headline` metrics come first."""
 
     title: str
     kernels: list[KernelPart]
     pairs: list[PairPart]
-    ladder: LadderFinding | None = None
+    ladder: LadderSheet | None = None
+    roofline: Roofline | None = None
     others: tuple[str, ...] = ()
     headline: tuple[str, ...] = HEADLINE

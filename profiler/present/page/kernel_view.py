@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from profiler.analyse.attribution import STALLS
@@ -11,14 +10,12 @@ from profiler.analyse.findings import Suspect
 from profiler.analyse.sheet import Sheet, SheetMetric
 from profiler.present.page.code_view import CodeView, code_view
 from profiler.present.page.contents import KernelPart
-from profiler.present.page.drawing import Picture
+from profiler.present.page.figures import Pictures
 from profiler.present.page.tables import Cell, Table, table, without_empty_columns
 from profiler.present.rungs import duration
 from profiler.present.sheet import METRICS_HEADER, rule_lines, run_facts, sheet_cells, timing_facts
 from profiler.present.suspects import NOTHING_STANDS_OUT, SHARE_MEANING, unjudged_text, weight_text
 from profiler.present.text import counted
-
-Pictures = Mapping[str, "Future[Picture | None]"]
 
 
 @dataclass(frozen=True)

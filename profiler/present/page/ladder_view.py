@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from profiler.analyse.ladder import LadderFinding, RungFinding
+from profiler.present.charts import roofline_sentence
 from profiler.present.ladder import ladder_header, ladder_notes, rung_cells
 from profiler.present.page.contents import Contents, KernelPart
-from profiler.present.page.kernel_view import Pictures, profiled_duration_ns
+from profiler.present.page.figures import Pictures
+from profiler.present.page.kernel_view import profiled_duration_ns
 from profiler.present.page.tables import Cell, Table, table, without_empty_columns
 from profiler.present.rungs import duration
 from profiler.present.text import number, shortened
@@ -22,16 +24,18 @@ class LadderView:
     title: str
     table: Table | None
     notes: list[str]
+    roofline: str
     pictures: Pictures
 
 
 def ladder_view(contents: Contents, pictures: Pictures) -> LadderView:
-    finding = contents.ladder
-    if finding is None:
-        return LadderView("At a glance", _recordings(contents), [], pictures)
+    if contents.ladder is None:
+        return LadderView("At a glance", _recordings(contents), [], "", pictures)
+    finding = contents.ladder.ladder
     header = ladder_header(finding)
     notes = [*ladder_notes(finding, header), *(f"also stored: {other}" for other in contents.others)]
-    return LadderView("The ladder at a glance", _rungs(contents, finding, header), notes, pictures)
+    roofline = roofline_sentence(contents.roofline) if contents.roofline else ""
+    return LadderView("The ladder at a glance", _rungs(contents, finding, header), notes, roofline, pictures)
 
 
 def _rungs(contents: Contents, finding: LadderFinding, header: Sequence[str]) -> Table | None:

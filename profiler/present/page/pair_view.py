@@ -17,7 +17,8 @@ from profiler.present.attribution import (
 )
 from profiler.present.page.code_view import CodeView, code_view
 from profiler.present.page.contents import PairPart
-from profiler.present.page.kernel_view import Pictures, SuspectsView, suspects_view, time_facts
+from profiler.present.page.figures import Pictures
+from profiler.present.page.kernel_view import SuspectsView, suspects_view, time_facts
 from profiler.present.page.tables import Table, table
 from profiler.present.text import counted
 

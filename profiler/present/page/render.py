@@ -5,17 +5,16 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from profiler.present.page.contents import Contents, KernelPart, PairPart
-from profiler.present.page.drawing import ChartFunction, Drawing, palette
-from profiler.present.page.kernel_view import Pictures, kernel_view
+from profiler.present.page.contents import Contents
+from profiler.present.page.drawing import Drawing, palette
+from profiler.present.page.figures import kernel_pictures, ladder_pictures, pair_pictures
+from profiler.present.page.kernel_view import kernel_view
 from profiler.present.page.ladder_view import ladder_view
 from profiler.present.page.pair_view import pair_view
 from profiler.present.text import printable, shortened
@@ -27,9 +26,9 @@ _DAY = len("2026-01-31")
 
 def render_page(contents: Contents, drawing: Drawing) -> str:
     """All of it; charts are drawn meanwhile."""
-    overview = _ladder_pictures(contents, drawing)
-    pairs = [(pair, _pair_pictures(pair, contents.headline, drawing)) for pair in contents.pairs]
-    kernels = [(part, _kernel_pictures(part, drawing)) for part in contents.kernels]
+    overview = ladder_pictures(contents, drawing)
+    pairs = [(pair, pair_pictures(pair, contents.headline, drawing)) for pair in contents.pairs]
+    kernels = [(part, kernel_pictures(part, drawing)) for part in contents.kernels]
     environment = _environment()
     style = environment.get_template("page.css.j2").render(
         light=palette("light"), dark=palette("dark"), marks=_marks()
@@ -109,39 +108,3 @@ def _facts(contents: Contents) -> list[tuple[str, str]]:
 
 def _shared(values: Sequence[str]) -> str:
     return "; ".join(dict.fromkeys(value for value in values if value))
-
-
-def _ladder_pictures(contents: Contents, drawing: Drawing) -> Pictures:
-    from profiler.present import charts
-
-    if contents.ladder is None:
-        return {}
-    functions = {"reference": charts.reference_chart, "times": charts.ladder_times_chart}
-    return {name: drawing.ask(function, contents.ladder) for name, function in functions.items()}
-
-
-def _pair_pictures(pair: PairPart, headline: Sequence[str], drawing: Drawing) -> Pictures:
-    from profiler.present import charts
-
-    if pair.comparison is None:
-        return {}
-    functions: dict[str, ChartFunction] = {
-        "deltas": partial(charts.deltas_chart, metrics=headline),
-        "waterfall": charts.waterfall_chart,
-        "stalls": charts.stalls_chart,
-        "instructions": charts.instructions_chart,
-    }
-    return {name: drawing.ask(function, pair.comparison) for name, function in functions.items()}
-
-
-def _kernel_pictures(part: KernelPart, drawing: Drawing) -> Pictures:
-    """Without what the chart does not read: it travels to another process."""
-    from profiler.present import charts
-
-    profile = part.profile
-    if profile is None or "duration_ns" not in profile.series or profile.launches < 2:
-        return {}
-    small = replace(
-        profile, run=None, raw={}, opcodes={}, series={"duration_ns": profile.series["duration_ns"]}
-    )
-    return {"launches": drawing.ask(charts.launches_chart, small)}

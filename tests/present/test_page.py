@@ -1,0 +1,219 @@
+"""The page as a document: what its policy lets in, whether it says what the verbs say, what its charts become."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import pytest
+import vl_convert
+
+from profiler.analyse.compare import compare_profiles
+from profiler.analyse.profile import choose_kernel, profile_kernel
+from profiler.present import charts
+from profiler.present import comparison as words
+from profiler.present.attribution import speedup_sentence
+from profiler.present.charts.render import chart_spec
+from profiler.present.charts.style import BLUE
+from profiler.present.page.drawing import Drawing, draw, palette
+from profiler.present.text import printable
+
+
+class Document(HTMLParser):
+    """The elements with their attributes, the text, and the cells of every table by its caption."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.elements, self.tables, self.texts, self._open = [], {}, [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag in ("caption", "th", "td", "tr", "style", "script"):
+            self._open = [*self._open, tag] if tag in ("style", "script") else [tag]
+        if tag == "tr":
+            self._table.append([])
+        if tag in ("th", "td"):
+            self._table[-1].append("")
+        if tag == "table":
+            self._table = []
+
+    def handle_endtag(self, tag):
+        if tag in ("caption", "style", "script", "table"):
+            self._open = []
+
+    def handle_data(self, data):
+        if self._open == ["caption"]:
+            self.tables.setdefault(data.strip(), self._table)
+        elif self._open and self._open[-1] in ("th", "td") and self._table and self._table[-1]:
+            self._table[-1][-1] += data.rstrip("\n")
+        if not set(self._open) & {"style", "script"}:
+            self.texts.append(data)
+
+    def attributes(self, name):
+        return [attributes[name] for _, attributes in self.elements if name in attributes]
+
+
+@pytest.fixture(scope="session")
+def html(once, prof, recorded):
+    """What `prof report 5 6` writes."""
+
+    def fill(folder):
+        result = prof("report", "5", "6", "-o", folder / "pair.html", "--runs", recorded.root)
+        assert result.returncode == 0, result.stderr
+
+    return (once("pair-page", fill) / "pair.html").read_text()
+
+
+@pytest.fixture(scope="session")
+def document(html):
+    return Document(html)
+
+
+@pytest.fixture(scope="session")
+def compared(recorded):
+    runs = [recorded.find(number, ladder="gemm") for number in "56"]
+    return compare_profiles(*(profile_kernel(run, choose_kernel(run, None)) for run in runs))
+
+
+# The document
+
+
+def test_the_policy_lets_in_the_pages_own_style_and_script_and_nothing_else(html, document):
+    policy = next(
+        one["content"] for tag, one in document.elements if one.get("http-equiv") == "Content-Security-Policy"
+    )
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    inside = {tag: re.search(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)[1] for tag in ("style", "script")}
+    hashes = {
+        tag: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for tag, text in inside.items()
+    }
+    assert rules == {
+        "default-src": "'none'", "img-src": "data:", "base-uri": "'none'", "form-action": "'none'",
+        "style-src": f"'sha256-{hashes['style']}'", "script-src": f"'sha256-{hashes['script']}'",
+    }  # fmt: skip
+
+
+def test_nothing_in_it_is_what_the_policy_would_block_or_what_asks_for_something(document):
+    names = {name for _, attributes in document.elements for name in attributes}
+    assert "style" not in names
+    assert not any(name.startswith("on") for name in names)
+    assert not names & {"src", "srcset", "action", "formaction", "poster", "xlink:href"}
+    assert all(link.startswith("#") or link == "data:," for link in document.attributes("href"))
+    assert {tag for tag, _ in document.elements} & {"iframe", "object", "embed", "base", "img"} == set()
+
+
+def test_every_link_leads_somewhere_and_no_two_places_are_called_alike(document):
+    places = document.attributes("id")
+    assert len(places) == len(set(places))
+    assert {link.removeprefix("#") for link in document.attributes("href") if link.startswith("#")} <= set(
+        places
+    )
+
+
+def test_tables_are_announced_and_their_headings_say_what_they_head(document):
+    tables = [tag for tag, _ in document.elements if tag == "table"]
+    captions = [tag for tag, _ in document.elements if tag == "caption"]
+    assert len(tables) == len(captions) > 10
+    assert all("scope" in attributes for tag, attributes in document.elements if tag == "th")
+
+
+# The same words and figures as everywhere
+
+
+def test_the_metrics_are_the_rows_of_prof_compare(document, compared):
+    shown, hidden = words.shown_metrics(compared, words.Layout())
+    for caption, deltas in (("Metrics", shown), ("Other metrics", hidden)):
+        header, *rows = document.tables[caption]
+        assert tuple(header) == words.METRICS_HEADER
+        assert rows == [list(words.metric_cells(delta)) for delta in deltas]
+
+
+def test_the_sentences_are_those_of_prof_compare(document, compared):
+    text = " ".join("".join(document.texts).split())
+    assert words.speedup_text(compared.speedup).split(" (")[0] in text
+    assert speedup_sentence(compared.attribution) in text
+    assert "four-way: confirmed" in text
+    assert "A operand: 8 LDS -> 2 LDS.128 per k-step" in text
+    for suspect in compared.suspects:
+        assert suspect.sentence in text
+
+
+def test_every_opcode_that_changed_is_counted(document, compared):
+    changed = [one for one in compared.instructions.opcodes if one.before != one.after]
+    rows = document.tables["Executed instructions that changed"][1:]
+    assert rows == [list(words.opcode_cells(one)) for one in changed]
+
+
+def test_a_sheet_holds_every_metric_of_the_recording(document, recorded):
+    run = recorded.find("5", ladder="gemm")
+    profile = profile_kernel(run, choose_kernel(run, None))
+    names = [row[0] for row in document.tables["All metrics"][1:]]
+    assert set(profile.series) <= set(names)
+    assert set(profile.raw) <= {*names, *(one.ncu for one in profile.series.values())}
+
+
+# Its charts
+
+
+@pytest.fixture(scope="module")
+def pictures(compared):
+    functions = (charts.deltas_chart, charts.stalls_chart, charts.waterfall_chart, charts.instructions_chart)
+    return [(function, draw(function, compared)) for function in functions]
+
+
+def test_a_chart_keeps_every_word_and_digit(pictures, compared):
+    for function, picture in pictures:
+        spec = {key: value for key, value in chart_spec(function(compared)).items() if key != "title"}
+        whole = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+        assert re.findall(r">([^<>]+)</text>", picture.svg) == re.findall(r">([^<>]+)</text>", whole)
+
+
+def test_a_chart_takes_the_colours_that_a_scheme_decides_from_the_page(pictures):
+    for _, picture in pictures:
+        colours = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', picture.svg))
+        assert not colours & ({*palette("light").values()} - {"#ffffff"})
+        assert 'fill="var(--ink)"' in picture.svg
+        assert "style=" not in picture.svg
+    assert f'fill="{BLUE}"' in pictures[1][1].svg, "marks stand out from either paper"
+
+
+def test_white_letters_on_a_bar_stay_white(pictures):
+    assert "var(--paper)" not in "".join(picture.svg for _, picture in pictures)
+    assert 'fill="#ffffff"' in pictures[1][1].svg
+
+
+def test_the_title_is_beside_the_picture_so_that_it_wraps(pictures, compared):
+    for function, picture in pictures:
+        assert picture.title == chart_spec(function(compared))["title"]["text"]
+        assert picture.title not in picture.svg
+
+
+def test_what_holds_nothing_to_draw_is_no_picture(make_run):
+    run = make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}})
+    profile = profile_kernel(run, "k")
+    assert draw(charts.waterfall_chart, compare_profiles(profile, profile)) is None
+
+
+def test_charts_are_drawn_elsewhere_as_they_would_be_here(pictures, compared):
+    with Drawing() as drawing:
+        drawn = [drawing.ask(function, compared) for function, _ in pictures]
+        assert [one.result() for one in drawn] == [picture for _, picture in pictures]
+
+
+# Names from anybody's program
+
+
+def test_names_of_any_kind_are_text_and_act_on_nothing(once, prof, hostile_store, hostile_names):
+    def fill(folder):
+        result = prof("report", "before", "-o", folder / "page.html", "--runs", hostile_store.root)
+        assert result.returncode == 0, result.stderr
+
+    document = Document((once("hostile-names-page", fill) / "page.html").read_text())
+    assert [tag for tag, _ in document.elements if tag in ("b", "img")] == []
+    assert len([tag for tag, _ in document.elements if tag == "script"]) == 1
+    text = "\n".join(document.texts)
+    for name in hostile_names:
+        assert printable(name.replace("\ud800", "\ufffd")) in text
