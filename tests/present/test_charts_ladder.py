@@ -90,6 +90,15 @@ def test_repeats_scatter_as_timed(recorded, rows_of):
     assert [row["value"] * 1e6 for row in rows] == pytest.approx(list(profile.timings_ns))
 
 
+def test_times_far_apart_are_drawn_on_a_logarithmic_axis(sheet):
+    kernels = sheet.ladder.kernels
+    for shown, scale in ((kernels, "log"), (kernels[5:10], None)):
+        points = charts.ladder_times_chart(replace(sheet.ladder, kernels=shown)).to_dict()["layer"][0]
+        axis = points["encoding"]["x"]
+        assert axis["scale"].get("type") == scale
+        assert ("log scale" in axis["title"]) == (scale == "log")
+
+
 # Stalls
 
 
@@ -217,7 +226,10 @@ def test_the_title_tells_who_comes_closest_and_the_subtitle_what_is_missing():
     close = replace(
         FULL, points=[point(1, 2.0, 500.0, pct=20.0), point(2, 9.0, 900.0, pct=81.0, under="dram")]
     )
-    assert title_of(charts.roofline_chart(close)) == "2 rung_2 comes closest to its ceiling: 81 % of dram"
+    assert (
+        title_of(charts.roofline_chart(close))
+        == "2 rung_2 comes closest: it reaches 81 % of its ceiling, dram"
+    )
     partly = replace(FULL, missing=["l2"], left_out={3: "not timed without the profiler"})
     subtitle = charts.roofline_chart(partly).to_dict()["title"]["subtitle"]
     assert subtitle[1:] == ["not measured: l2", "without 3: not timed without the profiler"]
@@ -255,7 +267,7 @@ def test_a_ladder_that_moves_bytes_is_held_against_device_memory(rows_of):
     rows = {row["rung"]: row for row in rows_of(chart) if "rung" in row}
     assert (rows["1 copy"]["pct"], rows["1 copy"]["moved"]) == (90.0, 92.5)
     assert rows["2 timed"]["label"] == "2,000 GB/s useful"
-    assert title_of(chart) == "1 copy comes closest to its ceiling: 90 % of dram"
+    assert title_of(chart) == "1 copy comes closest: it reaches 90 % of its ceiling, dram"
 
 
 # Source lines
@@ -324,6 +336,23 @@ def test_a_ladder_and_a_recording_are_one_picture_each(sheet, lines, recorded):
     titles = re.findall(r"'text': '([^']+)'", str(one))
     assert any(title.startswith("gemm 6: duration_ns of 15 launches within") for title in titles)
     assert any(title.startswith("gemm 6: time without the profiler of 60 repeats within") for title in titles)
+
+
+def test_names_from_reports_and_sources_are_text_wherever_they_stand(hostile_store, hostile_names):
+    run = hostile_store.find("before", ladder="gemm")
+    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    source = [
+        SourceLine(name, number, name, 10.0, 3, {"barrier": 3})
+        for number, name in enumerate(hostile_names, start=1)
+    ]
+    lines = SourceLines(
+        hostile_names[0], "k", hostile_names[0], 1, 10.0 * len(source), 3 * len(source), source
+    )
+    chart = charts.recording_chart(profile, {"stall_barrier": 1.0}, lines)
+    page = charts.render(chart, ".html").decode()
+    assert "<script>alert" not in page
+    assert page.count("</script>") == 3
+    assert "<script>alert" not in charts.render(chart, ".svg").decode()
 
 
 def test_a_recording_of_nothing_that_can_be_drawn_is_an_error(make_run):

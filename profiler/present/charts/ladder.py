@@ -27,6 +27,8 @@ from profiler.present.text import shortened
 _WIDTH = 460
 _ROW = 24
 _NAME_WIDTH = 40
+# Times further apart than this are drawn on a logarithmic axis.
+_MOST_APART = 8.0
 _WITHOUT, _UNDER = "without", "under"
 _STEPS_KEY = "; right: the time, and how many times as fast as the rung before"
 
@@ -81,11 +83,13 @@ def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
         tooltip=["rung:N", "basis:N", "label:N"],
     )
     legend = alt.Legend(title=None, orient="bottom") if len(bases) > 1 else None
+    far_apart = max(row["ns"] for row in rows) > _MOST_APART * min(row["ns"] for row in rows)
+    how = f"time {_WITHOUT if bases[0] == 'unprofiled' else _UNDER} the profiler, {unit}"
     points = base.mark_point(filled=True, size=80, opacity=1).encode(
         x=alt.X(
             "time:Q",
-            title=f"time {_WITHOUT if bases[0] == 'unprofiled' else _UNDER} the profiler, {unit} (log scale)",
-            scale=alt.Scale(type="log"),
+            title=f"{how} (log scale)" if far_apart else how,
+            scale=alt.Scale(type="log") if far_apart else alt.Scale(zero=True),
             axis=alt.Axis(tickCount=4),
         ),
         color=alt.Color("basis:N", scale=_styles(bases, (BLUE, ORANGE)), legend=legend),

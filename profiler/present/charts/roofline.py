@@ -12,6 +12,7 @@ from profiler.present.charts.style import BLUE, ORANGE, Record, figure, heading,
 
 _WIDTH = 460
 _ROW = 24
+_STREAM_KEY = "bar: useful bytes; tick: all that device memory moved, counted under the profiler"
 
 
 def roofline_chart(roofline: Roofline) -> ChartType | None:
@@ -23,7 +24,8 @@ def roofline_chart(roofline: Roofline) -> ChartType | None:
     if not _can_draw(roofline):
         return None
     drawn = [_reached(roofline)] if roofline.streams else [roof_chart(roofline), _reached(roofline)]
-    notes = [f"not measured: {', '.join(roofline.missing)}"] if roofline.missing else []
+    notes = [_STREAM_KEY] if roofline.streams else []
+    notes += [f"not measured: {', '.join(roofline.missing)}"] if roofline.missing else []
     notes += [f"without {number}: {why}" for number, why in roofline.left_out.items()]
     return alt.vconcat(*drawn, spacing=24).properties(
         title=heading(roofline_sentence(roofline), conditions_text(roofline), *notes)
@@ -46,7 +48,7 @@ def roofline_sentence(roofline: Roofline) -> str:
     if not reached:
         return f"Under which ceiling the rungs stand is not known (missing: {missing})"
     pct, name, ceiling = max(reached, key=lambda one: one[0])
-    return f"{name} comes closest to its ceiling: {figure(pct)} % of {ceiling}"
+    return f"{name} comes closest: it reaches {figure(pct)} % of its ceiling, {ceiling}"
 
 
 def _can_draw(roofline: Roofline) -> bool:
@@ -69,7 +71,7 @@ def _reached(roofline: Roofline) -> ChartType:
         y=alt.Y("rung:N", sort=names, title=None), tooltip=["rung:N", "label:N"]
     )
     bars = base.mark_bar(height=14, color=BLUE).encode(x=x)
-    moved = base.mark_tick(color=ORANGE, thickness=3, height=20).encode(x="moved:Q")
+    moved = base.mark_tick(color=ORANGE, thickness=3, height=20, opacity=1).encode(x="moved:Q")
     text = base.mark_text(align="left", baseline="middle").encode(x=alt.value(_WIDTH + 12), text="label:N")
     whole = alt.Chart(source([{"pct": 100.0}])).mark_rule(strokeDash=[3, 3]).encode(x="pct:Q")
     return alt.layer(whole, bars, *([moved] if roofline.streams else []), text)
