@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from profiler.analyse.findings import Comparison
     from profiler.analyse.ladder import LadderView
     from profiler.analyse.machine_code import View
+    from profiler.analyse.profile import Profile
     from profiler.analyse.sheet import Sheet, Sheets, TimingSheet
     from profiler.present.listing import Listing
     from profiler.store.runs import Run
@@ -45,30 +46,29 @@ def find_comparisons(
 ) -> list[Comparison]:
     """One; of `every` kernel common to both sides, one each."""
     from profiler.analyse.compare import compare_profiles
-    from profiler.analyse.profile import match_kernels, profile_kernel
-    from profiler.analyse.work import with_work
+    from profiler.analyse.profile import match_kernels
 
     left, right = open_sources([before, after], settings)
-    moved = (_useful_bytes(left, settings), _useful_bytes(right, settings))
-    return [
-        compare_profiles(
-            with_work(profile_kernel(left, left_kernel), moved[0]),
-            with_work(profile_kernel(right, right_kernel), moved[1]),
-            force=force,
-            metrics=metrics,
-            useful_bytes=moved,
-        )
-        for left_kernel, right_kernel in match_kernels(left, right, kernel_name, every)
-    ]
+    comparisons = []
+    for left_kernel, right_kernel in match_kernels(left, right, kernel_name, every):
+        one, one_bytes = _profile(left, left_kernel, settings)
+        other, other_bytes = _profile(right, right_kernel, settings)
+        moved = (one_bytes, other_bytes)
+        comparisons.append(compare_profiles(one, other, force=force, metrics=metrics, useful_bytes=moved))
+    return comparisons
 
 
-def _useful_bytes(run: Run, settings: Settings) -> float | None:
-    """What the work has to move, of a rung whose ladder is found here and says so."""
-    from profiler.analyse.work import useful_bytes
+def _profile(run: Run, kernel: str, settings: Settings) -> tuple[Profile, float | None]:
+    """With the bytes that its work has to move, of a rung whose ladder is found here and says so."""
+    from profiler.analyse.plausible import is_part_of_step
+    from profiler.analyse.profile import profile_kernel
+    from profiler.analyse.work import useful_bytes, with_work
     from profiler.commands.ladders import rung_of
 
-    rung = rung_of(run.manifest, settings) if len(run.manifest.kernels) == 1 else None
-    return useful_bytes(rung, run.manifest.workload)
+    profile = profile_kernel(run, kernel)
+    alone = len(run.manifest.kernels) == 1 and not is_part_of_step(profile)
+    moved = useful_bytes(rung_of(run.manifest, settings), run.manifest.workload) if alone else None
+    return with_work(profile, moved), moved
 
 
 @dataclass(frozen=True)
@@ -92,16 +92,14 @@ def find_recording(
     source: str, settings: Settings, *, kernel_name: str | None = None, full: bool = False, timed: bool = True
 ) -> Recording:
     """With every metric that the report holds if `full`; of timings alone only if `timed`."""
-    from profiler.analyse.profile import choose_kernels, profile_kernel
+    from profiler.analyse.profile import choose_kernels
     from profiler.analyse.sheet import derive_sheet
-    from profiler.analyse.work import with_work
 
     (run,) = open_sources([source], settings, timed=timed)
     if not run.manifest.is_profiled:
         return Recording(run, [], _timing(run, settings))
     (kernels,) = choose_kernels([run], kernel_name)
-    moved = _useful_bytes(run, settings)
-    sheets = [derive_sheet(run, with_work(profile_kernel(run, kernel), moved), full) for kernel in kernels]
+    sheets = [derive_sheet(run, _profile(run, kernel, settings)[0], full) for kernel in kernels]
     return Recording(run, sheets, _timing(run, settings) if run.table("timings").num_rows else None)
 
 

@@ -92,7 +92,6 @@ def ladder(
         _print_schema(ideas)
         return
 
-    from profiler.analyse.ideas import derive_ideas
     from profiler.commands.answers import find_ladder
     from profiler.commands.files import tell_written
     from profiler.commands.pictures import chart_file
@@ -108,6 +107,8 @@ def ladder(
     if picture is not None:
         picture.write(_drawn(climb, settings))
     if ideas:
+        from profiler.analyse.ideas import derive_ideas
+
         print(_rendered_ideas(derive_ideas(climb), settings.format, full))
     else:
         print(_rendered(climb.finding, climb.others, settings.format, full))

@@ -62,6 +62,19 @@ def test_four_way_is_the_confirmation_and_the_duration() -> None:
     assert len(metrics) == 6
 
 
+@pytest.mark.parametrize("name", ["default", "memory", "source", "full"])
+def test_the_five_figures_of_memory_are_collected(name: str) -> None:
+    """As Nsight Compute 2025.3 calls what its section MemoryWorkloadAnalysis prints."""
+    elapsed = "avg.pct_of_peak_sustained_elapsed"
+    assert {
+        "dram__bytes.sum.per_second",
+        f"gpu__compute_memory_request_throughput.{elapsed}",
+        "l1tex__t_sector_hit_rate.pct",
+        "lts__t_sector_hit_rate.pct",
+        f"sm__memory_throughput.{elapsed}",
+    } <= set(find_preset(name).metrics)
+
+
 def test_the_headline_is_in_every_preset_but_memory() -> None:
     """`prof collect` prints it."""
     wanted = {BY_NAME[name].ncu[0] for name in HEADLINE if BY_NAME[name].ncu}
