@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(THREADS) layernorm_03_registers(Rows rows) {
     float sum = 0, squares = 0;
 #pragma unroll
     for (int k = 0; k < COUNT; ++k)
-        if (threadIdx.x + k * THREADS < vectors) v[k] = __ldcs(in + threadIdx.x + k * THREADS);
+        if (threadIdx.x + k * THREADS < vectors) v[k] = in[threadIdx.x + k * THREADS];
 #pragma unroll
     for (int k = 0; k < COUNT; ++k)
         if (threadIdx.x + k * THREADS < vectors) sum += sum_of(v[k]);
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(THREADS) layernorm_03_registers(Rows rows) {
 #pragma unroll
     for (int k = 0; k < COUNT; ++k) {
         const uint32_t i = threadIdx.x + k * THREADS;
-        if (i < vectors) __stcs(out + i, normalized(v[k], mean, scale, __ldg(gamma + i), __ldg(beta + i)));
+        if (i < vectors) out[i] = normalized(v[k], mean, scale, __ldg(gamma + i), __ldg(beta + i));
     }
 }
 
