@@ -185,11 +185,11 @@ class Collection:
                 ]
                 known = ProcessTimings(timed.reference, rows)
                 self.pending.keep_timings(process, known)
-                if not self.target.is_profiled:
-                    told.line = (
-                        f"timed       {self.target.label}, process {process + 1} of {self.plan.processes}: "
-                        f"{len(rows)} repeats; it is not profiled"
-                    )
+                alone = "" if self.target.is_profiled else "; it is not profiled"
+                told.line = (
+                    f"timed       {self.target.label}, process {process + 1} of {self.plan.processes}: "
+                    f"{len(rows)} repeats, {told.seconds:.1f} s{alone}"
+                )
             self.timings += known.timings
             self.reference = known.reference
 

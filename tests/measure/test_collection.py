@@ -46,6 +46,12 @@ def test_a_rung_that_can_neither_be_checked_nor_timed_is_profiled_alone(collecti
     assert [step.what for step in steps_of(plan, rung)] == ["profile"]
 
 
+def test_what_timing_took_is_told_so_that_what_is_left_can_be_told(collecting) -> None:
+    collecting.collect([collecting.rung(1)], repeats=2)
+    (line, _) = [what for event, _, what in collecting.told if event == "end"]
+    assert line.startswith("timed       kernel 1 (works) at size=100, process 1 of 1: 2 repeats, ")
+
+
 def timed_alone(target):
     kernel = replace(target.job.kernel, is_profiled=False, regex=None)
     return rung_target(replace(target.job, kernel=kernel), None, 2, RECORDING)
@@ -72,9 +78,8 @@ def test_a_rung_without_a_kernel_of_its_own_becomes_a_run_of_timings(collecting)
     assert manifest.command_line.endswith(f"./program.py works time 100 3 {manifest.provenance.seed}")
     assert run.table("timings").column("process").to_pylist() == [0, 0, 0, 1, 1, 1]
     lines = [line for event, step, line in collecting.told if event == "end" and step.label == copy.label]
-    assert (
-        lines[1] == "timed       kernel 1 (works) at size=100, process 1 of 2: 3 repeats; it is not profiled"
-    )
+    assert lines[1].startswith("timed       kernel 1 (works) at size=100, process 1 of 2: 3 repeats, ")
+    assert lines[1].endswith(" s; it is not profiled")
 
     again = collecting.collect([copy, kernel], **plan)
     assert [(one.status, one.run_id) for one in again] == [("known", one.run_id) for one in outcomes]
