@@ -16,7 +16,7 @@ constexpr int THREADS = 256;
 template <class Element>
 __global__ void __launch_bounds__(THREADS) rmsnorm_02_half2_shared(harness::Rows<Element> rows) {
     extern __shared__ uint32_t memory[];
-    __shared__ float sums[THREADS / 32];
+    __shared__ float sums[32];
     auto* staged = reinterpret_cast<Pair<Element>*>(memory);
     const size_t row = blockIdx.x * size_t(rows.hidden);
     const auto* in = reinterpret_cast<const Pair<Element>*>(rows.in + row);
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(THREADS) rmsnorm_02_half2_shared(harness::Rows
         const float2 both = to_floats(x);
         squares += both.x * both.x + both.y * both.y;
     }
-    const float scale = scale_of_row<THREADS>(squares, rows.hidden, sums);
+    const float scale = scale_of_row(squares, rows.hidden, sums);
     for (uint32_t i = threadIdx.x; i < rows.hidden / 2; i += THREADS) out[i] = scaled<Element>(staged[i], scale, gamma[i]);
 }
 

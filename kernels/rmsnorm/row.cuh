@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "../harness/reduce.cuh"
 
@@ -53,69 +54,68 @@ __device__ __forceinline__ Pair<Element> scaled(Pair<Element> x, float scale, Pa
     return PairOf<Element>::from({xs.x * scale * gammas.x, xs.y * scale * gammas.y});
 }
 
-// 1 / the root of the mean square, for every thread of the block.
-template <int THREADS>
-__device__ __forceinline__ float scale_of_row(float squares_of_thread, uint32_t hidden, float (&sums)[THREADS / 32]) {
-    return rsqrtf(__fdividef(harness::block_sum<THREADS>(squares_of_thread, sums), float(hidden)) + EPSILON);
+// 1 / the root of the mean square, for every thread of the block; whole warps, `sums` for no other purpose.
+__device__ __forceinline__ float scale_of_row(float squares_of_thread, uint32_t hidden, float (&sums)[32]) {
+    const unsigned lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    const float squares_of_warp = harness::warp_sum(squares_of_thread);
+    if (lane == 0) sums[threadIdx.x / 32] = squares_of_warp;
+    __syncthreads();
+    // Each warp adds the partial sums for itself: no second barrier to hand the result around.
+    const float squares = harness::warp_sum(lane < warps ? sums[lane] : 0.0f);
+    return rsqrtf(__fdividef(squares, float(hidden)) + EPSILON);
 }
 
 // Any width and alignment.
-template <int THREADS, class Element>
+template <class Element>
 __device__ __forceinline__ void normalise_in_two_passes(const Element* in, const Element* gamma, Element* out, uint32_t hidden) {
-    __shared__ float sums[THREADS / 32];
+    __shared__ float sums[32];
     float squares = 0;
-    for (uint32_t i = threadIdx.x; i < hidden; i += THREADS) squares += float(in[i]) * float(in[i]);
-    const float scale = scale_of_row<THREADS>(squares, hidden, sums);
-    for (uint32_t i = threadIdx.x; i < hidden; i += THREADS) out[i] = Element(float(in[i]) * scale * float(gamma[i]));
+    for (uint32_t i = threadIdx.x; i < hidden; i += blockDim.x) squares += float(in[i]) * float(in[i]);
+    const float scale = scale_of_row(squares, hidden, sums);
+    for (uint32_t i = threadIdx.x; i < hidden; i += blockDim.x) out[i] = Element(float(in[i]) * scale * float(gamma[i]));
 }
 
-// At most 8 * THREADS * VECTORS elements, a multiple of eight; `in`, `gamma` and `out` aligned to 16 bytes.
-template <int THREADS, int VECTORS, class Element>
+// At most 8 * VECTORS elements a thread, and a multiple of eight; `in`, `gamma` and `out` aligned to 16 bytes.
+template <int VECTORS, class Element>
 __device__ __forceinline__ void normalise_in_registers(const Element* in, const Element* gamma, Element* out, uint32_t hidden) {
-    __shared__ float sums[THREADS / 32];
+    __shared__ float sums[32];
     const auto* from = reinterpret_cast<const uint4*>(in);
     const auto* weights = reinterpret_cast<const uint4*>(gamma);
     auto* to = reinterpret_cast<uint4*>(out);
     Eight<Element> x[VECTORS], weight[VECTORS];
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
-        const uint32_t i = threadIdx.x + k * THREADS;
-        reinterpret_cast<uint4&>(x[k]) = i < hidden / 8 ? __ldcs(from + i) : uint4{};
+        const uint32_t i = threadIdx.x + k * blockDim.x;
+        reinterpret_cast<uint4&>(x[k]) = i < hidden / 8 ? from[i] : uint4{};
     }
-    // Asked for before the row is here: the L1 has it, and nobody waits for it later.
+    // Asked for before the row is here: nobody waits for it later.
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
-        const uint32_t i = threadIdx.x + k * THREADS;
+        const uint32_t i = threadIdx.x + k * blockDim.x;
         reinterpret_cast<uint4&>(weight[k]) = i < hidden / 8 ? __ldg(weights + i) : uint4{};
     }
     float squares = 0;
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) squares += sum_of_squares(x[k]);
-    const float scale = scale_of_row<THREADS>(squares, hidden, sums);
+    const float scale = scale_of_row(squares, hidden, sums);
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
-        const uint32_t i = threadIdx.x + k * THREADS;
+        const uint32_t i = threadIdx.x + k * blockDim.x;
 #pragma unroll
         for (int p = 0; p < 4; ++p) x[k].pairs[p] = scaled<Element>(x[k].pairs[p], scale, weight[k].pairs[p]);
-        if (i < hidden / 8) __stcs(to + i, reinterpret_cast<const uint4&>(x[k]));
+        if (i < hidden / 8) to[i] = reinterpret_cast<const uint4&>(x[k]);
     }
 }
 
-// Threads of a block and vectors of a thread, as types so that they are known to the compiler.
-template <int THREADS_, int VECTORS_>
-struct RowShape {
-    static constexpr int THREADS = THREADS_, VECTORS = VECTORS_;
-};
-
-// Hands `use` the shape whose registers hold a row of this width; false when none does.
+// Hands `use` how many vectors each thread of a row's block holds, as a type so that it is known to the compiler, and how
+// many threads that takes, in whole warps. As few vectors as possible; false when the row is too wide for four.
 template <class Use>
 bool with_row_shape(uint32_t hidden, Use use) {
-    if (hidden <= 512) use(RowShape<32, 2>{});
-    else if (hidden <= 2048) use(RowShape<128, 2>{});
-    else if (hidden <= 4096) use(RowShape<256, 2>{});
-    else if (hidden <= 8192) use(RowShape<512, 2>{});
-    else if (hidden <= 16384) use(RowShape<512, 4>{});
-    else if (hidden <= 32768) use(RowShape<1024, 4>{});
+    const unsigned vectors = (hidden + 7) / 8;
+    const auto threads = [&](unsigned each) { return (vectors + 32 * each - 1) / (32 * each) * 32; };
+    if (threads(1) <= 1024) use(std::integral_constant<int, 1>{}, threads(1));
+    else if (threads(2) <= 1024) use(std::integral_constant<int, 2>{}, threads(2));
+    else if (threads(4) <= 1024) use(std::integral_constant<int, 4>{}, threads(4));
     else return false;
     return true;
 }

@@ -28,11 +28,18 @@ def test_rung_2_moves_pairs_and_keeps_them_in_shared_memory(
 
 
 @each_precision
-@pytest.mark.parametrize("vectors", [2, 4])
+@pytest.mark.parametrize("vectors", [1, 2, 4])
 def test_rung_3_reads_a_row_once_by_128_bits(machine_code: MachineCode, precision: str, vectors: int) -> None:
-    code = machine_code("rmsnorm", 3).only(f"ILi512ELi{vectors}E.*{precision}")
+    code = machine_code("rmsnorm", 3).only(f"ILi{vectors}E.*{precision}")
     assert code.widths("LDG") == code.widths("STG") == {128}
-    streamed = [one.name for one in code.function if ".EF.128" in one.opcode]
-    assert streamed == ["LDG"] * vectors + ["STG"] * vectors
-    gamma = [one for one in code.function if one.opcode == "LDG.E.128.CONSTANT"]
-    assert len(gamma) == vectors
+    assert (code.opcodes["LDG.E.128"], code.opcodes["STG.E.128"]) == (vectors, vectors)
+    assert code.opcodes["LDG.E.128.CONSTANT"] == vectors, "gamma"
+
+
+@each_precision
+def test_two_blocks_of_rung_3_fit_an_sm_however_wide_the_row(
+    machine_code: MachineCode, precision: str
+) -> None:
+    for vectors in (1, 2):
+        (found,) = machine_code("rmsnorm", 3).only(f"ILi{vectors}E.*{precision}").resources
+        assert found.registers * 2 * 1024 <= 65536
