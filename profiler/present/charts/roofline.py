@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.roofline import DRAM, Point, Roofline, Stream
+from profiler.analyse.roofline import DRAM, L2, Point, Roofline, Stream
 from profiler.present.charts.ladder import conditions_text, rung_title
 from profiler.present.charts.roof import compute_ceilings, roof_chart
 from profiler.present.charts.style import BLUE, ORANGE, Record, figure, heading, source
@@ -26,6 +26,8 @@ def roofline_chart(roofline: Roofline) -> ChartType | None:
     drawn = [_reached(roofline)] if roofline.streams else [roof_chart(roofline), _reached(roofline)]
     notes = [_STREAM_KEY] if roofline.streams else []
     notes += [f"not measured: {', '.join(roofline.missing)}"] if roofline.missing else []
+    if roofline.find(L2) and roofline.points and not any(point.l2_bytes for point in roofline.points):
+        notes.append("without l2: the bytes through it were not counted")
     notes += [f"without {number}: {why}" for number, why in roofline.left_out.items()]
     return alt.vconcat(*drawn, spacing=24).properties(
         title=heading(roofline_sentence(roofline), conditions_text(roofline), *notes)
