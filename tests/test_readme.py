@@ -123,12 +123,12 @@ def test_a_ladder_that_moves_bytes_has_a_row_a_rung_with_the_figures_of_memory(r
 def test_every_claimed_step_of_every_ladder_with_runs_is_one_row(rows_ladder):
     ladder, store = rows_ladder
     header, _, *rows = cells(_generator().ideas_table(ladder.folder.parent, store))
-    assert header == ["ladder", "rung", "idea", "claimed", "here", "story", "counters"]
-    assert [row[:4] for row in rows] == [
-        ["rows", "2 float4", "four floats a thread", "1.317x on A100 80GB"],
-        ["rows", "3 staged", "through shared memory", "no gain"],
+    assert header == ["ladder", "rung", "idea", "from", "claimed", "here", "story", "counters"]
+    assert [row[:5] for row in rows] == [
+        ["rows", "2 float4", "four floats a thread", "1", "1.317x on A100 80GB"],
+        ["rows", "3 staged", "through shared memory", "2", "no gain"],
     ]
-    assert [row[5] for row in rows] == ["holds", "holds"]
-    assert rows[0][4].startswith("1.256x ± ")
-    assert rows[0][6] == "DRAM 81 % busy both before and after; loads 32 -&gt; 128 bits"
-    assert rows[1][4].endswith(" =")
+    assert [row[6] for row in rows] == ["holds", "holds"]
+    assert rows[0][5].startswith("1.256x ± ")
+    assert rows[0][7] == "DRAM 81 % busy both before and after; loads 32 -&gt; 128 bits"
+    assert rows[1][5].endswith(" =")

@@ -97,10 +97,10 @@ def derive_steps(ladder: Ladder, rungs: Sequence[Rung]) -> list[Step]:
     A reference numbered 0 is what the rungs are measured by, not a step of the climb.
     """
     climb = [rung for rung in rungs if not (rung.kernel.number == ladder.reference == 0)]
-    return [_step(before, after) for before, after in pairwise(climb)]
+    return [derive_step(before, after) for before, after in pairwise(climb)]
 
 
-def _step(before: Rung, after: Rung) -> Step:
+def derive_step(before: Rung, after: Rung) -> Step:
     try:
         return Step(before, after, compare_pair(before.profile, after.profile))
     except NotComparable as error:

@@ -90,7 +90,8 @@ class Kernel:
     flops: Expression | None = None
     bytes: Expression | None = None
     published: tuple[Published, ...] = ()
-    expects: Claim | None = None  # against the rung before, where the claim has no figure
+    against: int | None = None  # the rung that the idea is added to, where it is not the one before
+    expects: Claim | None = None  # of the step from there, where the claim has no figure
 
     @property
     def is_compiled(self) -> bool:

@@ -11,7 +11,6 @@ import math
 import os
 import re
 import tomllib
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
@@ -29,6 +28,7 @@ from profiler.catalog.ladder import (
     Workload,
     placeholders_of,
 )
+from profiler.catalog.toml_lines import Place, line_of
 from profiler.errors import ExpressionError, LadderInvalid, LadderNotFound
 
 LIBRARIES = ("cublas",)
@@ -37,22 +37,13 @@ _SHARED_KEYS = {*_COMMAND_KEYS, "flags", "uses", "flops", "bytes"}
 _LADDER_KEYS = {"name", "title", "reference", "size", "workload", "kernel", *_SHARED_KEYS}
 _KERNEL_KEYS = {
     "number", "name", "idea", "source", "sources", "regex", "profile", "window", "skip", "targets",
-    "needs", "published", "expects", *_SHARED_KEYS,
+    "needs", "published", "against", "expects", *_SHARED_KEYS,
 }  # fmt: skip
 _PUBLISHED_KEYS = {"gpu", "gflops", "gbytes_per_s", "time_us", "reference_pct"}
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _TARGET = re.compile(r"sm_\d{2,3}[af]?")
 _MOST_LINES = 2000
-# Strings and comments whole, so that the brackets and line ends left are those of the file itself.
-_TOML_TOKEN = re.compile(
-    r'"""(?:\\.|[^\\])*?"{3,5}'
-    r"|'''.*?'{3,5}"
-    r'|"(?:\\.|[^"\\\n])*"'
-    r"|'[^'\n]*'|#[^\n]*|[\[\]{}\n]",
-    re.DOTALL,
-)
-Place = tuple[str | int, ...]
 Value = TypeVar("Value")
 
 
@@ -97,6 +88,7 @@ class _Reader:
             self._fail(("kernel",), "a ladder has at least one [[kernel]]")
         kernels = [self._kernel(row, table, ("kernel", index)) for index, row in enumerate(rows)]
         self._distinct(kernels)
+        self._known_others(kernels)
         reference = self._take(table, (), "reference", int, None)
         if reference is not None and reference not in {kernel.number for kernel in kernels}:
             self._fail(("reference",), f"the reference is kernel {reference}, which the ladder does not have")
@@ -166,6 +158,7 @@ class _Reader:
             flops=self._expression(row, ladder, place, "flops"),
             bytes=self._expression(row, ladder, place, "bytes"),
             published=self._published(row, place),
+            against=self._take(row, place, "against", int, None),
             expects=self._claim(row, place),
         )
 
@@ -299,6 +292,15 @@ class _Reader:
                         f"number {kernel.number} is taken by '{other.name}' already",
                     )
 
+    def _known_others(self, kernels: list[Kernel]) -> None:
+        numbers = {kernel.number for kernel in kernels}
+        for index, kernel in enumerate(kernels):
+            if kernel.against is not None and kernel.against not in numbers - {kernel.number}:
+                self._fail(
+                    ("kernel", index, "against"),
+                    f"against is the number of another kernel of the ladder, not {kernel.against}",
+                )
+
     # One value
 
     def _take(self, table: dict[str, Any], place: Place, key: str, kind: type[Value], *default: Any) -> Value:
@@ -334,7 +336,7 @@ class _Reader:
                 self._fail((*place, key), f"unknown key '{key}'{_nearest(key, known)}")
 
     def _fail(self, place: Place, reason: str) -> NoReturn:
-        line = _line_of(self._text, place)
+        line = line_of(self._text, place)
         raise LadderInvalid(f"{self._path}:{line}: {reason}" if line else f"{self._path}: {reason}")
 
 
@@ -347,46 +349,6 @@ _KINDS: dict[type, str] = {
     list: "a list",
     dict: "a table",
 }
-
-
-def _line_of(text: str, place: Place) -> int:
-    """The line that brings `place` into the file: where the first statement starts that makes a parser see it.
-
-    tomllib tells no positions. But the lines up to the end of any statement are a valid
-    file, and what one such part of the file holds, every longer one does too.
-    """
-    ends = _statement_ends(text)
-    seen = bisect_left(ends, True, key=lambda end: _reaches(tomllib.loads(text[:end]), place))
-    if not place or seen == len(ends):
-        return 0
-    return 1 + text.count("\n", 0, ends[seen - 1] if seen else 0)
-
-
-def _statement_ends(text: str) -> list[int]:
-    """Of a valid file: the place after each line that no bracket and no string carries on."""
-    ends = []
-    depth = 0
-    for token in _TOML_TOKEN.finditer(text):
-        if token.group() in ("[", "{"):
-            depth += 1
-        elif token.group() in ("]", "}"):
-            depth -= 1
-        elif token.group() == "\n" and depth == 0:
-            ends.append(token.end())
-    return [*ends, len(text)]
-
-
-def _reaches(value: object, place: Iterable[str | int]) -> bool:
-    for step in place:
-        if isinstance(step, int):
-            if not isinstance(value, list) or step >= len(value):
-                return False
-            value = value[step]
-        elif isinstance(value, dict) and step in value:
-            value = value[step]
-        else:
-            return False
-    return True
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

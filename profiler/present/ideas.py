@@ -11,14 +11,14 @@ from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
 from profiler.present.terminal import render_table, styled
 from profiler.present.text import number, printable
 
-IDEAS_HEADER = ("", "name", "idea", "claimed", "here", "story", "counters")
+IDEAS_HEADER = ("", "name", "idea", "from", "claimed", "here", "story", "counters")
 STORY_STYLE = {"holds": "green", "does not hold": "red", "unclear": "yellow", "not published": "dim"}
 _CLAIMS: dict[Claim, str] = {"faster": "faster", "same": "no gain", "slower": "slower"}
 _BELOW = ("idea", "counters")  # too long for a column of a terminal
 _READABLE, _INDENT = 100, "    "
 _MARKS = {"same": " =", "unclear": " ?"}
 _LEGEND = (
-    "claimed: the step from the rung before as published, for the GPU named, or as the ladder says;",
+    "claimed: the step from that rung as published, for the GPU named, or as the ladder says;",
     "here: times as fast, ± half of the 95 % interval, = if no difference matters, ? if unclear",
 )
 
@@ -29,7 +29,7 @@ def ideas_text(finding: IdeasFinding, *, colour: bool, width: int | None) -> str
     table = render_table(
         [IDEAS_HEADER[index] for index in columns],
         [[idea_cells(one)[index] for index in columns] for one in finding.ideas],
-        right=(0,),
+        right=(0, 2),
         styles=[STORY_STYLE[one.story] if colour else "" for one in finding.ideas],
         colour=colour,
     )
@@ -51,7 +51,7 @@ def _below(one: Idea, width: int) -> list[str]:
 
 
 def ideas_markdown(finding: IdeasFinding) -> str:
-    table = to_markdown(IDEAS_HEADER, [idea_cells(one) for one in finding.ideas], numeric=(0,))
+    table = to_markdown(IDEAS_HEADER, [idea_cells(one) for one in finding.ideas], numeric=(0, 3))
     notes = [markdown_text(line) for line in (*_LEGEND, *_refusals(finding))]
     return "\n\n".join([f"### {markdown_text(_heading(finding))}", table, "  \n".join(notes)])
 
@@ -75,7 +75,9 @@ def _csv_row(finding: IdeasFinding, one: Idea) -> list[Cell]:
 
 
 def idea_cells(one: Idea) -> tuple[str, ...]:
-    return (str(one.kernel), one.name, one.idea, _claimed(one), step_text(one), one.story, one.reason)
+    return (
+        str(one.kernel), one.name, one.idea, str(one.before), _claimed(one), step_text(one), one.story, one.reason,
+    )  # fmt: skip
 
 
 def _claimed(one: Idea) -> str:

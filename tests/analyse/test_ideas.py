@@ -137,6 +137,18 @@ def test_what_is_expected_is_of_the_rung_right_before_and_of_no_other(ideas_of):
     assert ideas_of({2: 90.0}, said)[3].claim == "slower"
 
 
+def test_an_idea_may_be_added_to_another_rung_than_the_one_before(ideas_of):
+    """Rung 2 made rung 1 slower, and rung 3 is a change of rung 1: as fast, where nothing else was claimed."""
+    one = ideas_of({1: 100.0, 2: 150.0, 3: 100.0}, {3: {"against": 1, "expects": "same"}})[3]
+    assert (one.before, one.verdict, one.story) == (1, "same", "holds")
+    assert one.speedup.ratio == pytest.approx(1.0)
+
+
+def test_without_runs_of_that_rung_the_step_is_from_the_one_before_and_nothing_is_claimed(ideas_of):
+    one = ideas_of({2: 150.0, 3: 100.0}, {3: {"against": 1, "expects": "same"}})[3]
+    assert (one.before, one.story) == (2, "not published")
+
+
 def test_steps_whose_recordings_do_not_compare_are_unclear_and_say_why(made, made_ladder):
     made.profile("made-1", *around(1e5))
     made.profile("made-2", *around(5e4), clock_control="base")

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profiler.catalog.ladder import PLACEHOLDERS, fill_command, find_ladder, size_text
-from profiler.catalog.ladder_file import _line_of, read_ladder
+from profiler.catalog.ladder_file import read_ladder
+from profiler.catalog.toml_lines import line_of
 from profiler.errors import LadderInvalid, LadderNotFound, ProfError, RungNotFound, WorkloadInvalid
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +35,7 @@ idea = "one kernel"
 regex = "fused_.*"
 source = "train.py"
 skip = 3
+against = 1
 expects = "faster"
 time = [
     "python", "{source}",
@@ -71,6 +73,7 @@ def test_a_ladder_of_somebody_elses_program(ladder_file: Path) -> None:
     assert set(eager.commands) == {"profile"}
     assert eager.published[0].gbytes_per_s == 1870.0
     assert (fused.expects, eager.expects) == ("faster", None)
+    assert (fused.against, eager.against) == (1, None)
     values = ladder.workload.values(64)
     assert values == {"batch": 64, "width": 1024}
     assert fused.flops is not None
@@ -197,6 +200,9 @@ BAD = [
     ("1870", '"1870"', "published", "gbytes_per_s must be a number"),
     ("1870", "0", "published", "gbytes_per_s must be above 0, not 0"),
     ("1870", "inf", "published", "gbytes_per_s must be above 0, not inf"),
+    ("against = 1", "against = 7", "against", "against is the number of another kernel of the ladder, not 7"),
+    ("against = 1", "against = 2", "against", "against is the number of another kernel of the ladder, not 2"),
+    ("against = 1", 'against = "eager"', "against", "against must be a whole number"),
     ('"faster"', '"better"', "expects", "expects is one of faster, same, slower, not 'better'"),
     ('"faster"', "1.5", "expects", "expects must be text in quotes"),
     ("[workload]", "[workload", "[workload", "not TOML: "),
@@ -277,9 +283,9 @@ def test_the_line_is_that_of_the_statement_whatever_its_text_holds(tmp_path: Pat
 def test_the_line_of_a_long_file_is_found_at_once() -> None:
     kernels = "".join(f'[[kernel]]\nnumber = {number}\nflags = [\n"[",\n]\n' for number in range(1000))
     started = time.process_time()
-    assert _line_of(kernels, ("kernel", 999, "flags")) == 4998
+    assert line_of(kernels, ("kernel", 999, "flags")) == 4998
     one_list = "flags = [\n" + '["]"],\n' * 5000 + "]\nname = 1\n"
-    assert _line_of(one_list, ("name",)) == 5003
+    assert line_of(one_list, ("name",)) == 5003
     assert time.process_time() - started < 1
 
 
