@@ -212,7 +212,7 @@ class Program:
             "kernel": self.name,
             "precision": self.operation.precision,
             "gpu": self.torch.cuda.get_device_name(0),
-            "torch": self.torch.__version__,
+            "runtime": f"PyTorch {self.torch.__version__}",
             **self.options.values,
             "seed": self.options.seed,
         }

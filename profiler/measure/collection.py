@@ -104,6 +104,7 @@ class Collection:
     timings: list[Timing] = field(default_factory=list)
     reports: list[Path] = field(default_factory=list)
     reference: str | None = None
+    runtime: str | None = None
     relative_error: float | None = None
     seconds: float = 0.0
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -183,7 +184,7 @@ class Collection:
                     Timing(process, repeat, one.kernel_ns, one.reference_ns)
                     for repeat, one in enumerate(timed.repeats)
                 ]
-                known = ProcessTimings(timed.reference, rows)
+                known = ProcessTimings(timed.reference, rows, timed.runtime)
                 self.pending.keep_timings(process, known)
                 alone = "" if self.target.is_profiled else "; it is not profiled"
                 told.line = (
@@ -191,7 +192,7 @@ class Collection:
                     f"{len(rows)} repeats, {told.seconds:.1f} s{alone}"
                 )
             self.timings += known.timings
-            self.reference = known.reference
+            self.reference, self.runtime = known.reference, known.runtime
 
     def profile(self, process: int, observer: Observer) -> None:
         if not self.target.is_profiled:
@@ -305,6 +306,7 @@ class Collection:
             self.provenance,
             seed=job.seed if job is not None else None,
             reference=self.reference,
+            runtime=self.runtime,
             relative_error=self.relative_error,
             seconds=round(self.seconds, 3),
         )

@@ -92,6 +92,7 @@ def time_ladder(
                 derive_provenance(plan.ladder, job.kernel, built.get(number), plan.gpu, commit),
                 seed=job.seed,
                 reference=timed[number][0].reference,
+                runtime=timed[number][0].runtime,
                 seconds=round(seconds[number], 3),
             )
             run = _timed_run(plan, job, timed[number], recorded, measured)

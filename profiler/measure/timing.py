@@ -2,7 +2,8 @@
 
     {"repeat": 0, "kernel_ns": 2951232, "reference_ns": 2707424}
 
-`reference_ns` may be null or absent. A line with `"summary": true` may name the reference.
+`reference_ns` may be null or absent. A line with `"summary": true` may name the reference, and the
+runtime: what ran the program, such as a version of PyTorch.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Repeat:
 class Timed:
     repeats: tuple[Repeat, ...]
     reference: str | None  # what the program says it is
+    runtime: str | None = None
 
 
 def time_kernel(job: Job, timeout_s: float) -> Timed:
@@ -32,10 +34,10 @@ def time_kernel(job: Job, timeout_s: float) -> Timed:
 
 def parse_timings(job: Job, finished: Finished) -> Timed:
     repeats: list[Repeat] = []
-    reference = None
+    summary: dict[str, object] = {}
     for line in json_lines(job, finished):
         if line.get("summary") is True:
-            reference = line.get("reference") if isinstance(line.get("reference"), str) else None
+            summary = line
         elif "kernel_ns" in line:
             kernel_ns, reference_ns = _duration(line["kernel_ns"]), _duration(line.get("reference_ns"))
             if kernel_ns is None or (reference_ns is None and line.get("reference_ns") is not None):
@@ -45,7 +47,11 @@ def parse_timings(job: Job, finished: Finished) -> Timed:
         raise output_invalid(job, finished, 'no timings: no line {"kernel_ns": ...}')
     if len({repeat.reference_ns is None for repeat in repeats}) > 1:
         raise output_invalid(job, finished, "a reference beside some repeats only")
-    return Timed(tuple(repeats), reference)
+    return Timed(tuple(repeats), _text(summary.get("reference")), _text(summary.get("runtime")))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _duration(value: object) -> float | None:

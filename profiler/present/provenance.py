@@ -32,6 +32,7 @@ def provenance_facts(manifest: Manifest, report: Path | None = None) -> list[tup
         ("command", _brief(manifest.command_line)),
         ("seed", str(facts.seed) if facts.seed is not None else ""),
         ("compiler", _compiler(facts)),
+        ("runtime", facts.runtime or ""),
         ("binary", f"SHA-256 {facts.binary_sha256}" if facts.binary_sha256 else ""),
         ("driver", facts.driver_version),
         ("commit", _commit(facts)),

@@ -105,6 +105,7 @@ class Provenance(msgspec.Struct, frozen=True):
     git_dirty: bool | None = None  # whether the tree differed from the commit
     seed: int | None = None
     reference: str | None = None  # what `reference_ns` is the time of
+    runtime: str | None = None  # what ran a program that prof did not compile, as the program says
     relative_error: float | None = None  # of the result, as verified just before
     seconds: float | None = None  # how long the measurement took
 

@@ -37,6 +37,7 @@ class Plan(msgspec.Struct, frozen=True):
 class ProcessTimings(msgspec.Struct, frozen=True):
     reference: str | None
     timings: list[Timing]
+    runtime: str | None = None
 
 
 class Pending:

@@ -58,7 +58,7 @@ print("a log line")
 if mode == "time":
     for i in range(repeats):
         print(json.dumps({"repeat": i, "kernel_ns": size * (10 + i), "reference_ns": size * 9}))
-    print(json.dumps({"summary": True, "reference": "the best"}))
+    print(json.dumps({"summary": True, "reference": "the best", "runtime": "Script 1"}))
 if mode == "check":
     error = 1.0 if what == "wrong" else 1e-7
     ok = what not in ("wrong", "contradicts")

@@ -138,6 +138,7 @@ def test_a_run_holds_all_that_is_known_of_it(collecting) -> None:
     assert manifest.missing_metrics == []
     provenance = manifest.provenance
     assert (provenance.driver_version, provenance.reference) == ("580.1", "the best")
+    assert provenance.runtime == "Script 1"
     assert provenance.relative_error == 1e-7
     assert 0 < provenance.seconds < 60
     timings = run.table("timings").to_pylist()

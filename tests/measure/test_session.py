@@ -54,6 +54,7 @@ def test_each_kernel_and_size_becomes_a_run(ladder: Ladder, tmp_path: Path) -> N
     provenance = manifest.provenance
     assert provenance is not None
     assert (provenance.driver_version, provenance.seed, provenance.reference) == ("580.1", 7, "the best")
+    assert provenance.runtime == "Script 1"
     assert provenance.seconds is not None
     rows = run.table("timings").to_pylist()
     assert [(row["process"], row["repeat"], row["kernel_ns"]) for row in rows] == [
@@ -119,11 +120,12 @@ def test_two_measurements_are_two_runs(ladder: Ladder, tmp_path: Path) -> None:
     assert len(RunStore(tmp_path / "runs").ids()) == 6
 
 
-def test_a_number_never_finds_timings_and_a_name_does(ladder: Ladder, tmp_path: Path) -> None:
+def test_a_number_finds_the_timings_of_what_was_never_profiled(ladder: Ladder, tmp_path: Path) -> None:
     timed(ladder, tmp_path / "runs", [1])
     store = RunStore(tmp_path / "runs")
-    with pytest.raises(ProfError, match="no run of kernel 1"):
-        store.find("1", "scripts")
+    assert store.find("1", "scripts").manifest.origin == "timed"
+    with pytest.raises(ProfError, match="no run of kernel 2"):
+        store.find("2", "scripts")
     assert store.find("scripts-1-timed", "scripts").manifest.origin == "timed"
 
 

@@ -45,6 +45,13 @@ def test_the_repeats_and_the_reference(job) -> None:
     assert timed.reference == "the best"
 
 
+def test_what_ran_it_may_be_told(job) -> None:
+    lines = ('{"kernel_ns": 5}', '{"summary": true, "runtime": "PyTorch 2.11.0"}')
+    timed = parse_timings(job("works"), finished(*lines))
+    assert (timed.reference, timed.runtime) == (None, "PyTorch 2.11.0")
+    assert parse_timings(job("works"), finished(lines[0], '{"summary": true, "runtime": 3}')).runtime is None
+
+
 def test_a_reference_may_be_absent(job) -> None:
     one = job("works")
     assert parse_timings(one, finished('{"kernel_ns": 5}')).repeats == (Repeat(5, None),)
