@@ -14,7 +14,10 @@ constexpr int THREADS = 256;
 __global__ void __launch_bounds__(THREADS) gelu_02_float4(harness::Map<float> map) {
     const size_t i = blockIdx.x * size_t(THREADS) + threadIdx.x;
     const size_t vectors = map.n / 4;
-    if (i < vectors) reinterpret_cast<float4*>(map.out)[i] = gelu(reinterpret_cast<const float4*>(map.in)[i]);
+    if (i < vectors) {
+        const float4 x = reinterpret_cast<const float4*>(map.in)[i];
+        reinterpret_cast<float4*>(map.out)[i] = make_float4(gelu(x.x), gelu(x.y), gelu(x.z), gelu(x.w));
+    }
     const size_t rest = vectors * 4 + i;
     if (rest < map.n) map.out[rest] = gelu(map.in[rest]);
 }

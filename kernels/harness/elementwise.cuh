@@ -9,8 +9,8 @@
 //         static __device__ double expected(double x) { return x > 0 ? x : 0; }
 //     };
 //
-// or, where a result depends on more than one element, `static __device__ Term expected(const Map<float>&, size_t i)`.
-// A rung is a function that launches its kernel, or returns false when it refuses the alignment.
+// where `expected` may be of (map, i) when a result depends on more than one element, and returns a Term when it is a sum whose
+// terms may cancel. A rung is a function that launches its kernel, or returns false when it refuses the alignment.
 #pragma once
 
 #include <cmath>
@@ -63,14 +63,15 @@ struct Difference {
     }
 };
 
+__device__ inline Term as_term(Term exact) { return exact; }
+__device__ inline Term as_term(double exact) { return {exact, fabs(exact)}; }
+
 template <class Operation, class Element>
 __device__ Term exact(const Map<Element>& map, size_t i) {
-    if constexpr (std::is_invocable_v<decltype(Operation::expected), double>) {
-        const double value = Operation::expected(double(float(map.in[i])));
-        return {value, fabs(value)};
-    } else {
-        return Operation::expected(map, i);
-    }
+    if constexpr (std::is_invocable_v<decltype(Operation::expected), double>)
+        return as_term(Operation::expected(double(float(map.in[i]))));
+    else
+        return as_term(Operation::expected(map, i));
 }
 
 // The error is the norm of the differences by the norm of the magnitudes.

@@ -12,3 +12,7 @@ struct Relu {
 };
 
 using Task = harness::Elementwise<Relu>;
+
+__device__ inline float relu(float x) { return fmaxf(x, 0.0f); }
+__device__ inline float2 relu(float2 x) { return make_float2(relu(x.x), relu(x.y)); }
+__device__ inline float4 relu(float4 x) { return make_float4(relu(x.x), relu(x.y), relu(x.z), relu(x.w)); }

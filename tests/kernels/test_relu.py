@@ -9,8 +9,10 @@ import pytest
 if TYPE_CHECKING:
     from tests.kernels.conftest import MachineCode
 
+EDGES = {32}  # bits: what no vector covers
 
-@pytest.mark.parametrize(("number", "width_bits"), [(1, {32}), (2, {128, 32})])
+
+@pytest.mark.parametrize(("number", "width_bits"), [(1, {32}), (2, {128} | EDGES)])
 def test_how_wide_a_rung_reads_and_writes(
     machine_code: MachineCode, number: int, width_bits: set[int]
 ) -> None:
@@ -22,6 +24,9 @@ def test_a_maximum_is_one_instruction(machine_code: MachineCode) -> None:
     assert machine_code("relu", 1).opcodes["FMNMX"] == 1
 
 
-def test_rung_3_asks_for_four_vectors_before_it_stores_the_first(machine_code: MachineCode) -> None:
-    code = machine_code("relu", 3).only("float4")
-    assert [one.name for one in code.function if ".128" in one.opcode] == ["LDG"] * 4 + ["STG"] * 4
+@pytest.mark.parametrize(("vector", "width_bits"), [("6float4", 128), ("6float2", 64), ("f", 32)])
+def test_rung_3_has_a_kernel_for_each_width_that_suits_both_arrays(
+    machine_code: MachineCode, vector: str, width_bits: int
+) -> None:
+    code = machine_code("relu", 3).only(f"any_alignmentI{vector}")
+    assert code.widths("LDG") == code.widths("STG") == {width_bits} | EDGES

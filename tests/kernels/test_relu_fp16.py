@@ -9,10 +9,10 @@ import pytest
 if TYPE_CHECKING:
     from tests.kernels.conftest import MachineCode
 
-TAIL = {16}  # bits: what no vector covers
+EDGES = {16}  # bits: what no vector covers
 
 
-@pytest.mark.parametrize(("number", "width_bits"), [(1, {16}), (2, {32} | TAIL), (3, {128} | TAIL)])
+@pytest.mark.parametrize(("number", "width_bits"), [(1, {16}), (2, {32} | EDGES), (3, {128} | EDGES)])
 def test_how_wide_a_rung_reads_and_writes(
     machine_code: MachineCode, number: int, width_bits: set[int]
 ) -> None:
@@ -25,6 +25,11 @@ def test_rung_3_works_on_two_halves_an_instruction(machine_code: MachineCode) ->
     assert machine_code("relu-fp16", 3).opcodes["HMNMX2"] == vectors_and_tail
 
 
-def test_rung_4_asks_for_four_vectors_before_it_stores_the_first(machine_code: MachineCode) -> None:
-    code = machine_code("relu-fp16", 4).only("uint4")
-    assert [one.name for one in code.function if ".128" in one.opcode] == ["LDG"] * 4 + ["STG"] * 4
+@pytest.mark.parametrize(
+    ("vector", "width_bits"), [("5uint4", 128), ("5uint2", 64), ("j", 32), ("6__half", 16)]
+)
+def test_rung_4_has_a_kernel_for_each_width_that_suits_both_arrays(
+    machine_code: MachineCode, vector: str, width_bits: int
+) -> None:
+    code = machine_code("relu-fp16", 4).only(f"any_alignmentI{vector}")
+    assert code.widths("LDG") == code.widths("STG") == {width_bits} | EDGES
