@@ -124,8 +124,8 @@ def test_a_number_finds_the_timings_of_what_was_never_profiled(ladder: Ladder, t
     timed(ladder, tmp_path / "runs", [1])
     store = RunStore(tmp_path / "runs")
     assert store.find("1", "scripts").manifest.origin == "timed"
-    with pytest.raises(ProfError, match="no run of kernel 2"):
-        store.find("2", "scripts")
+    with pytest.raises(ProfError, match="no run of kernel 3"):
+        store.find("3", "scripts")
     assert store.find("scripts-1-timed", "scripts").manifest.origin == "timed"
 
 
