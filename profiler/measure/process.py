@@ -73,16 +73,18 @@ def run(
         if leash:
             words, pipe = leashed(_executable(command[0], folder), command)
             inherited = (pipe,)
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=folder,
-            env={**os.environ, **(environment or {})},
-            start_new_session=True,
-            pass_fds=inherited,
-        )
+        with _running_lock:  # or `end_all` would miss what is just being started
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=folder,
+                env={**os.environ, **(environment or {})},
+                start_new_session=True,
+                pass_fds=inherited,
+            )
+            _running.add(process.pid)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ToolNotFound(
@@ -90,8 +92,6 @@ def run(
             details=command_details(command),
             remedy="Check the program's path and that it may be executed.",
         ) from None
-    with _running_lock:
-        _running.add(process.pid)
     try:
         stdout, stderr = _read(process, command, started + timeout_s, timeout_s, hear)
     finally:

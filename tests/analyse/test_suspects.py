@@ -242,7 +242,7 @@ def test_twice_the_work_in_twice_the_time_has_the_same_suspects(profile_of, tabl
     counted = {
         BY_NAME[name].ncu[0]
         for name in BY_NAME
-        if BY_NAME[name].unit in ("ns", "cycle", "inst", "wavefront", "byte")
+        if BY_NAME[name].ncu and BY_NAME[name].unit in ("ns", "cycle", "inst", "wavefront", "byte")
     }
     doubled = {name: value * (2 if name in counted else 1) for name, value in counters.items()}
     once, twice = find_suspects(profile_of(counters)), find_suspects(profile_of(doubled))

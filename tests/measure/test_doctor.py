@@ -21,6 +21,7 @@ from profiler.measure.doctor import (
 )
 from profiler.measure.health import Check, Machine, Verdict, derive_verdicts
 from profiler.store.runs import RunStore
+from profiler.store.sandbox import Sandbox
 
 H200 = 'echo "NVIDIA H200, 9.0, 580.159.04, GPU-efbbf28f"'
 NVCC = 'case "$*" in *--version*) echo "Cuda compilation tools, release 13.0, V13.0.88";; esac'
@@ -211,8 +212,9 @@ def test_a_library_that_does_not_load_is_told_in_its_own_words(
     with_report: bool, reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "ncu_report.py").write_text("raise ImportError('GLIBC_2.38 not found')\n")
-    monkeypatch.syspath_prepend(tmp_path)  # of the process that reads
+    monkeypatch.syspath_prepend(tmp_path)  # of the process that reads, here one that starts anew
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr("profiler.store.sandbox.Sandbox", Sandbox)
 
     check = check_reader(reports / "graph.ncu-rep" if with_report else None)
 

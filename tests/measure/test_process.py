@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -126,6 +127,25 @@ def test_an_interrupt_ends_what_runs_in_other_threads() -> None:
     for thread in threads:
         thread.join(timeout=10)
     assert ended == [-9, -9, -9]
+
+
+def test_an_interrupt_ends_also_what_is_just_being_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = threading.Event()
+
+    class Slow(subprocess.Popen):
+        def __init__(self, *words: object, **options: object) -> None:
+            super().__init__(*words, **options)
+            begun.set()
+            time.sleep(0.2)
+
+    monkeypatch.setattr(subprocess, "Popen", Slow)
+    ended: list[int] = []
+    thread = threading.Thread(target=lambda: ended.append(run(["sleep", "600"], timeout_s=30).exit_code))
+    thread.start()
+    assert begun.wait(20)
+    end_all()
+    thread.join()
+    assert ended == [-9]
 
 
 def test_the_last_lines_stand_below_the_command() -> None:

@@ -41,7 +41,7 @@ def fill(disk: Path, leave_bytes: int) -> Path:
 
 @pytest.mark.parametrize("left_kib", SPACES_KIB)
 def test_a_full_disk_ends_with_23_and_only_whole_runs(
-    reports: Path, disk: Path, tmp_path: Path, prof, left_kib: int
+    reports: Path, disk: Path, tmp_path: Path, prof, prof_here, left_kib: int
 ) -> None:
     folder = tmp_path / "reports"
     folder.mkdir()
@@ -65,7 +65,7 @@ def test_a_full_disk_ends_with_23_and_only_whole_runs(
     assert not (runs / ".staging").exists()
 
     ballast.unlink()
-    assert prof("--runs", runs, "ingest", folder).returncode == 0
+    assert prof_here("--runs", runs, "ingest", folder).returncode == 0
     assert len(store.ids()) == 5
 
 

@@ -185,8 +185,8 @@ def test_interrupted_politely_nothing_but_whole_runs_is_left(folder, tmp_path, s
     finish(folder, runs)
 
 
-@pytest.mark.parametrize("together", [2, 4])
-def test_ingests_at_the_same_time_lose_nothing_and_double_nothing(folder, tmp_path, together) -> None:
+@pytest.mark.parametrize(("together", "jobs"), [(2, 2), (4, 1)])
+def test_ingests_at_the_same_time_lose_nothing_and_double_nothing(folder, tmp_path, together, jobs) -> None:
     """Each takes an overlapping part of the reports, all into one folder of runs."""
     reports = sorted(folder.iterdir())
     runs = tmp_path / "runs"
@@ -198,7 +198,7 @@ def test_ingests_at_the_same_time_lose_nothing_and_double_nothing(folder, tmp_pa
             (part / report.name).symlink_to(report)
         parts.append(part)
 
-    processes = [start_ingest(part, runs, "--jobs", "2") for part in parts]
+    processes = [start_ingest(part, runs, "--jobs", str(jobs)) for part in parts]
 
     assert [process.wait(timeout=120) for process in processes] == [0] * together
     names = Counter(run.manifest.reports[0].sha256 for run in whole_runs(runs))

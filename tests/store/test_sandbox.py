@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -17,13 +20,19 @@ from profiler.store.request import Request
 from profiler.store.sandbox import Sandbox, available_cores, default_timeout_s, outcome
 
 
-@pytest.fixture
-def misbehaving(monkeypatch: pytest.MonkeyPatch):
+@pytest.fixture(scope="module")
+def misbehaving() -> Iterator[ModuleType]:
     """The module of requests that go wrong, importable in workers as well."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    import misbehaving
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parent))
+        yield importlib.import_module("misbehaving")
 
-    return misbehaving
+
+@pytest.fixture(scope="module")
+def sandbox(misbehaving: ModuleType) -> Iterator[Sandbox]:
+    """One that must survive all of them."""
+    with Sandbox(workers=2, timeout_s=8) as sandbox:
+        yield sandbox
 
 
 @pytest.mark.parametrize(
@@ -38,40 +47,42 @@ def misbehaving(monkeypatch: pytest.MonkeyPatch):
     ],
 )
 def test_a_worker_that_misbehaves_fails_alone(
-    misbehaving, reports: Path, tmp_path: Path, request_name: str, message: str
+    sandbox: Sandbox,
+    misbehaving: ModuleType,
+    reports: Path,
+    tmp_path: Path,
+    request_name: str,
+    message: str,
 ) -> None:
     report = reports / "graph.ncu-rep"
     bad = getattr(misbehaving, request_name)((report,), tmp_path / "bad")
     good = [Request((report,), tmp_path / str(number)) for number in range(3)]
 
-    with Sandbox(workers=2, timeout_s=8) as sandbox:
-        futures = [sandbox.submit(one) for one in (good[0], bad, *good[1:])]
-        with pytest.raises(ReaderFailed) as caught:
-            outcome(futures[1], report)
-        manifests = [outcome(future, report) for future in (futures[0], *futures[2:])]
+    futures = [sandbox.submit(one) for one in (good[0], bad, *good[1:])]
+    with pytest.raises(ReaderFailed) as caught:
+        outcome(futures[1], report)
+    manifests = [outcome(future, report) for future in (futures[0], *futures[2:])]
 
     assert str(caught.value) == f"{report}: NVIDIA's {message}"
     assert all(isinstance(manifest, Manifest) for manifest in manifests)
 
 
-def test_a_bug_in_prof_is_called_one_and_fails_alone(misbehaving, reports, tmp_path) -> None:
+def test_a_bug_in_prof_is_called_one_and_fails_alone(sandbox, misbehaving, reports, tmp_path) -> None:
     report = reports / "graph.ncu-rep"
 
-    with Sandbox(workers=1) as sandbox:
-        broken = sandbox.submit(misbehaving.Breaks((report,), tmp_path / "bad"))
-        good = sandbox.submit(Request((report,), tmp_path / "good"))
-        with pytest.raises(InternalError, match=r"graph\.ncu-rep: ZeroDivisionError: a bug"):
-            outcome(broken, report)
-        assert isinstance(outcome(good, report), Manifest)
+    broken = sandbox.submit(misbehaving.Breaks((report,), tmp_path / "bad"))
+    good = sandbox.submit(Request((report,), tmp_path / "good"))
+    with pytest.raises(InternalError, match=r"graph\.ncu-rep: ZeroDivisionError: a bug"):
+        outcome(broken, report)
+    assert isinstance(outcome(good, report), Manifest)
 
 
-def test_errors_come_back_from_a_worker_with_their_remedy(tmp_path: Path) -> None:
+def test_errors_come_back_from_a_worker_with_their_remedy(sandbox: Sandbox, tmp_path: Path) -> None:
     report = tmp_path / "gone.ncu-rep"
 
-    with Sandbox(workers=1) as sandbox:
-        future = sandbox.submit(Request((report,), tmp_path / "folder"))
-        with pytest.raises(ReportNotFound, match="no such file") as caught:
-            outcome(future, report)
+    future = sandbox.submit(Request((report,), tmp_path / "folder"))
+    with pytest.raises(ReportNotFound, match="no such file") as caught:
+        outcome(future, report)
 
     assert caught.value.remedy == ReportNotFound.remedy
 
