@@ -44,8 +44,8 @@ class PublishedStep(Struct, frozen=True):
 class Idea(Struct, frozen=True):
     """One rung against rung `before`.
 
-    `claim` is what is said of the step, by the ladder or by what was `published`; `story` whether that holds here,
-    where the step's `speedup` has this `verdict`. `reason` is what the counters read.
+    `claim` is what is said of the step, by the ladder or by what was `published`; `story` whether that holds here, where
+    the step's `speedup` has this `verdict`, as `warnings` qualify it. `reason` is what the counters read.
     """
 
     kernel: int
@@ -59,6 +59,7 @@ class Idea(Struct, frozen=True):
     story: Story
     reason: str
     refused: list[str]
+    warnings: list[str] = []
 
 
 class IdeasFinding(Struct, frozen=True):
@@ -114,6 +115,7 @@ def _idea(ladder: Ladder, step: Step) -> Idea:
         story=judge_story(claim, verdict),
         reason=explain_step(before.profile, after.profile) if step.change else "",
         refused=list(step.refused),
+        warnings=step.change.warnings if step.change else [],
     )
 
 

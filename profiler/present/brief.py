@@ -145,14 +145,20 @@ def _ideas(whole: IdeasFinding, cut: Cut, _: Sequence[str]) -> IdeasFinding:
     return replace(
         whole,
         ideas=[
-            replace(one, refused=cut.first("refused", one.refused))
+            replace(
+                one,
+                refused=cut.first("refused", one.refused),
+                warnings=cut.first("warnings", one.warnings),
+            )
             for one in whole.ideas
             if one.kernel in kept
         ],
     )
 
 
-_IDEAS_PLAN = (("ideas", 8), ("refused", 2), ("ideas", 16), ("refused", 6), ("ideas", 32))
+_IDEAS_PLAN = (
+    ("ideas", 8), ("refused", 2), ("warnings", 2), ("ideas", 16), ("refused", 6), ("warnings", 6), ("ideas", 32),
+)  # fmt: skip
 
 
 # Machine code

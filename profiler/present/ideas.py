@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 
 from profiler.analyse.ideas import Idea, IdeasFinding
 from profiler.catalog.ladder import Claim, size_text
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
+from profiler.present.ladder import caution_lines
 from profiler.present.terminal import render_table, styled
 from profiler.present.text import number, printable
 
@@ -37,8 +37,8 @@ def ideas_text(finding: IdeasFinding, *, colour: bool, width: int | None) -> str
     lines = [header]
     for step, one in zip(steps, finding.ideas, strict=True):
         lines += [step, *_below(one, min(width or _READABLE, _READABLE))]
-    notes = [*_LEGEND, *_refusals(finding)]
-    return "\n\n".join([styled(_heading(finding), "bold", colour=colour), "\n".join(lines), "\n".join(notes)])
+    parts = [styled(_heading(finding), "bold", colour=colour), "\n".join(lines), "\n".join(_notes(finding))]
+    return "\n\n".join(parts)
 
 
 def _below(one: Idea, width: int) -> list[str]:
@@ -52,7 +52,7 @@ def _below(one: Idea, width: int) -> list[str]:
 
 def ideas_markdown(finding: IdeasFinding) -> str:
     table = to_markdown(IDEAS_HEADER, [idea_cells(one) for one in finding.ideas], numeric=(0, 3))
-    notes = [markdown_text(line) for line in (*_LEGEND, *_refusals(finding))]
+    notes = [markdown_text(line) for line in _notes(finding)]
     return "\n\n".join([f"### {markdown_text(_heading(finding))}", table, "  \n".join(notes)])
 
 
@@ -111,9 +111,10 @@ def _heading(finding: IdeasFinding) -> str:
     return f"{finding.ladder}: what each idea was worth ({printable(finding.gpu)}, {workload})"
 
 
-def _refusals(finding: IdeasFinding) -> Sequence[str]:
-    return [
+def _notes(finding: IdeasFinding) -> list[str]:
+    refusals = [
         f"{one.kernel} against {one.before} refused: {printable(line)}"
         for one in finding.ideas
         for line in one.refused
     ]
+    return [*refusals, *caution_lines(finding.ideas), *_LEGEND]

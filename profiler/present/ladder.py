@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from profiler.analyse.ideas import Idea
 from profiler.analyse.ladder import HEADLINES, LadderFinding, RungFinding
 from profiler.catalog.ladder import size_text
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
@@ -165,13 +166,13 @@ def ladder_notes(finding: LadderFinding, shown: Sequence[str]) -> list[str]:
         notes.append("no work per second: the runs do not say their workload")
     for rung in rungs:
         notes += [f"{rung.kernel} against {rung.before} refused: {printable(line)}" for line in rung.refused]
-    notes += _cautions(rungs)
+    notes += caution_lines(rungs)
     if any(rung.speedup for rung in rungs):
         notes.append(_STEP_LEGEND)
     return [*notes, *counter_legend(finding, shown)]
 
 
-def _cautions(rungs: Sequence[RungFinding]) -> list[str]:
+def caution_lines(rungs: Sequence[RungFinding | Idea]) -> list[str]:
     """Of each step; what holds for all of them once."""
     steps = [rung.kernel for rung in rungs if rung.speedup]
     told: dict[str, list[int]] = {}

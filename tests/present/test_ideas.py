@@ -61,6 +61,11 @@ def test_a_step_is_a_line_with_its_idea_and_its_counters_below():
     assert notes.startswith("claimed: ")
 
 
+def test_what_qualifies_a_step_is_told_below_with_its_number():
+    page = text(idea(2, warnings=["recorded 5 hours apart"]), idea(3))
+    assert "caution (2): recorded 5 hours apart" in page.splitlines()
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_long_ideas_are_folded_into_the_window(width):
     long = idea(2, idea="one word after the other " * 20, reason="as the counters read " * 10)
@@ -109,7 +114,7 @@ def rows(page):
 
 def test_why_a_step_was_refused_is_told_below():
     refused = idea(refused=["clock control differs: none against base"])
-    assert text(refused).endswith("2 against 1 refused: clock control differs: none against base")
+    assert "2 against 1 refused: clock control differs: none against base" in text(refused).splitlines()
 
 
 def test_csv_has_a_row_a_step_with_figures_in_full():
