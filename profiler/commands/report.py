@@ -58,10 +58,12 @@ def report(
     _check_writable(output)
     with Drawing() as drawing:  # its processes load while this one reads
         if sources:
-            contents = find_named_contents(sources, settings, title, kernel_name=kernel_name, force=force)
+            contents = find_named_contents(
+                sources, settings, title, drawing, kernel_name=kernel_name, force=force
+            )
         else:
-            contents = find_ladder_contents(settings, title)
-        page = render_page(contents, drawing).encode()
+            contents = find_ladder_contents(settings, title, drawing)
+        page = render_page(contents, drawing.look.result()).encode()
     write_whole(page, output)
     if not settings.quiet:
         kernels = counted(len(contents.kernels), "kernel", "kernels")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from profiler.commands.options import Settings
 
 _NAME_WIDTH = 80
+_SOURCE = "SourceCounters"  # the section that samples lines; without it they say no more than the hot loop
 _MOST_IN_FULL = 24  # kernels with every metric on one page: of more it would be tens of megabytes
 
 if TYPE_CHECKING:
@@ -19,35 +20,40 @@ if TYPE_CHECKING:
     from profiler.analyse.sheet import TimingSheet
     from profiler.catalog.ladder import Kernel
     from profiler.present.page import Contents, KernelPart, PairPart
+    from profiler.present.page.drawing import Drawing
     from profiler.store.runs import Run
 
 
-def find_ladder_contents(settings: Settings, title: str | None) -> Contents:
-    """Every rung that has a run, and every step from one to the next."""
+def find_ladder_contents(settings: Settings, title: str | None, drawing: Drawing) -> Contents:
+    """Every rung that has a run, and every step from one to the next; drawn while the next one is analysed."""
     from profiler.analyse.climb import derive_ladder_sheet
     from profiler.analyse.ladder import HEADLINES
     from profiler.analyse.roofline import find_roofline
     from profiler.catalog.ceilings import read_ceilings
     from profiler.commands.answers import find_ladder
     from profiler.present.page import Contents
+    from profiler.present.page.figures import ladder_pictures
     from profiler.store.runs import RunStore
 
     climb = find_ladder(settings, None, None)
+    sheet = derive_ladder_sheet(climb)
     roofline = find_roofline(climb, RunStore(settings.runs_folder), read_ceilings(Path.cwd()))
-    full = len(climb.rungs) <= _MOST_IN_FULL
-    parts = {rung.kernel.number: _rung_part(rung, full) for rung in climb.rungs}
+    pictures = ladder_pictures(sheet, roofline, drawing)
+    full, headline = len(climb.rungs) <= _MOST_IN_FULL, HEADLINES[climb.finding.view]
+    parts = {rung.kernel.number: _rung_part(rung, drawing, full) for rung in climb.rungs}
     return Contents(
         title=title or f"{climb.finding.ladder}: {climb.finding.title}",
         kernels=list(parts.values()),
-        pairs=[_step_part(step, parts) for step in climb.steps],
-        ladder=derive_ladder_sheet(climb),
-        roofline=roofline,
+        pairs=[_step_part(step, parts, headline, drawing) for step in climb.steps],
+        ladder=sheet,
         others=tuple(climb.others),
-        headline=HEADLINES[climb.finding.view],
+        headline=headline,
+        pictures=pictures,
+        roofline_text=drawing.ask_sentence("roofline_sentence", roofline),
     )
 
 
-def _rung_part(rung: Rung, full: bool) -> KernelPart:
+def _rung_part(rung: Rung, drawing: Drawing, full: bool) -> KernelPart:
     from profiler.analyse.sheet import derive_timing_sheet
 
     kernel = rung.kernel
@@ -55,7 +61,7 @@ def _rung_part(rung: Rung, full: bool) -> KernelPart:
     run = rung.profile.run
     assert run is not None  # it was read from one
     name = f"{kernel.number} {kernel.name}"
-    return _part(str(kernel.number), name, kernel, run, rung.profile, timing, full=full)
+    return _part(str(kernel.number), name, kernel, run, rung.profile, timing, drawing, full=full)
 
 
 def _part(
@@ -65,14 +71,18 @@ def _part(
     run: Run,
     profile: Profile,
     timing: TimingSheet | None,
+    drawing: Drawing,
     *,
     full: bool,
 ) -> KernelPart:
     from profiler.analyse.sheet import derive_sheet
     from profiler.analyse.source_lines import find_source_lines
     from profiler.present.page import KernelPart
+    from profiler.present.page.figures import kernel_pictures
 
     is_profiled = profile.launches > 0
+    lines = find_source_lines(run, profile.kernel) if _SOURCE in run.manifest.sections else None
+    pictures = kernel_pictures(profile, lines, drawing)
     others = profile.raw.keys() - {one.ncu for one in profile.series.values()}
     return KernelPart(
         anchor=anchor,
@@ -83,12 +93,14 @@ def _part(
         sheet=derive_sheet(run, profile, full) if is_profiled else None,
         timing=timing,
         code=_code([profile]),
-        lines=find_source_lines(run, profile.kernel) if is_profiled else None,
+        pictures=pictures,
         metrics_left_out=0 if full else len(others),
     )
 
 
-def _step_part(step: Step, parts: dict[int, KernelPart]) -> PairPart:
+def _step_part(
+    step: Step, parts: dict[int, KernelPart], headline: Sequence[str], drawing: Drawing
+) -> PairPart:
     from profiler.present.page import PairPart
 
     sides = (parts[step.before.kernel.number], parts[step.after.kernel.number])
@@ -98,25 +110,30 @@ def _step_part(step: Step, parts: dict[int, KernelPart]) -> PairPart:
     if not all(profile.launches for profile in profiles):
         change = step.change
         return PairPart(*sides, None, None, speedup=change.speedup, warnings=tuple(change.warnings))
-    return _pair_part(sides, profiles, [rung.kernel for rung in (step.before, step.after)], force=False)
+    kernels = (step.before.kernel, step.after.kernel)
+    return _pair_part(sides, profiles, kernels, headline, drawing, force=False)
 
 
 def _pair_part(
     sides: tuple[KernelPart, KernelPart],
     profiles: tuple[Profile, Profile],
-    kernels: Sequence[Kernel | None],
+    kernels: tuple[Kernel | None, Kernel | None],
+    headline: Sequence[str],
+    drawing: Drawing,
     *,
     force: bool,
 ) -> PairPart:
     from profiler.analyse.compare import compare_profiles
     from profiler.present.page import PairPart
+    from profiler.present.page.figures import pair_pictures
 
     before, after = (
         kernel.bytes.evaluate(profile.manifest.workload or {}) if kernel and kernel.bytes else None
         for kernel, profile in zip(kernels, profiles, strict=True)
     )
     comparison = compare_profiles(*profiles, force=force, useful_bytes=(before, after))
-    return PairPart(*sides, comparison, _code(profiles))
+    pictures = pair_pictures(comparison, headline, drawing)
+    return PairPart(*sides, comparison, _code(profiles), pictures)
 
 
 def _code(profiles: Sequence[Profile]) -> View | None:
@@ -131,26 +148,35 @@ def _code(profiles: Sequence[Profile]) -> View | None:
 
 
 def find_named_contents(
-    references: Sequence[str], settings: Settings, title: str | None, *, kernel_name: str | None, force: bool
+    references: Sequence[str],
+    settings: Settings,
+    title: str | None,
+    drawing: Drawing,
+    *,
+    kernel_name: str | None,
+    force: bool,
 ) -> Contents:
     """Recordings in the order named, each against the one before; of several kernels, those common to both."""
     from itertools import pairwise
 
     from profiler.analyse.profile import match_kernels
+    from profiler.catalog.metrics import HEADLINE
     from profiler.commands.ladders import rung_of
     from profiler.commands.sources import open_sources
     from profiler.present.page import Contents
 
     runs = open_sources(list(references), settings, timed=len(references) == 1)
     rungs = [rung_of(run.manifest, settings) if _is_single(run) else None for run in runs]
-    parts = _named_parts(runs, rungs, kernel_name)
+    parts = _named_parts(runs, rungs, kernel_name, drawing)
     pairs = []
     for (left, before), (right, after) in pairwise(enumerate(runs)):
         several = not (_is_single(before) and _is_single(after))
         for names in match_kernels(before, after, kernel_name, several):
             sides = parts[left, names[0]], parts[right, names[1]]
             profiles = _profile_of(sides[0]), _profile_of(sides[1])
-            pairs.append(_pair_part(sides, profiles, (rungs[left], rungs[right]), force=force))
+            pairs.append(
+                _pair_part(sides, profiles, (rungs[left], rungs[right]), HEADLINE, drawing, force=force)
+            )
     return Contents(title or " → ".join(run.label for run in runs), list(parts.values()), pairs)
 
 
@@ -159,7 +185,7 @@ def _is_single(run: Run) -> bool:
 
 
 def _named_parts(
-    runs: Sequence[Run], rungs: Sequence[Kernel | None], pattern: str | None
+    runs: Sequence[Run], rungs: Sequence[Kernel | None], pattern: str | None, drawing: Drawing
 ) -> dict[tuple[int, str], KernelPart]:
     """By the place of the run and the kernel's name. Rungs keep their numbers where each stands once."""
     from profiler.analyse.pairs import profile_timings
@@ -176,7 +202,9 @@ def _named_parts(
         for name in names:
             profile = profile_kernel(run, name) if run.manifest.is_profiled else profile_timings(run)
             anchor = str(numbers[place] if are_rungs else len(parts) + 1)
-            parts[place, name] = _part(anchor, _name(run, rung, name), rung, run, profile, timing, full=full)
+            parts[place, name] = _part(
+                anchor, _name(run, rung, name), rung, run, profile, timing, drawing, full=full
+            )
     return parts
 
 

@@ -60,12 +60,12 @@ def test_the_letters_of_the_charts_stand_out_from_the_paper(open_page, ladder_pa
 
 
 def test_dark_and_light_are_the_charts_own_and_follow_the_reader(open_page, ladder_page):
-    from profiler.present.page.drawing import palette
+    from profiler.present.page.drawing import derive_look
 
     page = open_page(ladder_page)
-    for scheme in ("light", "dark"):
+    look = derive_look()
+    for scheme, paper in (("light", look.light["paper"]), ("dark", look.dark["paper"])):
         page.emulate_media(color_scheme=scheme)
-        paper = palette(scheme)["paper"]
         expected = f"rgb({', '.join(str(int(paper[at : at + 2], 16)) for at in (1, 3, 5))})"
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == expected
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from profiler.catalog.metrics import HEADLINE
@@ -12,10 +14,11 @@ if TYPE_CHECKING:
     from profiler.analyse.findings import Comparison, Speedup
     from profiler.analyse.machine_code import View
     from profiler.analyse.profile import Profile
-    from profiler.analyse.roofline import Roofline
     from profiler.analyse.sheet import Sheet, TimingSheet
-    from profiler.analyse.source_lines import SourceLines
+    from profiler.present.page.drawing import Picture
     from profiler.store.runs import Run
+
+Pictures = Mapping[str, "Future[Picture | None]"]  # being drawn
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class KernelPart:
     sheet: Sheet | None
     timing: TimingSheet | None
     code: View | None
-    lines: SourceLines | None = None
+    pictures: Pictures = field(default_factory=dict)
     metrics_left_out: int = 0
 
 
@@ -49,6 +52,7 @@ class PairPart:
     after: KernelPart
     comparison: Comparison | None
     code: View | None
+    pictures: Pictures = field(default_factory=dict)
     speedup: Speedup | None = None
     warnings: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
@@ -66,6 +70,7 @@ class Contents:
     kernels: list[KernelPart]
     pairs: list[PairPart]
     ladder: LadderSheet | None = None
-    roofline: Roofline | None = None
     others: tuple[str, ...] = ()
     headline: tuple[str, ...] = HEADLINE
+    pictures: Pictures = field(default_factory=dict)
+    roofline_text: Future[str] | None = None

@@ -1,7 +1,8 @@
 """Charts as SVG for a page: drawn side by side in processes of their own, in colours that the page decides.
 
-A chart function and its finding in; a `Picture` out. One picture serves light and dark: paper, ink and
-lines become the page's CSS variables. Its policy forbids style attributes, and Vega writes none.
+The name of a chart function and a finding in; a `Picture` out. One picture serves light and dark: paper, ink
+and lines become the page's CSS variables. Its policy forbids style attributes, and Vega writes none.
+Only the drawing processes load Altair, which takes as long as to read a ladder.
 """
 
 from __future__ import annotations
@@ -11,21 +12,15 @@ import multiprocessing
 import re
 import signal
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from pebble import ProcessPool
 
 from profiler.store.sandbox import available_cores, leave_with_parent
-
-if TYPE_CHECKING:
-    from altair.typing import ChartType
-
-ChartFunction = Callable[[Any], "ChartType | None"]
 
 _MOST_PROCESSES = 4
 # What CSS counts as a pixel at the usual size of type; pictures grow with the type.
@@ -50,6 +45,15 @@ class Picture:
     svg: str
 
 
+@dataclass(frozen=True)
+class Look:
+    """Colours by the names of their CSS variables: those that a scheme decides, and those of marks in either."""
+
+    light: dict[str, str]
+    dark: dict[str, str]
+    marks: dict[str, str]
+
+
 class Drawing:
     """A pool of drawing processes, which start at once: Altair and Vega take a second to load."""
 
@@ -58,11 +62,17 @@ class Drawing:
         self._pool = ProcessPool(
             min(available_cores(), _MOST_PROCESSES), initializer=_warm_up, context=context
         )
-        self._pool.schedule(_nothing)
+        self.look: Future[Look] = self._pool.schedule(derive_look)  # the first request starts them
 
-    def ask(self, function: ChartFunction, finding: Any) -> Future[Picture | None]:
-        drawn: Future[Picture | None] = self._pool.schedule(draw, args=[function, finding])
+    def ask(self, chart: str, finding: Any, **options: Any) -> Future[Picture | None]:
+        """What `present/charts` draws under that name."""
+        drawn: Future[Picture | None] = self._pool.schedule(draw, args=[chart, finding], kwargs=options)
         return drawn
+
+    def ask_sentence(self, name: str, finding: Any) -> Future[str]:
+        """What `present/charts` says under that name, in place of a picture."""
+        said: Future[str] = self._pool.schedule(_say, args=[name, finding])
+        return said
 
     def __enter__(self) -> Drawing:
         return self
@@ -75,14 +85,15 @@ class Drawing:
         self._pool.join()
 
 
-def draw(function: ChartFunction, finding: Any) -> Picture | None:
+def draw(chart_name: str, finding: Any, **options: Any) -> Picture | None:
     """None where the finding holds nothing to draw."""
     import altair as alt
     import vl_convert
 
+    from profiler.present import charts
     from profiler.present.charts.style import configuration
 
-    chart = function(finding)
+    chart = getattr(charts, chart_name)(finding, **options)
     if chart is None:
         return None
     # Valid by the charts' own tests; checking it again would take as long as drawing it.
@@ -96,11 +107,27 @@ def draw(function: ChartFunction, finding: Any) -> Picture | None:
     return Picture(heading["text"], ", ".join(heading.get("subtitle", ())), _inlined(svg))
 
 
-def palette(scheme: str) -> dict[str, str]:
-    """The colours that a scheme decides, by the names of their CSS variables."""
+def _say(name: str, finding: Any) -> str:
+    from profiler.present import charts
+
+    sentence: str = getattr(charts, name)(finding)
+    return sentence
+
+
+def derive_look() -> Look:
+    from profiler.present.charts import style
+
+    marks = {
+        "accent": style.BLUE, "better": style.VERDICTS["better"], "worse": style.VERDICTS["worse"],
+        "narrow": style.ORANGE, "double": style.GREEN, "wide": style.BLUE,
+    }  # fmt: skip
+    return Look(_palette("light"), _palette("dark"), marks)
+
+
+def _palette(scheme: Literal["light", "dark"]) -> dict[str, str]:
     from profiler.present.charts.style import configuration
 
-    look = configuration("dark" if scheme == "dark" else "light")
+    look = configuration(scheme)
     return {
         "paper": look["background"],
         "ink": look["title"]["color"],
@@ -120,7 +147,7 @@ def _inlined(svg: str) -> str:
 @cache
 def _variables() -> dict[str, str]:
     # Paper is not among them: there is none behind the picture, and white letters on a bar stay white.
-    return {colour: f"var(--{name})" for name, colour in palette("light").items() if name != "paper"}
+    return {colour: f"var(--{name})" for name, colour in _palette("light").items() if name != "paper"}
 
 
 def _warm_up() -> None:
@@ -133,7 +160,3 @@ def _warm_up() -> None:
     import profiler.present.charts  # noqa: F401 - so that the first chart does not wait for it
 
     vl_convert.vegalite_to_svg({"mark": "point", "data": {"values": []}}, allowed_base_urls=[])
-
-
-def _nothing() -> None:
-    pass

@@ -1,65 +1,48 @@
-"""Which charts each view shows: asked for all at once, so that they are drawn while the text is made."""
+"""Which charts each view shows: asked for as soon as there is something to draw, and drawn meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
-from profiler.present import charts
-from profiler.present.page.contents import Contents, KernelPart, PairPart
-from profiler.present.page.drawing import ChartFunction, Drawing, Picture
+from profiler.analyse.climb import LadderSheet
+from profiler.analyse.findings import Comparison
+from profiler.analyse.ladder import DURATION
+from profiler.analyse.profile import Profile
+from profiler.analyse.roofline import Roofline
+from profiler.analyse.source_lines import SourceLines
+from profiler.present.page.contents import Pictures
+from profiler.present.page.drawing import Drawing
 
-Pictures = Mapping[str, "Future[Picture | None]"]
-_Asked = dict[str, tuple[ChartFunction, Any]]
 
-
-def ladder_pictures(contents: Contents, drawing: Drawing) -> Pictures:
-    sheet, roofline = contents.ladder, contents.roofline
-    if sheet is None:
-        return {}
-    asked: _Asked = {
-        "reference": (charts.reference_chart, sheet.ladder),
-        "stalls": (charts.rung_stalls_chart, sheet),
-        "steps": (charts.steps_chart, sheet),
-        "times": (charts.ladder_times_chart, sheet.ladder),
-        "effect": (charts.profiler_effect_chart, sheet.ladder),
+def ladder_pictures(sheet: LadderSheet, roofline: Roofline, drawing: Drawing) -> Pictures:
+    return {
+        "reference": drawing.ask("reference_chart", sheet.ladder),
+        "steps": drawing.ask("steps_chart", sheet),
+        "stalls": drawing.ask("rung_stalls_chart", sheet),
+        "times": drawing.ask("ladder_times_chart", sheet.ladder),
+        "roofline": drawing.ask("roofline_chart", roofline),
+        "effect": drawing.ask("profiler_effect_chart", sheet.ladder),
     }
-    if roofline is not None:
-        asked["roofline"] = (charts.roofline_chart, roofline)
-    return _ask(asked, drawing)
 
 
-def pair_pictures(pair: PairPart, headline: Sequence[str], drawing: Drawing) -> Pictures:
-    if pair.comparison is None:
-        return {}
-    return _ask(
-        {
-            "deltas": (partial(charts.deltas_chart, metrics=headline), pair.comparison),
-            "waterfall": (charts.waterfall_chart, pair.comparison),
-            "stalls": (charts.stalls_chart, pair.comparison),
-            "instructions": (charts.instructions_chart, pair.comparison),
-        },
-        drawing,
-    )
+def pair_pictures(comparison: Comparison, headline: Sequence[str], drawing: Drawing) -> Pictures:
+    return {
+        "deltas": drawing.ask("deltas_chart", comparison, metrics=headline),
+        "waterfall": drawing.ask("waterfall_chart", comparison),
+        "stalls": drawing.ask("stalls_chart", comparison),
+        "instructions": drawing.ask("instructions_chart", comparison),
+    }
 
 
-def kernel_pictures(part: KernelPart, drawing: Drawing) -> Pictures:
+def kernel_pictures(profile: Profile, lines: SourceLines | None, drawing: Drawing) -> Pictures:
     """Of one launch there is nothing to see scatter."""
-    asked: _Asked = {}
-    if part.profile is not None and part.profile.launches > 1 and "duration_ns" in part.profile.series:
+    pictures = {}
+    if profile.launches > 1 and DURATION in profile.series:
         # Without what the chart does not read, since it travels to another process.
-        series = {"duration_ns": part.profile.series["duration_ns"]}
-        asked["launches"] = (
-            charts.launches_chart,
-            replace(part.profile, run=None, raw={}, opcodes={}, series=series),
-        )
-    if part.lines is not None:
-        asked["lines"] = (charts.source_lines_chart, part.lines)
-    return _ask(asked, drawing)
-
-
-def _ask(asked: _Asked, drawing: Drawing) -> Pictures:
-    return {name: drawing.ask(*one) for name, one in asked.items()}
+        series = {DURATION: profile.series[DURATION]}
+        small = replace(profile, run=None, raw={}, opcodes={}, series=series)
+        pictures["launches"] = drawing.ask("launches_chart", small)
+    if lines is not None:
+        pictures["lines"] = drawing.ask("source_lines_chart", lines)
+    return pictures

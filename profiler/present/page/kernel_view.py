@@ -9,8 +9,7 @@ from profiler.analyse.attribution import STALLS
 from profiler.analyse.findings import Suspect
 from profiler.analyse.sheet import Sheet, SheetMetric
 from profiler.present.page.code_view import CodeView, code_view
-from profiler.present.page.contents import KernelPart
-from profiler.present.page.figures import Pictures
+from profiler.present.page.contents import KernelPart, Pictures
 from profiler.present.page.tables import Cell, Table, table, without_empty_columns
 from profiler.present.rungs import duration
 from profiler.present.sheet import METRICS_HEADER, rule_lines, run_facts, sheet_cells, timing_facts
@@ -47,7 +46,7 @@ class KernelView:
     pictures: Pictures
 
 
-def kernel_view(part: KernelPart, headline: Sequence[str], pictures: Pictures) -> KernelView:
+def kernel_view(part: KernelPart, headline: Sequence[str]) -> KernelView:
     sheet = part.sheet
     metrics = sheet.metrics if sheet else []
     return KernelView(
@@ -75,7 +74,7 @@ def kernel_view(part: KernelPart, headline: Sequence[str], pictures: Pictures) -
         ),
         metrics_text=_metrics_text(part),
         provenance=run_facts(part.run),
-        pictures=pictures,
+        pictures=part.pictures,
     )
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from profiler.analyse.ladder import LadderFinding, RungFinding
-from profiler.present.charts import roofline_sentence
 from profiler.present.ladder import ladder_header, ladder_notes, rung_cells
-from profiler.present.page.contents import Contents, KernelPart
-from profiler.present.page.figures import Pictures
+from profiler.present.page.contents import Contents, KernelPart, Pictures
 from profiler.present.page.kernel_view import profiled_duration_ns
 from profiler.present.page.tables import Cell, Table, table, without_empty_columns
 from profiler.present.rungs import duration
@@ -24,18 +23,23 @@ class LadderView:
     title: str
     table: Table | None
     notes: list[str]
-    roofline: str
+    roofline: Future[str] | None
     pictures: Pictures
 
 
-def ladder_view(contents: Contents, pictures: Pictures) -> LadderView:
+def ladder_view(contents: Contents) -> LadderView:
     if contents.ladder is None:
-        return LadderView("At a glance", _recordings(contents), [], "", pictures)
+        return LadderView("At a glance", _recordings(contents), [], None, {})
     finding = contents.ladder.ladder
     header = ladder_header(finding)
     notes = [*ladder_notes(finding, header), *(f"also stored: {other}" for other in contents.others)]
-    roofline = roofline_sentence(contents.roofline) if contents.roofline else ""
-    return LadderView("The ladder at a glance", _rungs(contents, finding, header), notes, roofline, pictures)
+    return LadderView(
+        "The ladder at a glance",
+        _rungs(contents, finding, header),
+        notes,
+        contents.roofline_text,
+        contents.pictures,
+    )
 
 
 def _rungs(contents: Contents, finding: LadderFinding, header: Sequence[str]) -> Table | None:

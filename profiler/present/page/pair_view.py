@@ -16,8 +16,7 @@ from profiler.present.attribution import (
     speedup_sentence,
 )
 from profiler.present.page.code_view import CodeView, code_view
-from profiler.present.page.contents import PairPart
-from profiler.present.page.figures import Pictures
+from profiler.present.page.contents import PairPart, Pictures
 from profiler.present.page.kernel_view import SuspectsView, suspects_view, time_facts
 from profiler.present.page.tables import Table, table
 from profiler.present.text import counted
@@ -66,7 +65,7 @@ class PairView:
     pictures: Pictures
 
 
-def pair_view(part: PairPart, pictures: Pictures) -> PairView:
+def pair_view(part: PairPart) -> PairView:
     comparison = part.comparison
     opcodes = comparison.instructions.opcodes if comparison else []
     changed = [one for one in opcodes if one.before != one.after]
@@ -96,7 +95,7 @@ def pair_view(part: PairPart, pictures: Pictures) -> PairView:
         if comparison
         else None,
         one_sided=words.one_sided_text(comparison) if comparison else "",
-        pictures=pictures,
+        pictures=part.pictures,
     )
 
 

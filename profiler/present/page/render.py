@@ -12,8 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from profiler.present.page.contents import Contents
-from profiler.present.page.drawing import Drawing, palette
-from profiler.present.page.figures import kernel_pictures, ladder_pictures, pair_pictures
+from profiler.present.page.drawing import Look
 from profiler.present.page.kernel_view import kernel_view
 from profiler.present.page.ladder_view import ladder_view
 from profiler.present.page.pair_view import pair_view
@@ -24,15 +23,14 @@ _NAME_WIDTH = 160
 _DAY = len("2026-01-31")
 
 
-def render_page(contents: Contents, drawing: Drawing) -> str:
-    """All of it; charts are drawn meanwhile."""
-    overview = ladder_pictures(contents, drawing)
-    pairs = [(pair, pair_pictures(pair, contents.headline, drawing)) for pair in contents.pairs]
-    kernels = [(part, kernel_pictures(part, drawing)) for part in contents.kernels]
+def render_page(contents: Contents, look: Look) -> str:
+    views = {
+        "ladder": ladder_view(contents) if len(contents.kernels) > 1 else None,
+        "kernels": [kernel_view(part, contents.headline) for part in contents.kernels],
+        "pairs": [pair_view(pair) for pair in contents.pairs],
+    }
     environment = _environment()
-    style = environment.get_template("page.css.j2").render(
-        light=palette("light"), dark=palette("dark"), marks=_marks()
-    )
+    style = environment.get_template("page.css.j2").render(look=look)
     script = (_TEMPLATES / "page.js").read_text()
     return environment.get_template("page.html.j2").render(
         contents=contents,
@@ -40,9 +38,7 @@ def render_page(contents: Contents, drawing: Drawing) -> str:
         style=Markup(style),
         script=Markup(script),
         policy=_policy(style, script),
-        ladder=ladder_view(contents, overview) if len(contents.kernels) > 1 else None,
-        kernels=[kernel_view(part, contents.headline, pictures) for part, pictures in kernels],
-        pairs=[pair_view(pair, pictures) for pair, pictures in pairs],
+        **views,
     )
 
 
@@ -80,15 +76,6 @@ def _policy(style: str, script: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _marks() -> dict[str, str]:
-    from profiler.present.charts import style
-
-    return {
-        "accent": style.BLUE, "better": style.VERDICTS["better"], "worse": style.VERDICTS["worse"],
-        "neutral": style.GREY, "narrow": style.ORANGE, "double": style.GREEN, "wide": style.BLUE,
-    }  # fmt: skip
 
 
 def _facts(contents: Contents) -> list[tuple[str, str]]:
