@@ -5,12 +5,12 @@
 // Expect: loads of x down to a third, and L1 hits only for gamma and beta, so a block is done with its row sooner and the next
 // block's row is under way earlier: DRAM throughput up.
 //
-//      block r, 256 threads, float4:   | t0 t1 ... t255 | t0 t1 ... | t0 t1 ... | t0 t1 ... |    row r of 4096 floats
-//      a thread's registers:             v[0]             v[1]        v[2]        v[3]
+//      block r, 512 threads, float4:   | t0 t1 ... t511 | t0 t1 ... t511 |    row r of 4096 floats
+//      a thread's registers:             v[0]             v[1]
 //
 // Traffic: 4 bytes read and 4 written an element, once; gamma and beta come from the caches.
-// Any alignment: elements instead of vectors where those do not suit. Refuses rows too wide for the registers of 1024 threads
-// with eight vectors each: 32768 floats, or 8192 where vectors do not suit.
+// Any alignment: elements instead of vectors where those do not suit. Refuses rows too wide for the registers of 1024
+// threads with eight vectors each: 32768 floats, or 8192 where vectors do not suit.
 #include "layernorm.cuh"
 
 template <class Vector, int THREADS, int COUNT>
@@ -53,7 +53,7 @@ bool launch_at_most(const Rows& rows) {
 template <class Vector>
 bool launch_by(const Rows& rows) {
     return launch_at_most<Vector, 256, 1>(rows) || launch_at_most<Vector, 256, 2>(rows) ||
-           launch_at_most<Vector, 256, 4>(rows) || launch_at_most<Vector, 512, 4>(rows) ||
+           launch_at_most<Vector, 512, 2>(rows) || launch_at_most<Vector, 512, 4>(rows) ||
            launch_at_most<Vector, 1024, 4>(rows) || launch_at_most<Vector, 1024, 8>(rows);
 }
 

@@ -1,0 +1,69 @@
+// Rung 4: three blocks an SM instead of four.
+//
+// Change from rung 3: a block of 512 threads with two vectors each asks for 32 KB of shared memory that it does not use, so
+// that no more than three such blocks share an SM.
+// Expect: nothing in the code, occupancy down from 100 to 75 %, and DRAM throughput up: what is read and what is written stay
+// closer together, 48 KB an SM are still more than the memory needs, and it opens fewer of its pages at a time.
+//
+//      block r, 512 threads, float4:   | t0 t1 ... t511 | t0 t1 ... t511 |    row r of 4096 floats
+//      a thread's registers:             v[0]             v[1]
+//
+// Traffic: 4 bytes read and 4 written an element, once; gamma and beta come from the caches.
+// Any alignment: elements instead of vectors where those do not suit. Refuses rows too wide for the registers of 1024
+// threads with eight vectors each: 32768 floats, or 8192 where vectors do not suit.
+#include "layernorm.cuh"
+
+template <class Vector, int THREADS, int COUNT>
+__global__ void __launch_bounds__(THREADS) layernorm_04_few_rows(Rows rows) {
+    constexpr int WIDTH = sizeof(Vector) / sizeof(float);
+    __shared__ float of_warps[2][THREADS / 32];
+    const uint32_t vectors = rows.hidden / WIDTH;
+    const Vector* in = reinterpret_cast<const Vector*>(rows.in) + blockIdx.x * size_t(vectors);
+    const Vector* gamma = reinterpret_cast<const Vector*>(rows.gamma);
+    const Vector* beta = reinterpret_cast<const Vector*>(rows.beta);
+    Vector* out = reinterpret_cast<Vector*>(rows.out) + blockIdx.x * size_t(vectors);
+    Vector v[COUNT];
+    float sum = 0, squares = 0;
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k)
+        if (threadIdx.x + k * THREADS < vectors) v[k] = in[threadIdx.x + k * THREADS];
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k)
+        if (threadIdx.x + k * THREADS < vectors) sum += sum_of(v[k]);
+    const float mean = harness::block_sum<THREADS>(sum, of_warps[0]) / float(rows.hidden);
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k)
+        if (threadIdx.x + k * THREADS < vectors) squares += squares_of(v[k], mean);
+    const float variance = harness::block_sum<THREADS>(squares, of_warps[1]) / float(rows.hidden);
+    const float scale = rsqrtf(variance + EPSILON);
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        const uint32_t i = threadIdx.x + k * THREADS;
+        if (i < vectors) out[i] = normalized(v[k], mean, scale, __ldg(gamma + i), __ldg(beta + i));
+    }
+}
+
+// Of the sizes that an SM can set aside as shared memory, 100 KB hold three blocks with this much and the 1 KB that each block
+// costs; four would not fit into the next, 132 KB. The rest stays L1, where gamma and beta are.
+constexpr int HELD_BACK_BYTES = 32 * 1024, SET_ASIDE_PCT = 44;
+
+template <class Vector, int THREADS, int COUNT, int SHARED_BYTES = 0>
+bool launch_at_most(const Rows& rows) {
+    if (rows.hidden * sizeof(float) > THREADS * COUNT * sizeof(Vector)) return false;
+    const auto kernel = layernorm_04_few_rows<Vector, THREADS, COUNT>;
+    if (SHARED_BYTES)
+        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, SET_ASIDE_PCT));
+    kernel<<<unsigned(rows.rows), THREADS, SHARED_BYTES>>>(rows);
+    return true;
+}
+
+template <class Vector>
+bool launch_by(const Rows& rows) {
+    return launch_at_most<Vector, 256, 1>(rows) || launch_at_most<Vector, 256, 2>(rows) ||
+           launch_at_most<Vector, 512, 2, HELD_BACK_BYTES>(rows) || launch_at_most<Vector, 512, 4>(rows) ||
+           launch_at_most<Vector, 1024, 4>(rows) || launch_at_most<Vector, 1024, 8>(rows);
+}
+
+bool launch(const Rows& rows) { return suits_float4(rows) ? launch_by<float4>(rows) : launch_by<float>(rows); }
+
+int main(int argc, char** argv) { return harness::run<Task>(argc, argv, {"04_few_rows", launch}); }
