@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -56,7 +59,7 @@ def report(
 
     settings = settings_of(context, runs, ladder)
     _check_writable(output)
-    with Drawing() as drawing:  # its processes load while this one reads
+    with _no_collection(), Drawing() as drawing:  # its processes load while this one reads
         if sources:
             contents = find_named_contents(
                 sources, settings, title, drawing, kernel_name=kernel_name, force=force
@@ -69,6 +72,18 @@ def report(
         kernels = counted(len(contents.kernels), "kernel", "kernels")
         pairs = counted(len(contents.pairs), "comparison", "comparisons")
         print(f"Wrote {printable(str(output))} ({size(len(page))}): {kernels}, {pairs}", file=sys.stderr)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """A page is hundreds of thousands of objects that all stay until it is written: nothing to collect."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _check_writable(path: Path) -> None:

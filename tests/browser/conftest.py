@@ -16,9 +16,12 @@ _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chr
 OpenPage = Callable[..., Page]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Skipped where there is none, but not in CI, where that would hide the tests."""
+    """Skipped where there is none, but not in CI, where that would hide the tests.
+
+    It ends with its module: Playwright occupies the thread's event loop, which others need.
+    """
     found = next((path for name in _NAMES if (path := shutil.which(name))), None)
     if found is None:
         reason = f"no Chromium here; install one of {', '.join(_NAMES[:2])}"

@@ -101,10 +101,19 @@ def draw(chart_name: str, finding: Any, **options: Any) -> Picture | None:
         spec: dict[str, Any] = chart.to_dict(validate=False)
     heading = spec.pop("title", {})
     look = configuration("light")
-    # The page's letters may be wider than those that Vega measured.
-    config = look | {"background": None, "padding": 2, "legend": {**look["legend"], "columnPadding": 24}}
-    svg = vl_convert.vegalite_to_svg(spec | {"config": config}, allowed_base_urls=[])
+    # The page says what a picture shows, and its letters may be wider than those that Vega measured.
+    config = look | {
+        "aria": False, "background": None, "padding": 2, "legend": {**look["legend"], "columnPadding": 24},
+    }  # fmt: skip
+    svg = vl_convert.vegalite_to_svg(_without_tooltips(spec) | {"config": config}, allowed_base_urls=[])
     return Picture(heading["text"], ", ".join(heading.get("subtitle", ())), _inlined(svg))
+
+
+def _without_tooltips(spec: Any) -> Any:
+    """Nobody can point at a picture, and Vega makes one for every mark."""
+    if isinstance(spec, dict):
+        return {name: _without_tooltips(part) for name, part in spec.items() if name != "tooltip"}
+    return [_without_tooltips(part) for part in spec] if isinstance(spec, list) else spec
 
 
 def _say(name: str, finding: Any) -> str:
