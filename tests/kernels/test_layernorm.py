@@ -29,10 +29,20 @@ def test_from_rung_3_on_a_row_is_read_once(machine_code, number: int) -> None:
 
 @pytest.mark.parametrize("number", [3, 4])
 def test_elements_move_where_vectors_do_not_suit(machine_code, number: int) -> None:
-    code = machine_code("layernorm", number).only("If")
+    code = machine_code("layernorm", number).only("IfLi")
     assert code.widths("LDG") == code.widths("STG") == {32}
 
 
 def test_rung_4_is_rung_3_to_the_instruction(machine_code) -> None:
     registers, few_rows = (machine_code("layernorm", number).only(AT_4096).opcodes for number in (3, 4))
     assert few_rows == registers
+
+
+def test_rung_5_reads_one_vector_at_a_time_into_shared_memory(machine_code) -> None:
+    code = machine_code("layernorm", 5).only("float4")
+    of_x = {
+        one: count for one, count in code.opcodes.items() if one.startswith("LDG") and "CONSTANT" not in one
+    }
+    assert of_x == {"LDG.E.128": 1}, "the loop that reads is unrolled"
+    assert code.opcodes["STS.128"] == 1
+    assert code.widths("STG") == {128}

@@ -1,4 +1,4 @@
-"""Rung 6: PyTorch, through torch.compile.
+"""Rung 7: PyTorch, through torch.compile.
 
 Inductor writes one kernel in Triton, a program a row; a row too wide for its registers is read twice, the second time out of
 the L2. Expect the bytes of one reading from memory.
