@@ -79,10 +79,9 @@ def once(tmp_path_factory: pytest.TempPathFactory, lock) -> Callable[[str, Calla
 
     def once(name: str, fill: Callable[[Path], None]) -> Path:
         folder = shared / f"once-{name}"
-        with lock(folder.with_suffix(".lock")):
+        with lock(shared / f"once-{name}.lock"):
             if not folder.exists():
-                unfinished = folder.with_suffix(".unfinished")
-                unfinished.mkdir()
+                unfinished = tmp_path_factory.mktemp(name)
                 fill(unfinished)
                 unfinished.rename(folder)
         return folder
