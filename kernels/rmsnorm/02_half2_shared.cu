@@ -33,17 +33,6 @@ __global__ void __launch_bounds__(THREADS) rmsnorm_02_half2_shared(harness::Rows
     for (uint32_t i = threadIdx.x; i < rows.hidden / 2; i += THREADS) out[i] = scaled<Element>(staged[i], scale, gamma[i]);
 }
 
-// Whether a block may have so much shared memory; asks for it where it is more than a kernel may have unasked.
-template <class Kernel>
-bool allow_shared(Kernel kernel, size_t bytes) {
-    int device = 0, most = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    if (bytes + 1024 > size_t(most)) return false;  // the sums need some too
-    if (bytes > 47 * 1024) CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)));
-    return true;
-}
-
 struct Launch {
     template <class Element>
     static bool of(const harness::Rows<Element>& rows) {

@@ -1,18 +1,28 @@
-// RMSNorm past the articles: a row is read once, 128 bits at a time, and stays in the registers of its block.
+// RMSNorm past the articles: a row is read once, by one bulk copy, and written once.
 // `normalise_rows` is also the second half of the unfused rung of ../embedding-rmsnorm.
 #pragma once
 
 #include "../harness/rows.cuh"
 #include "row.cuh"
 
-// Two blocks an SM even where a row takes 1024 threads: while one waits for its row, another writes.
+// Two vectors a thread, or four where that takes more than 768 threads. Registers decide how many rows are under way: with
+// 40 a thread, whatever the width, the blocks of an SM have about 48 KB of rows.
 template <int VECTORS, class Element>
-__global__ void __launch_bounds__(1024, VECTORS == 4 ? 1 : 2) rmsnorm_03_registers(harness::Rows<Element> rows) {
+__global__ void __launch_bounds__(VECTORS == 2 ? 768 : 1024) rmsnorm_03_bulk_row(harness::Rows<Element> rows) {
     const size_t row = blockIdx.x * size_t(rows.hidden);
-    normalise_in_registers<VECTORS>(rows.in + row, rows.gamma, rows.out + row, rows.hidden);
+    normalise_at_once<VECTORS>(rows.in + row, rows.gamma, rows.out + row, rows.hidden);
 }
 
-// Rows that no vector divides, that start off their alignment or that no block's registers hold.
+template <int VECTORS, class Element>
+bool normalise_at_once_by(const harness::Rows<Element>& rows, unsigned most_threads) {
+    const unsigned threads = threads_of_row(rows.hidden, VECTORS);
+    const size_t row_bytes = rows.hidden * sizeof(Element);
+    if (threads > most_threads || !allow_shared(rmsnorm_03_bulk_row<VECTORS, Element>, row_bytes)) return false;
+    rmsnorm_03_bulk_row<VECTORS><<<harness::blocks_for(rows.rows, 1), threads, row_bytes>>>(rows);
+    return true;
+}
+
+// Rows that no vector divides, that start off their alignment or that are wider than 32768.
 template <class Element>
 __global__ void __launch_bounds__(256) rmsnorm_03_two_passes(harness::Rows<Element> rows) {
     const size_t row = blockIdx.x * size_t(rows.hidden);
@@ -21,11 +31,8 @@ __global__ void __launch_bounds__(256) rmsnorm_03_two_passes(harness::Rows<Eleme
 
 template <class Element>
 void normalise_rows(const harness::Rows<Element>& rows) {
-    const unsigned blocks = harness::blocks_for(rows.rows, 1);
     const bool vectors = rows.hidden % 8 == 0 && harness::is_aligned(rows.in, 16) && harness::is_aligned(rows.gamma, 16) &&
                          harness::is_aligned(rows.out, 16);
-    const bool done = vectors && with_row_shape(rows.hidden, [&](auto each, unsigned threads) {
-        rmsnorm_03_registers<each><<<blocks, threads>>>(rows);
-    });
-    if (!done) rmsnorm_03_two_passes<<<blocks, 256>>>(rows);
+    if (vectors && (normalise_at_once_by<2>(rows, 768) || normalise_at_once_by<4>(rows, 1024))) return;
+    rmsnorm_03_two_passes<<<harness::blocks_for(rows.rows, 1), 256>>>(rows);
 }

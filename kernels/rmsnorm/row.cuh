@@ -1,13 +1,14 @@
-// RMSNorm of one row by one block: reading it twice, element by element, or once, 128 bits at a time, and keeping it in
-// registers. Rows are FP16 or BF16, statistics FP32. ../embedding-rmsnorm does the same to rows of a table.
+// RMSNorm of one row by one block: reading it twice, element by element, or once, by a bulk copy and 128 bits at a time.
+// Rows are FP16 or BF16, statistics FP32. ../embedding-rmsnorm does the same to rows of a table.
 #pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <cstdint>
-#include <type_traits>
 
+#include "../harness/bulk.cuh"
+#include "../harness/failure.cuh"
 #include "../harness/reduce.cuh"
 
 constexpr float EPSILON = 1e-6f;
@@ -75,47 +76,59 @@ __device__ __forceinline__ void normalise_in_two_passes(const Element* in, const
     for (uint32_t i = threadIdx.x; i < hidden; i += blockDim.x) out[i] = Element(float(in[i]) * scale * float(gamma[i]));
 }
 
-// At most 8 * VECTORS elements a thread, and a multiple of eight; `in`, `gamma` and `out` aligned to 16 bytes.
+// A multiple of eight elements, at most 8 * VECTORS a thread; `in`, `gamma` and `out` aligned to 16 bytes. The row arrives by
+// one bulk copy in the block's dynamic shared memory, of `hidden` elements; GPUs before Hopper read it from where it is.
 template <int VECTORS, class Element>
-__device__ __forceinline__ void normalise_in_registers(const Element* in, const Element* gamma, Element* out, uint32_t hidden) {
+__device__ __forceinline__ void normalise_at_once(const Element* in, const Element* gamma, Element* out, uint32_t hidden) {
     __shared__ float sums[32];
-    const auto* from = reinterpret_cast<const uint4*>(in);
+    const uint32_t vectors = hidden / 8;
+    const auto* row = reinterpret_cast<const uint4*>(in);
     const auto* weights = reinterpret_cast<const uint4*>(gamma);
     auto* to = reinterpret_cast<uint4*>(out);
     Eight<Element> x[VECTORS], weight[VECTORS];
-#pragma unroll
-    for (int k = 0; k < VECTORS; ++k) {
-        const uint32_t i = threadIdx.x + k * blockDim.x;
-        reinterpret_cast<uint4&>(x[k]) = i < hidden / 8 ? from[i] : uint4{};
-    }
+#ifdef HARNESS_BULK_COPIES
+    extern __shared__ __align__(128) uint4 stage[];
+    __shared__ harness::Delivery delivery;
+    if (threadIdx.x == 0) delivery.fetch(stage, row, hidden * sizeof(Element));
+    __syncthreads();
+#endif
     // Asked for before the row is here: nobody waits for it later.
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
         const uint32_t i = threadIdx.x + k * blockDim.x;
-        reinterpret_cast<uint4&>(weight[k]) = i < hidden / 8 ? __ldg(weights + i) : uint4{};
+        reinterpret_cast<uint4&>(weight[k]) = i < vectors ? __ldg(weights + i) : uint4{};
     }
+#ifdef HARNESS_BULK_COPIES
+    delivery.wait();
+    row = stage;
+#endif
     float squares = 0;
 #pragma unroll
-    for (int k = 0; k < VECTORS; ++k) squares += sum_of_squares(x[k]);
+    for (int k = 0; k < VECTORS; ++k) {
+        const uint32_t i = threadIdx.x + k * blockDim.x;
+        reinterpret_cast<uint4&>(x[k]) = i < vectors ? row[i] : uint4{};
+        squares += sum_of_squares(x[k]);
+    }
     const float scale = scale_of_row(squares, hidden, sums);
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
         const uint32_t i = threadIdx.x + k * blockDim.x;
 #pragma unroll
         for (int p = 0; p < 4; ++p) x[k].pairs[p] = scaled<Element>(x[k].pairs[p], scale, weight[k].pairs[p]);
-        if (i < hidden / 8) to[i] = reinterpret_cast<const uint4&>(x[k]);
+        if (i < vectors) to[i] = reinterpret_cast<const uint4&>(x[k]);
     }
 }
 
-// Hands `use` how many vectors each thread of a row's block holds, as a type so that it is known to the compiler, and how
-// many threads that takes, in whole warps. As few vectors as possible; false when the row is too wide for four.
-template <class Use>
-bool with_row_shape(uint32_t hidden, Use use) {
-    const unsigned vectors = (hidden + 7) / 8;
-    const auto threads = [&](unsigned each) { return (vectors + 32 * each - 1) / (32 * each) * 32; };
-    if (threads(1) <= 1024) use(std::integral_constant<int, 1>{}, threads(1));
-    else if (threads(2) <= 1024) use(std::integral_constant<int, 2>{}, threads(2));
-    else if (threads(4) <= 1024) use(std::integral_constant<int, 4>{}, threads(4));
-    else return false;
+// Threads of a row's block that have so many vectors each, in whole warps.
+inline unsigned threads_of_row(uint32_t hidden, unsigned vectors) { return (hidden + 256 * vectors - 1) / (256 * vectors) * 32; }
+
+// Whether a block may have so much shared memory besides its own; asks for it where it is more than a kernel has unasked.
+template <class Kernel>
+bool allow_shared(Kernel kernel, size_t bytes) {
+    int device = 0, most = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    if (bytes + 1024 > size_t(most)) return false;
+    if (bytes + 1024 > 48 * 1024) CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)));
     return true;
 }
