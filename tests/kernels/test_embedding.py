@@ -57,8 +57,14 @@ def test_rung_6_copies_to_shared_memory_past_registers_and_l1(machine_code: Mach
     assert "STS" not in code.names
 
 
-@pytest.mark.parametrize(("vector", "width_bits"), [("uint4", 128), ("uint2", 64)])
-def test_rung_7_copies_one_vector_a_thread(machine_code: MachineCode, vector: str, width_bits: int) -> None:
+@pytest.mark.parametrize(
+    ("vector", "copy", "width_bits"),
+    [("uint4", "LDGSTS.E.BYPASS.128", 128), ("uint2", "LDGSTS.E.64", 64), ("Ij", "LDGSTS.E", 32)],
+)
+def test_rung_7_copies_two_vectors_a_thread_as_wide_as_rows_allow(
+    machine_code: MachineCode, vector: str, copy: str, width_bits: int
+) -> None:
     code = machine_code("embedding", 7).only(vector)
-    assert code.opcodes["STG.E." + str(width_bits)] == code.opcodes["LDG.E." + str(width_bits)] == 1
-    assert code.widths("LDG") == {width_bits} | ID
+    assert {opcode: count for opcode, count in code.opcodes.items() if "LDGSTS" in opcode} == {copy: 2}
+    assert code.widths("STG") == {width_bits}
+    assert "BAR" not in code.names
