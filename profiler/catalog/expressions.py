@@ -1,6 +1,7 @@
 """Arithmetic from a ladder file: parsed and evaluated here, never by Python's `eval`.
 
-Numbers, names, + - * / // % ** and parentheses, with Python's precedence and results.
+Numbers, names, + - * / // % ** and parentheses, with Python's precedence and results. A
+condition compares two such sums, and may join several comparisons by `and`.
 Whatever else stands in the text is refused with its position, and so is a value that
 would grow beyond what a count of operations or bytes can be: `9**9**9` costs nothing.
 """
@@ -21,11 +22,12 @@ Number = int | float
 _LONGEST_TEXT = 500
 _DEEPEST_NESTING = 40
 _MOST_BITS = 256
+_AND = "and"
 
 _TOKEN = re.compile(
     r"(?P<number>(?:\d+(?:_\d+)*)?\.\d+(?:[eE][+-]?\d+)?|\d+(?:_\d+)*(?:\.?[eE][+-]?\d+|\.)?)"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<sign>\*\*|//|[-+*/%()])"
+    r"|(?P<sign>\*\*|//|[-+*/%()]|[<>=!]=|[<>])"
     r"|(?P<space>[ \t\r\n]+)",
     re.ASCII,
 )
@@ -37,6 +39,14 @@ _OPERATIONS: dict[str, Callable[[Number, Number], Number]] = {
     "//": operator.floordiv,
     "%": operator.mod,
     "**": operator.pow,
+}
+_COMPARISONS: dict[str, Callable[[Number, Number], bool]] = {
+    "<=": operator.le,
+    "<": operator.lt,
+    ">=": operator.ge,
+    ">": operator.gt,
+    "==": operator.eq,
+    "!=": operator.ne,
 }
 
 
@@ -71,15 +81,43 @@ class Expression:
         return _Evaluation(self.text, values).value_of(self._root)
 
 
+@dataclass(frozen=True)
+class Condition:
+    """Comparisons, all of which must hold; one that follows a false one is not evaluated, as in Python."""
+
+    text: str
+    _comparisons: tuple[_Node, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        nodes = (node for comparison in self._comparisons for node in _walk(comparison))
+        return tuple(dict.fromkeys(node.token.text for node in nodes if node.token.kind == "name"))
+
+    def holds(self, values: Mapping[str, Number]) -> bool:
+        evaluation = _Evaluation(self.text, values)
+        return all(
+            _COMPARISONS[node.token.text](*map(evaluation.value_of, node.parts)) for node in self._comparisons
+        )
+
+
 def parse_expression(text: str) -> Expression:
+    return Expression(text, _parser(text).parse())
+
+
+def parse_condition(text: str) -> Condition:
+    return Condition(text, _parser(text).parse_condition())
+
+
+def _parser(text: str) -> _Parser:
     if len(text) > _LONGEST_TEXT:
         raise ExpressionError(f"an expression of {len(text)} characters; at most {_LONGEST_TEXT} are read")
-    return Expression(text, _Parser(text).parse())
+    return _Parser(text)
 
 
 class _Parser:
     """sum: product (+|- product)*    product: signed (*|/|//|% signed)*
     signed: (+|-) signed | power      power: atom [** signed]      atom: number | name | ( sum )
+    condition: sum (<=|<|>=|>|==|!=) sum [and condition]
     """
 
     def __init__(self, text: str) -> None:
@@ -93,6 +131,22 @@ class _Parser:
         if self._token.kind != "end":
             raise self._unexpected("an operator")
         return root
+
+    def parse_condition(self) -> tuple[_Node, ...]:
+        comparisons = [self._comparison()]
+        while self._token.kind == "name" and self._token.text == _AND:
+            self._next += 1
+            comparisons.append(self._comparison())
+        if self._token.kind != "end":
+            raise self._unexpected(f"'{_AND}' or the end")
+        return tuple(comparisons)
+
+    def _comparison(self) -> _Node:
+        left = self._sum()
+        token = self._take(*_COMPARISONS)
+        if token is None:
+            raise self._unexpected(f"one of {' '.join(_COMPARISONS)}")
+        return _Node(token, (left, self._sum()))
 
     @property
     def _token(self) -> _Token:
@@ -133,7 +187,7 @@ class _Parser:
 
     def _atom(self) -> _Node:
         token = self._token
-        if token.kind in ("number", "name"):
+        if token.kind in ("number", "name") and token.text != _AND:
             self._next += 1
             return _Node(token)
         if self._take("("):

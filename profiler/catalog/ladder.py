@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from profiler.catalog.expressions import Expression
+from profiler.catalog.sweep import Sweep
 from profiler.errors import LadderNotFound, RungNotFound, WorkloadInvalid
 
 LADDER_FILE = "ladder.toml"
@@ -92,6 +93,7 @@ class Kernel:
     published: tuple[Published, ...] = ()
     against: int | None = None  # the rung that the idea is added to, where it is not the one before
     expects: Claim | None = None  # of the step from there, where the claim has no figure
+    sweep: Sweep | None = None  # of `prof tune`
 
     @property
     def is_compiled(self) -> bool:

@@ -28,6 +28,7 @@ from profiler.catalog.ladder import (
     Workload,
     placeholders_of,
 )
+from profiler.catalog.sweep import Sweep, read_sweep
 from profiler.catalog.toml_lines import Place, line_of
 from profiler.errors import ExpressionError, LadderInvalid, LadderNotFound
 
@@ -37,7 +38,7 @@ _SHARED_KEYS = {*_COMMAND_KEYS, "flags", "uses", "flops", "bytes"}
 _LADDER_KEYS = {"name", "title", "reference", "size", "workload", "kernel", *_SHARED_KEYS}
 _KERNEL_KEYS = {
     "number", "name", "idea", "source", "sources", "regex", "profile", "window", "skip", "targets",
-    "needs", "published", "against", "expects", *_SHARED_KEYS,
+    "needs", "published", "against", "expects", "tune", *_SHARED_KEYS,
 }  # fmt: skip
 _PUBLISHED_KEYS = {"gpu", "gflops", "gbytes_per_s", "time_us", "reference_pct"}
 
@@ -160,6 +161,7 @@ class _Reader:
             published=self._published(row, place),
             against=self._take(row, place, "against", int, None),
             expects=self._claim(row, place),
+            sweep=self._sweep(row, place, source),
         )
 
     def _commands(
@@ -282,6 +284,16 @@ class _Reader:
         if claim is not None and claim not in CLAIMS:
             self._fail((*place, "expects"), f"expects is one of {', '.join(CLAIMS)}, not '{claim}'")
         return cast("Claim | None", claim)
+
+    def _sweep(self, row: dict[str, Any], place: Place, source: str | None) -> Sweep | None:
+        if "tune" not in row:
+            return None
+        at = (*place, "tune")
+        if source is None or not source.endswith(".cu"):
+            self._fail(at, "tune is for a kernel that prof compiles: its source ends in .cu")
+        return read_sweep(
+            row["tune"], self._defaults, lambda where, reason: self._fail((*at, *where), reason)
+        )
 
     def _distinct(self, kernels: list[Kernel]) -> None:
         for index, kernel in enumerate(kernels):
