@@ -12,7 +12,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import msgspec
 
@@ -92,7 +92,7 @@ class Pending:
             if entry.name != _OWNER_FILE:
                 entry.unlink(missing_ok=True)
 
-    def __enter__(self) -> Pending:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

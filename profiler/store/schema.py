@@ -178,6 +178,14 @@ def _arrow_types() -> dict[str, pa.DataType]:
             pa.field("name", pa.string(), nullable=False),
         ]
     )
+    repeat = pa.struct(
+        [
+            pa.field("stage", pa.string(), nullable=False),
+            pa.field("process", pa.int32(), nullable=False),
+            pa.field("kernel_ns", pa.float64(), nullable=False),
+            pa.field("reference_ns", pa.float64()),
+        ]
+    )
     return {
         "label": label,
         "int16": pa.int16(),
@@ -187,6 +195,8 @@ def _arrow_types() -> dict[str, pa.DataType]:
         "float64": pa.float64(),
         "nvtx": pa.list_(nvtx),
         "stalls": pa.map_(pa.string(), pa.int64()),
+        "settings": pa.map_(pa.string(), pa.int64()),
+        "repeats": pa.list_(repeat),
     }
 
 

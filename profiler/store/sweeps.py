@@ -1,0 +1,237 @@
+"""Sweeps: what `prof tune` measured of each point, as one Parquet table in a folder of its own.
+
+They lie in `runs/sweeps/`, since a run is one program and a sweep is many; they are prepared, locked, committed
+and verified as runs are. Until then each visit of a point is a file, written as soon as the visit is over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from profiler.errors import RunDamaged
+from profiler.store.manifest import (
+    MANIFEST_FILE,
+    Manifest,
+    Provenance,
+    RunId,
+    StoredTable,
+    prof_version,
+    rung_name,
+    write_manifest,
+)
+from profiler.store.pending import Pending
+from profiler.store.runs import Run, RunStore
+from profiler.store.schema import SCHEMA_VERSION, Column, Table, schema_of
+from profiler.store.staging import Staging, flush, storage_error, write_table
+
+SWEEPS_FOLDER = "sweeps"
+POINTS = Table(
+    "points",
+    "one point of a sweep: a value for every parameter, and what became of it",
+    (
+        Column("run_id", "label", "the sweep this row belongs to"),
+        Column("point", "int32", "its place in the order of measurement, from 0"),
+        Column("settings", "settings", "every parameter's value"),
+        Column("status", "label", "correct, excluded, uncompiled, refused, wrong, failed or hung"),
+        Column("reason", "label", "why it is not correct; empty where it is"),
+        Column(
+            "registers", "int64", "registers per thread, null where it was not compiled", "register", True
+        ),
+        Column("shared_bytes", "int64", "static shared memory per block", "byte", True),
+        Column("spill_bytes", "int64", "registers kept in local memory, stores and loads", "byte", True),
+        Column("relative_error", "float64", "of its result, as verified first", "", True),
+        Column("repeats", "repeats", "every repeat without the profiler: of which stage and process", "ns"),
+    ),
+)
+Stage = Literal["screen", "full", "final"]
+Status = Literal["correct", "excluded", "uncompiled", "refused", "wrong", "failed", "hung"]
+
+
+class Repeat(msgspec.Struct, frozen=True):
+    stage: Stage
+    process: int
+    kernel_ns: float
+    reference_ns: float | None
+
+
+class SweptPoint(msgspec.Struct, frozen=True):
+    point: int
+    settings: dict[str, int]
+    status: Status
+    reason: str = ""
+    registers: int | None = None
+    shared_bytes: int | None = None
+    spill_bytes: int | None = None
+    relative_error: float | None = None
+    repeats: list[Repeat] = []
+
+
+class Visit(msgspec.Struct, frozen=True):
+    """One process of one point. `code` is the hash of what the program was compiled from."""
+
+    code: str
+    status: Status
+    reason: str = ""
+    relative_error: float | None = None
+    reference: str | None = None
+    repeats: list[Repeat] = []
+
+
+class SweepFacts(msgspec.Struct, frozen=True):
+    """How the points were chosen and timed."""
+
+    parameters: dict[str, list[int]]
+    constraints: list[str]
+    combinations: int  # before anything is excluded
+    excluded: dict[str, int]  # those that break each constraint, and so were not compiled
+    limit: int | None
+    screen_repeats: int
+    repeats: int
+    processes: int
+    within_pct: float
+    finalists: int
+    sources: dict[str, str]  # SHA-256 of each file compiled, the parameters' defaults left out
+
+
+class SweepManifest(Manifest, frozen=True, kw_only=True):
+    sweep: SweepFacts
+
+
+@dataclass(frozen=True)
+class MeasuredSweep:
+    """What a commit is given. `key` is the hash of all that was asked for, by which it is found again."""
+
+    ladder: str
+    kernel: int
+    workload: dict[str, int]
+    gpu: str
+    recorded: datetime
+    key: str
+    command_line: str
+    provenance: Provenance
+    facts: SweepFacts
+    points: Sequence[SweptPoint]
+
+
+@dataclass(frozen=True)
+class StoredSweep:
+    path: Path
+    manifest: SweepManifest
+    points: list[SweptPoint]
+
+
+def sweep_name(ladder: str, kernel: int) -> str:
+    return f"{rung_name(ladder, kernel)}-tune"
+
+
+class PendingSweep(Pending):
+    """The visits of a sweep under way; one prof at a time may have it."""
+
+    def visit(self, stage: Stage, process: int, settings: Mapping[str, int], code: str) -> Visit | None:
+        """What an earlier call measured, unless the program has changed since."""
+        known = self._read(_visit_file(stage, process, settings), Visit)
+        return known if known is not None and known.code == code else None
+
+    def keep_visit(self, stage: Stage, process: int, settings: Mapping[str, int], visit: Visit) -> None:
+        self._write(_visit_file(stage, process, settings), visit)
+
+
+class SweepStore:
+    """The sweeps beside the runs of one folder."""
+
+    def __init__(self, runs: Path) -> None:
+        self.root = runs / SWEEPS_FOLDER
+
+    def pending(self, key: str) -> PendingSweep:
+        return PendingSweep(self.root, key)
+
+    def find(self, name: str, key: str) -> list[SweepManifest]:
+        """Sweeps of exactly this, newest first."""
+        ids = [run_id for run_id in RunStore(self.root).ids() if run_id.name == name]
+        manifests = [_read_manifest(self.root / str(run_id)) for run_id in reversed(ids)]
+        return [manifest for manifest in manifests if manifest.collection == key]
+
+    def open(self, run_id: str) -> StoredSweep:
+        """Verified: a table that is not the one recorded is RunDamaged."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = self.root / run_id
+        manifest = _read_manifest(path)
+        file = Run(path, manifest).verified_file(POINTS.name)
+        try:
+            rows = pq.ParquetFile(file).read().drop(["run_id"]).to_pylist(maps_as_pydicts="strict")
+            points = msgspec.convert(rows, list[SweptPoint])
+        except (pa.ArrowException, KeyError, msgspec.ValidationError) as error:
+            raise RunDamaged(f"{file}: cannot be read: {error}") from error
+        return StoredSweep(path, manifest, points)
+
+    def commit(self, measured: MeasuredSweep) -> str:
+        """The id of the sweep, which now exists whole."""
+        sha256 = hashlib.sha256(msgspec.json.encode(measured)).hexdigest()
+        run_id = RunId.make(measured.recorded, sweep_name(measured.ladder, measured.kernel), sha256)
+        with Staging(self.root) as staging:
+            folder = staging.folder()
+            try:
+                folder.mkdir(parents=True)
+                stored = write_table(folder, POINTS.name, _table(measured.points, str(run_id)))
+                flush(write_manifest(_manifest(measured, run_id, sha256, stored), folder))
+            except OSError as error:
+                raise storage_error(error, self.root) from error
+            staging.commit(folder, str(run_id))
+        return str(run_id)
+
+
+def _manifest(measured: MeasuredSweep, run_id: RunId, sha256: str, points: StoredTable) -> SweepManifest:
+    return SweepManifest(
+        schema_version=SCHEMA_VERSION,
+        run_id=str(run_id),
+        name=run_id.name,
+        origin="timed",
+        recorded=measured.recorded.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        reports=[],
+        kernels=[],
+        tables={POINTS.name: points},
+        ladder=measured.ladder,
+        kernel=measured.kernel,
+        workload=measured.workload,
+        gpus=[measured.gpu],
+        prof_version=prof_version(),
+        command_line=measured.command_line,
+        clock_control="none",
+        provenance=measured.provenance,
+        content_sha256=sha256,
+        collection=measured.key,
+        sweep=measured.facts,
+    )
+
+
+def _table(points: Sequence[SweptPoint], run_id: str) -> Any:
+    import pyarrow as pa
+
+    rows = [{"run_id": run_id, **msgspec.to_builtins(point)} for point in points]
+    for row in rows:
+        row["settings"] = list(row["settings"].items())
+    return pa.Table.from_pylist(rows, schema=schema_of(POINTS))
+
+
+def _read_manifest(folder: Path) -> SweepManifest:
+    path = folder / MANIFEST_FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=SweepManifest)
+    except OSError as error:
+        raise RunDamaged(f"{path}: cannot be read: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RunDamaged(f"{path}: not the manifest of a sweep: {error}") from error
+
+
+def _visit_file(stage: Stage, process: int, settings: Mapping[str, int]) -> str:
+    name = hashlib.sha256(msgspec.json.encode(list(settings.items()))).hexdigest()[:24]
+    return f"{stage}-{process}-{name}.json"

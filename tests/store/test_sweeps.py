@@ -1,0 +1,80 @@
+"""Stored sweeps: whole, verified, found again, and no concern of those who read runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from profiler.errors import CollectBusy, RunDamaged
+from profiler.store.manifest import Provenance
+from profiler.store.query import run_query
+from profiler.store.runs import RunStore
+from profiler.store.sweeps import MeasuredSweep, Repeat, SweepFacts, SweepStore, SweptPoint, Visit
+
+POINTS = [
+    SweptPoint(0, {"TILE": 8, "UNROLL": -1}, "correct", "", 40, 4352, 0, 1e-7, [Repeat("screen", 0, 2000.0, 1900.0), Repeat("final", 2, 2001.0, None)]),
+    SweptPoint(1, {"TILE": 16, "UNROLL": 1}, "uncompiled", "static assertion failed"),
+]  # fmt: skip
+FACTS = SweepFacts({"TILE": [8, 16], "UNROLL": [-1, 1]}, ["TILE > 4"], 4, {"TILE > 4": 2}, None, 5, 20, 3, 5.0, 4, {"tile.cu": "0" * 64})  # fmt: skip
+MEASURED = MeasuredSweep(
+    "made", 7, {"n": 1024}, "NVIDIA H200", datetime(2026, 1, 2, tzinfo=UTC), "key", "./tile time", Provenance(seed=3), FACTS, POINTS
+)  # fmt: skip
+
+
+@pytest.fixture
+def sweeps(tmp_path: Path) -> SweepStore:
+    return SweepStore(tmp_path / "runs")
+
+
+def test_what_is_committed_is_read_back(sweeps: SweepStore) -> None:
+    run_id = sweeps.commit(MEASURED)
+    assert run_id.startswith("20260102t000000z-made-7-tune-")
+    stored = sweeps.open(run_id)
+    assert stored.points == POINTS
+    manifest = stored.manifest
+    assert (manifest.ladder, manifest.kernel, manifest.workload) == ("made", 7, {"n": 1024})
+    assert (manifest.sweep, manifest.collection, manifest.provenance) == (FACTS, "key", Provenance(seed=3))
+    schema = pq.read_schema(stored.path / "points.parquet")
+    assert schema.field("registers").metadata[b"unit"] == b"register"
+
+
+def test_it_is_found_by_its_name_and_by_what_was_asked_for_the_newest_first(sweeps: SweepStore) -> None:
+    first = sweeps.commit(MEASURED)
+    sweeps.commit(replace(MEASURED, key="another"))
+    second = sweeps.commit(replace(MEASURED, recorded=datetime(2026, 1, 3, tzinfo=UTC)))
+    assert [one.run_id for one in sweeps.find("made-7-tune", "key")] == [second, first]
+    assert sweeps.find("made-8-tune", "key") == []
+
+
+def test_runs_are_read_as_if_it_were_not_there(sweeps: SweepStore) -> None:
+    sweeps.commit(MEASURED)
+    runs = RunStore(sweeps.root.parent)
+    assert runs.ids() == []
+    assert run_query(runs, "select count(*) from timings")[1] == [(0,)]
+
+
+@pytest.mark.parametrize("file", ["points.parquet", "run.json"])
+def test_a_changed_file_is_damage(sweeps: SweepStore, file: str) -> None:
+    path = sweeps.root / sweeps.commit(MEASURED) / file
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(RunDamaged, match=file):
+        sweeps.open(path.parent.name)
+
+
+def test_a_visit_is_kept_for_the_program_that_it_was_made_with(sweeps: SweepStore) -> None:
+    visit = Visit("code", "correct", "", 1e-7, "the library", [Repeat("full", 0, 2.0, 1.0)])
+    with sweeps.pending("key") as pending:
+        pending.keep_visit("full", 0, {"TILE": 8}, visit)
+        with pytest.raises(CollectBusy), sweeps.pending("key"):
+            pass
+    with sweeps.pending("key") as pending:
+        assert pending.visit("full", 0, {"TILE": 8}, "code") == visit
+        assert pending.visit("full", 0, {"TILE": 8}, "changed") is None
+        assert pending.visit("full", 1, {"TILE": 8}, "code") is None
+        assert pending.visit("full", 0, {"TILE": 9}, "code") is None
+        pending.discard()
+    assert list(sweeps.root.glob(".pending/*")) == []
