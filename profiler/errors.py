@@ -37,6 +37,8 @@
     │   ├── DeviceMemoryFull
     │   ├── ShapeRefused           a size that this rung cannot run
     │   ├── ResultWrong            `prof verify` found a rung that computes something else
+    │   ├── NoPointWorks           `prof tune` found none that is correct
+    │   ├── DefaultsNotFound       the source does not say what `prof tune --apply` would change
     │   ├── NcuTooOld
     │   ├── CountersRefused        the driver lets only the administrator read counters
     │   ├── CountersBusy           another tool holds them
@@ -323,6 +325,16 @@ class ShapeRefused(MeasureError):
 class ResultWrong(MeasureError):
     exit_code = 60
     remedy = "Do not believe its timings. A seed repeats one case: `prof verify --kernel N --seed SEED`."
+
+
+class NoPointWorks(MeasureError):
+    exit_code = 89
+    remedy = "See the reasons above; `prof verify --kernel N` tells whether the kernel works as it stands."
+
+
+class DefaultsNotFound(MeasureError):
+    exit_code = 90
+    remedy = "Write `#define NAME VALUE` in the kernel's source, once for each parameter of [kernel.tune]."
 
 
 class PresetNotFound(ProfError):

@@ -87,12 +87,20 @@ def build_command(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path)
 
 
 def build_kernels(
-    ladder: Ladder, kernels: Sequence[Kernel], arch: str, toolchain: Toolchain, jobs: int | None = None
+    ladder: Ladder,
+    kernels: Sequence[Kernel],
+    arch: str,
+    toolchain: Toolchain,
+    jobs: int | None = None,
+    within: str = "",
 ) -> Iterator[Built]:
-    """In the order they finish; a failure is yielded, not raised, and stops nothing."""
+    """In the order they finish; a failure is yielded, not raised, and stops nothing.
+
+    `within` is a folder of the build folder, for what is not the ladder's own.
+    """
     from profiler.store.sandbox import available_cores
 
-    folder = build_folder(ladder, arch)
+    folder = build_folder(ladder, arch) / within
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -67,7 +67,7 @@ def test_a_constraint_is_asked_as_soon_as_all_that_it_names_is_known(tmp_path: P
 
 
 def test_a_kernel_without_the_table_has_no_sweep(tmp_path: Path) -> None:
-    (tmp_path / "ladder.toml").write_text(LADDER.split("[kernel.tune]")[0])
+    (tmp_path / "ladder.toml").write_text(LADDER.split("[kernel.tune]", maxsplit=1)[0])
     assert read_ladder(tmp_path / "ladder.toml").kernel(1).sweep is None
 
 

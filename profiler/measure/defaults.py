@@ -1,0 +1,45 @@
+"""The defaults of a sweep's parameters, where a kernel's source defines them.
+
+    #define GEMM_BM 64
+
+The text of the source in; the values, or the text with other values and nothing else changed, out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from profiler.errors import DefaultsNotFound
+
+
+def read_defaults(text: str, names: Iterable[str]) -> dict[str, int]:
+    """Of every parameter, or DefaultsNotFound."""
+    return {name: int(_definition(text, name)[2]) for name in names}
+
+
+def with_defaults(text: str, settings: Mapping[str, int]) -> str:
+    for name, value in settings.items():
+        start, end = _definition(text, name).span(2)
+        text = f"{text[:start]}{value}{text[end:]}"
+    return text
+
+
+def without_defaults(text: str, names: Iterable[str]) -> str:
+    """The same text for all defaults: what a program is that is given every value."""
+    for name in names:
+        text = _pattern(name).sub(r"\1", text)
+    return text
+
+
+def _definition(text: str, name: str) -> re.Match[str]:
+    found = list(_pattern(name).finditer(text))
+    if len(found) != 1:
+        times = f"{len(found)} times" if found else "nowhere"
+        raise DefaultsNotFound(f"the source defines {name} as a whole number {times}, and should once")
+    return found[0]
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    line_end = r"(?=[ \t\r]*(?://.*|/\*.*)?$)"
+    return re.compile(rf"^([ \t]*#[ \t]*define[ \t]+{name}[ \t]+)(-?\d+){line_end}", re.MULTILINE)
