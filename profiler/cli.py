@@ -35,6 +35,7 @@ from profiler.commands import (
     sass,
     show,
     time_kernels,
+    tune,
     verify,
 )
 from profiler.commands.options import FormatOption, Given, GlobalRunsOption, LadderOption
@@ -116,6 +117,7 @@ app.command("export")(export.export)
 app.command("build")(build.build)
 app.command("verify")(verify.verify)
 app.command("time")(time_kernels.time_kernels)
+app.command("tune")(tune.tune)
 app.command("query")(query.query)
 app.command("metrics")(metrics.metrics)
 app.command("doctor")(doctor.doctor)

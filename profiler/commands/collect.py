@@ -248,7 +248,7 @@ def _collect(
         )
     steps = [step for target in targets for step in steps_of(plan, target)]
     launches = next((target.selection.launches for target in targets if target.is_profiled), None)
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, terminate)
     shares = [share for share in shares if share.targets]
     order = {target.label: place for place, target in enumerate(targets)}
     try:
@@ -270,7 +270,7 @@ def _collect(
         raise CollectIncomplete(f"{len(errors)} of {len(targets) + len(missing)} kernels were not collected")
 
 
-def _terminate(number: int, frame: object) -> None:  # noqa: ARG001
+def terminate(number: int, frame: object) -> None:  # noqa: ARG001
     raise SystemExit(_TERMINATED)
 
 

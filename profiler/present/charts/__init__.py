@@ -15,6 +15,7 @@ from profiler.present.charts.roofline import roofline_chart, roofline_sentence
 from profiler.present.charts.rungs import rung_stalls_chart
 from profiler.present.charts.source_lines import source_lines_chart
 from profiler.present.charts.steps import steps_chart
+from profiler.present.charts.tuning import tuning_chart
 
 __all__ = [
     "SUFFIXES",
@@ -37,5 +38,6 @@ __all__ = [
     "source_lines_chart",
     "stalls_chart",
     "steps_chart",
+    "tuning_chart",
     "waterfall_chart",
 ]

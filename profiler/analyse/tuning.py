@@ -1,0 +1,246 @@
+"""What a sweep found: the best points, how sure their order is, and what each parameter is worth.
+
+The points of a sweep in, a `TuningFinding` out: the contract of `prof tune --format json`. The winner is decided by
+its last stage alone: who was chosen for being fast in one measurement has been lucky in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from msgspec import Struct
+
+from profiler.analyse.stats import Readings, mean_difference
+from profiler.analyse.timings import TimingSummary, summarise
+from profiler.store.sweeps import Repeat, Stage, StoredSweep, SweptPoint
+
+SCHEMA_VERSION = 1
+_STAGES: tuple[Stage, ...] = ("final", "full", "screen")
+_MOST_REASONS = 5
+
+
+class RankedPoint(Struct, frozen=True):
+    """`stage` says how well its time is known: `final` best, `screen` least. `slower_pct` is against the best."""
+
+    settings: dict[str, int]
+    time_ns: float
+    spread_pct: float
+    slower_pct: float
+    reference_pct: float | None
+    registers: int | None
+    shared_bytes: int | None
+    stage: Stage
+    repeats: int
+    is_current: bool  # what the source has now
+
+
+class Step(Struct, frozen=True):
+    """How much slower another point is than the best, by the repeats of the last stage."""
+
+    settings: dict[str, int]
+    slower_pct: float
+    ci: tuple[float, float] | None  # 95 %, of slower_pct; None with one process each
+    is_sure: bool  # the interval does not hold zero
+
+
+class ValueWorth(Struct, frozen=True):
+    """Of all correct points with this value. The time of the best, and how much slower that is than the best of all."""
+
+    value: int
+    points: int
+    best_ns: float
+    median_ns: float
+    slower_pct: float
+
+
+class ParameterWorth(Struct, frozen=True):
+    """`worth_pct`: how much slower the best point is with the parameter's worst value than with its best."""
+
+    name: str
+    worth_pct: float
+    values: list[ValueWorth]
+
+
+class Fate(Struct, frozen=True):
+    """Points that were compiled or tried and did not come to a time."""
+
+    status: str
+    reason: str
+    points: int
+
+
+class TuningFinding(Struct, frozen=True):
+    """`points` are the best of those timed, `timed` how many that were."""
+
+    schema_version: int
+    ladder: str
+    kernel: int
+    gpu: str
+    workload: dict[str, int]
+    run_id: str
+    recorded: str
+    seed: int | None
+    reference: str | None
+    combinations: int
+    excluded: dict[str, int]  # by constraint, before anything was compiled
+    tried: int
+    timed: int
+    stages: dict[Stage, int]  # points that were timed in each
+    screen_repeats: int
+    repeats: int
+    processes: int
+    within_pct: float
+    reference_spread_pct: float | None  # of the reference's medians over the sweep
+    points: list[RankedPoint]
+    runner_up: Step | None
+    current: Step | None  # None where the source has the best, or none of the points
+    parameters: list[ParameterWorth]
+    fates: list[Fate]
+
+    @property
+    def best(self) -> RankedPoint:
+        return self.points[0]
+
+
+def derive_tuning(
+    sweep: StoredSweep, current: Mapping[str, int] | None = None, most: int = 10
+) -> TuningFinding:
+    """A stored sweep has at least one correct point. `current` is what the source has now."""
+    manifest, facts = sweep.manifest, sweep.manifest.sweep
+    timed = _timed(sweep)
+    best = min(timed, key=lambda one: (_STAGES.index(_stage(one)), _time(one).median_ns))
+    ranked = sorted(timed, key=lambda one: (one is not best, _time(one).median_ns))
+    others = [one for one in ranked[1:] if _stage(one) == "final"]
+    now = next((one for one in ranked if one.settings == current), None)
+    provenance = manifest.provenance
+    return TuningFinding(
+        schema_version=SCHEMA_VERSION,
+        ladder=manifest.ladder or "",
+        kernel=manifest.kernel or 0,
+        gpu=", ".join(manifest.gpus),
+        workload=manifest.workload or {},
+        run_id=manifest.run_id,
+        recorded=manifest.recorded,
+        seed=provenance.seed if provenance else None,
+        reference=provenance.reference if provenance else None,
+        combinations=facts.combinations,
+        excluded=facts.excluded,
+        tried=len(sweep.points),
+        timed=len(timed),
+        stages={stage: sum(_has(one, stage) for one in timed) for stage in reversed(_STAGES)},
+        screen_repeats=facts.screen_repeats,
+        repeats=facts.repeats,
+        processes=facts.processes,
+        within_pct=facts.within_pct,
+        reference_spread_pct=_reference_spread_pct(sweep.points),
+        points=[_ranked(one, best, current) for one in ranked[:most]],
+        runner_up=_step(best, others[0]) if others else None,
+        current=_step(best, now) if now is not None and now is not best else None,
+        parameters=_parameters(facts.parameters, ranked),
+        fates=_fates(sweep.points),
+    )
+
+
+def slowest_correct(sweep: StoredSweep) -> dict[str, int]:
+    return max(_timed(sweep), key=lambda one: _time(one).median_ns).settings
+
+
+def _timed(sweep: StoredSweep) -> list[SweptPoint]:
+    return [one for one in sweep.points if one.status == "correct" and one.repeats]
+
+
+def _stage(point: SweptPoint) -> Stage:
+    return next(stage for stage in _STAGES if _has(point, stage))
+
+
+def _has(point: SweptPoint, stage: Stage) -> bool:
+    return any(repeat.stage == stage for repeat in point.repeats)
+
+
+def _of_stage(point: SweptPoint) -> list[Repeat]:
+    stage = _stage(point)
+    return [repeat for repeat in point.repeats if repeat.stage == stage]
+
+
+def _time(point: SweptPoint) -> TimingSummary:
+    repeats = _of_stage(point)
+    return summarise([one.kernel_ns for one in repeats], [one.reference_ns for one in repeats])
+
+
+def _ranked(point: SweptPoint, best: SweptPoint, current: Mapping[str, int] | None) -> RankedPoint:
+    time = _time(point)
+    return RankedPoint(
+        settings=point.settings,
+        time_ns=time.median_ns,
+        spread_pct=time.spread_pct,
+        slower_pct=_slower_pct(time.median_ns, _time(best).median_ns),
+        reference_pct=time.reference_pct,
+        registers=point.registers,
+        shared_bytes=point.shared_bytes,
+        stage=_stage(point),
+        repeats=time.repeats,
+        is_current=point.settings == current,
+    )
+
+
+def _slower_pct(time_ns: float, best_ns: float) -> float:
+    return 100 * (time_ns / best_ns - 1)
+
+
+def _step(best: SweptPoint, other: SweptPoint) -> Step:
+    """In logarithms, so that the interval is one of a ratio."""
+    sides = [_logarithms(point) for point in (best, other)]
+    difference = mean_difference(*sides) if all(len(set(side.processes)) > 1 for side in sides) else None
+    if difference is None:
+        slower_pct = _slower_pct(_time(other).median_ns, _time(best).median_ns)
+        return Step(other.settings, slower_pct, None, False)
+    slower_pct, low, high = (100 * math.expm1(log) for log in (difference.delta, *difference.interval()))
+    return Step(other.settings, slower_pct, (low, high), low > 0)
+
+
+def _logarithms(point: SweptPoint) -> Readings:
+    repeats = _of_stage(point)
+    return Readings((math.log(one.kernel_ns) for one in repeats), (one.process for one in repeats))
+
+
+def _parameters(declared: Mapping[str, Sequence[int]], ranked: Sequence[SweptPoint]) -> list[ParameterWorth]:
+    """Those that are worth most first; values in the order in which they are declared, and only where any was timed."""
+    best_ns = min(_time(one).median_ns for one in ranked)
+    worths = []
+    for name, values in declared.items():
+        found = []
+        for value in sorted({*values, *(one.settings[name] for one in ranked)}):
+            times = [_time(one).median_ns for one in ranked if one.settings[name] == value]
+            if times:
+                slower = _slower_pct(min(times), best_ns)
+                found.append(ValueWorth(value, len(times), min(times), median(times), slower))
+        worths.append(ParameterWorth(name, max(one.slower_pct for one in found), found))
+    return sorted(worths, key=lambda one: -one.worth_pct)
+
+
+def _fates(points: Sequence[SweptPoint]) -> list[Fate]:
+    """The most frequent reasons by name, the rest of each status together."""
+    found: dict[tuple[str, str], int] = {}
+    for point in points:
+        if point.status != "correct":
+            key = (point.status, point.reason)
+            found[key] = found.get(key, 0) + 1
+    ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    fates = [Fate(status, reason, count) for (status, reason), count in ranked[:_MOST_REASONS]]
+    rest: dict[str, int] = {}
+    for (status, _), count in ranked[_MOST_REASONS:]:
+        rest[status] = rest.get(status, 0) + count
+    return fates + [Fate(status, "for other reasons", count) for status, count in rest.items()]
+
+
+def _reference_spread_pct(points: Sequence[SweptPoint]) -> float | None:
+    """From the lowest to the highest of its medians: what clocks and heat did meanwhile."""
+    groups: dict[tuple[int, Stage, int], list[float]] = {}
+    for point in points:
+        for repeat in point.repeats:
+            if repeat.reference_ns is not None:
+                groups.setdefault((point.point, repeat.stage, repeat.process), []).append(repeat.reference_ns)
+    medians = [median(group) for group in groups.values()]
+    return 100 * (max(medians) - min(medians)) / median(medians) if medians else None

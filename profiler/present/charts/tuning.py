@@ -1,0 +1,110 @@
+"""What each parameter of a sweep is worth: every point by its value, and a line through the best of each value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+from altair.typing import ChartType
+
+from profiler.analyse.tuning import ParameterWorth, TuningFinding
+from profiler.catalog.ladder import size_text
+from profiler.present.charts.style import BLUE, GREY, ORANGE, Record, heading, source
+from profiler.present.rungs import duration
+from profiler.present.text import counted, shortened
+from profiler.present.tuning import settings_text, short_names, worth_title
+
+_VALUE_WIDTH, _HEIGHT = 46, 200
+_PANELS = 4  # side by side
+_LOWEST_PCT = 50.0  # of the fastest's speed: what is slower would press all others together
+_BRIEF, _FULL = "timed briefly", "timed in full"
+
+
+def tuning_chart(finding: TuningFinding) -> ChartType:
+    """A finding that holds every point that was timed; those far behind are counted, not drawn."""
+    fastest_ns = min(point.time_ns for point in finding.points)
+    drawn = [point for point in finding.points if 100 * fastest_ns / point.time_ns >= _LOWEST_PCT]
+    rows: list[Record] = [
+        {
+            "settings": point.settings,
+            "pct": 100 * fastest_ns / point.time_ns,
+            "timed": _BRIEF if point.stage == "screen" else _FULL,
+            "point": f"{settings_text(point.settings)}: {duration(point.time_ns)}",
+        }
+        for point in drawn
+    ]
+    lowest = min(99.0, *(row["pct"] for row in rows))
+    y = alt.Scale(domain=[lowest - 0.05 * (100 - lowest), 100], nice=False)
+    names = dict(zip(finding.best.settings, short_names(finding.best.settings), strict=True))
+    panels = [
+        _panel(one, names[one.name], rows, finding, y, is_first=place % _PANELS == 0)
+        for place, one in enumerate(finding.parameters)
+    ]
+    left_out = len(finding.points) - len(drawn)
+    chart: ChartType = (
+        alt.concat(*panels, columns=_PANELS, spacing=18)
+        .resolve_scale(color="shared", shape="shared")
+        .properties(title=heading(_title(finding), *_subtitle(finding, left_out)))
+    )
+    return chart
+
+
+def _panel(
+    worth: ParameterWorth,
+    name: str,
+    rows: Sequence[Record],
+    finding: TuningFinding,
+    y: alt.Scale,
+    *,
+    is_first: bool,
+) -> ChartType:
+    points = [
+        {**row, "value": row["settings"][worth.name], "is_best": row["settings"] == finding.best.settings}
+        for row in rows
+    ]
+    values = sorted({row["value"] for row in points})
+    best = [
+        {"value": value, "pct": max(row["pct"] for row in points if row["value"] == value)}
+        for value in values
+    ]
+    x = alt.X("value:O", title=name, sort=values, axis=alt.Axis(labelAngle=0))
+    title = "% of the fastest's speed" if is_first else None
+    height = alt.Y("pct:Q", title=title, scale=y, axis=alt.Axis(minExtent=0, grid=True, tickCount=6))
+    base = alt.Chart(
+        source([_plain(row) for row in points]), width=_VALUE_WIDTH * max(2, len(values)), height=_HEIGHT
+    )
+    marks = base.mark_point(filled=False, size=36, opacity=1).encode(
+        x=x, y=height, tooltip=["point:N", "timed:N"],
+        color=alt.Color("timed:N", scale=alt.Scale(domain=[_FULL, _BRIEF], range=[BLUE, GREY]), legend=alt.Legend(title=None, orient="bottom")),
+        shape=alt.Shape("timed:N", scale=alt.Scale(domain=[_FULL, _BRIEF], range=["circle", "stroke"])),
+    )  # fmt: skip
+    line = alt.Chart(source(best)).mark_line(color=ORANGE, strokeWidth=1.5).encode(x=x, y=height)
+    winner = (
+        base.transform_filter(alt.datum.is_best)
+        .mark_point(filled=True, size=90, shape="diamond", color=ORANGE, opacity=1)
+        .encode(x=x, y=height, tooltip=["point:N"])
+    )
+    panel: ChartType = alt.layer(line, marks, winner)
+    return panel
+
+
+def _plain(row: Record) -> Record:
+    return {key: value for key, value in row.items() if key != "settings"}
+
+
+def _title(finding: TuningFinding) -> str:
+    top = finding.parameters[0]
+    return worth_title(top, finding) if top.worth_pct > 0 else "No parameter makes a difference"
+
+
+def _subtitle(finding: TuningFinding, left_out: int) -> list[str]:
+    best = finding.best
+    where = f"{finding.ladder} {finding.kernel}, {shortened(finding.gpu, 80)}, {size_text(finding.workload)}"
+    lines = [
+        f"{where}; every point that is correct",
+        f"diamond: the best, {settings_text(best.settings)}, {duration(best.time_ns)}; line: the best with each value",
+    ]
+    if left_out:
+        points, are = counted(left_out, "point", "points"), "is" if left_out == 1 else "are"
+        lines.append(f"{points} at less than {_LOWEST_PCT:g} % of its speed {are} not drawn")
+    return lines

@@ -1,0 +1,155 @@
+"""What a sweep found: who wins and how surely, what each parameter is worth, what became of the rest."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from profiler.analyse.tuning import TuningFinding, derive_tuning, slowest_correct
+from profiler.store.manifest import Provenance
+from profiler.store.sweeps import Repeat, Stage, StoredSweep, SweepFacts, SweepManifest, SweptPoint
+
+
+def sweep_of(*points: SweptPoint) -> StoredSweep:
+    names = dict.fromkeys(name for point in points for name in point.settings)
+    parameters = {name: sorted({point.settings[name] for point in points}) for name in names}
+    known = SweepFacts(parameters, [], len(points), {}, None, 5, 20, 3, 5.0, 4, {})
+    manifest = SweepManifest(
+        2, "id", "made-7-tune", "timed", "2026-01-02T00:00:00Z", [], [], {}, ladder="made", kernel=7, workload={"n": 64},
+        gpus=["NVIDIA H200"], provenance=Provenance(seed=3, reference="the library"), sweep=known,
+    )  # fmt: skip
+    return StoredSweep(Path("id"), manifest, [replace(one, point=place) for place, one in enumerate(points)])
+
+
+def repeats(stage: Stage, *processes: Sequence[float], reference_ns: float | None = None) -> list[Repeat]:
+    return [Repeat(stage, number, ns, reference_ns) for number, times in enumerate(processes) for ns in times]
+
+
+def point(settings: dict[str, int], *measured: list[Repeat]) -> SweptPoint:
+    return SweptPoint(0, settings, "correct", repeats=[repeat for group in measured for repeat in group])
+
+
+def briefly(tile: int, ns: float, unroll: int = 1) -> SweptPoint:
+    return point({"TILE": tile, "UNROLL": unroll}, repeats("screen", [ns] * 5))
+
+
+A, B, C = {"TILE": 2}, {"TILE": 4}, {"TILE": 8}
+FINAL_A = repeats("final", [1000, 1002], [1001, 1003], [1000, 1001])
+FINAL_B = repeats("final", [1050, 1052], [1051, 1053], [1049, 1051])
+
+
+def test_the_last_stage_alone_decides_who_wins() -> None:
+    lucky = point(B, repeats("screen", [500.0]), repeats("full", [501.0]), FINAL_B)
+    finding = derive_tuning(sweep_of(lucky, point(A, repeats("screen", [1200.0]), FINAL_A)))
+    assert [one.settings for one in finding.points] == [A, B]
+    assert finding.best.time_ns == 1001
+    assert finding.best.repeats == 6
+    assert finding.points[1].slower_pct == pytest.approx(100 * (1051 / 1001 - 1))
+
+
+def test_a_point_that_was_not_timed_again_never_wins_and_shows_what_it_was_timed_at() -> None:
+    finding = derive_tuning(sweep_of(point(A, FINAL_A), point(C, repeats("full", [900.0, 901.0]))))
+    assert finding.best.settings == A
+    assert (finding.points[1].stage, finding.points[1].slower_pct < 0) == ("full", True)
+
+
+def test_how_sure_the_second_is_slower_is_told_over_processes() -> None:
+    finding = derive_tuning(sweep_of(point(A, FINAL_A), point(B, FINAL_B)), current=B)
+    step = finding.runner_up
+    assert step is not None
+    assert step.ci is not None
+    assert step.ci[0] < step.slower_pct < step.ci[1]
+    assert step.slower_pct == pytest.approx(5.0, abs=0.1)
+    assert step.is_sure
+    assert finding.current == step
+    apart = point(B, repeats("final", [990, 991], [1020, 1021], [1004, 1005]))
+    unsure = derive_tuning(sweep_of(point(A, FINAL_A), apart)).runner_up
+    assert unsure is not None
+    assert not unsure.is_sure
+
+
+def test_of_one_process_each_there_is_no_telling() -> None:
+    one, other = (point(settings, repeats("final", times)) for settings, times in ((A, [10.0, 10.1]), (B, [12.0, 12.1])))  # fmt: skip
+    step = derive_tuning(sweep_of(one, other)).runner_up
+    assert step is not None
+    assert (step.ci, step.is_sure) == (None, False)
+    assert step.slower_pct == pytest.approx(100 * (12.05 / 10.05 - 1))
+
+
+def test_equal_points_are_seldom_called_different() -> None:
+    random_ = random.Random(8)
+    sure = 0
+    for _ in range(200):
+        equal = [point({"TILE": tile}, repeats("final", *noisy_processes(random_))) for tile in (2, 4, 8, 16)]
+        step = derive_tuning(sweep_of(*equal)).runner_up
+        assert step is not None
+        sure += step.is_sure
+    assert sure <= 10
+
+
+def noisy_processes(random_: random.Random) -> list[list[float]]:
+    """Three processes of five repeats; processes differ as well as repeats do."""
+    centres = [random_.gauss(1000, 3) for _ in range(3)]
+    return [[random_.gauss(centre, 2) for _ in range(5)] for centre in centres]
+
+
+def test_what_the_source_has_now_is_marked_and_compared_unless_it_is_the_best() -> None:
+    sweep = sweep_of(point(A, FINAL_A), point(B, FINAL_B))
+    best = derive_tuning(sweep, current=A)
+    assert (best.best.is_current, best.current) == (True, None)
+    assert derive_tuning(sweep, current={"TILE": 64}).current is None
+    assert [one.is_current for one in derive_tuning(sweep, current=B).points] == [False, True]
+
+
+def test_a_value_is_worth_what_its_best_point_is() -> None:
+    sweep = sweep_of(
+        briefly(2, 100.0), briefly(2, 140.0, unroll=2), briefly(4, 110.0), briefly(4, 120.0, unroll=2),
+        briefly(8, 300.0),
+    )  # fmt: skip
+    tile, unroll = derive_tuning(sweep).parameters
+    assert (tile.name, tile.worth_pct) == ("TILE", pytest.approx(200))
+    assert [(one.value, one.points, one.best_ns, one.median_ns) for one in tile.values] == [
+        (2, 2, 100, 120), (4, 2, 110, 115), (8, 1, 300, 300),
+    ]  # fmt: skip
+    assert [one.slower_pct for one in tile.values] == pytest.approx([0, 10, 200])
+    assert (unroll.name, unroll.worth_pct) == ("UNROLL", pytest.approx(20))
+
+
+def test_what_is_not_correct_never_wins_and_its_reasons_are_counted() -> None:
+    fast = SweptPoint(0, B, "wrong", "off by one", repeats=repeats("screen", [1.0]))
+    excluded = [SweptPoint(0, {"TILE": tile}, "excluded", "spills") for tile in (16, 32, 64)]
+    finding = derive_tuning(sweep_of(fast, point(A, FINAL_A), *excluded))
+    assert [one.settings for one in finding.points] == [A]
+    assert (finding.tried, finding.timed) == (5, 1)
+    assert [(fate.status, fate.points) for fate in finding.fates] == [("excluded", 3), ("wrong", 1)]
+    assert [value.value for value in finding.parameters[0].values] == [2]
+
+
+def test_many_reasons_are_told_by_their_status() -> None:
+    points = [SweptPoint(0, {"TILE": tile}, "failed", f"reason {tile}") for tile in range(8)]
+    fates = derive_tuning(sweep_of(point(A, FINAL_A), *points)).fates
+    assert sum(fate.points for fate in fates) == 8
+    assert (fates[-1].reason, fates[-1].points) == ("for other reasons", 3)
+
+
+def test_the_reference_tells_what_the_machine_did_meanwhile() -> None:
+    sweep = sweep_of(
+        point(A, repeats("screen", [10.0], reference_ns=100.0)), point(B, repeats("screen", [20.0], reference_ns=102.0))
+    )  # fmt: skip
+    finding = derive_tuning(sweep)
+    assert finding.reference_spread_pct == pytest.approx(100 * 2 / 101)
+    assert finding.best.reference_pct == pytest.approx(1000)
+    bare = derive_tuning(sweep_of(point(A, FINAL_A)))
+    assert (bare.reference_spread_pct, bare.best.reference_pct) == (None, None)
+
+
+def test_the_best_are_shown_and_all_are_counted() -> None:
+    sweep = sweep_of(*(briefly(tile, 100.0 + tile) for tile in range(30)))
+    finding: TuningFinding = derive_tuning(sweep, most=3)
+    assert [one.settings["TILE"] for one in finding.points] == [0, 1, 2]
+    assert finding.timed == finding.stages["screen"] == 30
+    assert slowest_correct(sweep) == {"TILE": 29, "UNROLL": 1}
