@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(MOST_THREADS) embedding_rmsnorm_02_fused(harne
 __global__ void __launch_bounds__(256) embedding_rmsnorm_02_two_passes(harness::Lookup<__half> lookup, const __half* gamma) {
     const size_t token = blockIdx.x;
     __half* out = lookup.out + token * lookup.hidden;
-    if (const __half* row = lookup.row_of(token)) normalise_in_two_passes<256>(row, gamma, out, lookup.hidden);
+    if (const __half* row = lookup.row_of(token)) normalise_in_two_passes(row, gamma, out, lookup.hidden);
     else write_zeros(out, lookup.hidden);
 }
 

@@ -26,7 +26,7 @@ bool normalise_at_once_by(const harness::Rows<Element>& rows, unsigned most_thre
 template <class Element>
 __global__ void __launch_bounds__(256) rmsnorm_03_two_passes(harness::Rows<Element> rows) {
     const size_t row = blockIdx.x * size_t(rows.hidden);
-    normalise_in_two_passes<256>(rows.in + row, rows.gamma, rows.out + row, rows.hidden);
+    normalise_in_two_passes(rows.in + row, rows.gamma, rows.out + row, rows.hidden);
 }
 
 template <class Element>

@@ -67,13 +67,13 @@ __device__ __forceinline__ float scale_of_row(float squares_of_thread, uint32_t 
 }
 
 // Any width and alignment.
-template <int THREADS, class Element>
+template <class Element>
 __device__ __forceinline__ void normalise_in_two_passes(const Element* in, const Element* gamma, Element* out, uint32_t hidden) {
     __shared__ float sums[32];
     float squares = 0;
-    for (uint32_t i = threadIdx.x; i < hidden; i += THREADS) squares += float(in[i]) * float(in[i]);
+    for (uint32_t i = threadIdx.x; i < hidden; i += blockDim.x) squares += float(in[i]) * float(in[i]);
     const float scale = scale_of_row(squares, hidden, sums);
-    for (uint32_t i = threadIdx.x; i < hidden; i += THREADS) out[i] = Element(float(in[i]) * scale * float(gamma[i]));
+    for (uint32_t i = threadIdx.x; i < hidden; i += blockDim.x) out[i] = Element(float(in[i]) * scale * float(gamma[i]));
 }
 
 // A multiple of eight elements, at most 8 * VECTORS a thread; `in`, `gamma` and `out` aligned to 16 bytes. The row arrives by
