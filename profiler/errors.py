@@ -226,7 +226,9 @@ class McpNotInstalled(ProfError):
 
 class NotebookUnavailable(ProfError):
     exit_code = 88
-    remedy = "`prof notebook` lists those there are; `prof notebook -o mine.ipynb` writes one over your own runs."
+    remedy = (
+        "`prof notebook` lists those there are; `prof notebook -o mine.ipynb` writes one over your own runs."
+    )
 
 
 class QueryFailed(ProfError):

@@ -1,29 +1,32 @@
-"""The README's output and picture, generated from `runs/` by one command.
+"""The README's output and picture, and the tables of docs/memory.md, generated from `runs/` by one command.
 
-    python tests/readme.py --write     bring README.md and its picture up to date
+    python tests/readme.py --write     bring them up to date
     python tests/readme.py --check     fail when they are not
 
 A block between `<!-- output: COMMAND -->` and `<!-- end -->` holds what COMMAND prints; one that
-starts with `<!-- ladder: NAME -->` holds a ladder as recorded beside its published figures; and one that
-starts with `<!-- ideas -->` what became, here, of every step of which something is claimed.
+starts with `<!-- ladder: NAME -->` holds a ladder as recorded beside its published figures; one that
+starts with `<!-- ideas -->` what became, here, of every step of which something is claimed; and one that
+starts with `<!-- best -->` the fastest rung of every ladder whose kernels move bytes, beside PyTorch.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from profiler.analyse.climb import find_climb
+from profiler.analyse.climb import Climb, find_climb
 from profiler.analyse.ideas import derive_ideas
 from profiler.analyse.ladder import RungFinding, choose_view
 from profiler.analyse.rungs import Rung
@@ -39,13 +42,15 @@ from profiler.store.runs import RunStore
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+PAGES = (README, ROOT / "docs" / "memory.md")
 KERNELS, RUNS = ROOT / "kernels", ROOT / "runs"
 PICTURE = ROOT / "dashboards" / "compare.svg"
 _BLOCK = re.compile(
-    r"(<!-- (?P<kind>output|ladder|ideas)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
+    r"(<!-- (?P<kind>output|ladder|ideas|best)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
 SIZES, SHOWN_SIZE = (1024, 2048, 4096, 8192), 4096
+_TORCH = ("torch_eager", "torch_compile")
 
 # Colours that keep a contrast of at least 4.5 on the picture's own background.
 _THEME = TerminalTheme(
@@ -73,6 +78,8 @@ def generated_picture() -> str:
 def _filled(block: re.Match[str]) -> str:
     if block["kind"] == "ideas":
         content = ideas_table(KERNELS, RunStore(RUNS))
+    elif block["kind"] == "best":
+        content = best_table(KERNELS, RunStore(RUNS))
     elif block["kind"] == "ladder":
         ladder = read_ladder(find_ladder(block["what"], ROOT))
         moves = choose_view(ladder) == "memory"
@@ -175,14 +182,53 @@ def _published(one: Published) -> str:
     return f"{', '.join(told)} on {short_gpu(one.gpu)}"
 
 
+def recorded_climbs(kernels: Path, store: RunStore) -> Iterator[Climb]:
+    """Every ladder with runs, by name."""
+    for path in sorted(kernels.glob(f"*/{LADDER_FILE}")):
+        with contextlib.suppress(RunNotFound):
+            yield find_climb(store, read_ladder(path))
+
+
+def best_table(kernels: Path, store: RunStore) -> str:
+    """One row a ladder with a device-to-device copy as reference: its fastest rung, beside that copy and PyTorch."""
+    rows = []
+    for climb in recorded_climbs(kernels, store):
+        if choose_view(climb.ladder) != "memory" or climb.ladder.reference != 0:
+            continue
+        found = {one.name: one for one in climb.finding.kernels if one.kernel and one.duration_ns}
+        torch = {name: found.pop(name) for name in _TORCH if name in found}
+        best = min(found.values(), key=lambda one: one.duration_ns)
+        times = [
+            f"{torch[name].duration_ns / best.duration_ns:.3f}x" if name in torch else "" for name in _TORCH
+        ]
+        title = climb.ladder.title.split(", ")[0]
+        rows.append(
+            (
+                climb.ladder.name,
+                title,
+                f"{best.kernel} {best.name}",
+                f"{best.gbytes_per_s:,.0f}",
+                f"{best.reference_pct:.1f}",
+                *times,
+            )
+        )
+    header = (
+        "ladder",
+        "",
+        "fastest rung",
+        "GB/s",
+        "% of the copy",
+        "as fast as eager",
+        "as fast as torch.compile",
+    )
+    return to_markdown(header, rows, numeric=range(3, 7))
+
+
 def ideas_table(kernels: Path, store: RunStore) -> str:
     """One row a step of which something is claimed, of every ladder with runs."""
     rows: list[tuple[str, ...]] = []
-    for path in sorted(kernels.glob(f"*/{LADDER_FILE}")):
-        try:
-            finding = derive_ideas(find_climb(store, read_ladder(path)))
-        except RunNotFound:
-            continue
+    for climb in recorded_climbs(kernels, store):
+        finding = derive_ideas(climb)
         claimed = [idea_cells(one) for one in finding.ideas if one.claim is not None]
         rows += [(finding.ladder, f"{kernel} {name}", *rest) for kernel, name, *rest in claimed]
     return to_markdown(("ladder", "rung", *IDEAS_HEADER[2:]), rows)
@@ -216,7 +262,7 @@ def main() -> int:
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--write", action="store_true")
     action.add_argument("--check", action="store_true")
-    wanted = {README: generated_readme(README.read_text()), PICTURE: generated_picture()}
+    wanted = {page: generated_readme(page.read_text()) for page in PAGES} | {PICTURE: generated_picture()}
     if parser.parse_args().write:
         for path, text in wanted.items():
             path.parent.mkdir(exist_ok=True)

@@ -25,6 +25,7 @@ from profiler.present.charts.style import (
     ink_on,
     signed_figure,
     source,
+    tooltips,
 )
 
 _WIDTH = 380
@@ -51,13 +52,17 @@ def waterfall_chart(comparison: Comparison) -> ChartType | None:
     scale = alt.Scale(type="log", domain=[low / margin, high * margin**_ROOM_FOR_LABEL], nice=False)
     axis = alt.Axis(format=".3~g", values=_ticks(low, high), title="times as fast (log scale)")
     base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
-        y=alt.Y("factor:N", sort=names, title=None), tooltip=["factor:N", "label:N", "share:N"]
+        y=alt.Y("factor:N", sort=names, title=None), tooltip=tooltips("factor:N", "label:N", "share:N")
     )
     bars = base.mark_bar(height=15).encode(
-        x=alt.X("start:Q", scale=scale, axis=axis), x2="end:Q", color=alt.Color("colour:N", scale=None)
+        x=alt.X("start:Q", scale=scale, axis=axis),
+        x2=alt.X2("end:Q"),
+        color=alt.Color("colour:N", scale=None),
     )
-    labels = base.mark_text(align="left", baseline="middle", dx=6).encode(x="right:Q", text="label:N")
-    one = alt.Chart(source([{"x": 1.0}])).mark_rule(strokeDash=[3, 3]).encode(x="x:Q")
+    labels = base.mark_text(align="left", baseline="middle", dx=6).encode(
+        x=alt.X("right:Q"), text=alt.Text("label:N")
+    )
+    one = alt.Chart(source([{"x": 1.0}])).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("x:Q"))
     return alt.layer(one, bars, labels).properties(
         title=heading(
             _waterfall_title(attribution),
@@ -79,11 +84,11 @@ def stalls_chart(comparison: Comparison) -> ChartType | None:
     rows = [record for side in sides for record in _segments(side, parts, colours)]
     names = list(colours)
     base = alt.Chart(source(rows), width=_WIDTH, height=96).encode(
-        y=alt.Y("side:N", sort=sides, title=None), tooltip=["side:N", "stall:N", "cycles:Q"]
+        y=alt.Y("side:N", sort=sides, title=None), tooltip=tooltips("side:N", "stall:N", "cycles:Q")
     )
     bars = base.mark_bar(height=34).encode(
         x=alt.X("start:Q", title="cycles per issued instruction of a warp"),
-        x2="end:Q",
+        x2=alt.X2("end:Q"),
         color=alt.Color(
             "stall:N",
             scale=alt.Scale(domain=names, range=list(colours.values())),
@@ -93,7 +98,7 @@ def stalls_chart(comparison: Comparison) -> ChartType | None:
     texts = [
         alt.Chart(source([row for row in rows if row["ink"] == ink]))
         .mark_text(baseline="middle", fontSize=10, color=ink)
-        .encode(y=alt.Y("side:N", sort=sides), x="middle:Q", text="text:N")
+        .encode(y=alt.Y("side:N", sort=sides), x=alt.X("middle:Q"), text=alt.Text("text:N"))
         for ink in (BLACK, WHITE)
     ]
     return alt.layer(bars, *texts).properties(title=heading(*_stalls_title(attribution)))

@@ -16,11 +16,13 @@ from profiler.present.charts.instructions import instructions_chart
 from profiler.present.charts.style import (
     VERDICTS,
     Record,
+    at_pixel,
     figure,
     heading,
     readable_unit,
     signed_figure,
     source,
+    tooltips,
 )
 from profiler.present.text import shortened
 
@@ -116,19 +118,19 @@ def _panel(unit: str, deltas: Sequence[MetricDelta]) -> ChartType:
     base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
         y=alt.Y("metric:N", sort=names, title=None),
         color=alt.Color("colour:N", scale=None),
-        tooltip=["metric:N", "before:Q", "after:Q", "label:N"],
+        tooltip=tooltips("metric:N", "before:Q", "after:Q", "label:N"),
     )
     x = alt.X(
         "before:Q", title=unit or "number", scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=6)
     )
-    line = base.mark_rule(strokeWidth=3, opacity=0.55).encode(x=x, x2="after:Q")
+    line = base.mark_rule(strokeWidth=3, opacity=0.55).encode(x=x, x2=alt.X2("after:Q"))
     before = base.mark_point(size=60, filled=False, strokeWidth=2, opacity=1).encode(x=x)
-    after = base.mark_point(size=70, filled=True, opacity=1).encode(x="after:Q")
-    interval = base.mark_rule(strokeWidth=9, opacity=0.35).encode(x="low:Q", x2="high:Q")
+    after = base.mark_point(size=70, filled=True, opacity=1).encode(x=alt.X("after:Q"))
+    interval = base.mark_rule(strokeWidth=9, opacity=0.35).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
     label = (
         alt.Chart(source(rows))
         .mark_text(align="left", baseline="middle")
-        .encode(y=alt.Y("metric:N", sort=names), x=alt.value(_WIDTH + 12), text="label:N")
+        .encode(y=alt.Y("metric:N", sort=names), x=at_pixel(_WIDTH + 12), text=alt.Text("label:N"))
     )
     return alt.layer(line, interval, before, after, label)
 

@@ -20,6 +20,7 @@ from profiler.present.charts.style import (
     readable_unit,
     signed_figure,
     source,
+    tooltips,
 )
 from profiler.present.text import shortened
 
@@ -104,7 +105,7 @@ def _panels(rows: Sequence[Record], title: str) -> ChartType:
             names_axis = alt.Axis() if side == _SIDES[0] else None
             base = alt.Chart(source(own), width=_PANEL, height=_ROW * len(names)).encode(
                 y=alt.Y("opcode:N", sort=names, title=None, axis=names_axis),
-                tooltip=["side:N", "opcode:N", "width:N", "count:Q"],
+                tooltip=tooltips("side:N", "opcode:N", "width:N", "count:Q"),
             )
             x = alt.X(
                 "count:Q",
@@ -114,7 +115,7 @@ def _panels(rows: Sequence[Record], title: str) -> ChartType:
             )
             bars = base.mark_bar(height=13).encode(x=x, color=colour)
             text = base.mark_text(align="left", baseline="middle", dx=4, fontSize=10).encode(
-                x=x, text="label:N"
+                x=x, text=alt.Text("label:N")
             )
             yield alt.layer(bars, text)
 

@@ -15,11 +15,13 @@ from profiler.present.charts.style import (
     CATEGORIES,
     ORANGE,
     Record,
+    at_pixel,
     figure,
     heading,
     readable_unit,
     signed_figure,
     source,
+    tooltips,
 )
 from profiler.present.rungs import duration
 from profiler.present.text import shortened
@@ -41,7 +43,8 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
     rows = [_reference_row(rung) for rung in rungs]
     names, references = _names(rows), list(dict.fromkeys(row["reference"] for row in rows))
     base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
-        y=alt.Y("rung:N", sort=names, title=None), tooltip=["rung:N", "pct:Q", "reference:N", "basis:N"]
+        y=alt.Y("rung:N", sort=names, title=None),
+        tooltip=tooltips("rung:N", "pct:Q", "reference:N", "basis:N"),
     )
     highest = max(100.0, *(row["pct"] for row in rows))
     x = alt.X(
@@ -58,8 +61,10 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
             legend=alt.Legend(title="reference", orient="bottom") if len(references) > 1 else None,
         ),
     )
-    text = base.mark_text(align="left", baseline="middle").encode(x=alt.value(_WIDTH + 12), text="label:N")
-    whole = alt.Chart(source([{"pct": 100.0}])).mark_rule(strokeDash=[3, 3]).encode(x="pct:Q")
+    text = base.mark_text(align="left", baseline="middle").encode(
+        x=at_pixel(_WIDTH + 12), text=alt.Text("label:N")
+    )
+    whole = alt.Chart(source([{"pct": 100.0}])).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("pct:Q"))
     return alt.layer(whole, bars, text).properties(
         title=heading(_reference_title(rungs), conditions_text(finding))
     )
@@ -80,7 +85,7 @@ def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
     bases = [basis for basis in ("unprofiled", "profiled") if any(row["basis"] == basis for row in rows)]
     base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(names)).encode(
         y=alt.Y("rung:N", sort=names, title=None, axis=alt.Axis(grid=True)),
-        tooltip=["rung:N", "basis:N", "label:N"],
+        tooltip=tooltips("rung:N", "basis:N", "label:N"),
     )
     legend = alt.Legend(title=None, orient="bottom") if len(bases) > 1 else None
     far_apart = max(row["ns"] for row in rows) > _MOST_APART * min(row["ns"] for row in rows)
@@ -98,7 +103,7 @@ def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
     text = (
         alt.Chart(source(rows))
         .mark_text(align="left", baseline="middle")
-        .encode(y=alt.Y("rung:N", sort=names), x=alt.value(_WIDTH + 12), text="label:N")
+        .encode(y=alt.Y("rung:N", sort=names), x=at_pixel(_WIDTH + 12), text=alt.Text("label:N"))
     )
     key = _STEPS_KEY if any(rung.speedup for rung in finding.kernels) else ""
     return alt.layer(points, text).properties(
@@ -117,7 +122,7 @@ def profiler_effect_chart(finding: LadderFinding) -> ChartType | None:
         return None
     names = _names(rows)
     base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
-        y=alt.Y("rung:N", sort=names, title=None), tooltip=["rung:N", "label:N"]
+        y=alt.Y("rung:N", sort=names, title=None), tooltip=tooltips("rung:N", "label:N")
     )
     bars = base.mark_bar(height=14, color=ORANGE).encode(
         x=alt.X("pct:Q", title="under the profiler, % longer than without it", axis=alt.Axis(tickCount=6))
@@ -125,9 +130,9 @@ def profiler_effect_chart(finding: LadderFinding) -> ChartType | None:
     text = (
         alt.Chart(source(rows))
         .mark_text(align="left", baseline="middle")
-        .encode(y=alt.Y("rung:N", sort=names), x=alt.value(_WIDTH + 12), text="label:N")
+        .encode(y=alt.Y("rung:N", sort=names), x=at_pixel(_WIDTH + 12), text=alt.Text("label:N"))
     )
-    zero = alt.Chart(source([{"pct": 0.0}])).mark_rule().encode(x="pct:Q")
+    zero = alt.Chart(source([{"pct": 0.0}])).mark_rule().encode(x=alt.X("pct:Q"))
     return alt.layer(bars, zero, text).properties(
         title=heading(
             _effect_title(finding), f"{conditions_text(finding)}; right: without the profiler → under it"

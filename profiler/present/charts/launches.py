@@ -16,6 +16,7 @@ from profiler.present.charts.style import (
     heading,
     readable_unit,
     source,
+    tooltips,
 )
 from profiler.present.text import shortened
 
@@ -68,13 +69,13 @@ def _scatter(values: Readings, what: str, name: str, unit: str, title: str) -> C
             ),
             color=alt.Color("process:N", scale=alt.Scale(domain=processes, range=colours), legend=legend),
             shape=alt.Shape("process:N", scale=alt.Scale(domain=processes), legend=legend),
-            tooltip=["number:Q", "process:N", "value:Q"],
+            tooltip=tooltips("number:Q", "process:N", "value:Q"),
         )
     )
     mean = (
         alt.Chart(source([{"value": values.mean() / divisor}]))
         .mark_rule(strokeDash=[4, 3])
-        .encode(y="value:Q")
+        .encode(y=alt.Y("value:Q"))
     )
     return alt.layer(mean, points).properties(title=heading(title))
 

@@ -11,7 +11,7 @@ from altair.typing import ChartType
 
 from profiler.analyse.roofline import DRAM, L2, Ceiling, Point, Roofline
 from profiler.present.charts.ladder import rung_title
-from profiler.present.charts.style import BLUE, GREY, ORANGE, Record, figure, readable_unit, source
+from profiler.present.charts.style import BLUE, GREY, ORANGE, Record, figure, readable_unit, source, tooltips
 
 _Place = tuple[float, float]  # in pixels, from the left and from the top
 
@@ -48,11 +48,11 @@ def roof_chart(roofline: Roofline) -> ChartType:
     )
     edges = list(_edges(roofline, frame))
     base = alt.Chart(source(edges), width=_WIDTH, height=_HEIGHT)
-    lines = base.mark_line(color=GREY, strokeWidth=2).encode(x=x, y=y, detail="ceiling:N")
+    lines = base.mark_line(color=GREY, strokeWidth=2).encode(x=x, y=y, detail=alt.Detail("ceiling:N"))
     sloped, level = (
         alt.Chart(source([row for row in edges if row["label"] and row["sloped"] is wanted]))
         .mark_text()
-        .encode(x=x, y=y, text="label:N")
+        .encode(x=x, y=y, text=alt.Text("label:N"))
         for wanted in (True, False)
     )
     names = (
@@ -73,13 +73,13 @@ def roof_chart(roofline: Roofline) -> ChartType:
             shape=alt.Shape(
                 "level:N", scale=alt.Scale(domain=[DRAM, L2], range=["circle", "diamond"]), legend=legend
             ),
-            tooltip=["rung:N", "level:N", "x:Q", "y:Q", "arithmetic:N"],
+            tooltip=tooltips("rung:N", "level:N", "x:Q", "y:Q", "arithmetic:N"),
         )
     )
     numbers = (
         alt.Chart(source(_numbers(roofline, frame)))
         .mark_text(baseline="middle", fontSize=11, fontWeight=600)
-        .encode(x=x, y=y, text="number:N")
+        .encode(x=x, y=y, text=alt.Text("number:N"))
     )
     return alt.layer(lines, *names, points, numbers)
 

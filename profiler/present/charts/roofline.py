@@ -8,7 +8,7 @@ from altair.typing import ChartType
 from profiler.analyse.roofline import DRAM, L2, Point, Roofline, Stream
 from profiler.present.charts.ladder import conditions_text, rung_title
 from profiler.present.charts.roof import compute_ceilings, roof_chart
-from profiler.present.charts.style import BLUE, ORANGE, Record, figure, heading, source
+from profiler.present.charts.style import BLUE, ORANGE, Record, at_pixel, figure, heading, source, tooltips
 
 _WIDTH = 460
 _ROW = 24
@@ -70,12 +70,14 @@ def _reached(roofline: Roofline) -> ChartType:
         axis=alt.Axis(tickCount=5),
     )
     base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
-        y=alt.Y("rung:N", sort=names, title=None), tooltip=["rung:N", "label:N"]
+        y=alt.Y("rung:N", sort=names, title=None), tooltip=tooltips("rung:N", "label:N")
     )
     bars = base.mark_bar(height=14, color=BLUE).encode(x=x)
-    moved = base.mark_tick(color=ORANGE, thickness=3, height=20, opacity=1).encode(x="moved:Q")
-    text = base.mark_text(align="left", baseline="middle").encode(x=alt.value(_WIDTH + 12), text="label:N")
-    whole = alt.Chart(source([{"pct": 100.0}])).mark_rule(strokeDash=[3, 3]).encode(x="pct:Q")
+    moved = base.mark_tick(color=ORANGE, thickness=3, height=20, opacity=1).encode(x=alt.X("moved:Q"))
+    text = base.mark_text(align="left", baseline="middle").encode(
+        x=at_pixel(_WIDTH + 12), text=alt.Text("label:N")
+    )
+    whole = alt.Chart(source([{"pct": 100.0}])).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("pct:Q"))
     return alt.layer(whole, bars, *([moved] if roofline.streams else []), text)
 
 

@@ -16,10 +16,12 @@ from profiler.present.charts.style import (
     OTHERS,
     WHITE,
     Record,
+    at_pixel,
     figure,
     heading,
     ink_on,
     source,
+    tooltips,
 )
 
 _WIDTH = 460
@@ -54,7 +56,7 @@ def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> Cha
     ]
     names = list(shown)
     base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(names)).encode(
-        y=alt.Y("rung:N", sort=names, title=None), tooltip=["rung:N", "reason:N", "cycles:Q"]
+        y=alt.Y("rung:N", sort=names, title=None), tooltip=tooltips("rung:N", "reason:N", "cycles:Q")
     )
     unit = "% of the cycles from one instruction of a warp to its next" if as_shares else "cycles per issue"
     x = alt.X("start:Q", title=unit, scale=alt.Scale(domain=[0, 100 if as_shares else longest], nice=False))
@@ -64,7 +66,7 @@ def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> Cha
         .mark_bar(height=16)
         .encode(
             x=x,
-            x2="end:Q",
+            x2=alt.X2("end:Q"),
             color=alt.Color(
                 "reason:N",
                 scale=alt.Scale(domain=waiting, range=list(colours.values())),
@@ -75,13 +77,13 @@ def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> Cha
     ready = (
         base.transform_filter(alt.datum.reason == _READY_TITLE)
         .mark_bar(height=15, filled=False, stroke=GREY, strokeWidth=1)
-        .encode(x=x, x2="end:Q")
+        .encode(x=x, x2=alt.X2("end:Q"))
     )
     texts = [_texts(rows, names, ink) for ink in (BLACK, WHITE, "")]
     total = (
         alt.Chart(source([{"rung": name, "total": f"{figure(totals[name])} cycles"} for name in names]))
         .mark_text(align="left", baseline="middle")
-        .encode(y=alt.Y("rung:N", sort=names), x=alt.value(_WIDTH + 12), text="total:N")
+        .encode(y=alt.Y("rung:N", sort=names), x=at_pixel(_WIDTH + 12), text=alt.Text("total:N"))
     )
     return alt.layer(bars, ready, *texts, total).properties(
         title=heading(
@@ -146,7 +148,7 @@ def _texts(rows: Sequence[Record], names: list[str], ink: str) -> ChartType:
     chart: ChartType = (
         alt.Chart(source(written))
         .mark_text(baseline="middle", fontSize=10, color=ink or alt.Undefined)
-        .encode(y=alt.Y("rung:N", sort=names), x="middle:Q", text="text:N")
+        .encode(y=alt.Y("rung:N", sort=names), x=alt.X("middle:Q"), text=alt.Text("text:N"))
     )
     return chart
 

@@ -19,6 +19,7 @@ from profiler.present.charts.style import (
     heading,
     readable_unit,
     source,
+    tooltips,
 )
 from profiler.present.text import counted, shortened
 
@@ -97,11 +98,13 @@ def _executed(lines: SourceLines, shown: Sequence[SourceLine]) -> ChartType:
         for line in shown
     ]  # fmt: skip
     base = alt.Chart(source(rows), width=_PANEL, height=_ROW * len(rows)).encode(
-        y=_rows_axis(shown, named=True), tooltip=["line:N", "executed:Q", "label:N"]
+        y=_rows_axis(shown, named=True), tooltip=tooltips("line:N", "executed:Q", "label:N")
     )
     x = _x("executed", f"executed, {unit} per launch", max(row["executed"] for row in rows))
     bars = base.mark_bar(height=14, color=BLUE).encode(x=x)
-    text = base.mark_text(align="left", baseline="middle", dx=4, fontSize=10).encode(x=x, text="label:N")
+    text = base.mark_text(align="left", baseline="middle", dx=4, fontSize=10).encode(
+        x=x, text=alt.Text("label:N")
+    )
     return alt.layer(bars, text)
 
 
@@ -116,7 +119,7 @@ def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) ->
     ]  # fmt: skip
     y = _rows_axis(shown, named=named)
     base = alt.Chart(source(rows), width=_PANEL, height=_ROW * len(shown)).encode(
-        y=y, tooltip=["line:N", "reason:N", "samples:Q"]
+        y=y, tooltip=tooltips("line:N", "reason:N", "samples:Q")
     )
     x = _x("start", "stall samples, % of the kernel's", max(row["end"] for row in totals))
     waits = alt.Color(
@@ -131,9 +134,11 @@ def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) ->
     text = (
         alt.Chart(source(totals))
         .mark_text(align="left", baseline="middle", dx=4, fontSize=10)
-        .encode(y=y, x="end:Q", text="label:N")
+        .encode(y=y, x=alt.X("end:Q"), text=alt.Text("label:N"))
     )
-    return alt.layer(bars.encode(x=x, x2="end:Q", color=waits), ready.encode(x=x, x2="end:Q"), text)
+    return alt.layer(
+        bars.encode(x=x, x2=alt.X2("end:Q"), color=waits), ready.encode(x=x, x2=alt.X2("end:Q")), text
+    )
 
 
 def _x(name: str, title: str, largest: float) -> alt.X:

@@ -17,9 +17,11 @@ from profiler.present.charts.style import (
     VERDICT_SHAPES,
     VERDICTS,
     Record,
+    at_pixel,
     heading,
     signed_figure,
     source,
+    tooltips,
 )
 from profiler.present.text import shortened
 
@@ -122,7 +124,7 @@ def _panel(
         axis=alt.Axis(grid=True) if named else alt.Axis(grid=True, labels=False, minExtent=0),
     )
     base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(steps)).encode(
-        y=y, tooltip=["step:N", "delta:Q", "low:Q", "high:Q", "verdict:N"]
+        y=y, tooltip=tooltips("step:N", "delta:Q", "low:Q", "high:Q", "verdict:N")
     )
     x = alt.X("delta:Q", title=unit, scale=alt.Scale(nice=False, padding=6), axis=alt.Axis(tickCount=3))
     styles = {
@@ -138,12 +140,12 @@ def _panel(
         ),
     }
     zero = alt.Chart(source([{"delta": 0.0}])).mark_rule(strokeDash=[3, 3]).encode(x=x)
-    reach = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q", color=styles["color"])
+    reach = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=styles["color"])
     points = base.mark_point(filled=True, size=55, opacity=1).encode(x=x, **styles)
     label = (
         alt.Chart(source(rows))
         .mark_text(align="left", baseline="middle", fontSize=10)
-        .encode(y=alt.Y("step:N", sort=steps), x=alt.value(_WIDTH + 6), text="label:N")
+        .encode(y=alt.Y("step:N", sort=steps), x=at_pixel(_WIDTH + 6), text=alt.Text("label:N"))
     )
     title = alt.TitleParams(shortened(name, _NAME_WIDTH), fontSize=11, offset=4, frame="group")
     return alt.layer(zero, reach, points, label).properties(title=title)

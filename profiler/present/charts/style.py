@@ -66,6 +66,16 @@ def source(records: Sequence[Record]) -> alt.InlineData:
     return alt.InlineData(values=list(records))
 
 
+def tooltips(*fields: str) -> list[alt.Tooltip]:
+    """Made as they are: to find a channel for a text, Altair walks its whole schema, every time."""
+    return [alt.Tooltip(field) for field in fields]
+
+
+def at_pixel(x: float) -> alt.XValue:
+    """A place beside the plot, whatever its scale."""
+    return alt.XValue(x)  # type: ignore[no-untyped-call]
+
+
 def heading(title: str, *subtitle: str) -> alt.TitleParams:
     return alt.TitleParams(title, subtitle=list(subtitle)) if subtitle else alt.TitleParams(title)
 
