@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 
 import jsonschema
 import pytest
+from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
@@ -31,21 +32,34 @@ async def serving(runs, *options, cwd=None, mode="legacy", complaints=None):
             yield client
 
 
-def asked(runs, *calls, **options):
+async def answers_of(client, calls):
     """The results of `(tool, arguments)` calls, all asked at once; the error of one that is none of a tool."""
+    sent = (client.call_tool(tool, given) for tool, given in calls)
+    return await asyncio.gather(*sent, return_exceptions=True)
 
-    async def session():
-        async with serving(runs, **options) as client:
-            sent = (client.call_tool(tool, given) for tool, given in calls)
-            return await asyncio.gather(*sent, return_exceptions=True)
 
-    return asyncio.run(session())
+@pytest.fixture(scope="module")
+def shipped(recorded):
+    """`shipped(calls)`: asked of one server over the shipped runs, which answers until the last test of this file."""
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(serving(recorded.root)) as client,
+    ):
+        yield lambda calls: portal.call(answers_of, client, calls)
 
 
 @pytest.fixture
-def ask(recorded):
-    """`ask((tool, arguments), ...)` over the shipped runs, if no others."""
-    return lambda *calls, runs=recorded.root, **options: asked(runs, *calls, **options)
+def ask(shipped):
+    """`ask((tool, arguments), ...)` over the shipped runs; with `runs` or other options, of a server of its own."""
+
+    def ask(*calls, **options):
+        async def session():
+            async with serving(**options) as client:
+                return await answers_of(client, calls)
+
+        return asyncio.run(session()) if options else shipped(calls)
+
+    return ask
 
 
 def text_of(result):
@@ -104,8 +118,8 @@ QUESTIONS = [
 
 
 @pytest.fixture(scope="module")
-def answers(recorded):
-    results = asked(recorded.root, *((tool, given) for tool, given, _ in QUESTIONS))
+def answers(shipped):
+    results = shipped([(tool, given) for tool, given, _ in QUESTIONS])
     return {command: result for (_, _, command), result in zip(QUESTIONS, results, strict=True)}
 
 
@@ -246,7 +260,7 @@ def test_nothing_is_written(ask, recorded, reports, tmp_path):
     ask(
         ("compare", {"before": 5, "after": 6}), ("ladder", {}), ("show", {"source": 6}), ("sass", {"before": 6}),
         ("list", {}), ("show", {"source": str(reports / "range.ncu-rep")}), ("compare", {"before": 5, "after": 10}),
-        cwd=tmp_path,
+        runs=recorded.root, cwd=tmp_path,
     )  # fmt: skip
     assert state() == before
 
