@@ -228,7 +228,7 @@ def timings(recorded):
             shape = size_text(manifest.workload or {})
             kernels[manifest.name, shape].append([row["kernel_ns"] for row in of_one])
             if all(row["reference_ns"] for row in of_one):
-                name = f"{manifest.provenance.reference} at {shape}"
+                name = f"{manifest.provenance.reference} of {manifest.ladder} at {shape}"
                 references[name].append([row["reference_ns"] for row in of_one])
     assert kernels
     return kernels, {name: found for name, found in references.items() if len(found) >= 12}

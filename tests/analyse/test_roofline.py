@@ -256,4 +256,10 @@ def test_the_recorded_ladder_is_told_apart(recorded):
     import profiler
 
     arithmetic = profiler.roofline("gemm", recorded).to_pandas()["arithmetic"]
-    assert arithmetic.to_dict() == {**dict.fromkeys(range(10), "fp32"), 10: "bf16"}
+    assert arithmetic.to_dict() == {
+        **dict.fromkeys(range(10), "fp32"),
+        10: "bf16",
+        11: "bf16",
+        12: "tf32",
+        13: "tf32",
+    }
