@@ -110,6 +110,9 @@ _LARGER = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "us")),
     "inst": ((1e9, "billion inst"), (1e6, "million inst"), (1e3, "thousand inst")),
     "GFLOP/s": ((1e3, "TFLOP/s"),),
+    "byte/s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s")),
+    "byte": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
+    "hz": ((1e9, "GHz"), (1e6, "MHz")),
 }
 
 
