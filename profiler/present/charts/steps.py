@@ -19,6 +19,7 @@ from profiler.present.charts.style import (
     Record,
     at_pixel,
     heading,
+    readable_unit,
     signed_figure,
     source,
     tooltips,
@@ -106,6 +107,11 @@ def _unit(sheet: LadderSheet, metric: str) -> str:
     return {"%": "percentage points", "": "number"}.get(unit, unit)
 
 
+def _divided(change: _Change, divisor: float) -> _Change:
+    low_high = (change.ci[0] / divisor, change.ci[1] / divisor) if change.ci else None
+    return change._replace(delta=change.delta / divisor, ci=low_high)
+
+
 def _panel(
     name: str,
     unit: str,
@@ -115,7 +121,8 @@ def _panel(
     *,
     named: bool,
 ) -> ChartType:
-    rows = list(_rows(changes))
+    divisor, unit = readable_unit(unit, max(abs(one.delta) for one in changes))
+    rows = list(_rows([_divided(one, divisor) for one in changes]))
     y = alt.Y(
         "step:N",
         sort=steps,
