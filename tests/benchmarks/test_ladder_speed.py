@@ -14,7 +14,7 @@ pytestmark = pytest.mark.benchmark
 
 ROOT = Path(__file__).resolve().parents[2]
 PROF = str(Path(sys.executable).with_name("prof"))
-RUNGS = 11
+RUNGS = 14
 
 
 def seconds(*command: str) -> float:
@@ -26,7 +26,7 @@ def seconds(*command: str) -> float:
 
 
 @pytest.mark.parametrize("arguments", [["ladder"], ["ladder", "--format", "json"]], ids=" ".join)
-def test_a_ladder_of_eleven_profiled_rungs_takes_less_than_a_second(arguments):
+def test_a_ladder_of_many_profiled_rungs_takes_less_than_a_second(arguments):
     imports, ours = float("inf"), float("inf")
     for _ in range(7):
         imports = min(imports, seconds(sys.executable, "-c", "import pyarrow"))
@@ -36,7 +36,7 @@ def test_a_ladder_of_eleven_profiled_rungs_takes_less_than_a_second(arguments):
     print(
         f"\nprof {' '.join(arguments)} over {RUNGS} rungs {ours * 1e3:.0f} ms, import pyarrow {imports * 1e3:.0f} ms"
     )
-    drawn = subprocess.run([PROF, "ladder", "--format", "json"], cwd=ROOT, capture_output=True, check=True)
+    drawn = subprocess.run([PROF, "ladder", "--format", "json", "--full"], cwd=ROOT, capture_output=True, check=True)
     profiled = [one for one in json.loads(drawn.stdout)["kernels"] if one["launches"]]
     assert len(profiled) == RUNGS
     assert ours < 1
