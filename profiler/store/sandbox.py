@@ -156,7 +156,6 @@ def _enter_worker(memory_bytes: int) -> None:
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     threading.Thread(target=leave_with_parent, daemon=True).start()
-    sys.modules["pandas"] = None  # type: ignore[assignment]  # Arrow would import it with the first column, for nothing
     importlib.import_module("profiler.store.extract")  # not within the time of the first report
 
 

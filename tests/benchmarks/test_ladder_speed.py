@@ -36,7 +36,9 @@ def test_a_ladder_of_many_profiled_rungs_takes_less_than_a_second(arguments):
     print(
         f"\nprof {' '.join(arguments)} over {RUNGS} rungs {ours * 1e3:.0f} ms, import pyarrow {imports * 1e3:.0f} ms"
     )
-    drawn = subprocess.run([PROF, "ladder", "--format", "json", "--full"], cwd=ROOT, capture_output=True, check=True)
+    drawn = subprocess.run(
+        [PROF, "ladder", "--format", "json", "--full"], cwd=ROOT, capture_output=True, check=True
+    )
     profiled = [one for one in json.loads(drawn.stdout)["kernels"] if one["launches"]]
     assert len(profiled) == RUNGS
     assert ours < 1

@@ -285,12 +285,6 @@ def test_a_run_in_the_folder_of_another_is_damage(few: RunStore) -> None:
 # Interrupts
 
 
-def cpu_seconds(pid: int) -> float:
-    """What a process has used of the processors so far, in all its threads."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 @pytest.mark.parametrize(
     "sql",
     [
@@ -303,8 +297,8 @@ def test_an_interrupt_ends_a_query_that_would_take_hours(recorded: RunStore, sql
     with subprocess.Popen(
         [*prof, "--runs", str(recorded.root), "query", sql], stdout=PIPE, stderr=PIPE, text=True
     ) as process:
-        while process.poll() is None and cpu_seconds(process.pid) < 2:  # starting takes half a second
-            time.sleep(0.01)
+        time.sleep(3)
+        assert process.poll() is None
         process.send_signal(signal.SIGINT)
         try:
             out, err = process.communicate(timeout=20)
