@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
 
@@ -43,6 +44,7 @@ from profiler.errors import InternalError, ProfError
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
+_FLAGS = ("--quiet", "-q", "--verbose", "-v")
 
 
 class _Verbs(TyperGroup):
@@ -135,7 +137,7 @@ def main() -> NoReturn:
     verbose = "--verbose" in arguments or "-v" in arguments
     try:
         try:
-            app(args=arguments, prog_name="prof")
+            _app_for(arguments)(args=arguments, prog_name="prof")
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -151,10 +153,24 @@ def main() -> NoReturn:
     sys.exit(0)
 
 
+def _app_for(arguments: list[str]) -> typer.Typer:
+    """The app with the verb that comes first alone: Typer reads the signatures of all that it has, one by one.
+
+    With every verb where none comes first, so that help, completion and what is misspelled know them all.
+    """
+    verb = next((word for word in arguments if word not in _FLAGS), None)
+    asked = [one for one in app.registered_commands if one.name == verb]
+    if not asked:
+        return app
+    alone = copy(app)
+    alone.registered_commands = asked
+    return alone
+
+
 def _global_flags_first(arguments: list[str]) -> list[str]:
     """`prof compare 5 6 --verbose` is what people type: let these flags stand anywhere."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    flags = [word for word in arguments[:end] if word in ("--quiet", "-q", "--verbose", "-v")]
+    flags = [word for word in arguments[:end] if word in _FLAGS]
     return [*flags, *(word for word in arguments[:end] if word not in flags), *arguments[end:]]
 
 

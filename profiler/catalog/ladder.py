@@ -11,11 +11,13 @@ import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from profiler.catalog.expressions import Expression
-from profiler.catalog.sweep import Sweep
 from profiler.errors import LadderNotFound, RungNotFound, WorkloadInvalid
+
+if TYPE_CHECKING:
+    from profiler.catalog.sweep import Sweep
 
 LADDER_FILE = "ladder.toml"
 LARGEST_SIZE = 2**63 - 1

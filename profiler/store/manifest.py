@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -158,6 +157,8 @@ class Manifest(msgspec.Struct, frozen=True):
 
 def prof_version() -> str:
     """Also where prof runs from a checkout and is not installed."""
+    from importlib.metadata import PackageNotFoundError, version  # only what writes a run needs it
+
     try:
         return version("ncu-prof")
     except PackageNotFoundError:
