@@ -12,6 +12,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -57,6 +58,11 @@ def read_ladder(path: Path) -> Ladder:
         raise LadderInvalid(f"{path}: cannot be read as text: {error}") from None
     if text.count("\n") > _MOST_LINES:
         raise LadderInvalid(f"{path}: more than {_MOST_LINES} lines: this is no ladder file")
+    return _parsed(path, text)
+
+
+@lru_cache(maxsize=4)  # both sides of a comparison ask for theirs
+def _parsed(path: Path, text: str) -> Ladder:
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
