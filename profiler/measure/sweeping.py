@@ -168,7 +168,7 @@ class Sweeping:
                 seed=tuning.seed,
                 reference=tuning.reference,
             ),
-            facts=facts,
+            sweep=facts,
             points=points,
         )
 

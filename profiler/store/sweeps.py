@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,17 +18,15 @@ from profiler.errors import RunDamaged
 from profiler.store.manifest import (
     MANIFEST_FILE,
     Manifest,
-    Provenance,
     RunId,
-    StoredTable,
-    prof_version,
     rung_name,
     write_manifest,
 )
 from profiler.store.pending import Pending
 from profiler.store.runs import Run, RunStore
-from profiler.store.schema import SCHEMA_VERSION, Column, Table, schema_of
+from profiler.store.schema import Column, Table, schema_of
 from profiler.store.staging import Staging, flush, storage_error, write_table
+from profiler.store.timed import Unprofiled
 
 SWEEPS_FOLDER = "sweeps"
 POINTS = Table(
@@ -105,19 +102,12 @@ class SweepManifest(Manifest, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class MeasuredSweep:
+class MeasuredSweep(Unprofiled):
     """What a commit is given. `key` is the hash of all that was asked for, by which it is found again."""
 
-    ladder: str
-    kernel: int
-    workload: dict[str, int]
-    gpu: str
-    recorded: datetime
-    key: str
-    command_line: str
-    provenance: Provenance
-    facts: SweepFacts
+    sweep: SweepFacts
     points: Sequence[SweptPoint]
+    key: str
 
 
 @dataclass(frozen=True)
@@ -182,35 +172,17 @@ class SweepStore:
             try:
                 folder.mkdir(parents=True)
                 stored = write_table(folder, POINTS.name, _table(measured.points, str(run_id)))
-                flush(write_manifest(_manifest(measured, run_id, sha256, stored), folder))
+                manifest = SweepManifest(
+                    tables={POINTS.name: stored},
+                    collection=measured.key,
+                    sweep=measured.sweep,
+                    **measured.facts(run_id, sha256),
+                )
+                flush(write_manifest(manifest, folder))
             except OSError as error:
                 raise storage_error(error, self.root) from error
             staging.commit(folder, str(run_id))
         return str(run_id)
-
-
-def _manifest(measured: MeasuredSweep, run_id: RunId, sha256: str, points: StoredTable) -> SweepManifest:
-    return SweepManifest(
-        schema_version=SCHEMA_VERSION,
-        run_id=str(run_id),
-        name=run_id.name,
-        origin="timed",
-        recorded=measured.recorded.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        reports=[],
-        kernels=[],
-        tables={POINTS.name: points},
-        ladder=measured.ladder,
-        kernel=measured.kernel,
-        workload=measured.workload,
-        gpus=[measured.gpu],
-        prof_version=prof_version(),
-        command_line=measured.command_line,
-        clock_control="none",
-        provenance=measured.provenance,
-        content_sha256=sha256,
-        collection=measured.key,
-        sweep=measured.facts,
-    )
 
 
 def _table(points: Sequence[SweptPoint], run_id: str) -> Any:

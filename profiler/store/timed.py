@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -30,7 +31,9 @@ from profiler.store.staging import Staging, flush, storage_error, write_table
 
 
 @dataclass(frozen=True)
-class TimedRun:
+class Unprofiled:
+    """What is known of any measurement without a profile."""
+
     ladder: str
     kernel: int
     workload: dict[str, int]
@@ -38,6 +41,31 @@ class TimedRun:
     gpu: str
     command_line: str
     provenance: Provenance
+
+    def facts(self, run_id: RunId, sha256: str) -> dict[str, Any]:
+        """For its manifest; `sha256` is of everything measured."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "run_id": str(run_id),
+            "name": run_id.name,
+            "origin": "timed",
+            "recorded": self.recorded.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "reports": [],
+            "kernels": [],
+            "ladder": self.ladder,
+            "kernel": self.kernel,
+            "workload": self.workload,
+            "gpus": [self.gpu],
+            "prof_version": prof_version(),
+            "command_line": self.command_line,
+            "clock_control": "none",
+            "provenance": self.provenance,
+            "content_sha256": sha256,
+        }
+
+
+@dataclass(frozen=True)
+class TimedRun(Unprofiled):
     timings: Sequence[Timing]
     collection: str | None = None
 
@@ -66,25 +94,6 @@ def _fill(folder: Path, timed: TimedRun) -> Manifest:
     for timing in timed.timings:
         builders["timings"].append(**msgspec.structs.asdict(timing))
     tables = {name: write_table(folder, name, builder.finish()) for name, builder in builders.items()}
-    manifest = Manifest(
-        schema_version=SCHEMA_VERSION,
-        run_id=str(run_id),
-        name=run_id.name,
-        origin="timed",
-        recorded=timed.recorded.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        reports=[],
-        kernels=[],
-        tables=tables,
-        ladder=timed.ladder,
-        kernel=timed.kernel,
-        workload=timed.workload,
-        gpus=[timed.gpu],
-        prof_version=prof_version(),
-        command_line=timed.command_line,
-        clock_control="none",
-        provenance=timed.provenance,
-        content_sha256=sha256,
-        collection=timed.collection,
-    )
+    manifest = Manifest(tables=tables, collection=timed.collection, **timed.facts(run_id, sha256))
     flush(write_manifest(manifest, folder))
     return manifest

@@ -6,6 +6,7 @@ store is written, and compares.
 
 from __future__ import annotations
 
+import importlib.metadata
 import math
 import re
 import struct
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from profiler.store.extract import extract_report
+from profiler.store.manifest import Manifest
 from profiler.store.query import run_query
 from profiler.store.request import Request
 from profiler.store.runs import Run, RunStore
@@ -396,14 +398,12 @@ def test_counters_sampled_over_time_keep_their_times(store: RunStore) -> None:
 def test_a_checkout_that_is_not_installed_stores_reports_too(
     reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import profiler.store.manifest as module
-
     def not_installed(name: str) -> str:
-        raise module.PackageNotFoundError(name)
+        raise importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(module, "version", not_installed)
+    monkeypatch.setattr(importlib.metadata, "version", not_installed)
 
     extracted = extract_report(Request((reports / "graph.ncu-rep",), tmp_path / "folder"))
 
-    assert isinstance(extracted, module.Manifest)
+    assert isinstance(extracted, Manifest)
     assert extracted.prof_version.endswith("+checkout")

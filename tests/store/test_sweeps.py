@@ -21,7 +21,7 @@ POINTS = [
 ]  # fmt: skip
 FACTS = SweepFacts({"TILE": [8, 16], "UNROLL": [-1, 1]}, ["TILE > 4"], 4, {"TILE > 4": 2}, None, 5, 20, 3, 5.0, 4, {"tile.cu": "0" * 64})  # fmt: skip
 MEASURED = MeasuredSweep(
-    "made", 7, {"n": 1024}, "NVIDIA H200", datetime(2026, 1, 2, tzinfo=UTC), "key", "./tile time", Provenance(seed=3), FACTS, POINTS
+    "made", 7, {"n": 1024}, datetime(2026, 1, 2, tzinfo=UTC), "NVIDIA H200", "./tile time", Provenance(seed=3), FACTS, POINTS, "key"
 )  # fmt: skip
 
 
