@@ -25,10 +25,10 @@ docs:
     {{ python }} tests/readme.py --write
     {{ python }} tests/notebooks.py --write
 
-# Resolve the dependencies again.
+# Resolve the dependencies again; the tests' first, which hold all others.
 lock:
-    uv pip compile pyproject.toml --extra build --universal --python-version 3.11 --generate-hashes --no-annotate --no-header -q -o requirements.lock
-    uv pip compile pyproject.toml --extra build --extra test -c requirements.lock --universal --python-version 3.11 --generate-hashes --no-annotate --no-header -q -o requirements-test.lock
+    uv pip compile pyproject.toml --extra build --extra test --universal --python-version 3.11 --generate-hashes --no-annotate --no-header -q -o requirements-test.lock
+    uv pip compile pyproject.toml --extra build -c requirements-test.lock --universal --python-version 3.11 --generate-hashes --no-annotate --no-header -q -o requirements.lock
 
 # What CI runs, in a fresh clone.
 ci:
