@@ -266,13 +266,14 @@ def test_killed_at_any_moment_it_goes_on_and_measures_no_point_twice(place: Plac
     rng, lost = random.Random(5), 0
     for number in range(4):
         before, kept = sum(place.timed().values()), place.kept()
-        process = place.start(pace=0.05)
+        process = place.start(pace=0.15)
         deadline = time.monotonic() + 30
         while (
             sum(place.timed().values()) == before and process.poll() is None and time.monotonic() < deadline
         ):
             time.sleep(0.01)
         time.sleep(rng.uniform(0.0, 0.4))
+        assert process.poll() is None, "it came to its end before it was killed"
         os.killpg(process.pid, signal.SIGKILL) if number % 2 else process.kill()
         process.communicate(timeout=20)
         time.sleep(0.1)  # a program on its leash ends a moment after prof
