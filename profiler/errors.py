@@ -53,9 +53,17 @@
     ├── PresetNotFound
     ├── ThresholdsInvalid      prof.toml, or prof's part of pyproject.toml, cannot be used
     ├── OutputNotWritable      a file that was asked for cannot be written
+    ├── RemoteNotInstalled     a URL needs a file system of fsspec that is not there
+    ├── RemoteDenied           no credentials for a URL, or they do not suffice
+    ├── RemoteFailed           a URL cannot be used for another reason: nobody answers, for one
     ├── McpNotInstalled        `prof mcp` needs the SDK of an extra
     ├── NotebookUnavailable    `prof notebook` finds no such notebook, or no Jupyter to open it
     ├── NotReady               `prof doctor` found something that should work here and does not
+    ├── ClusterError           the workers cannot be used
+    │   ├── ClusterNotInstalled    Dask is an extra
+    │   ├── ClusterUnreachable     no scheduler answers there, or not to us
+    │   ├── SchedulerLost          it answered, and does no more
+    │   └── MemberLost             one worker died, left, or does not answer
     ├── QueryFailed
     ├── IngestIncomplete       some reports were ingested, some were not
     └── InternalError          a bug in prof
@@ -219,6 +227,26 @@ class NotReady(ProfError):
     remedy = "Do what the line of each says, and run the same command again."
 
 
+class RemoteNotInstalled(ProfError):
+    exit_code = 95
+    remedy = "`pip install 'ncu-prof[s3]'` for S3; gs:// needs gcsfs beside it, az:// adlfs."
+
+
+class RemoteDenied(ProfError):
+    exit_code = 96
+    remedy = (
+        "Give credentials the usual way (for S3: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), "
+        "and check what they allow."
+    )
+
+
+class RemoteFailed(ProfError):
+    exit_code = 97
+    remedy = (
+        "Check the URL, the network and the endpoint (for S3: AWS_ENDPOINT_URL, AWS_REGION), then try again."
+    )
+
+
 class McpNotInstalled(ProfError):
     exit_code = 86
     remedy = "`pip install 'ncu-prof[mcp]'`, in the environment that holds prof."
@@ -229,6 +257,30 @@ class NotebookUnavailable(ProfError):
     remedy = (
         "`prof notebook` lists those there are; `prof notebook -o mine.ipynb` writes one over your own runs."
     )
+
+
+class ClusterError(ProfError):
+    exit_code = 103
+
+
+class ClusterNotInstalled(ClusterError):
+    exit_code = 104
+    remedy = "`pip install 'ncu-prof[cluster]'`, in the environment that holds prof, here and on every worker."
+
+
+class ClusterUnreachable(ClusterError):
+    exit_code = 105
+    remedy = "Check that `dask scheduler` runs, its address, and its certificates where it has some (--tls-ca, --tls-cert, --tls-key)."
+
+
+class SchedulerLost(ClusterError):
+    exit_code = 106
+    remedy = "What was committed stays. Start the scheduler and its workers again, then run the same command: it goes on from there."
+
+
+class MemberLost(ClusterError):
+    exit_code = 107
+    remedy = "See the log of that worker, and how much memory it had."
 
 
 class QueryFailed(ProfError):

@@ -1,0 +1,119 @@
+"""Files at a URL, by any file system that fsspec knows: `s3://bucket/key`, `gs://…`, `memory://…`.
+
+A URL goes in, a file system and the path in it come out. Whatever such a file system raises becomes one
+line, and no line holds what a URL may hide: a password, or the signature of a link.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from profiler.errors import ProfError, RemoteDenied, RemoteFailed, RemoteNotInstalled
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
+
+_URL = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
+_CONNECT_S, _READ_S, _ATTEMPTS = 5, 30, 3  # an endpoint that is not there is given up within half a minute
+_MESSAGE_CHARACTERS = 300
+# Raised where nobody has said who is asking, or it could not be found out; by name, since each file system
+# has a library of its own for it.
+_NO_CREDENTIALS = {
+    "NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "CredentialRetrievalError",
+    "TokenRetrievalError", "UnauthorizedSSOTokenError", "SSOTokenLoadError", "DefaultCredentialsError",
+    "RefreshError", "ClientAuthenticationError",
+}  # fmt: skip
+_REFUSED = {401, 403}
+
+
+def is_url(place: object) -> bool:
+    return isinstance(place, str) and _URL.fullmatch(place) is not None
+
+
+def public_url(url: str) -> str:
+    """Without user and password; of a web address, without what follows `?`: it may be signed."""
+    match = _URL.fullmatch(url)
+    if match is None:
+        return url
+    protocol, rest = match["protocol"], match["rest"]
+    if protocol.lower() in ("http", "https"):
+        rest = re.split(r"[?#]", rest, maxsplit=1)[0]
+    host, slash, path = rest.partition("/")
+    return f"{protocol}://{host.rpartition('@')[2]}{slash}{path}"
+
+
+def open_filesystem(url: str) -> tuple[AbstractFileSystem, str]:
+    """Credentials and endpoints come the usual ways of each file system: for S3, those of every AWS tool."""
+    match = _URL.fullmatch(url)
+    assert match is not None, url
+    protocol = match["protocol"].lower()
+    try:
+        from fsspec.registry import get_filesystem_class  # type: ignore[import-untyped]
+
+        kind = get_filesystem_class(protocol)
+    except (ImportError, ValueError) as error:
+        raise _not_installed(url, protocol, error) from error
+    with remote_errors(url):
+        given = kind._get_kwargs_from_urls(url)
+        filesystem = kind(**_limits(protocol), **given)
+        return filesystem, kind._strip_protocol(url)
+
+
+@contextmanager
+def remote_errors(url: str, missing: type[ProfError] | None = None) -> Iterator[None]:
+    """What a file system raises in here, as one line about `url`; `missing` is for what is not there.
+
+    Without `missing`, FileNotFoundError and FileExistsError pass: they are answers. Keep work on local
+    files out of here, or a full disk will read as a remote failure.
+    """
+    try:
+        yield
+    except ProfError:
+        raise
+    except FileNotFoundError as error:
+        if missing is None:
+            raise
+        raise missing(f"{public_url(url)}: nothing is there") from error
+    except FileExistsError:
+        raise
+    except Exception as error:  # each file system has exceptions of its own
+        raise _translated(url, error) from error
+
+
+def _limits(protocol: str) -> dict[str, object]:
+    if protocol not in ("s3", "s3a"):
+        return {}
+    limits = {
+        "connect_timeout": _CONNECT_S,
+        "read_timeout": _READ_S,
+        "retries": {"total_max_attempts": _ATTEMPTS, "mode": "standard"},
+    }
+    return {"config_kwargs": limits, "use_listings_cache": False}
+
+
+def _not_installed(url: str, protocol: str, error: Exception) -> ProfError:
+    if isinstance(error, ValueError):
+        return RemoteNotInstalled(
+            f"{public_url(url)}: there is no file system called '{protocol}'",
+            remedy="Check the start of the URL: s3://, gs://, az://, https:// and others of fsspec will do.",
+        )
+    reason = str(error).partition("\n")[0]
+    return RemoteNotInstalled(f"{public_url(url)}: its file system is not installed: {reason}")
+
+
+def _translated(url: str, error: Exception) -> ProfError:
+    where, why = public_url(url), _told(error)
+    status = getattr(error, "status", None) or getattr(error, "code", None)
+    refused = isinstance(error, PermissionError) or status in _REFUSED
+    if refused or type(error).__name__ in _NO_CREDENTIALS:
+        return RemoteDenied(f"{where}: access denied: {why}")
+    return RemoteFailed(f"{where}: {why}")
+
+
+def _told(error: Exception) -> str:
+    """Its own words, on one line and without the query of any URL in them."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return re.sub(r"\?[^\s'\"]+", "", text)[:_MESSAGE_CHARACTERS]
