@@ -63,7 +63,11 @@
     │   ├── ClusterNotInstalled    Dask is an extra
     │   ├── ClusterUnreachable     no scheduler answers there, or not to us
     │   ├── SchedulerLost          it answered, and does no more
-    │   └── MemberLost             one worker died, left, or does not answer
+    │   ├── MemberLost             one worker died, left, or does not answer
+    │   ├── WorkerUnlike           a worker with another prof than this one
+    │   ├── NoWorkerLeft           none is there that has a GPU to measure on
+    │   ├── WorkerLacks            a folder or a file that a worker needs is not there
+    │   └── KernelGivenUp          each worker that measured it was lost
     ├── QueryFailed
     ├── IngestIncomplete       some reports were ingested, some were not
     └── InternalError          a bug in prof
@@ -265,7 +269,9 @@ class ClusterError(ProfError):
 
 class ClusterNotInstalled(ClusterError):
     exit_code = 104
-    remedy = "`pip install 'ncu-prof[cluster]'`, in the environment that holds prof, here and on every worker."
+    remedy = (
+        "`pip install 'ncu-prof[cluster]'`, in the environment that holds prof, here and on every worker."
+    )
 
 
 class ClusterUnreachable(ClusterError):
@@ -281,6 +287,30 @@ class SchedulerLost(ClusterError):
 class MemberLost(ClusterError):
     exit_code = 107
     remedy = "See the log of that worker, and how much memory it had."
+
+
+class WorkerUnlike(ClusterError):
+    exit_code = 98
+    remedy = "Install the same prof here and on every worker, and start the workers again."
+
+
+class NoWorkerLeft(ClusterError):
+    exit_code = 99
+    remedy = (
+        "Start workers with `prof worker ADDRESS`, then run the same command again: it goes on from there."
+    )
+
+
+class WorkerLacks(ClusterError):
+    exit_code = 100
+    remedy = "Put it at the same path on every worker, or name what a rung reads in its `sources`: that travels by itself."
+
+
+class KernelGivenUp(ClusterError):
+    exit_code = 101
+    remedy = (
+        "See the logs of these workers: the kernel, or what it takes of their memory, may be what ends them."
+    )
 
 
 class QueryFailed(ProfError):
