@@ -22,6 +22,7 @@ MODULES = sorted((ROOT / "profiler").rglob("*.py"))
 RANK = {
     "errors": 0,
     "catalog": 1,
+    "cluster": 1,
     "store": 2,
     "measure": 3,
     "analyse": 3,

@@ -1,0 +1,122 @@
+"""Where a crew comes from: a scheduler that runs somewhere, or workers started here for one command."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from profiler.cluster.crew import Crew
+from profiler.errors import ClusterNotInstalled, ClusterUnreachable
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from distributed.security import Security
+
+_CONNECT_S = 10.0
+_START_S = 60.0
+_LARGE = "1 GB"  # binaries and reports travel with the calls: no reason for Dask to warn
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Files in PEM. What is not given comes from Dask's own configuration."""
+
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+
+    def security(self) -> Security:
+        from distributed.security import Security
+
+        given = {
+            "tls_ca_file": self.ca,
+            "tls_client_cert": self.cert,
+            "tls_client_key": self.key,
+            "tls_scheduler_cert": self.cert,
+            "tls_scheduler_key": self.key,
+            "tls_worker_cert": self.cert,
+            "tls_worker_key": self.key,
+        }
+        words: dict[str, Any] = {name: str(path) for name, path in given.items() if path is not None}
+        return Security(**words, require_encryption=True) if words else Security()
+
+
+def connect(address: str, tls: Tls | None = None) -> Crew:
+    """The workers of a scheduler, which may be none yet."""
+    client_of = prepare_dask()
+    try:
+        client = client_of(
+            address, security=(tls or Tls()).security(), timeout=_CONNECT_S, set_as_default=False
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _unreachable(address, error) from None
+    return Crew(client)
+
+
+def local_crew(environments: Sequence[Mapping[str, str]], gpus: bool) -> Crew:
+    """One worker process on this host for each environment, for as long as the crew is used."""
+    client_of = prepare_dask()
+    from distributed import Nanny, Scheduler, SpecCluster
+
+    workers = {
+        f"worker-{number}": {
+            "cls": Nanny,
+            "options": {
+                "nthreads": 1,
+                "resources": {"GPU": 1} if gpus else {},
+                "env": {**QUIET_ENVIRONMENT, **environment},
+                "memory_limit": 0,
+                "host": "127.0.0.1",
+                "dashboard": False,
+                "silence_logs": logging.CRITICAL,
+            },
+        }
+        for number, environment in enumerate(environments)
+    }
+    scheduler = {
+        "cls": Scheduler,
+        "options": {"host": "127.0.0.1", "port": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"},
+    }
+    cluster = SpecCluster(workers=workers, scheduler=scheduler, silence_logs=logging.CRITICAL)
+
+    def close() -> None:
+        with suppress(Exception):
+            cluster.close(timeout=_CONNECT_S)
+
+    try:
+        client = client_of(cluster, set_as_default=False)
+        client.wait_for_workers(len(workers), timeout=_START_S)
+        return Crew(client, close)
+    except BaseException as error:
+        close()
+        if isinstance(error, (OSError, TimeoutError)):
+            raise ClusterUnreachable(f"the workers of this host did not start: {error}") from None
+        raise
+
+
+QUIET_ENVIRONMENT = {"DASK_LOGGING__DISTRIBUTED": "critical"}
+
+
+def prepare_dask() -> type[Client]:
+    """Its client, and Dask told to say nothing of its own: what matters is said by prof."""
+    try:
+        import dask
+        from distributed import Client
+    except ImportError as error:
+        raise ClusterNotInstalled(f"Dask is not installed: {error}") from None
+    dask.config.set({"distributed.admin.large-graph-warning-threshold": _LARGE})
+    for name in list(logging.root.manager.loggerDict):
+        if name.split(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    return Client
+
+
+def _unreachable(address: str, error: Exception) -> ClusterUnreachable:
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    return ClusterUnreachable(f"{address}: no Dask scheduler answers there: {cause}")

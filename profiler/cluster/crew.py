@@ -1,0 +1,210 @@
+"""Calls of functions on workers, each on the worker that was chosen for it.
+
+Dask carries arguments and results and starts the calls. That a call is never made twice behind its caller's back,
+and that its caller hears when it will never be answered, is made sure of here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from concurrent.futures import Future as ThreadFuture
+from contextlib import suppress
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+from uuid import uuid4
+
+from profiler.cluster.watch import Member, Watch
+from profiler.cluster.working import Failed, perform, stop
+from profiler.errors import ClusterUnreachable, InternalError, MemberLost, ProfError, SchedulerLost
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+GRACE_S = 15.0  # beyond the time that the function itself keeps to: for the way there and back
+_SILENT_S = 30.0
+_WAKE_S = 1.0
+_CLOSE_S = 5.0
+
+
+@dataclass(frozen=True)
+class _News:
+    kind: Literal["began", "said", "answered", "left"]
+    text: str = ""
+
+
+@dataclass
+class _Call:
+    id: str
+    member: Member
+    news: SimpleQueue[_News] = field(default_factory=SimpleQueue)
+
+
+class Crew:
+    """The workers of one scheduler; use it in a `with` statement. A thread may make one call at a time."""
+
+    def __init__(self, client: Client, close: Callable[[], None] = lambda: None) -> None:
+        self._client, self._close = client, close
+        self._topic = f"prof-{uuid4().hex}"
+        self._calls: dict[str, _Call] = {}
+        self._abandoned: set[str] = set()
+        client.subscribe_topic(self._topic, self._heard)
+        self._watch = Watch(client, self._gone)
+
+    def members(self) -> list[Member]:
+        """Those that are there and answer; raises SchedulerLost when nobody can say."""
+        self._check_scheduler()
+        return [member for member in self._watch.members() if member.address not in self._abandoned]
+
+    def wait(self, timeout_s: float) -> None:
+        """Until a member came or left, or the time is up."""
+        self._watch.wait(timeout_s)
+
+    def call(
+        self,
+        member: Member,
+        function: Callable[..., Any],
+        *arguments: Any,
+        timeout_s: float,
+        gpu: bool = False,
+        hear: Callable[[str], None] | None = None,
+    ) -> Any:
+        """What `function` returns there, or the ProfError that it raises.
+
+        It is a function of a module, which is on the worker too, and keeps to `timeout_s` itself where it can. With
+        `gpu`, a worker makes one call at a time, whoever asks. MemberLost: it will not answer, and may have done some or
+        all of it.
+        """
+        self._check_scheduler()
+        call = _Call(uuid4().hex, member)
+        self._calls[call.id] = call
+        if not self._watch.has(member) or member.address in self._abandoned:
+            del self._calls[call.id]
+            raise MemberLost(f"worker {member.name} is gone")
+        future = self._client.submit(
+            perform, self._topic, call.id, function, arguments,
+            key=f"prof-{call.id}", workers=[member.address], allow_other_workers=False,
+            resources={"GPU": 1} if gpu else None, retries=0, pure=False,
+        )  # fmt: skip
+        answer = self._fetch(future, call)
+        try:
+            self._await(call, timeout_s, hear)
+            return _result(answer, member)
+        except BaseException:
+            self._withdraw(call, future)
+            raise
+        finally:
+            answer.cancel()
+            del self._calls[call.id]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._watch.close()
+        with suppress(Exception):  # whatever is left of it, it is no use any more
+            self._client.close(timeout=_CLOSE_S)
+        self._close()
+
+    def _fetch(self, future: Future[Any], call: _Call) -> ThreadFuture[Any]:
+        async def gather() -> Any:
+            return await self._client.gather(future, asynchronous=True)
+
+        loop: Any = self._client.loop
+        answer = asyncio.run_coroutine_threadsafe(gather(), loop.asyncio_loop)
+        answer.add_done_callback(lambda _: call.news.put(_News("answered")))
+        return answer
+
+    def _await(self, call: _Call, timeout_s: float, hear: Callable[[str], None] | None) -> None:
+        """Returns when it is answered; raises when it will not be."""
+        deadline: float | None = None
+        while True:
+            try:
+                news = call.news.get(timeout=_WAKE_S)
+            except Empty:
+                self._check_patience(call.member, deadline, timeout_s)
+                continue
+            if news.kind == "answered":
+                return
+            if news.kind == "left":
+                raise self._watch.lost or MemberLost(f"worker {call.member.name} died or left")
+            if news.kind == "began":
+                deadline = time.monotonic() + timeout_s + GRACE_S
+            elif hear is not None:
+                hear(news.text)
+
+    def _check_patience(self, member: Member, deadline: float | None, timeout_s: float) -> None:
+        """A call that waits for its turn may wait for ever, as long as its worker is heard of."""
+        self._check_scheduler()
+        if deadline is None:
+            silent_s = self._watch.silent_s(member)
+            if silent_s <= min(_SILENT_S, timeout_s + GRACE_S):
+                return
+            message = f"worker {member.name} has not been heard of for {silent_s:.0f} s"
+        elif time.monotonic() < deadline:
+            return
+        else:
+            message = f"worker {member.name} did not answer within {timeout_s:g} s"
+        self._abandoned.add(member.address)
+        raise MemberLost(f"{message} and is left alone from now on")
+
+    def _check_scheduler(self) -> None:
+        if self._watch.lost is not None:
+            raise self._watch.lost
+        if self._client.status != "running":
+            raise SchedulerLost("the Dask scheduler is gone: the connection to it broke")
+        if (old_s := self._watch.old_s()) > _SILENT_S:
+            raise SchedulerLost(f"the Dask scheduler has not answered for {old_s:.0f} s")
+
+    def _withdraw(self, call: _Call, future: Future[Any]) -> None:
+        """Nobody waits for it: it is not to begin any more, and to end where it has begun."""
+        if self._client.status != "running":  # Dask would wait until it is connected again
+            return
+        with suppress(Exception):
+            future.cancel(force=True)
+        if self._watch.has(call.member) and call.member.address not in self._abandoned:
+            with suppress(Exception):
+                self._client.run(stop, call.id, workers=[call.member.address], wait=False, on_error="ignore")
+
+    def _heard(self, event: tuple[float, Any]) -> None:
+        _, message = event
+        call = self._calls.get(message["call"])
+        if call is not None:
+            text = message["text"]
+            call.news.put(_News("began") if text is None else _News("said", text))
+
+    def _gone(self, member: Member | None) -> None:
+        for call in list(self._calls.values()):
+            if member is None or call.member == member:
+                call.news.put(_News("left"))
+
+
+def _result(answer: ThreadFuture[Any], member: Member) -> Any:
+    from distributed import KilledWorker
+
+    try:
+        result = answer.result(timeout=0)
+    except (CancelledError, asyncio.CancelledError) as error:
+        raise SchedulerLost(f"the Dask scheduler let a call go: {error or 'it is gone'}") from None
+    except (KilledWorker, OSError) as error:
+        raise MemberLost(f"worker {member.name} died: {error}") from None
+    except ProfError:
+        raise
+    except RuntimeError as error:
+        if "different environments" not in str(error):
+            raise InternalError(f"on worker {member.name}: {error}") from error
+        raise ClusterUnreachable(
+            "the Dask scheduler cannot read what prof asks of its workers: it runs in another environment",
+            remedy="Start `dask scheduler` and the workers from environments with the same prof and the same Dask.",
+        ) from None
+    except Exception as error:
+        raise InternalError(f"on worker {member.name}: {type(error).__name__}: {error}") from error
+    if isinstance(result, Failed):
+        raise result.error
+    return result

@@ -1,0 +1,130 @@
+"""Who is there: the workers of a scheduler, asked for again and again in a thread of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Condition, Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from profiler.errors import ProfError, SchedulerLost
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+POLL_S = 0.5
+_POLL_PER_MEMBER_S = 0.005  # a thousand workers are asked for every five seconds
+_MOST_OF_THE_TIME = 4  # the scheduler shall not be busy with answering this
+
+
+@dataclass(frozen=True)
+class Member:
+    """A worker process. One that died and was started again is another."""
+
+    name: str
+    address: str
+    host: str
+    gpus: int  # that it advertises, as the resource GPU
+    threads: int
+    memory_bytes: int  # that it may take; 0: it has no limit
+
+
+class Watch:
+    """`gone` is told of every member that left, and of the end of the scheduler."""
+
+    def __init__(self, client: Client, gone: Callable[[Member | None], None]) -> None:
+        self._client, self._gone = client, gone
+        self._members: dict[str, Member] = {}
+        self._seen: dict[str, tuple[float, float]] = {}  # what the scheduler said, and since when it says so
+        self._changed = Condition()
+        self._ended = Event()
+        self._looked = time.monotonic()
+        self.lost: ProfError | None = None
+        self._look()
+        self._thread = Thread(target=self._run, name="watch", daemon=True)
+        self._thread.start()
+
+    def members(self) -> list[Member]:
+        with self._changed:
+            return list(self._members.values())
+
+    def has(self, member: Member) -> bool:
+        with self._changed:
+            return self._members.get(member.address) == member
+
+    def silent_s(self, member: Member) -> float:
+        """How long it has not reported to the scheduler."""
+        with self._changed:
+            _, since = self._seen.get(member.address, (0.0, time.monotonic()))
+        return time.monotonic() - since
+
+    def old_s(self) -> float:
+        """How long the scheduler has not said who is there."""
+        return time.monotonic() - self._looked
+
+    def wait(self, timeout_s: float) -> None:
+        """Until somebody came or left, or the time is up."""
+        with self._changed:
+            self._changed.wait(timeout_s)
+
+    def close(self) -> None:
+        self._ended.set()
+        self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        took = 0.0
+        while not self._ended.wait(
+            max(POLL_S, _POLL_PER_MEMBER_S * len(self._members), _MOST_OF_THE_TIME * took)
+        ):
+            started = time.monotonic()
+            try:
+                self._look()
+            except Exception as error:  # whatever Dask raises then: it cannot be asked any more
+                self._end(error)
+                return
+            took = time.monotonic() - started
+
+    def _look(self) -> None:
+        if self._client.status != "running":
+            raise ConnectionError(f"the connection is {self._client.status}")
+        found: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        members = {address: _member(address, facts) for address, facts in found.items()}
+        now = self._looked = time.monotonic()
+        with self._changed:
+            left = [member for member in self._members.values() if members.get(member.address) != member]
+            came = members.keys() - self._members.keys()
+            self._members = members
+            self._seen = {
+                address: (said, self._since(address, said, now))
+                for address, facts in found.items()
+                for said in [float(facts.get("last_seen", 0.0))]
+            }
+            if left or came:
+                self._changed.notify_all()
+        for member in left:
+            self._gone(member)
+
+    def _since(self, address: str, said: float, now: float) -> float:
+        before, since = self._seen.get(address, (None, now))
+        return since if before == said else now
+
+    def _end(self, error: Exception) -> None:
+        if self._ended.is_set():
+            return
+        self.lost = SchedulerLost(f"the Dask scheduler is gone: {error}")
+        with self._changed:
+            self._members = {}
+            self._changed.notify_all()
+        self._gone(None)
+
+
+def _member(address: str, facts: Mapping[str, Any]) -> Member:
+    return Member(
+        name=str(facts.get("name") or address),
+        address=address,
+        host=str(facts.get("host", "")),
+        gpus=int(facts.get("resources", {}).get("GPU", 0)),
+        threads=int(facts.get("nthreads", 1)),
+        memory_bytes=int(facts.get("memory_limit") or 0),
+    )

@@ -1,0 +1,240 @@
+"""Calls on workers in processes of their own, which die, hang and come back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from profiler.cluster import connection
+from profiler.cluster import crew as module
+from profiler.cluster.connection import connect, local_crew
+from profiler.cluster.crew import Crew
+from profiler.cluster.watch import Member
+from profiler.errors import ClusterUnreachable, InternalError, MemberLost, ReportDamaged, SchedulerLost
+
+sys.path.insert(0, str(Path(__file__).parent))
+import work
+
+WORK = {"PYTHONPATH": str(Path(__file__).parent)}
+Eventually = Callable[[Callable[[], object]], None]
+
+
+@pytest.fixture(scope="module")
+def crew(cluster) -> Iterator[Crew]:
+    with connect(cluster.address) as connected:
+        yield connected
+
+
+def member_called(crew: Crew, name: str) -> Member:
+    (found,) = [member for member in crew.members() if member.name == name]
+    return found
+
+
+@pytest.fixture
+def hire(cluster, crew: Crew, eventually: Eventually):
+    """Starts a worker and waits until it is there."""
+    processes = []
+
+    def start(name: str, **words) -> Member:
+        processes.append(cluster.worker(name, **words))
+        eventually(lambda: name in [member.name for member in crew.members()])
+        return member_called(crew, name)
+
+    yield start
+    for process in processes:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def steady(cluster, crew: Crew) -> Member:
+    """A worker that nobody kills."""
+    cluster.worker("steady", gpus=1)
+    deadline = time.monotonic() + 60
+    while not crew.members() and time.monotonic() < deadline:
+        crew.wait(0.2)
+    return member_called(crew, "steady")
+
+
+def test_a_member_says_who_it_is(steady: Member) -> None:
+    assert (steady.name, steady.gpus, steady.threads, steady.memory_bytes) == ("steady", 1, 1, 0)
+    assert steady.host == "127.0.0.1"
+
+
+def test_a_call_is_made_in_the_worker_s_process(crew: Crew, steady: Member) -> None:
+    assert crew.call(steady, work.add, 2, 3, timeout_s=10) == 5
+    assert crew.call(steady, work.pid, timeout_s=10) != os.getpid()
+
+
+def test_the_same_call_twice_is_made_twice(crew: Crew, steady: Member) -> None:
+    """Dask would answer from what it knows."""
+    heard: list[str] = []
+    for _ in range(2):
+        crew.call(steady, work.say, "once", timeout_s=10, hear=heard.append)
+    assert heard == ["once", "once"]
+
+
+def test_what_it_says_is_heard_in_order_before_the_answer(crew: Crew, steady: Member) -> None:
+    heard: list[str] = []
+    words = [str(number) for number in range(50)]
+    assert crew.call(steady, work.say, *words, timeout_s=10, hear=heard.append) == 50
+    assert heard == words[: len(heard)]  # the answer may overtake the last of them
+    assert heard
+
+
+def test_megabytes_go_there_and_back(crew: Crew, steady: Member) -> None:
+    data = os.urandom(20 << 20)
+    assert crew.call(steady, work.echo, data, timeout_s=30) == data
+
+
+def test_an_error_of_ours_arrives_as_it_was_raised(crew: Crew, steady: Member) -> None:
+    with pytest.raises(ReportDamaged) as caught:
+        crew.call(steady, work.complain, timeout_s=10)
+    assert (str(caught.value), caught.value.remedy) == ("x.ncu-rep: cut short\n  at byte 7", "Copy it again.")
+
+
+def test_any_other_error_is_a_bug_and_names_the_worker(crew: Crew, steady: Member) -> None:
+    with pytest.raises(InternalError, match="on worker steady: ZeroDivisionError"):
+        crew.call(steady, work.divide, 0, timeout_s=10)
+
+
+def test_a_gpu_serves_one_call_at_a_time_whoever_asks(cluster, crew: Crew, hire) -> None:
+    """Two clients on one worker that has threads enough for both."""
+    member = hire("shared", threads=2, gpus=1)
+    with connect(cluster.address) as other:
+        spans: list[tuple[float, float]] = []
+
+        def use(mine: Crew) -> None:
+            began: list[float] = []
+            mine.call(
+                member, work.sleep, 0.5, timeout_s=20, gpu=True, hear=lambda _: began.append(time.monotonic())
+            )
+            spans.append((began[0], time.monotonic()))
+
+        threads = [threading.Thread(target=use, args=(one,)) for one in (crew, other)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    first, second = sorted(spans)
+    assert second[0] - first[0] >= 0.4
+
+
+@pytest.mark.parametrize("how", ["killed", "exits"])
+def test_a_worker_that_dies_takes_its_call_with_it(crew: Crew, hire, how: str) -> None:
+    member = hire(f"mortal-{how}")
+    if how == "exits":
+        with pytest.raises(MemberLost, match="mortal-exits"):
+            crew.call(member, work.die, timeout_s=30)
+    else:
+        pid = crew.call(member, work.pid, timeout_s=10)
+        with pytest.raises(MemberLost, match="mortal-killed died or left"):
+            crew.call(member, work.sleep, 30, timeout_s=60, hear=lambda _: os.kill(pid, signal.SIGKILL))
+    assert member not in crew.members()
+    with pytest.raises(MemberLost):
+        crew.call(member, work.add, 1, 1, timeout_s=5)
+
+
+def test_a_worker_that_its_nanny_starts_again_is_a_new_member(
+    crew: Crew, hire, eventually: Eventually
+) -> None:
+    member = hire("reborn", nanny=True)
+    pid = crew.call(member, work.pid, timeout_s=10)
+    with pytest.raises(MemberLost):
+        crew.call(member, work.sleep, 30, timeout_s=60, hear=lambda _: os.kill(pid, signal.SIGKILL))
+    eventually(lambda: "reborn" in [one.name for one in crew.members()])
+    again = member_called(crew, "reborn")
+    assert again != member
+    assert crew.call(again, work.add, 1, 2, timeout_s=10) == 3
+
+
+def test_a_worker_that_hangs_is_left_alone(crew: Crew, hire, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GRACE_S", 0.5)
+    member = hire("stuck")
+    pid = crew.call(member, work.pid, timeout_s=10)
+    try:
+        with pytest.raises(MemberLost, match="stuck did not answer within 1 s and is left alone"):
+            crew.call(member, work.sleep, 60, timeout_s=1, hear=lambda _: os.kill(pid, signal.SIGSTOP))
+        assert member not in crew.members()
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_worker_that_is_silent_before_it_begins_is_left_alone(
+    crew: Crew, hire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "GRACE_S", 1.0)
+    member = hire("silent")
+    pid = crew.call(member, work.pid, timeout_s=10)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(MemberLost, match="silent has not been heard of for"):
+            crew.call(member, work.add, 1, 1, timeout_s=2)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_what_is_under_way_is_stopped_when_its_caller_wants_it_no_more(crew: Crew, steady: Member) -> None:
+    class Interrupt(Exception):
+        pass
+
+    def interrupt(_: str) -> None:
+        raise Interrupt
+
+    with pytest.raises(Interrupt):
+        crew.call(steady, work.wait_to_be_stopped, 60, timeout_s=60, gpu=True, hear=interrupt)
+    started = time.monotonic()
+    assert crew.call(steady, work.add, 1, 1, timeout_s=10, gpu=True) == 2  # the GPU is free again
+    assert time.monotonic() - started < 10
+
+
+def test_a_crew_of_this_host_has_one_worker_per_environment() -> None:
+    with local_crew([{"WHO": "one", **WORK}, {"WHO": "two", **WORK}], gpus=True) as local:
+        members = local.members()
+        assert [(member.gpus, member.threads) for member in members] == [(1, 1), (1, 1)]
+        seen = {local.call(member, os.getenv, "WHO", timeout_s=10, gpu=True) for member in members}
+        assert seen == {"one", "two"}
+
+
+def test_a_scheduler_without_our_functions_says_what_it_lacks(own_cluster, eventually: Eventually) -> None:
+    """Dask unpacks what is asked on the scheduler too."""
+    own_cluster.start()
+    own_cluster.worker("bare")
+    with connect(own_cluster.address) as mine:
+        eventually(mine.members)
+        with pytest.raises(ClusterUnreachable, match="another environment") as caught:
+            mine.call(mine.members()[0], work.add, 1, 1, timeout_s=10)
+        assert "same prof" in caught.value.remedy
+
+
+def test_no_scheduler_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_CONNECT_S", 1.0)
+    with pytest.raises(ClusterUnreachable, match=r"tcp://127\.0\.0\.1:9: no Dask scheduler answers there"):
+        connect("tcp://127.0.0.1:9")
+
+
+def test_an_address_that_is_none_is_one_line() -> None:
+    with pytest.raises(ClusterUnreachable):
+        connect("nonsense://x")
+
+
+def test_a_scheduler_that_dies_ends_every_call(cluster, steady: Member) -> None:
+    """The last test here: it takes the cluster away."""
+    with connect(cluster.address) as mine:
+        (there,) = [member for member in mine.members() if member.name == "steady"]
+        started = time.monotonic()
+        with pytest.raises(SchedulerLost):
+            mine.call(
+                there, work.sleep, 60, timeout_s=60,
+                hear=lambda _: os.kill(cluster.scheduler.pid, signal.SIGKILL),
+            )  # fmt: skip
+        assert time.monotonic() - started < 10
+        with pytest.raises(SchedulerLost):
+            mine.members()

@@ -1,0 +1,53 @@
+"""Functions that workers are given: they have this module because its folder is in their PYTHONPATH."""
+
+from __future__ import annotations
+
+import os
+import time
+from threading import Event
+
+from profiler.cluster.working import stoppable, tell
+from profiler.errors import ReportDamaged
+
+
+def add(one: int, other: int) -> int:
+    return one + other
+
+
+def pid() -> int:
+    return os.getpid()
+
+
+def say(*words: str) -> int:
+    for word in words:
+        tell(word)
+    return len(words)
+
+
+def sleep(seconds: float) -> str:
+    tell("asleep")
+    time.sleep(seconds)
+    return "awake"
+
+
+def wait_to_be_stopped(seconds: float) -> str:
+    stopped = Event()
+    with stoppable(stopped.set):
+        tell("waiting")
+        return "stopped" if stopped.wait(seconds) else "in vain"
+
+
+def die() -> None:
+    os._exit(9)
+
+
+def complain() -> None:
+    raise ReportDamaged("x.ncu-rep: cut short", details=["  at byte 7"], remedy="Copy it again.")
+
+
+def divide(by: int) -> float:
+    return 1 / by
+
+
+def echo(data: bytes) -> bytes:
+    return data
