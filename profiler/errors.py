@@ -68,6 +68,7 @@
     │   ├── ClusterUnreachable     no scheduler answers there, or not to us
     │   ├── SchedulerLost          it answered, and does no more
     │   ├── MemberLost             one worker died, left, or does not answer
+    │   ├── SlurmFailed            it refuses the jobs, starts none, or all of them ended
     │   ├── WorkerUnlike           a worker with another prof than this one
     │   ├── NoWorkerLeft           none is there that has a GPU to measure on
     │   ├── WorkerLacks            a folder or a file that a worker needs is not there
@@ -313,6 +314,11 @@ class SchedulerLost(ClusterError):
 class MemberLost(ClusterError):
     exit_code = 107
     remedy = "See the log of that worker, and how much memory it had."
+
+
+class SlurmFailed(ClusterError):
+    exit_code = 102
+    remedy = "Correct what --slurm gives to sbatch; `sinfo` shows the partitions, `squeue --me` your jobs."
 
 
 class WorkerUnlike(ClusterError):
