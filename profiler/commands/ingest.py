@@ -21,7 +21,7 @@ _HEADER = ("status", "run_id", "launches", "report", "error")
 def ingest(
     context: typer.Context,
     places: Annotated[
-        list[str], typer.Argument(metavar="REPORT...", help="Files, folders or glob patterns.")
+        list[str], typer.Argument(metavar="REPORT...", help="Files, folders, patterns, and URLs of them.")
     ],
     kernel: Annotated[
         int | None, typer.Option("--kernel", min=0, help="Store the report as this kernel of the ladder.")
@@ -56,10 +56,13 @@ def ingest(
 
       prof ingest ~/reports '/scratch/**/*.ncu-rep' --reference
 
+      prof ingest s3://bucket/reports 'gs://bucket/**/*.ncu-rep'
+
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
     from profiler.errors import IngestIncomplete, ReportNotFound
-    from profiler.store.ingest import Options, find_reports, ingest_reports
+    from profiler.store.finding import find_reports
+    from profiler.store.ingest import Options, ingest_reports
     from profiler.store.runs import RunStore
 
     settings = settings_of(context, runs, ladder, format)

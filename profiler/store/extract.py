@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from profiler.errors import MetricsMissing, ReportDamaged
+from profiler.errors import MetricsMissing, ReportDamaged, ReportError
 from profiler.store.columns import labels_of
 from profiler.store.controls import derive_controls
 from profiler.store.envelope import Envelope
@@ -48,6 +48,8 @@ def extract_report(request: Request) -> Manifest | AlreadyStored:
         return _extract(request)
     except OSError as error:
         raise storage_error(error, request.folder.parent) from error
+    except ReportError as error:
+        raise request.told(error) from error
 
 
 def _extract(request: Request) -> Manifest | AlreadyStored:
@@ -103,7 +105,7 @@ def _missing_metrics(request: Request, decoded: Decoded) -> list[str]:
 
 def _keep_report(request: Request, file: ReportFile, process: int) -> StoredReport:
     if not request.copy:
-        return StoredReport(file.sha256, file.bytes, reference=str(file.path.absolute()))
+        return StoredReport(file.sha256, file.bytes, reference=request.reference or str(file.path.absolute()))
     number = f"-{process}" if len(request.reports) > 1 else ""
     packed = request.folder / f"report{number}{COMPRESSED_SUFFIX}"
     if file.plain != file.path:

@@ -1,24 +1,28 @@
-"""Many reports into runs: found, read in parallel, committed one by one.
+"""Many reports into runs: fetched, read in parallel, committed one by one.
 
 Yields what became of each report as it happens; nothing here prints.
 """
 
 from __future__ import annotations
 
-import glob
-import os
-from collections.abc import Iterator
-from concurrent.futures import Future, as_completed
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 
 from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreNotWritable
-from profiler.store.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
-from profiler.store.manifest import RunId, path_name
-from profiler.store.request import AlreadyStored, Request
+from profiler.store.finding import RemoteReport, Report, fetch
+from profiler.store.identity import REPORT_SUFFIX
+from profiler.store.manifest import path_name
+from profiler.store.request import AlreadyStored, Request, stem_of
 from profiler.store.runs import RunStore
 from profiler.store.sandbox import Extracted, Sandbox, outcome
-from profiler.store.staging import Staging
+from profiler.store.staging import Staging, storage_error
+
+_FETCHERS = 8  # so many reports of URLs are on the disk at a time, being fetched or read
 
 
 @dataclass(frozen=True)
@@ -35,67 +39,89 @@ class Options:
 class Ingested:
     """`status` is stored, known (a run of the same report exists) or failed."""
 
-    report: Path
+    report: Report
     status: str
     run_id: str | None = None
     launches: int = 0
     error: ProfError | None = None
 
 
-def find_reports(places: list[str]) -> list[Path]:
-    """Files as given, folders searched to the bottom, patterns expanded; each file once.
-
-    What cannot be looked at stays in the list: reading it will say why.
-    """
-    found: dict[str, Path] = {}
-    for place in places:
-        for path in _expand(place):
-            found.setdefault(os.path.realpath(path), path)
-    return list(found.values())
-
-
-def ingest_reports(reports: list[Path], store: RunStore, options: Options) -> Iterator[Ingested]:
+def ingest_reports(reports: Sequence[Report], store: RunStore, options: Options) -> Iterator[Ingested]:
     """Store every report; one bad report never stops the others, a full disk does."""
     hashes = frozenset(run_id.hash for run_id in store.ids())
-    with (
-        Staging(store.root) as staging,
-        Sandbox(options.jobs, options.timeout_s) as sandbox,
-    ):
-        request = Request(
-            (),
-            Path(),
-            name=options.name,
-            ladder=options.ladder,
-            kernel=options.kernel,
-            copy=options.copy,
-            stored_hashes=hashes,
-        )
-        pending: dict[Future[Extracted], Request] = {}
+    stopped = Event()
+    with ExitStack() as stack:
+        staging = stack.enter_context(Staging(store.root))
+        fetchers = stack.enter_context(ThreadPoolExecutor(_FETCHERS))
+        sandbox = stack.enter_context(Sandbox(options.jobs, options.timeout_s))
+        stack.callback(stopped.set)  # the first to be done: who still fetches then lets it be
+        pending: dict[Future[Extracted], tuple[Report, Request]] = {}
         for report in reports:
-            one = replace(request, reports=(report,), folder=staging.folder())
-            pending[sandbox.submit(one)] = one
+            request = request_for(report, staging.folder(), options, hashes)
+            if isinstance(report, RemoteReport):
+                scratch = staging.folder()
+                future = fetchers.submit(_fetch_and_read, report, request, scratch, sandbox, stopped)
+            else:
+                future = sandbox.submit(request)
+            pending[future] = report, request
         for future in as_completed(pending):
-            one = pending[future]
+            report, request = pending[future]
             try:
-                yield _commit(outcome(future, one.report), one, staging, store)
+                yield settle(outcome(future, report), report, request, staging, store)
             except (DiskFull, StoreNotWritable):
                 raise
             except ProfError as error:
-                staging.discard(one.folder)
-                yield Ingested(one.report, "failed", error=error)
+                staging.discard(request.folder)
+                yield Ingested(report, "failed", error=error)
 
 
-def _commit(extracted: Extracted, request: Request, staging: Staging, store: RunStore) -> Ingested:
+def request_for(report: Report, folder: Path, options: Options, stored_hashes: frozenset[str]) -> Request:
+    """Of a report that is not a local file, the copy that will be read still needs a folder."""
+    request = Request(
+        (Path(report.name),),
+        folder,
+        name=options.name,
+        ladder=options.ladder,
+        kernel=options.kernel,
+        copy=options.copy,
+        stored_hashes=stored_hashes,
+    )
+    if isinstance(report, Path):
+        return replace(request, reports=(report,))
+    copy = Path(path_name(stem_of(report.name)) + REPORT_SUFFIX)  # whatever an object may be called
+    return replace(request, reports=(copy,), shown=str(report), reference=str(report))
+
+
+def settle(
+    extracted: Extracted, report: Report, request: Request, staging: Staging, store: RunStore
+) -> Ingested:
+    """The folder that was filled becomes a run, unless one of the same report exists."""
     if isinstance(extracted, AlreadyStored):
         staging.discard(request.folder)
-        return _known(request, extracted.sha256, store)
+        return _known(report, request, extracted.sha256, store)
     if staging.commit(request.folder, extracted.run_id) is None:
-        return _known(request, extracted.sha256, store)
-    return Ingested(request.report, "stored", extracted.run_id, extracted.launches)
+        return _known(report, request, extracted.sha256, store)
+    return Ingested(report, "stored", extracted.run_id, extracted.launches)
 
 
-def _known(request: Request, sha256: str, store: RunStore) -> Ingested:
-    report = request.report
+def _fetch_and_read(
+    report: RemoteReport, request: Request, scratch: Path, sandbox: Sandbox, stopped: Event
+) -> Extracted:
+    if stopped.is_set():
+        raise CancelledError
+    copy = scratch / request.report
+    try:
+        scratch.mkdir(parents=True)
+    except OSError as error:
+        raise storage_error(error, scratch.parent) from error
+    try:
+        fetch(report, copy, go_on=lambda: not stopped.is_set())
+        return sandbox.submit(replace(request, reports=(copy,))).result()
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _known(report: Report, request: Request, sha256: str, store: RunStore) -> Ingested:
     run = store.with_hash(sha256)
     if run is None:
         raise StoreNotWritable(f"{store.root}: the run of {report} vanished while it was looked up")
@@ -104,23 +130,3 @@ def _known(request: Request, sha256: str, store: RunStore) -> Ingested:
     if request.is_named and stored != wanted:
         raise StoredUnderAnotherName(f"{report}: stored already, as '{stored}' and not as '{wanted}'")
     return Ingested(report, "known", run.manifest.run_id, run.manifest.launches)
-
-
-def _expand(place: str) -> list[Path]:
-    if os.path.isdir(place):
-        return sorted(_reports_below(Path(place)))
-    matches = [] if os.path.lexists(place) else sorted(glob.glob(place, recursive=True))
-    if not matches:
-        return [Path(place)]
-    return [report for match in matches for report in _expand(match)]
-
-
-def _reports_below(folder: Path) -> Iterator[Path]:
-    unreadable: list[OSError] = []
-    for parent, folders, files in os.walk(folder, onerror=unreadable.append):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in files:
-            inside_a_run = RunId.parse(Path(parent).name) is not None
-            if name.endswith((REPORT_SUFFIX, COMPRESSED_SUFFIX)) and not inside_a_run:
-                yield Path(parent) / name
-    yield from (Path(error.filename) for error in unreadable)

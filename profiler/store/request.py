@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from profiler.errors import ProfError
 from profiler.store.identity import REPORT_SUFFIX
 from profiler.store.manifest import Provenance, preset_name, rung_name
 
@@ -38,7 +39,11 @@ class Collected(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Request:
-    """Which reports to read, one per process, where their folder goes, and what the run will be called."""
+    """Which reports to read, one per process, where their folder goes, and what the run will be called.
+
+    Where the report is a copy of one that lies elsewhere, `shown` is what messages call it, and `reference`
+    where it lies for everybody.
+    """
 
     reports: tuple[Path, ...]
     folder: Path
@@ -48,6 +53,8 @@ class Request:
     copy: bool = True
     stored_hashes: frozenset[str] = frozenset()
     collected: Collected | None = None
+    shown: str | None = None
+    reference: str | None = None
 
     @property
     def report(self) -> Path:
@@ -60,10 +67,23 @@ class Request:
         return self.name is not None or self.kernel is not None
 
     def run_name(self) -> str:
-        name = self.name or self.report.name.removesuffix(".zst").removesuffix(REPORT_SUFFIX)
+        name = self.name or stem_of(self.report.name)
         if self.ladder is not None and self.kernel is not None:
             name = rung_name(self.ladder, self.kernel)
         return preset_name(name, self.collected.preset) if self.collected else name
+
+    def told(self, error: ProfError) -> ProfError:
+        """An error of the copy as one of the original, which the user knows."""
+        if self.shown is None:
+            return error
+        copy = str(self.report)
+        details = [line.replace(copy, self.shown) for line in error.details]
+        return type(error)(error.message.replace(copy, self.shown), details=details, remedy=error.remedy)
+
+
+def stem_of(name: str) -> str:
+    """Of a report's file, without its suffixes."""
+    return name.removesuffix(".zst").removesuffix(REPORT_SUFFIX)
 
 
 @dataclass(frozen=True)

@@ -67,8 +67,8 @@ class Sandbox:
             initargs=[_physical_memory_bytes()],
         )
 
-    def submit(self, request: Request) -> Future[Extracted]:
-        limit = self._timeout_s or sum(map(default_timeout_s, request.reports))
+    def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
+        limit = timeout_s or self._timeout_s or sum(map(default_timeout_s, request.reports))
         with _interrupts_held():
             future: Future[Extracted] = self._pool.schedule(
                 _work, args=[request, limit + _GRACE_SECONDS], timeout=limit
@@ -88,7 +88,7 @@ class Sandbox:
         self._pool.join()
 
 
-def outcome(future: Future[Extracted], report: Path) -> Extracted:
+def outcome(future: Future[Extracted], report: object) -> Extracted:
     """What a worker made of the report, or the error that says what is wrong with it."""
     try:
         return future.result()

@@ -21,8 +21,9 @@ from profiler.errors import (
     StoreError,
 )
 from profiler.store.extract import extract_report
+from profiler.store.finding import find_reports
 from profiler.store.identity import pack_report, sha256_of_report
-from profiler.store.ingest import Ingested, Options, find_reports, ingest_reports
+from profiler.store.ingest import Ingested, Options, ingest_reports
 from profiler.store.request import Request
 from profiler.store.runs import RunStore
 
