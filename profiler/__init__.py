@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["compare", "ladder", "open_runs", "read_report", "roofline", "source_lines"]
 
 
-def open_runs(folder: str | Path = "runs") -> RunStore:
-    """The runs in a folder: `.ids()`, `.find("5", ladder="gemm")`, `.manifests()`."""
+def open_runs(location: str | Path = "runs") -> RunStore:
+    """The runs in a folder or at a URL such as `s3://bucket/runs`: `.ids()`, `.find("5", ladder="gemm")`, `.manifests()`."""
     from profiler.store.runs import RunStore
 
-    return RunStore(Path(folder))
+    return RunStore(location)
 
 
 def read_report(path: str | Path) -> Run:

@@ -15,10 +15,7 @@
     │   ├── StoreNotWritable
     │   ├── RunNotProfiled         it holds timings alone, and a profile was asked for
     │   ├── StoredUnderAnotherName the report is there, but not under the name asked for
-    │   └── StorageError           runs at a URL cannot be reached
-    │       ├── StorageNotInstalled    the library for such URLs is missing
-    │       ├── StorageRefused         no credentials, or not enough rights
-    │       └── StorageUnreachable     no answer, or no such bucket
+    │   └── CompactBusy            another prof compacts the same folder
     ├── ComparisonError        two things cannot be compared
     │   ├── NotComparable          different GPU, workload, clocks, ...
     │   ├── KernelAmbiguous        several kernels, and no way to choose
@@ -184,26 +181,9 @@ class StoredUnderAnotherName(StoreError):
     remedy = "Delete the folder of that run and ingest the report again under the name it should have."
 
 
-class StorageError(StoreError):
+class CompactBusy(StoreError):
     exit_code = 91
-
-
-class StorageNotInstalled(StorageError):
-    exit_code = 92
-    remedy = "`pip install 'ncu-prof[s3]'` reads and writes s3:// URLs; other URLs need fsspec's package for them."
-
-
-class StorageRefused(StorageError):
-    exit_code = 93
-    remedy = (
-        "Give credentials that may list, read and write there: AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
-        "AWS_SECRET_ACCESS_KEY."
-    )
-
-
-class StorageUnreachable(StorageError):
-    exit_code = 94
-    remedy = "Check the network and the endpoint (AWS_ENDPOINT_URL), and run the same command again."
+    remedy = "Wait until it has finished: there is nothing left to do then."
 
 
 class ComparisonError(ProfError):

@@ -97,11 +97,12 @@ def _pairs(baseline: str, candidate: str | None, settings: Settings) -> tuple[li
     """The runs to hold against each other, the baseline first, and notes on what has no counterpart."""
     from profiler.analyse.baseline import find_newer, find_newest, pair_stores
     from profiler.commands.sources import is_report_path, open_sources
+    from profiler.store.places import location_of
     from profiler.store.runs import RunStore
 
     store = RunStore(settings.runs_folder)
-    folder = Path(baseline)
-    if folder.is_dir() and not (folder / "run.json").exists():
+    if _is_store(baseline):
+        folder = location_of(baseline)
         if candidate is None:
             pairs, notes = pair_stores(RunStore(folder), store)
             for run in {id(run): run for pair in pairs for run in pair}.values():
@@ -124,6 +125,14 @@ def _pairs(baseline: str, candidate: str | None, settings: Settings) -> tuple[li
     after = find_newer(store, before)
     after.verify_reports()
     return [(before, after)], []
+
+
+def _is_store(baseline: str) -> bool:
+    """A folder or a URL of runs, not one run."""
+    from profiler.store.remote_files import is_url
+
+    folder = Path(baseline)
+    return is_url(baseline) or (folder.is_dir() and not (folder / "run.json").exists())
 
 
 def _checks(pairs: list[RunPair], kernel_name: str | None, every: bool) -> tuple[list[PairCheck], list[str]]:

@@ -14,6 +14,7 @@ from profiler.commands.options import FormatOption, LadderOption, RunsOption, Se
 
 if TYPE_CHECKING:
     from profiler.analyse.climb import Climb
+    from profiler.store.places import Location
 
 # They lie in `dashboards/` of prof's repository.
 SHIPPED = {
@@ -185,5 +186,7 @@ def _ladder_reference(folder: Path, climb: Climb) -> str:
     return climb.ladder.name if found and found.resolve() == file else _from(folder, file)
 
 
-def _from(folder: Path, target: Path) -> str:
+def _from(folder: Path, target: Location) -> str:
+    if isinstance(target, str):  # a URL
+        return target
     return Path(os.path.relpath(target.resolve(), folder)).as_posix()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from profiler.catalog import DEFAULT_LADDER
+
+if TYPE_CHECKING:
+    from profiler.store.places import Location
 
 
 class Format(StrEnum):
@@ -21,15 +25,32 @@ class Format(StrEnum):
     csv = "csv"
 
 
+def complete_folder(incomplete: str) -> list[str]:
+    """For the shell, as it completes any path."""
+    found = glob.glob(f"{glob.escape(incomplete)}*/")
+    return sorted(found)
+
+
 # The environment is read once, before the verb: read again by the verb, it would win over
 # `prof --runs DIR verb`.
 GlobalRunsOption = Annotated[
-    Path | None,
-    typer.Option("--runs", envvar="PROF_RUNS", help="Folder of runs [default: the nearest 'runs']."),
+    str | None,
+    typer.Option(
+        "--runs",
+        envvar="PROF_RUNS",
+        metavar="DIR|URL",
+        help="Folder of runs, or a URL such as s3://bucket/runs [default: the nearest 'runs'].",
+        autocompletion=complete_folder,
+    ),
 ]
 RunsOption = Annotated[
-    Path | None,
-    typer.Option("--runs", help="Folder of runs [default: $PROF_RUNS, or the nearest 'runs']."),
+    str | None,
+    typer.Option(
+        "--runs",
+        metavar="DIR|URL",
+        help="Folder of runs, or a URL such as s3://bucket/runs [default: $PROF_RUNS, or the nearest 'runs'].",
+        autocompletion=complete_folder,
+    ),
 ]
 LadderOption = Annotated[
     str | None,
@@ -54,7 +75,7 @@ DarkOption = Annotated[bool, typer.Option("--dark", help="Draw --chart on dark p
 class Given:
     """The shared options as they stood before the verb."""
 
-    runs: Path | None = None
+    runs: str | None = None
     ladder: str | None = None
     format: Format | None = None
     quiet: bool = False
@@ -65,7 +86,7 @@ class Given:
 class Settings:
     """The shared options as they hold for a verb: its own, or those before it, or the defaults."""
 
-    runs: Path | None
+    runs: Location | None
     ladder: str
     ladder_given: bool
     format: Format
@@ -73,20 +94,23 @@ class Settings:
     verbose: bool
 
     @property
-    def runs_folder(self) -> Path:
+    def runs_folder(self) -> Location:
+        """A path, or the URL of an object store's prefix."""
         return self.runs or find_runs_folder(Path.cwd())
 
 
 def settings_of(
     context: typer.Context,
-    runs: Path | None = None,
+    runs: str | None = None,
     ladder: str | None = None,
     format: Format | None = None,
 ) -> Settings:
+    from profiler.store.places import location_of
+
     outer = context.obj if isinstance(context.obj, Given) else Given()
-    chosen = ladder or outer.ladder
+    chosen, where = ladder or outer.ladder, runs or outer.runs
     return Settings(
-        runs=runs or outer.runs,
+        runs=location_of(where) if where else None,
         ladder=chosen or DEFAULT_LADDER,
         ladder_given=chosen is not None,
         format=format or outer.format or Format.table,

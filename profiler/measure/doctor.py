@@ -25,13 +25,14 @@ from profiler.measure.places import check_folders, smallest_report
 from profiler.measure.process import end_all, run
 from profiler.measure.toolchain import Gpu, find_gpus, find_toolchain
 from profiler.store.manifest import RunId
+from profiler.store.places import Location
 
 READER = "ncu-report"
 COLLECT_WANTS = (2023, 1)  # ncu's version: an older one lacks some of what can be asked for
 _IMPORT_TIMEOUT_S = 60.0
 
 
-def examine(root: Path, machine: Machine) -> list[Check]:
+def examine(root: Location, machine: Machine) -> list[Check]:
     """Everything, in the order of what needs least; what waits for other programs goes side by side."""
     parts: list[Callable[[], list[Check]]] = [
         lambda: check_folders(root, machine),

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from profiler.errors import ReportError, StoreError
+from profiler.errors import ProfError, ReportError, StoreError
 from profiler.measure.health import Ability, Check, Machine
 from profiler.store.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 from profiler.store.manifest import RunId
 from profiler.store.pending import PENDING_FOLDER, Plan
+from profiler.store.places import Location
 from profiler.store.private_paths import find_home_directories
+from profiler.store.remote_files import public_url
 from profiler.store.runs import RunStore
 from profiler.store.staging import storage_error
 
@@ -25,25 +27,27 @@ _SEARCHED_BYTES = 8 << 20  # of compressed reports: well under a second
 _MOST_LISTED = 3
 
 
-def check_folders(root: Path, machine: Machine) -> list[Check]:
-    temporary = machine.temporary_folder
+def check_folders(root: Location, machine: Machine) -> list[Check]:
+    temporary, local = machine.temporary_folder, RunStore(root).local
     return [
         _check_folder(
             "temporary folder", "reading", temporary, str(temporary), "Set TMPDIR to another folder."
         ),
         check_runs_folder(root),
-        check_unfinished(root),
-        check_private_paths(root),
+        check_unfinished(local),
+        check_private_paths(local),
     ]
 
 
-def check_runs_folder(root: Path) -> Check:
+def check_runs_folder(root: Location) -> Check:
     """One that is not there yet has to have a place where it can be made."""
     name, remedy = "runs folder", "Choose another folder with --runs."
     try:
         count = len(RunStore(root).ids())
-    except StoreError as error:
+    except ProfError as error:
         return Check(name, "storing", "failed", error.message, error.remedy)
+    if not isinstance(root, Path):
+        return Check(name, "storing", "ok", f"{public_url(root)}: {_counted(count, 'run')}")
     place = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
     what = f"{root}: {_counted(count, 'run')}" if place == root else f"{root}: not there yet"
     return _check_folder(name, "storing", place, what, remedy)
@@ -101,10 +105,12 @@ def newest_reports(root: Path) -> list[Path]:
     return []
 
 
-def smallest_report(root: Path) -> Path | None:
-    """The quickest one to read, of the newest."""
+def smallest_report(root: Location) -> Path | None:
+    """The quickest one to read, of the newest in a folder."""
     with suppress(OSError):
-        return min(newest_reports(root), key=lambda report: report.stat().st_size, default=None)
+        return min(
+            newest_reports(RunStore(root).local), key=lambda report: report.stat().st_size, default=None
+        )
     return None
 
 

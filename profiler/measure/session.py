@@ -60,7 +60,7 @@ def time_ladder(
 ) -> Iterator[Outcome]:
     """One outcome for every kernel and shape, as soon as that shape is done."""
     # Before anything is stored: the tree must not differ because of what prof writes into it.
-    commit = read_commit(plan.ladder.folder, store.root, build_folder(plan.ladder, plan.gpu.arch))
+    commit = read_commit(plan.ladder.folder, store.local, build_folder(plan.ladder, plan.gpu.arch))
     for values in plan.shapes:
         jobs = [_job(plan, kernel, values, built.get(kernel.number)) for kernel in kernels]
         timed: dict[int, list[Timed]] = {job.kernel.number: [] for job in jobs}

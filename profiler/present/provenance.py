@@ -14,7 +14,7 @@ from profiler.store.manifest import Manifest, Provenance, StoredReport
 _HASH_CHARACTERS = 12
 
 
-def provenance_facts(manifest: Manifest, report: Path | None = None) -> list[tuple[str, str]]:
+def provenance_facts(manifest: Manifest, report: Path | str | None = None) -> list[tuple[str, str]]:
     """What is known, in the order of interest; `report` is the file that was never stored."""
     facts = manifest.provenance or Provenance()
     rows = [

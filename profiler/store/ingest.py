@@ -51,7 +51,7 @@ def ingest_reports(reports: Sequence[Report], store: RunStore, options: Options)
     hashes = frozenset(run_id.hash for run_id in store.ids())
     stopped = Event()
     with ExitStack() as stack:
-        staging = stack.enter_context(Staging(store.root))
+        staging = stack.enter_context(store.staging())
         fetchers = stack.enter_context(ThreadPoolExecutor(_FETCHERS))
         sandbox = stack.enter_context(Sandbox(options.jobs, options.timeout_s))
         stack.callback(stopped.set)  # the first to be done: who still fetches then lets it be

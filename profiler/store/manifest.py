@@ -172,18 +172,27 @@ def prof_version() -> str:
 
 def write_manifest(manifest: Manifest, folder: Path) -> Path:
     path = folder / MANIFEST_FILE
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
+    path.write_bytes(encode_manifest(manifest))
     return path
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
 
 
 def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST_FILE
     try:
-        return msgspec.convert(_upgraded(msgspec.json.decode(path.read_bytes())), Manifest)
+        return decode_manifest(path.read_bytes(), str(path))
     except OSError as error:
         raise RunDamaged(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def decode_manifest(data: bytes, where: str) -> Manifest:
+    try:
+        return msgspec.convert(_upgraded(msgspec.json.decode(data)), Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RunDamaged(f"{path}: not a valid manifest: {error}") from error
+        raise RunDamaged(f"{where}: not a valid manifest: {error}") from error
 
 
 def _upgraded(raw: Any) -> Any:

@@ -1,6 +1,6 @@
-"""The runs folder: find a run, read its tables, refuse it when it changed.
+"""The runs: find one, read its tables, refuse it when it changed.
 
-`RunStore` is a folder; `Run` is one recording in it. A report that was never stored
+`RunStore` is a folder or a URL of runs; `Run` is one recording in it. A report that was never stored
 becomes a `Run` too (see `open_report`), so nothing downstream needs to know.
 """
 
@@ -9,18 +9,32 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from profiler.errors import ReportError, RunDamaged, RunNotFound, StoreError
-from profiler.store.manifest import Manifest, RunId, StoredReport, read_manifest, rung_name, timed_name
+from profiler.errors import ReportError, RunDamaged, RunNotFound
+from profiler.store.manifest import (
+    MANIFEST_FILE,
+    Manifest,
+    RunId,
+    StoredReport,
+    decode_manifest,
+    rung_name,
+    timed_name,
+)
+from profiler.store.places import Folder, Location, place_of
+from profiler.store.run_files import LooseFiles, RunFiles
 from profiler.store.schema import SCHEMA_VERSION, TABLES, check_table, upgraded
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from profiler.store.staging import Staging
+
+_Read = TypeVar("_Read")
 
 
 @dataclass
@@ -31,10 +45,19 @@ class Run:
     file is an error and never a figure.
     """
 
-    path: Path
+    path: Location
     manifest: Manifest
     stored: bool = True
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
+    _files: RunFiles | None = field(default=None, repr=False)
+    _find_again: Callable[[], RunFiles | None] = field(default=lambda: None, repr=False)
+
+    @property
+    def files(self) -> RunFiles:
+        if self._files is None:
+            folder = Path(self.path)
+            self._files = LooseFiles(Folder(folder.parent), folder.name)
+        return self._files
 
     @property
     def label(self) -> str:
@@ -58,93 +81,128 @@ class Run:
         """Raise RunDamaged unless the stored reports and every table are as recorded."""
         self.verify_reports()
         for name in self.manifest.tables:
-            self.verified_file(name)
-
-    def verified_file(self, name: str) -> Path:
-        """Where a table lies, for who reads it without `table`; RunDamaged unless it is as recorded."""
-        self._bytes_of(name)
-        return self.path / self.manifest.tables[name].file
+            self.table_bytes(name)
 
     def verify_reports(self) -> None:
         for report in self.manifest.reports:
             self._verify_report(report)
 
     def report_path(self, report: StoredReport) -> Path:
-        """In the run's folder, or where the original was left."""
-        return self.path / report.file if report.file is not None else Path(report.reference or "")
+        """A file of this machine: as stored, or the original where that was left."""
+        if report.file is None:
+            return Path(report.reference or "")
+        return self._reading(lambda: self.files.report(report))
+
+    def table_bytes(self, name: str) -> bytes:
+        """The Parquet file of a table; RunDamaged unless it is as recorded."""
+        stored = self.manifest.tables[name]
+        try:
+            data = self._reading(lambda: self.files.table(stored))
+        except OSError as error:
+            raise RunDamaged(f"{self._shown(name)}: cannot be read: {error.strerror or error}") from error
+        if hashlib.sha256(data).hexdigest() != stored.sha256:
+            raise RunDamaged(f"{self._shown(name)}: the table is not the one recorded (its SHA-256 differs)")
+        return data
+
+    def verified_file(self, name: str) -> Path:
+        """The same as a file of this machine, for who reads it without `table`."""
+        data = self.table_bytes(name)
+        return self.files.table_file(self.manifest.tables[name], data)
 
     def _verify_report(self, report: StoredReport) -> None:
         from profiler.store.identity import sha256_of_report
 
-        path = self.report_path(report)
         if report.file is None and not os.path.exists(
-            path
+            report.reference or ""
         ):  # the original was left elsewhere: it may be gone
             return
+        shown = self.files.shown(report.file) if report.file is not None else report.reference
         try:
+            path = self.report_path(report)
             actual = sha256_of_report(path)
         except ReportError as error:
-            raise RunDamaged(f"{error} (it is the run's report)") from error
+            told = error.message.replace(str(path), str(shown))
+            raise RunDamaged(f"{told} (it is the run's report)") from error
         except OSError as error:
-            raise RunDamaged(f"{path}: the run's report cannot be read: {error}") from error
+            raise RunDamaged(f"{shown}: the run's report cannot be read: {error}") from error
         if actual != report.sha256:
-            raise RunDamaged(f"{path}: the run's report is not the one recorded (its SHA-256 differs)")
+            raise RunDamaged(f"{shown}: the run's report is not the one recorded (its SHA-256 differs)")
 
     def _read_table(self, name: str) -> pa.Table:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        data = self._bytes_of(name)
-        path = self.path / self.manifest.tables[name].file
+        data = self.table_bytes(name)
+        where = self._shown(name)
         try:
             table = pq.ParquetFile(pa.BufferReader(data)).read()
         except (pa.ArrowException, OSError) as error:
-            raise RunDamaged(f"{path}: cannot be read as Parquet: {error}") from error
-        return check_table(upgraded(table, name), name, str(path))
+            raise RunDamaged(f"{where}: cannot be read as Parquet: {error}") from error
+        return check_table(upgraded(table, name), name, where)
 
-    def _bytes_of(self, name: str) -> bytes:
-        stored = self.manifest.tables[name]
-        path = self.path / stored.file
+    def _reading(self, read: Callable[[], _Read]) -> _Read:
+        """`prof compact` may have moved the run since it was found: then it is looked for once more."""
         try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise RunDamaged(f"{path}: cannot be read: {error.strerror}") from error
-        if hashlib.sha256(data).hexdigest() != stored.sha256:
-            raise RunDamaged(f"{path}: the table is not the one recorded (its SHA-256 differs)")
-        return data
+            return read()
+        except FileNotFoundError:
+            found = self._find_again()
+            if found is None:
+                raise
+            self._files = found
+            return read()
+
+    def _shown(self, name: str) -> str:
+        return self.files.shown(self.manifest.tables[name].file)
 
 
 class RunStore:
-    """A folder of runs. Finding one costs a folder listing and one manifest."""
+    """The runs of a folder or a URL. Finding one costs a listing and one manifest."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, location: Location) -> None:
+        self.place = place_of(location)
+
+    @property
+    def root(self) -> Location:
+        """As messages name it."""
+        return self.place.root
+
+    @property
+    def local(self) -> Path:
+        """The folder of this machine where what is under way is kept."""
+        return self.place.local
+
+    def staging(self) -> Staging:
+        """Where runs are prepared, and committed from."""
+        from profiler.store.staging import Staging
+
+        if isinstance(self.root, Path):
+            return Staging(self.root)
+        from profiler.store.upload import UploadStaging
+
+        return UploadStaging(self)
 
     def ids(self) -> list[RunId]:
         """Every run, oldest first, from names alone."""
-        try:
-            names = sorted(entry for entry in os.listdir(self.root) if not entry.startswith("."))
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise StoreError(
-                f"{self.root}: not a folder of runs: {error.strerror}",
-                remedy="Choose another folder with --runs.",
-            ) from error
-        return [run_id for name in names if (run_id := RunId.parse(name))]
+        return [run_id for name in self.place.names() if (run_id := RunId.parse(name))]
 
     def open(self, run_id: RunId) -> Run:
-        path = self.root / str(run_id)
-        manifest = read_manifest(path)
+        name = f"{run_id}/{MANIFEST_FILE}"
+        where = self.place.shown(name)
+        try:
+            data = self.place.read(name)
+        except OSError as error:
+            raise RunDamaged(f"{where}: cannot be read: {error.strerror or error}") from error
+        manifest = decode_manifest(data, where)
+        files = LooseFiles(self.place, str(run_id))
         if manifest.schema_version > SCHEMA_VERSION:
             raise RunDamaged(
-                f"{path}: written by a newer prof (schema {manifest.schema_version}, this one reads {SCHEMA_VERSION})",
+                f"{files.where}: written by a newer prof (schema {manifest.schema_version}, this one reads {SCHEMA_VERSION})",
                 remedy="Upgrade prof: `pip install -U ncu-prof`.",
             )
         belongs = manifest.run_id == str(run_id) and manifest.sha256.startswith(run_id.hash)
         if not belongs or set(manifest.tables) != set(TABLES):
-            raise RunDamaged(f"{path}: the folder and its manifest do not belong together")
-        return Run(path, manifest)
+            raise RunDamaged(f"{files.where}: the folder and its manifest do not belong together")
+        return Run(files.where, manifest, _files=files)
 
     def manifests(self) -> Iterator[Manifest]:
         for run_id in self.ids():

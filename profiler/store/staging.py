@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from profiler.errors import DiskFull, StoreNotWritable
 from profiler.store.manifest import RunId, StoredTable
+from profiler.store.places import Location
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +56,7 @@ class Staging:
     def discard(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
-    def commit(self, folder: Path, run_id: str) -> Path | None:
+    def commit(self, folder: Path, run_id: str) -> Location | None:
         """Rename `folder` to its run; None when a run of the same report exists already."""
         run = RunId.parse(run_id)
         assert run is not None, run_id

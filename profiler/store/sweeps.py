@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from profiler.errors import RunDamaged
+from profiler.errors import RunDamaged, StoreNotWritable
 from profiler.store.manifest import (
     MANIFEST_FILE,
     Manifest,
@@ -23,6 +23,8 @@ from profiler.store.manifest import (
     write_manifest,
 )
 from profiler.store.pending import Pending
+from profiler.store.places import Location, location_of
+from profiler.store.remote_files import public_url
 from profiler.store.runs import Run, RunStore
 from profiler.store.schema import Column, Table, schema_of
 from profiler.store.staging import Staging, flush, storage_error, write_table
@@ -136,8 +138,13 @@ class PendingSweep(Pending):
 class SweepStore:
     """The sweeps beside the runs of one folder."""
 
-    def __init__(self, runs: Path) -> None:
-        self.root = runs / SWEEPS_FOLDER
+    def __init__(self, runs: Location) -> None:
+        if not isinstance(location_of(runs), Path):
+            raise StoreNotWritable(
+                f"{public_url(str(runs))}: sweeps are kept in a folder, not at a URL",
+                remedy="Give `prof tune` a folder of this machine with --runs.",
+            )
+        self.root = Path(location_of(runs)) / SWEEPS_FOLDER
 
     def pending(self, key: str) -> PendingSweep:
         return PendingSweep(self.root, key)
@@ -155,12 +162,17 @@ class SweepStore:
 
         path = self.root / run_id
         manifest = _read_manifest(path)
-        file = Run(path, manifest).verified_file(POINTS.name)
+        data = Run(path, manifest).table_bytes(POINTS.name)
         try:
-            rows = pq.ParquetFile(file).read().drop(["run_id"]).to_pylist(maps_as_pydicts="strict")
+            rows = (
+                pq.ParquetFile(pa.BufferReader(data))
+                .read()
+                .drop(["run_id"])
+                .to_pylist(maps_as_pydicts="strict")
+            )
             points = msgspec.convert(rows, list[SweptPoint])
         except (pa.ArrowException, KeyError, msgspec.ValidationError) as error:
-            raise RunDamaged(f"{file}: cannot be read: {error}") from error
+            raise RunDamaged(f"{path}: its points cannot be read: {error}") from error
         return StoredSweep(path, manifest, points)
 
     def commit(self, measured: MeasuredSweep) -> str:

@@ -72,7 +72,7 @@ class TimedRun(Unprofiled):
 
 def commit_timings(store: RunStore, timed: Iterable[TimedRun]) -> list[str]:
     """The ids of the runs, each of which now exists whole."""
-    with Staging(store.root) as staging:
+    with store.staging() as staging:
         return [stage_timings(staging, one) for one in timed]
 
 

@@ -1,0 +1,195 @@
+"""Runs on an object store, through fsspec: many requests at once, and errors that say what to do.
+
+A request that takes many files sends them side by side. Nothing is kept between two listings: what another
+client wrote a moment ago is seen.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from profiler.errors import RemoteFailed
+from profiler.store.manifest import MANIFEST_FILE
+from profiler.store.places import Location, Piece, state_folder
+from profiler.store.remote_files import open_filesystem, public_url, remote_errors
+
+PACK_FILE = "pack.json"
+_AT_ONCE = 64
+
+
+class ObjectPlace:
+    """Runs under a prefix. A run is there when its `run.json` is, which is written last."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.root: Location = public_url(url)
+
+    @cached_property
+    def local(self) -> Path:
+        return state_folder(self._url)
+
+    def names(self) -> list[str]:
+        """One listing of everything: which folders are whole shows in no other way."""
+        whole = (MANIFEST_FILE, PACK_FILE)
+        split = (name.split("/") for name in self.listing(""))
+        return sorted(
+            parts[0]
+            for parts in split
+            if len(parts) == 2 and parts[1] in whole and not parts[0].startswith(".")
+        )
+
+    def listing(self, start: str) -> list[str]:
+        """Every file whose name begins so."""
+        with self._explained():
+            return self._found(start)
+
+    def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:
+        (found,) = self.read_all([(name, start, end)])
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    def read_all(self, pieces: Sequence[Piece]) -> list[bytes | OSError]:
+        if not pieces:
+            return []
+        names, starts, ends = (list(part) for part in zip(*pieces, strict=True))
+        with self._explained():
+            paths = [self._path(str(name)) for name in names]
+            answers = self._system.cat_ranges(paths, starts, ends, on_error="return", batch_size=_AT_ONCE)
+            return [self._answer(answer) for answer in answers]
+
+    def file(self, name: str) -> Path:
+        target = Path(self._spool.name) / name
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            aside = target.with_name(f"{target.name}.part")
+            with self._explained():
+                self._system.get_file(self._path(name), str(aside))
+            aside.rename(target)
+        return target
+
+    def keep(self, name: str, data: bytes) -> Path:
+        target = Path(self._spool.name) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+        return target
+
+    def shown(self, name: str) -> str:
+        return f"{self.root}/{name}"
+
+    # Writing
+
+    def put(self, name: str, data: bytes) -> None:
+        with self._explained():
+            self._system.pipe_file(self._path(name), data)
+
+    def put_new(self, name: str, data: bytes) -> bool:
+        """False where the name is taken. S3 decides that itself, in one request.
+
+        On a file system that knows no such request, another client's file may slip in between the look and the write.
+        """
+        return self._create(name, lambda path, **mode: self._system.pipe_file(path, data, **mode))
+
+    def put_new_file(self, name: str, source: Path) -> bool:
+        """The same for a file of this machine, which may be large."""
+        return self._create(name, lambda path, **mode: self._system.put_file(str(source), path, **mode))
+
+    def _create(self, name: str, write: Callable[..., object]) -> bool:
+        path = self._path(name)
+        with self._explained():
+            try:
+                if self._creates_only:
+                    write(path, mode="create")
+                elif self._system.exists(path):
+                    return False
+                else:
+                    write(path)
+            except FileExistsError:
+                return False
+            except OSError as error:
+                if _is_precondition(error):
+                    return False
+                raise
+        return True
+
+    def copy(self, source: str, target: str) -> None:
+        with self._explained():
+            self._system.cp_file(self._path(source), self._path(target))
+
+    def remove(self, names: Iterable[str]) -> None:
+        """What is gone already is as wished."""
+        paths = [self._path(name) for name in names]
+        with self._explained():
+            try:
+                if paths:
+                    self._system.rm(paths)
+            except FileNotFoundError:
+                for path in paths:
+                    if self._system.exists(path):
+                        self._system.rm_file(path)
+
+    @cached_property
+    def _spool(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="prof-")
+
+    @cached_property
+    def _connected(self) -> tuple[Any, str]:
+        system, folder = open_filesystem(self._url)
+        return system, folder.rstrip("/")
+
+    @property
+    def _system(self) -> Any:
+        return self._connected[0]
+
+    @property
+    def _creates_only(self) -> bool:
+        return "s3" in (self._system.protocol, *self._system.protocol)
+
+    def _path(self, name: str) -> str:
+        return f"{self._connected[1]}/{name}"
+
+    def _found(self, start: str) -> list[str]:
+        folder = self._connected[1]
+        self._system.invalidate_cache()
+        if start and self._creates_only:
+            paths = self._system.find(folder, prefix=start)
+        else:
+            paths = self._system.find(folder)
+        names = (path[len(folder) + 1 :] for path in paths)
+        return [name for name in names if name.startswith(start)]
+
+    def _answer(self, answer: bytes | Exception) -> bytes | OSError:
+        if isinstance(answer, FileNotFoundError) and not _is_bucket_missing(answer):
+            return answer
+        if isinstance(answer, Exception):
+            raise answer
+        return bytes(answer)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """A file that is not there stays what it is; a bucket that is not is a failure of its own."""
+        try:
+            with remote_errors(str(self.root)):
+                yield
+        except FileNotFoundError as error:
+            if not _is_bucket_missing(error):
+                raise
+            raise RemoteFailed(
+                f"{self.root}: there is no such bucket",
+                remedy="Check the URL of --runs, or create the bucket.",
+            ) from error
+
+
+def _is_bucket_missing(error: FileNotFoundError) -> bool:
+    return "NoSuchBucket" in str(error.__cause__) or "bucket does not exist" in str(error)
+
+
+def _is_precondition(error: OSError) -> bool:
+    """S3 answers 412 where the name is taken, and 409 where another is writing it this moment."""
+    text = str(error.__cause__)
+    return "PreconditionFailed" in text or "ConditionalRequestConflict" in text
