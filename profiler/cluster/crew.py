@@ -101,6 +101,11 @@ class Crew:
             answer.cancel()
             del self._calls[call.id]
 
+    def interrupt(self) -> None:
+        """Every call that is under way is withdrawn, and raises MemberLost in the thread that waits for it."""
+        for call in list(self._calls.values()):
+            call.news.put(_News("left"))
+
     def __enter__(self) -> Self:
         return self
 
