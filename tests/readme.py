@@ -1,4 +1,4 @@
-"""The README's output and picture, and the tables of docs/memory.md, generated from `runs/` by one command.
+"""The README's output and pictures, and the tables of docs/memory.md, generated from `runs/` by one command.
 
     python tests/readme.py --write     bring them up to date
     python tests/readme.py --check     fail when they are not
@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from profiler.analyse.climb import Climb, find_climb
+from profiler.analyse.climb import Climb, find_climb, find_workloads
 from profiler.analyse.ideas import derive_ideas
 from profiler.analyse.ladder import RungFinding, choose_view
 from profiler.analyse.rungs import Rung
@@ -34,6 +34,7 @@ from profiler.analyse.timings import TimingSummary, summarise
 from profiler.catalog.ladder import LADDER_FILE, Ladder, Published, find_ladder
 from profiler.catalog.ladder_file import read_ladder
 from profiler.errors import RunNotFound
+from profiler.present.charts import climb_chart, render
 from profiler.present.encode import to_markdown
 from profiler.present.ideas import IDEAS_HEADER, idea_cells, short_gpu
 from profiler.present.memory import width_text
@@ -45,6 +46,7 @@ README = ROOT / "README.md"
 PAGES = (README, ROOT / "docs" / "memory.md")
 KERNELS, RUNS = ROOT / "kernels", ROOT / "runs"
 PICTURE = ROOT / "dashboards" / "compare.svg"
+CLIMB = KERNELS / "gemm" / "climb.svg"
 _BLOCK = re.compile(
     r"(<!-- (?P<kind>output|ladder|ideas|best)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
     re.DOTALL,
@@ -73,6 +75,15 @@ def generated_picture() -> str:
     console.print(page, end="")
     svg = console.export_svg(title="prof", theme=_THEME, unique_id="prof")
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL).replace("Fira Code", "monospace")
+
+
+def generated_climb() -> bytes:
+    """Every rung of GEMM at every size, as `prof ladder --chart` draws it first."""
+    store = RunStore(RUNS)
+    climb = find_climb(store, read_ladder(find_ladder("gemm", ROOT)))
+    chart = climb_chart(find_workloads(store, climb), climb.ladder.published)
+    assert chart is not None
+    return render(chart, ".svg")
 
 
 def _filled(block: re.Match[str]) -> str:
@@ -262,7 +273,10 @@ def main() -> int:
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--write", action="store_true")
     action.add_argument("--check", action="store_true")
-    wanted = {page: generated_readme(page.read_text()) for page in PAGES} | {PICTURE: generated_picture()}
+    wanted = {page: generated_readme(page.read_text()) for page in PAGES} | {
+        PICTURE: generated_picture(),
+        CLIMB: generated_climb().decode(),
+    }
     if parser.parse_args().write:
         for path, text in wanted.items():
             path.parent.mkdir(exist_ok=True)

@@ -47,6 +47,13 @@ def test_the_picture_in_the_readme_is_what_the_command_prints_today():
     assert f"({generator.PICTURE.relative_to(ROOT)})" in (ROOT / "README.md").read_text()
 
 
+def test_the_picture_of_the_climb_is_drawn_from_the_runs_that_are_there():
+    generator = _generator()
+    assert generator.CLIMB.read_bytes() == generator.generated_climb(), "run `just docs`"
+    assert f"({generator.CLIMB.relative_to(ROOT)})" in (ROOT / "README.md").read_text()
+    assert f"({generator.CLIMB.name})" in (generator.CLIMB.parent / "NOTES.md").read_text()
+
+
 def test_the_picture_loads_nothing_from_elsewhere():
     addresses = re.findall(r"https?://[^\"' )]+", _generator().PICTURE.read_text())
     assert set(addresses) <= {"http://www.w3.org/2000/svg", "https://www.textualize.io"}, addresses

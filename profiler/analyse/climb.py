@@ -101,6 +101,19 @@ def find_climb(
     return Climb(ladder, conditions, rungs, steps, finding, others)
 
 
+def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:
+    """The same ladder under every workload that it was timed at on this GPU, without its steps; the smallest first."""
+    gpu = climb.conditions.gpu
+    found = []
+    for conditions, runs in group_runs(find_runs(store, climb.ladder)).items():
+        if conditions == climb.conditions:
+            found.append(climb.finding)
+        elif conditions.gpu == gpu and conditions.workload is not None:
+            rungs = gather_rungs(climb.ladder, runs)
+            found.append(derive_ladder(climb.ladder, conditions, rungs, (), climb.finding.view))
+    return sorted(found, key=lambda finding: tuple((finding.workload or {}).values()))
+
+
 def derive_ladder_sheet(climb: Climb) -> LadderSheet:
     return LadderSheet(
         ladder=climb.finding,

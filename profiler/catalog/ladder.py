@@ -122,6 +122,11 @@ class Ladder:
     def folder(self) -> Path:
         return self.path.parent
 
+    @property
+    def published(self) -> dict[int, Published]:
+        """What was reported first for each kernel."""
+        return {kernel.number: kernel.published[0] for kernel in self.kernels if kernel.published}
+
     def kernel(self, number: int) -> Kernel:
         for kernel in self.kernels:
             if kernel.number == number:

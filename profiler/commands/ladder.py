@@ -119,14 +119,16 @@ def ladder(
 
 
 def _drawn(climb: Climb, settings: Settings) -> ChartType:
-    from profiler.analyse.climb import derive_ladder_sheet
+    from profiler.analyse.climb import derive_ladder_sheet, find_workloads
     from profiler.analyse.roofline import find_roofline
     from profiler.catalog.ceilings import read_ceilings
     from profiler.present.charts import ladder_chart
     from profiler.store.runs import RunStore
 
-    roofline = find_roofline(climb, RunStore(settings.runs_folder), read_ceilings(Path.cwd()))
-    return ladder_chart(derive_ladder_sheet(climb), roofline)
+    store = RunStore(settings.runs_folder)
+    roofline = find_roofline(climb, store, read_ceilings(Path.cwd()))
+    workloads = find_workloads(store, climb)
+    return ladder_chart(derive_ladder_sheet(climb), roofline, workloads, climb.ladder.published)
 
 
 def _print_schema(ideas: bool) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 import profiler
-from profiler.analyse.climb import LadderSheet, RungStalls, StepDeltas
+from profiler.analyse.climb import LadderSheet, RungStalls, StepDeltas, find_climb, find_workloads
 from profiler.analyse.profile import profile_kernel
 from profiler.analyse.roofline import Ceiling, Point, Roofline, Stream
 from profiler.analyse.source_lines import SourceLine, SourceLines
+from profiler.catalog.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
 from profiler.errors import MetricsMissing
 from profiler.present import charts
@@ -52,6 +54,7 @@ def roofline(ceilings, points=(), streams=(), missing=(), left_out=None):
     )  # fmt: skip
 
 
+GEMM = read_ladder(Path(__file__).parents[2] / "kernels" / "gemm" / "ladder.toml")
 FULL = roofline([DRAM, FP32], [point(1, 2.0, 500.0), point(2, 40.0, 30_000.0)])
 
 
@@ -326,6 +329,42 @@ def test_what_is_too_little_for_a_row_is_counted():
 
 def test_nothing_executed_and_nothing_sampled_is_no_chart():
     assert charts.source_lines_chart(made_lines(0.0, 0.0)) is None
+
+
+# The climb under every workload
+
+
+@pytest.fixture(scope="module")
+def climbed(recorded):
+    climb = find_climb(recorded, GEMM)
+    return find_workloads(recorded, climb)
+
+
+def test_every_rung_stands_once_for_each_workload_that_it_was_timed_at(climbed, rows_of):
+    rows = rows_of(charts.climb_chart(climbed, {}))
+    points = {(row["rung"], row["workload"]): row["pct"] for row in rows if "workload" in row}
+    sizes = [finding.workload["m"] for finding in climbed]
+    assert sizes == [1024, 2048, 4096, 8192]
+    timed = [rung for finding in climbed for rung in finding.kernels]
+    assert len(points) == len(timed) == 4 * len(GEMM.kernels)
+    (nine,) = [rung for rung in climbed[2].kernels if rung.kernel == 9]
+    assert points["9 double_buffered", "m=n=k=4096"] == nine.reference_pct
+
+
+def test_beside_them_stands_what_was_published_and_on_which_gpu(climbed, rows_of):
+    chart = charts.climb_chart(climbed, GEMM.published)
+    ticks = [row for row in rows_of(chart) if "gpu" in row]
+    assert {"rung": "5 tile_2d", "pct": 68.7, "gpu": "NVIDIA RTX A6000"} in ticks
+    assert "as published, on NVIDIA RTX A6000" in chart.to_dict()["title"]["subtitle"][1]
+
+
+def test_its_title_is_of_the_largest_workload(climbed):
+    title = title_of(charts.climb_chart(climbed, {}))
+    assert title.endswith("% of cuBLAS fp32 at m=n=k=8192")
+
+
+def test_one_workload_is_no_climb(climbed):
+    assert charts.climb_chart(climbed[:1], GEMM.published) is None
 
 
 # All in one

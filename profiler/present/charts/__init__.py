@@ -5,6 +5,7 @@ is drawn and not before: Altair takes longer to import than a comparison to prin
 """
 
 from profiler.present.charts.attribution import stalls_chart, waterfall_chart
+from profiler.present.charts.climb import climb_chart
 from profiler.present.charts.comparison import comparison_chart, deltas_chart
 from profiler.present.charts.instructions import hot_loop_chart, instructions_chart
 from profiler.present.charts.ladder import ladder_times_chart, profiler_effect_chart, reference_chart
@@ -19,6 +20,7 @@ from profiler.present.charts.tuning import tuning_chart
 
 __all__ = [
     "SUFFIXES",
+    "climb_chart",
     "comparison_chart",
     "deltas_chart",
     "hot_loop_chart",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse.climb import LadderSheet
-from profiler.analyse.ladder import DURATION
+from profiler.analyse.ladder import DURATION, LadderFinding
 from profiler.analyse.profile import Profile
 from profiler.analyse.roofline import Roofline
 from profiler.analyse.source_lines import SourceLines
+from profiler.catalog.ladder import Published
 from profiler.errors import MetricsMissing
+from profiler.present.charts.climb import climb_chart
 from profiler.present.charts.ladder import (
     conditions_text,
     ladder_times_chart,
@@ -29,11 +31,20 @@ from profiler.present.text import shortened
 _NAME_WIDTH, _LABEL_WIDTH = 90, 40
 
 
-def ladder_chart(sheet: LadderSheet, roofline: Roofline) -> ChartType:
+def ladder_chart(
+    sheet: LadderSheet,
+    roofline: Roofline,
+    workloads: Sequence[LadderFinding] = (),
+    published: Mapping[int, Published] | None = None,
+) -> ChartType:
     """How fast the rungs are and what changed at every step, beside what they wait for and stand under."""
     ladder = sheet.ladder
     columns = [
-        [reference_chart(ladder), ladder_times_chart(ladder), steps_chart(sheet)],
+        [
+            climb_chart(workloads, published or {}) or reference_chart(ladder),
+            ladder_times_chart(ladder),
+            steps_chart(sheet),
+        ],
         [rung_stalls_chart(sheet), roofline_chart(roofline), profiler_effect_chart(ladder)],
     ]
     title = f"{ladder.ladder}: {shortened(ladder.title, _NAME_WIDTH)}"

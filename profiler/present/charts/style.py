@@ -48,6 +48,7 @@ def configuration(scheme: Scheme) -> Record:
         "view": {"stroke": None},
         "text": {"color": ink, "fontSize": 11},
         "rule": {"color": quiet},
+        "tick": {"color": quiet},
         "title": {
             "anchor": "start", "color": ink, "fontSize": 14, "fontWeight": 600, "subtitleColor": quiet,
             "subtitleFontSize": 11, "offset": 10, "subtitlePadding": 5,
