@@ -1,0 +1,214 @@
+"""Workers as jobs of Slurm, for as long as one command needs them.
+
+Work begins as soon as one worker is there. A job that ends by itself gets a successor; one that somebody cancelled does
+not. Whatever happens, no job stays in the queue: and should this process be killed, a worker whose scheduler is gone
+ends within a minute, and its job with it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from profiler.cluster.connection import prepare_dask
+from profiler.cluster.crew import Crew
+from profiler.cluster.slurm_queue import (
+    State,
+    cancel,
+    default_log,
+    ending_of,
+    last_lines,
+    log_of,
+    read_states,
+)
+from profiler.errors import ClusterNotInstalled, SlurmFailed
+
+if TYPE_CHECKING:
+    from profiler.cluster.slurm_jobs import Desk, Job, JobCluster
+
+POLL_S = 5.0  # Slurm's controller serves everybody: it is not to be asked all the time
+WAIT_S = 3600.0
+PYTHON, INTERFACE = "PROF_CLUSTER_PYTHON", "PROF_CLUSTER_INTERFACE"
+_FIRST_POLL_S = 0.25
+_CLOSE_S = 60.0
+
+
+def slurm_crew(
+    options: str,
+    workers: int,
+    *,
+    gpus: bool = True,
+    wait_s: float = WAIT_S,
+    say: Callable[[str], None] = lambda _: None,
+) -> Crew:
+    """`workers` jobs of one worker each, submitted with `options` as one would type them after sbatch.
+
+    With `gpus` each advertises the one that its job was given. Returns when one is there, and fails when none is
+    within `wait_s`. `say` gets a line when there is something to know, from a thread too.
+    """
+    words = _words(options)
+    if shutil.which("sbatch") is None:
+        raise SlurmFailed(
+            "there is no sbatch on the PATH", remedy="Run this where jobs are submitted: on a login node."
+        )
+    client_of = prepare_dask()
+    try:
+        from profiler.cluster.slurm_jobs import Desk, sbatch_command, start_cluster
+
+        desk = Desk(sbatch_command(words, default_log("%j")))
+        cluster = start_cluster(desk, gpus, os.environ.get(PYTHON), os.environ.get(INTERFACE))
+    except ImportError as error:
+        raise ClusterNotInstalled(f"what Slurm needs is not installed: {error}") from None
+    except RuntimeError as error:
+        raise SlurmFailed(
+            f"no scheduler for the workers: {error}",
+            remedy=f"Correct {INTERFACE}: `ip link` lists the interfaces.",
+        ) from None
+    queue = _Queue(cluster, desk, workers, say)
+    try:
+        cluster.scale(jobs=workers)
+        queue.wait_for_one(wait_s)
+        crew = Crew(client_of(cluster, set_as_default=False), queue.close)
+    except BaseException:
+        queue.close()
+        raise
+    queue.watch()
+    return crew
+
+
+@dataclass
+class _Queue:
+    """What became of the jobs of one crew."""
+
+    cluster: JobCluster
+    desk: Desk
+    workers: int
+    say: Callable[[str], None]
+    _joined: set[str] = field(default_factory=set)  # workers that have been there
+    _in_vain: int = 0  # jobs in a row that ended without having been a worker
+    _last_said: str = ""
+    _ended: Event = field(default_factory=Event)
+    _thread: Thread | None = None
+
+    def wait_for_one(self, timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
+        pause_s = _FIRST_POLL_S
+        while not self._look_who_is_there():
+            if len(self.desk.jobs) == self.workers:  # all are submitted
+                states = read_states()
+                if states is not None and not self._look_who_is_there():
+                    self._check_some_live(states)
+                    self._say_who_waits(states)
+            if time.monotonic() > deadline:
+                raise SlurmFailed(
+                    f"Slurm started no job within {timeout_s:g} s{self._last_said and ': '}{self._last_said}",
+                    remedy="See `squeue --me` and `sinfo`: ask for less, or for another partition.",
+                )
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 1.3, POLL_S)
+
+    def watch(self) -> None:
+        self._thread = Thread(target=self._run, name="slurm", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join(timeout=_CLOSE_S)
+        with suppress(Exception):  # the scheduler may be gone already
+            self.cluster.close(timeout=_CLOSE_S)
+        jobs = list(self.desk.jobs.values())
+        left = [job.number for job in jobs if job.may_live]
+        if left and not cancel(left):
+            self.say(f"Slurm did not cancel what is left: `scancel {' '.join(left)}` does")
+        for job in jobs:
+            if job.worker in self._joined:  # else its log says why
+                default_log(job.number).unlink(missing_ok=True)
+
+    def _run(self) -> None:
+        while not self._ended.wait(POLL_S):
+            self._look_who_is_there()
+            states = read_states()
+            if states is not None:
+                self._replace([job for job in list(self.desk.jobs.values()) if _is_over(job, states)])
+                self._say_who_waits(states)
+
+    def _look_who_is_there(self) -> bool:
+        """Whether anybody is, or was."""
+        scheduler: Any = self.cluster.scheduler
+        self._joined |= {str(worker.name) for worker in list(scheduler.workers.values())}
+        return bool(self._joined)
+
+    def _check_some_live(self, states: Mapping[str, State]) -> None:
+        jobs = list(self.desk.jobs.values())
+        if not all(_is_over(job, states) for job in jobs):
+            return
+        refused = [job.refusal for job in jobs if job.refusal is not None]
+        if len(refused) == len(jobs):
+            raise SlurmFailed("Slurm refuses the jobs", details=_indented(refused[0].splitlines()))
+        job = next(job for job in jobs if job.refusal is None)
+        path = log_of(job.number)
+        raise SlurmFailed(
+            f"every job ended before its worker was there: {ending_of(job.number)}",
+            details=[f"  {path}:", *_indented(last_lines(path))],
+            remedy=f"Mend what the log says. A node needs this prof at the same path, or in the Python that {PYTHON} names, "
+            f"and a way to this host ({INTERFACE}).",
+        )
+
+    def _replace(self, jobs: Sequence[Job]) -> None:
+        """Under new names: Dask may still be about to forget the old ones."""
+        if not jobs:
+            return
+        lost = 0
+        for job in jobs:
+            del self.desk.jobs[job.worker]
+            self._in_vain = 0 if job.worker in self._joined else self._in_vain + 1
+            ending = job.refusal.splitlines()[-1] if job.refusal else ending_of(job.number)
+            goes_on = "CANCELLED" not in ending and self._in_vain <= self.workers
+            self.say(f"{ending}; {'another takes its place' if goes_on else 'its place stays empty'}")
+            lost += not goes_on
+        self.workers -= lost
+        self.cluster.sync(self._submit_again, [job.worker for job in jobs])
+
+    async def _submit_again(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.cluster.worker_spec.pop(name, None)
+        self.cluster.scale(jobs=self.workers)
+
+    def _say_who_waits(self, states: Mapping[str, State]) -> None:
+        waiting = [
+            states[job.number]
+            for job in list(self.desk.jobs.values())
+            if job.number in states and states[job.number].state == "PENDING"
+        ]
+        reasons = sorted({one.reason for one in waiting} - {"None"})
+        said = (
+            f"{len(waiting)} of {self.workers} jobs wait in Slurm's queue ({', '.join(reasons)})"
+            if reasons
+            else ""
+        )
+        if said and said != self._last_said:
+            self.say(said)
+        self._last_said = said
+
+
+def _words(options: str) -> list[str]:
+    try:
+        return shlex.split(options)
+    except ValueError as error:
+        raise SlurmFailed(f"--slurm {options!r}: {error}") from None
+
+
+def _is_over(job: Job, states: Mapping[str, State]) -> bool:
+    return job.refusal is not None or job.number not in states
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

@@ -1,0 +1,142 @@
+"""One Slurm job for each worker, by dask-jobqueue, which is imported here: import this inside functions.
+
+What sbatch is told beyond the plain job is the user's own words, put on its command line: there they overrule
+whatever the job's script says. Scheduler and workers speak TLS with a certificate that is made for this one command and
+reaches the nodes inside the script, which Slurm shows to nobody but its owner: on a cluster, everybody else could
+otherwise have the workers run what he likes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dask
+from dask_jobqueue.slurm import SLURMCluster, SLURMJob
+from distributed.core import Status
+from distributed.security import Security
+
+_NEVER = (
+    "1000 days"  # else Dask cancels a job whose worker is gone, though Slurm may be about to start it again
+)
+_AT_ONCE = 8  # calls of sbatch and scancel: each is a process here and work for the controller
+# What dask-jobqueue would say of memory, time and processors: the partition's own defaults are better guesses.
+_SKIPPED = ("--mem=", "-t ", "--cpus-per-task=")
+_MEMORY_LIMIT = "${SLURM_MEM_PER_NODE:-0}MiB"  # what Slurm grants, as it says in the job; 0: no limit
+_TLS_FILES = {"ca": "tls_ca_file", "cert": "tls_worker_cert", "key": "tls_worker_key"}
+
+
+@dataclass
+class Desk:
+    """Where all jobs are submitted: what Slurm was told, and what became of it."""
+
+    command: Sequence[str]  # sbatch and its options
+    jobs: dict[str, Job] = field(default_factory=dict)  # by the name of the worker
+    at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
+
+    async def call(self, *command: str) -> tuple[int, str, str]:
+        """In a session of its own: a Ctrl-C in the terminal must not end sbatch before it has said a number."""
+        async with self.at_once:
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE, start_new_session=True,
+            )  # fmt: skip
+            out, err = await process.communicate()
+        return process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace")
+
+
+class Job(SLURMJob):
+    """`number` is Slurm's; `refusal` what sbatch said instead of one."""
+
+    def __init__(self, *arguments: Any, desk: Desk, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._desk = desk
+        self.worker, self.number = str(self.name), ""
+        self.refusal: str | None = None
+
+    @property
+    def may_live(self) -> bool:
+        return bool(self.number) and self.status != Status.closed
+
+    @contextmanager
+    def job_file(self) -> Iterator[str]:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="prof-", suffix=".sh"
+        ) as file:  # readable by its owner alone
+            file.write(self.job_script())
+            file.flush()
+            yield file.name
+
+    async def start(self) -> None:
+        """Never fails: an exception would only be logged, by whoever scales the cluster."""
+        with self.job_file() as path:
+            code, out, err = await self._desk.call(*self._desk.command, path)
+        number = out.partition(";")[0].strip()  # --parsable: it may be followed by the name of a cluster
+        if code == 0 and number.isdigit():
+            self.job_id = self.number = number
+        else:
+            self.refusal = err.strip() or out.strip() or f"sbatch ended with exit code {code}"
+        self.status = Status.running
+        self._desk.jobs[self.worker] = self
+
+    async def close(self) -> None:
+        if self.may_live:
+            code, _, _ = await self._desk.call("scancel", self.number)
+            if code != 0:
+                return
+        self.status = Status.closed
+
+
+class JobCluster(SLURMCluster):
+    """The scheduler, in this process, and its jobs."""
+
+    job_cls: Any = Job
+
+    def _get_worker_security(self, _: Security) -> Security:
+        """Where `_prologue` puts the files on the node; dask-jobqueue would put them on a shared disk."""
+        return Security(
+            require_encryption=True,
+            **{option: f'"$prof_tls/{name}.pem"' for name, option in _TLS_FILES.items()},
+        )
+
+
+def start_cluster(desk: Desk, gpus: bool, python: str | None, interface: str | None) -> JobCluster:
+    """Without jobs yet. `interface`: where the scheduler listens; by default, where this host is reached."""
+    dask.config.set({"distributed.deploy.lost-worker-timeout": _NEVER})
+    security = Security.temporary()
+    listen = {"interface": interface} if interface else {}
+    resources = ["--resources", "GPU=1"] if gpus else []
+    return JobCluster(
+        desk=desk, security=security, silence_logs="critical", cores=1, processes=1, memory="1 GB",
+        name="slurm", job_name="prof", job_directives_skip=_SKIPPED, job_script_prologue=_prologue(security),
+        python=shlex.quote(python or sys.executable),
+        worker_extra_args=[*resources, "--memory-limit", _MEMORY_LIMIT, "--no-dashboard"],
+        scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0", **listen},
+    )  # fmt: skip
+
+
+def sbatch_command(options: Sequence[str], log: Path) -> list[str]:
+    """The last word on each option is the user's."""
+    return ["sbatch", "--parsable", "--output", os.fspath(log), *options]
+
+
+def _prologue(security: Security) -> list[str]:
+    """What the job does before it starts the worker."""
+    lines = [
+        "umask 077",
+        "prof_tls=$(mktemp -d) || exit",
+        "trap 'rm -rf \"$prof_tls\"' EXIT",
+        "trap 'exit 143' TERM",
+    ]
+    for name, option in _TLS_FILES.items():
+        text = str(getattr(security, option)).strip()
+        lines += [f"cat > \"$prof_tls/{name}.pem\" <<'END'", text, "END"]
+    return lines

@@ -1,0 +1,82 @@
+"""What Slurm says of jobs, asked for with its own commands."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+_ASK_S = 30.0
+_LOG_LINES = 10
+_LOG_BYTES = 8192
+_ENDING = {"COMPLETING", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY"}
+
+
+@dataclass(frozen=True)
+class State:
+    state: str
+    reason: str
+
+
+def read_states() -> dict[str, State] | None:
+    """Of all jobs of this user that are not over; None when Slurm does not say."""
+    answer = _ask("squeue", "--noheader", "--user", str(os.getuid()), "--format", "%i %T %r")
+    if answer is None:
+        return None
+    found = {}
+    for line in answer.splitlines():
+        number, state, reason = (*line.split(None, 2), "", "")[:3]
+        if state not in _ENDING:
+            found[number] = State(state, reason)
+    return found
+
+
+def ending_of(number: str) -> str:
+    """`job 12 FAILED, exit code 1`, as long as Slurm remembers."""
+    facts = _facts_of(number)
+    code, _, signal = facts.get("ExitCode", "0:0").partition(":")
+    how = f", exit code {code}" if code != "0" else f", signal {signal}" if signal not in ("", "0") else ""
+    return f"job {number} {facts.get('JobState', 'ended')}{how}"
+
+
+def log_of(number: str) -> Path:
+    return Path(_facts_of(number).get("StdErr", default_log(number)))
+
+
+def _facts_of(number: str) -> dict[str, str]:
+    return dict(re.findall(r"(\w+)=(\S*)", _ask("scontrol", "--oneliner", "show", "job", number) or ""))
+
+
+def _ask(*command: str) -> str | None:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=_ASK_S, check=False,
+            stdin=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def cancel(numbers: list[str]) -> bool:
+    return _ask("scancel", *numbers) is not None
+
+
+def default_log(number: str) -> Path:
+    """Where a job writes unless it is told otherwise: on most clusters the nodes see that folder too."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    folder = Path(state) / "prof" / "slurm"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{number}.log"
+
+
+def last_lines(path: Path) -> list[str]:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _LOG_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError as error:
+        return [f"cannot be read here: {error.strerror}"]
+    return [line for line in lines if line.strip()][-_LOG_LINES:] or ["it is empty"]
