@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# As many as one chart can tell apart by colour.
+_MOST_WORKLOADS = 5
+
+
 @dataclass(frozen=True)
 class Climb:
     """`others` are the conditions that runs are stored of as well."""
@@ -102,7 +106,7 @@ def find_climb(
 
 
 def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:
-    """The same ladder under every workload that it was timed at on this GPU, without its steps; the smallest first."""
+    """The same ladder under the workloads that most rungs were timed at on this GPU, without its steps; the smallest first."""
     gpu = climb.conditions.gpu
     found = []
     for conditions, runs in group_runs(find_runs(store, climb.ladder)).items():
@@ -111,7 +115,7 @@ def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:
         elif conditions.gpu == gpu and conditions.workload is not None:
             rungs = gather_rungs(climb.ladder, runs)
             found.append(derive_ladder(climb.ladder, conditions, rungs, (), climb.finding.view))
-    return sorted(found, key=lambda finding: tuple((finding.workload or {}).values()))
+    return sorted(found[:_MOST_WORKLOADS], key=lambda finding: tuple((finding.workload or {}).values()))
 
 
 def derive_ladder_sheet(climb: Climb) -> LadderSheet:

@@ -27,7 +27,7 @@ from profiler.present.text import shortened
 
 _WIDTH, _ROW = 560, 30
 _NAME_WIDTH = 40
-# From light work to heavy; one more workload than that, and nobody could tell them apart.
+# From light work to heavy.
 _COLOURS = (ORANGE, GREEN, BLUE, PURPLE, RED)
 
 
@@ -35,7 +35,7 @@ def climb_chart(findings: Sequence[LadderFinding], published: Mapping[int, Publi
     """None unless the ladder was timed under several workloads, which the findings hold one by one."""
     rows = [
         _row(rung, finding.workload or {})
-        for finding in findings[-len(_COLOURS) :]
+        for finding in findings
         for rung in finding.kernels
         if rung.reference_pct is not None and rung.basis == "unprofiled"
     ]
