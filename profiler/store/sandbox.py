@@ -43,10 +43,15 @@ class _Reader(SpawnProcess):
     def start(self) -> None:
         script = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
+        # A worker of Dask is a daemon, and may have no children: these end with it by themselves.
+        flags = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+        daemon = flags.pop("daemon", None)
         try:
             super().start()
         finally:
             sys.modules["__main__"] = script
+            if daemon is not None:
+                flags["daemon"] = daemon
 
 
 class _Context(SpawnContext):
@@ -56,7 +61,10 @@ class _Context(SpawnContext):
 class Sandbox:
     """A pool of reader processes; use it in a `with` statement."""
 
-    def __init__(self, workers: int | None = None, timeout_s: float | None = None) -> None:
+    def __init__(
+        self, workers: int | None = None, timeout_s: float | None = None, memory_bytes: int | None = None
+    ) -> None:
+        """`memory_bytes` is what each reader may take; all there is, where nobody says."""
         self.workers = workers or available_cores()
         self._timeout_s = timeout_s
         self._pool = ProcessPool(
@@ -64,7 +72,7 @@ class Sandbox:
             max_tasks=_MAX_TASKS,
             context=_Context(),
             initializer=_enter_worker,
-            initargs=[_physical_memory_bytes()],
+            initargs=[min(memory_bytes or _physical_memory_bytes(), _physical_memory_bytes())],
         )
 
     def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
@@ -81,10 +89,15 @@ class Sandbox:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self._pool.close()
-        else:
-            self._pool.stop()
+        if kind is not None:
+            self.stop()
+            return
+        self._pool.close()
+        self._pool.join()
+
+    def stop(self) -> None:
+        """Whatever is being read is let be."""
+        self._pool.stop()
         self._pool.join()
 
 
@@ -113,12 +126,15 @@ def available_cores() -> int:
 
 
 def default_timeout_s(report: Path) -> float:
-    """Reading takes well under a second per megabyte; more than this is a hang."""
     try:
-        megabytes = report.stat().st_size / 1e6
+        return timeout_for_size_s(report.stat().st_size)
     except OSError:
-        megabytes = 0.0
-    return 60.0 + 4.0 * megabytes
+        return timeout_for_size_s(0)
+
+
+def timeout_for_size_s(report_bytes: int) -> float:
+    """Reading takes well under a second per megabyte; more than this is a hang."""
+    return 60.0 + 4.0 * report_bytes / 1e6
 
 
 def _work(request: Request, alarm_s: float) -> Extracted:

@@ -1,0 +1,262 @@
+"""Many reports into runs, read by the workers of a cluster: work goes out by size, runs are committed here alone.
+
+Each worker is driven by threads of this process: a batch goes there, the files of its runs come back and are
+committed before the next batch is sent. What a lost worker had in hand is read by another, one report at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+
+from profiler.cluster.crew import Crew
+from profiler.cluster.watch import Member
+from profiler.errors import (
+    DiskFull,
+    InternalError,
+    MemberLost,
+    NoWorkerLeft,
+    ProfError,
+    ReaderFailed,
+    RemoteNotInstalled,
+    ReportUnreadable,
+    SchedulerLost,
+    StoreNotWritable,
+)
+from profiler.store.finding import RemoteReport, Report
+from profiler.store.identity import sha256_of_report
+from profiler.store.ingest import Ingested, Options, Settling, request_for
+from profiler.store.manifest import HASH_CHARACTERS
+from profiler.store.pile import Job, Pile
+from profiler.store.reading import Batch, Parcel, Read, read_batch, write_files
+from profiler.store.request import AlreadyStored, Request
+from profiler.store.runs import RunStore
+from profiler.store.sandbox import timeout_for_size_s
+
+_POLL_S = 0.25
+_ALONE_S = 60.0  # so long without any worker is waited for one
+_END_S = 5.0
+_UNFIT = (DiskFull, StoreNotWritable, RemoteNotInstalled)  # on a worker: its trouble, and not the report's
+
+
+class Observer:
+    """What becomes of the workers, told while it happens by the threads that drive them. This one is not curious."""
+
+    def began(self, member: Member, reports: int, size_bytes: int) -> None: ...
+
+    def said(self, member: Member, text: str) -> None: ...
+
+    def ended(self, member: Member, reports: int) -> None: ...
+
+    def lost(self, member: Member, reports: int, error: ProfError) -> None: ...
+
+
+def ingest_on_crew(
+    reports: Sequence[Report],
+    store: RunStore,
+    options: Options,
+    crew: Crew,
+    observer: Observer | None = None,
+) -> Iterator[Ingested]:
+    """As `ingest_reports`, in any order; raises what ends all: no scheduler, no worker, no place for the runs."""
+    with Settling(store) as settling:
+        drive = _Drive(reports, settling, options, crew, observer or Observer())
+        try:
+            yield from drive.outcomes()
+        finally:
+            drive.stop()
+
+
+@dataclass
+class _Hand:
+    member: Member
+    thread: Thread
+
+
+class _Drive:
+    def __init__(
+        self, reports: Sequence[Report], settling: Settling, options: Options, crew: Crew, observer: Observer
+    ) -> None:
+        self._settling, self._options, self._crew, self._observer = settling, options, crew, observer
+        self._left = len(reports)
+        self._pile = Pile(reports)
+        self._told: SimpleQueue[Ingested | ProfError] = SimpleQueue()
+        self._stopped = Event()
+        self._hands: list[_Hand] = []
+        self._unfit: dict[Member, ProfError] = {}
+
+    def outcomes(self) -> Iterator[Ingested]:
+        alone_since = time.monotonic()
+        while self._left:
+            if self._hire():
+                alone_since = time.monotonic()
+            try:
+                outcome = self._told.get(timeout=_POLL_S)
+            except Empty:
+                self._check_alone(alone_since)
+                continue
+            if isinstance(outcome, ProfError):
+                raise outcome
+            self._left -= 1
+            yield outcome
+
+    def stop(self) -> None:
+        """A call that is under way ends at the next word from its worker, or with the crew."""
+        self._stopped.set()
+        self._pile.close()
+        deadline = time.monotonic() + _END_S
+        for hand in self._hands:
+            hand.thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _hire(self) -> int:
+        """A thread for each call that a worker can answer at a time; how many are at work."""
+        known = {hand.member for hand in self._hands}
+        for member in self._crew.members():
+            if member not in known:
+                for _ in range(max(1, member.threads)):
+                    thread = Thread(target=self._work, args=(member,), name=member.name, daemon=True)
+                    self._hands.append(_Hand(member, thread))
+                    thread.start()
+        return sum(hand.thread.is_alive() for hand in self._hands)
+
+    def _check_alone(self, since: float) -> None:
+        alone_s = time.monotonic() - since
+        left = f"{self._left} reports are left"
+        if self._unfit and alone_s > _POLL_S and not {*self._crew.members()} - self._unfit.keys():
+            member, error = next(iter(self._unfit.items()))
+            raise NoWorkerLeft(f"no worker can read: {left}", details=[f"{member.name}: {error}"])
+        if alone_s > _ALONE_S:
+            raise NoWorkerLeft(f"no worker has been there for {alone_s:.0f} s: {left}")
+
+    def _work(self, member: Member) -> None:
+        try:
+            while jobs := self._pile.take(len(self._hands)):
+                if not self._serve(member, jobs):
+                    return
+        except _Stopped:
+            pass
+        except ProfError as error:
+            self._told.put(error)
+        except Exception as error:
+            self._told.put(InternalError(f"{type(error).__name__}: {error}"))
+
+    def _serve(self, member: Member, jobs: list[Job]) -> bool:
+        """Whether the worker may have more."""
+        parcels = self._parcels(jobs)
+        if not parcels:
+            return True
+        jobs = [job for job, _ in parcels]
+        readers = max(1, member.threads)
+        batch = Batch(tuple(parcel for _, parcel in parcels), readers, member.memory_bytes // readers)
+        self._observer.began(member, len(jobs), sum(job.size_bytes for job in jobs))
+        try:
+            reads: list[Read] = self._crew.call(
+                member,
+                read_batch,
+                batch,
+                timeout_s=batch.timeout_s,
+                hear=lambda text: self._hear(member, text),
+            )
+        except SchedulerLost:
+            raise
+        except MemberLost as error:
+            self._lose(member, jobs, error)
+            return False
+        except ProfError as error:  # it has no prof, for one, or one that does not know this call
+            return self._discharge(member, jobs, error)
+        return self._receive(member, parcels, reads)
+
+    def _receive(self, member: Member, parcels: list[tuple[Job, Parcel]], reads: list[Read]) -> bool:
+        unread = [job for job, _ in parcels[len(reads) :]]
+        trouble = None
+        for (job, parcel), read in zip(parcels, reads, strict=False):
+            if isinstance(read.error, _UNFIT):
+                unread.append(job)
+                trouble = read.error
+            else:
+                self._tell(self._settle(job.report, parcel.request, read))
+        if trouble is not None:
+            return self._discharge(member, unread, trouble)
+        self._pile.put_back(unread)
+        self._observer.ended(member, len(reads))
+        return True
+
+    def _parcels(self, jobs: list[Job]) -> list[tuple[Job, Parcel]]:
+        """What must be read; what is known here, or cannot be opened, is told at once."""
+        parcels = []
+        for job in jobs:
+            if self._stopped.is_set():
+                raise _Stopped
+            try:
+                parcel = self._parcel(job)
+            except ProfError as error:
+                self._tell(Ingested(job.report, "failed", error=error))
+                continue
+            if isinstance(parcel, Parcel):
+                parcels.append((job, parcel))
+            else:
+                self._tell(parcel)
+        return parcels
+
+    def _parcel(self, job: Job) -> Parcel | Ingested:
+        report, hashes = job.report, self._settling.hashes
+        request = request_for(report, Path(), self._options, frozenset(), copied=True)
+        limit_s = self._options.timeout_s or timeout_for_size_s(job.size_bytes)
+        if isinstance(report, RemoteReport):
+            return Parcel(replace(request, stored_hashes=hashes), limit_s, remote=report)
+        sha256 = sha256_of_report(report)
+        if sha256[:HASH_CHARACTERS] in hashes:
+            return self._settling.known(report, request, sha256)
+        try:
+            return Parcel(request, limit_s, data=report.read_bytes())
+        except OSError as error:
+            raise ReportUnreadable(f"{report}: cannot be read: {error.strerror}") from error
+
+    def _settle(self, report: Report, request: Request, read: Read) -> Ingested:
+        try:
+            if read.error is not None:
+                raise read.error
+            assert read.extracted is not None
+            if isinstance(read.extracted, AlreadyStored):
+                return self._settling.known(report, request, read.extracted.sha256)
+            folder = self._settling.folder()
+            write_files(read.files or {}, folder)
+            return self._settling.commit(report, replace(request, folder=folder), read.extracted)
+        except (DiskFull, StoreNotWritable):
+            raise
+        except ProfError as error:
+            return Ingested(report, "failed", error=error)
+
+    def _lose(self, member: Member, jobs: list[Job], error: ProfError) -> None:
+        self._observer.lost(member, len(jobs), error)
+        for job in self._pile.lose(jobs):
+            failure = ReaderFailed(
+                f"{job.report}: each of {job.losses} workers that read it was lost",
+                details=[f"the last: {error.message}"],
+                remedy="Ingest it without --scheduler, on a machine with more memory than such a worker has.",
+            )
+            self._tell(Ingested(job.report, "failed", error=failure))
+
+    def _discharge(self, member: Member, jobs: list[Job], error: ProfError) -> bool:
+        """A worker that fails everything would be the fastest of all."""
+        self._unfit[member] = error
+        self._observer.lost(member, len(jobs), error)
+        self._pile.put_back(jobs)
+        return False
+
+    def _tell(self, outcome: Ingested) -> None:
+        self._pile.finish()
+        self._told.put(outcome)
+
+    def _hear(self, member: Member, text: str) -> None:
+        if self._stopped.is_set():
+            raise _Stopped
+        self._observer.said(member, text)
+
+
+class _Stopped(Exception):
+    """Nobody wants any more of it."""

@@ -1,0 +1,126 @@
+"""What a worker of a cluster does for `prof ingest`: reports go in, the files of their runs come out.
+
+Nothing but bytes crosses: the two machines share no folder. A report is read as everywhere, in a child process
+with a limit of memory and of time, so that the worker survives what NVIDIA's library does not.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from functools import cache
+from multiprocessing.util import Finalize
+from pathlib import Path
+from threading import Event
+
+from profiler.cluster.working import stoppable, tell
+from profiler.errors import ProfError
+from profiler.store.finding import RemoteReport, fetch
+from profiler.store.request import AlreadyStored, Request
+from profiler.store.sandbox import Extracted, Sandbox, outcome
+from profiler.store.staging import flush, storage_error
+
+_MOST_RESULT_BYTES = 64_000_000  # what is read beyond it waits for the next call
+_TELL_S = 0.5
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """One report: its bytes, or the URL from which the worker fetches it. The request's paths are names alone."""
+
+    request: Request
+    limit_s: float
+    data: bytes | None = None
+    remote: RemoteReport | None = None
+
+
+@dataclass(frozen=True)
+class Batch:
+    parcels: tuple[Parcel, ...]
+    readers: int  # that this worker may have
+    memory_bytes: int  # that each of them may take; 0: all there is
+
+    @property
+    def limit_s(self) -> float:
+        """After this time no further report is begun."""
+        return max(parcel.limit_s for parcel in self.parcels)
+
+    @property
+    def timeout_s(self) -> float:
+        """The last report may have begun just before: one that is fetched, and then read."""
+        steps = 3 if any(parcel.remote for parcel in self.parcels) else 2
+        return steps * self.limit_s
+
+
+@dataclass(frozen=True)
+class Read:
+    """What became of one report: `files` of a run, without a run nothing of it."""
+
+    extracted: Extracted | None = None
+    files: dict[str, bytes] | None = None
+    error: ProfError | None = None
+
+
+def read_batch(batch: Batch) -> list[Read]:
+    """In their order. Fewer than were asked for where the time or the size of the result is used up."""
+    sandbox = _sandbox(batch.readers, batch.memory_bytes)
+    started = told = time.monotonic()
+    stopped, results, result_bytes = Event(), list[Read](), 0
+    with stoppable(stopped.set):
+        for parcel in batch.parcels:
+            now = time.monotonic()
+            enough = result_bytes > _MOST_RESULT_BYTES or now - started > batch.limit_s
+            if results and (enough or stopped.is_set()):
+                break
+            if now - told > _TELL_S:
+                told = now
+                tell(f"report {len(results) + 1} of {len(batch.parcels)}")
+            read = _read(parcel, sandbox)
+            results.append(read)
+            result_bytes += sum(map(len, (read.files or {}).values()))
+    return results
+
+
+def write_files(files: dict[str, bytes], folder: Path) -> None:
+    """The folder of a run that came from a worker, down to the disk as if it had been filled here."""
+    try:
+        folder.mkdir(parents=True)
+        for name, data in files.items():
+            path = folder / os.path.basename(name)
+            path.write_bytes(data)
+            flush(path)
+    except OSError as error:
+        raise storage_error(error, folder.parent) from error
+
+
+def _read(parcel: Parcel, sandbox: Sandbox) -> Read:
+    scratch = Path(tempfile.mkdtemp(prefix="prof-read-"))
+    try:
+        request = replace(
+            parcel.request, reports=(scratch / parcel.request.report.name,), folder=scratch / "run"
+        )
+        if parcel.remote is not None:
+            fetch(parcel.remote, request.report, limit_s=parcel.limit_s)
+        else:
+            request.report.write_bytes(parcel.data or b"")
+        extracted = outcome(sandbox.submit(request, parcel.limit_s), request.shown)
+        if isinstance(extracted, AlreadyStored):
+            return Read(extracted)
+        return Read(extracted, {path.name: path.read_bytes() for path in request.folder.iterdir()})
+    except OSError as error:
+        return Read(error=storage_error(error, scratch))
+    except ProfError as error:
+        return Read(error=error)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@cache
+def _sandbox(readers: int, memory_bytes: int) -> Sandbox:
+    """Kept for as long as the worker lives: to start a reader takes longer than to read a report."""
+    sandbox = Sandbox(readers, memory_bytes=memory_bytes or None)
+    Finalize(None, sandbox.stop, exitpriority=100)
+    return sandbox
