@@ -54,19 +54,30 @@ class Workload:
     parameters: Mapping[str, int]  # with their defaults
     size: tuple[str, ...] = ()  # those that --size sets
 
-    def values(self, size: int | None = None, given: Mapping[str, int] | None = None) -> dict[str, int]:
+    def values(self, size: int | str | None = None, given: Mapping[str, int] | None = None) -> dict[str, int]:
         """The sizes to run: defaults, then `size`, then what was given one by one."""
         values = dict(self.parameters)
         if size is not None:
-            if not self.size:
-                raise WorkloadInvalid(f"--size {size}: this ladder's workload has no size to set")
-            values |= dict.fromkeys(self.size, _checked(size, 1, f"--size {size}: a size"))
+            values |= self._sized(str(size))
         for name, value in (given or {}).items():
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
                 raise WorkloadInvalid(f"'{name}' is no parameter of this workload; it has: {known}")
             values[name] = _checked(value, 0, f"--set-param {name}={value}: a parameter")
         return values
+
+    def _sized(self, text: str) -> dict[str, int]:
+        """`4096` for each of them, or `512x4096x1024`, one number for each in their order."""
+        if not self.size:
+            raise WorkloadInvalid(f"--size {text}: this ladder's workload has no size to set")
+        numbers = [int(word) if word.strip().isdecimal() else 0 for word in text.split("x")]
+        if len(numbers) == 1:
+            numbers *= len(self.size)
+        if len(numbers) != len(self.size):
+            each = "x".join(name.upper() for name in self.size)
+            raise WorkloadInvalid(f"--size {text}: give one number, or one for each of {each}")
+        sizes = [_checked(number, 1, f"--size {text}: a size") for number in numbers]
+        return dict(zip(self.size, sizes, strict=True))
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def _timing(run: Run, settings: Settings) -> TimingSheet:
 
 
 def find_ladder(
-    settings: Settings, size: int | None, set_param: list[str] | None, view: LadderView | None = None
+    settings: Settings, size: str | int | None, set_param: list[str] | None, view: LadderView | None = None
 ) -> Climb:
     """Of the workload asked for, or of what most rungs share; in the view asked for, or that of the ladder."""
     from profiler.analyse.climb import find_climb

@@ -38,7 +38,7 @@ class ViewOption(StrEnum):
 def ladder(
     context: typer.Context,
     size: Annotated[
-        int | None,
+        str | None,
         typer.Option("--size", metavar="S", help="Size of the workload [default: what most rungs share]."),
     ] = None,
     set_param: ParameterOption = None,

@@ -25,9 +25,11 @@ JobsOption = Annotated[
     int | None, typer.Option("--jobs", "-j", min=1, help="Compilers at a time [default: one per core].")
 ]
 SizeOption = Annotated[
-    list[int] | None,
+    list[str] | None,
     typer.Option(
-        "--size", metavar="S", help="Size of the workload; may be repeated [default: the ladder's]."
+        "--size",
+        metavar="S",
+        help="Size of the workload, or one for each dimension: 512x4096x1024; may be repeated [default: the ladder's].",
     ),
 ]
 ParameterOption = Annotated[
@@ -88,7 +90,9 @@ def rung_of(manifest: Manifest, settings: Settings) -> Kernel | None:
     return kernel if same else None
 
 
-def workloads(ladder: Ladder, sizes: list[int] | None, given: list[str] | None) -> list[dict[str, int]]:
+def workloads(
+    ladder: Ladder, sizes: Sequence[str | int] | None, given: list[str] | None
+) -> list[dict[str, int]]:
     """What to run: one workload for each --size, changed by every --set-param."""
     from profiler.errors import WorkloadInvalid
 
@@ -101,7 +105,7 @@ def workloads(ladder: Ladder, sizes: list[int] | None, given: list[str] | None) 
             equals = ""
         if not equals:
             raise WorkloadInvalid(f"--set-param {text}: give a name and a whole number, such as m=4096")
-    chosen: list[int] | list[None] = sizes or [None]
+    chosen: Sequence[str | int | None] = sizes or [None]
     return [ladder.workload.values(size, parameters) for size in chosen]
 
 

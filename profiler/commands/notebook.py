@@ -37,7 +37,7 @@ def notebook(
         typer.Option("--output", "-o", metavar="FILE", help="Write one over a ladder's recorded runs."),
     ] = None,
     size: Annotated[
-        int | None,
+        str | None,
         typer.Option("--size", metavar="S", help="Size of the workload [default: what most rungs share]."),
     ] = None,
     set_param: ParameterOption = None,
@@ -129,7 +129,7 @@ def _shown(path: Path) -> Path:
 
 
 def _write(
-    path: Path, settings: Settings, size: int | None, set_param: list[str] | None, force: bool
+    path: Path, settings: Settings, size: str | None, set_param: list[str] | None, force: bool
 ) -> None:
     from profiler.commands.answers import find_ladder
     from profiler.commands.files import tell_written, write_whole

@@ -40,7 +40,7 @@ def program_target(
 def rung_targets(
     settings: Settings,
     kernel: list[str] | None,
-    size: list[int] | None,
+    size: list[str] | None,
     set_param: list[str] | None,
     launches: int | None,
     recording: Recording,

@@ -38,7 +38,7 @@ def tune(
         str | None, typer.Option("--kernel", metavar="N", help="The kernel, which declares [kernel.tune].")
     ] = None,
     size: Annotated[
-        int | None, typer.Option("--size", metavar="S", help="Size of the workload [default: the ladder's].")
+        str | None, typer.Option("--size", metavar="S", help="Size of the workload [default: the ladder's].")
     ] = None,
     set_param: ParameterOption = None,
     limit: Annotated[

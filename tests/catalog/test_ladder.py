@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from profiler.catalog.ladder import PLACEHOLDERS, fill_command, find_ladder, size_text
+from profiler.catalog.ladder import PLACEHOLDERS, Workload, fill_command, find_ladder, size_text
 from profiler.catalog.ladder_file import read_ladder
 from profiler.catalog.toml_lines import line_of
 from profiler.errors import LadderInvalid, LadderNotFound, ProfError, RungNotFound, WorkloadInvalid
@@ -325,6 +325,29 @@ def test_sizes_that_are_none(
 ) -> None:
     with pytest.raises(WorkloadInvalid, match=reason):
         read_ladder(ladder_file).workload.values(size, given_)
+
+
+def test_a_size_may_be_one_number_for_each_dimension() -> None:
+    workload = Workload({"m": 4096, "n": 4096, "k": 4096, "seed": 1}, size=("m", "n", "k"))
+    assert workload.values("512") == {"m": 512, "n": 512, "k": 512, "seed": 1}
+    assert workload.values("128x16384x4096") == {"m": 128, "n": 16384, "k": 4096, "seed": 1}
+    assert workload.values("128x16384x4096", {"k": 1})["k"] == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "reason"),
+    [
+        ("128x256", "give one number, or one for each of MxNxK"),
+        ("1x2x3x4", "give one number, or one for each of MxNxK"),
+        ("128xx4", "a size is a whole number from 1"),
+        ("128x0x4", "a size is a whole number from 1"),
+        ("large", "--size large: a size is a whole number from 1"),
+        ("4e3", "a size is a whole number from 1"),
+    ],
+)
+def test_dimensions_that_are_none(size: str, reason: str) -> None:
+    with pytest.raises(WorkloadInvalid, match=reason):
+        Workload({"m": 1, "n": 1, "k": 1}, size=("m", "n", "k")).values(size)
 
 
 def test_a_size_reads_as_one_writes_it() -> None:

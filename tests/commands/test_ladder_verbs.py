@@ -280,7 +280,7 @@ def test_show_and_compare_want_a_profile(prof_here, here) -> None:
         (["time", "--size", "-1"], 47, "--size -1: a size is"),
         (["time", "--set-param", "size=-5"], 47, "--set-param size=-5: a parameter is"),
         (["time", "--size", "9" * 30], 47, "a size is a whole number from 1"),
-        (["time", "--size", "x"], 2, "x"),
+        (["time", "--size", "x"], 47, "--size x: give one number"),
         (["verify", "--set-param", "depth=1"], 47, "'depth' is no parameter of this workload"),
         (["verify", "--set-param", "size"], 47, "give a name and a whole number"),
         (["verify", "--set-param", "size=1.5"], 47, "give a name and a whole number"),
