@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.commands.crew_options import (
+    CrewChoice,
+    SchedulerOption,
+    SlurmOption,
+    TlsCaOption,
+    TlsCertOption,
+    TlsKeyOption,
+    WorkersOption,
+)
 from profiler.commands.ladders import ladder_name
-from profiler.commands.options import Format, FormatOption, LadderOption, RunsOption, settings_of
+from profiler.commands.options import Format, FormatOption, LadderOption, RunsOption, Settings, settings_of
 from profiler.commands.output import Progress, print_rows
 
 if TYPE_CHECKING:
-    from profiler.store.ingest import Ingested
+    from profiler.store.finding import Report
+    from profiler.store.ingest import Ingested, Options
+    from profiler.store.runs import RunStore
 
 _HEADER = ("status", "run_id", "launches", "report", "error")
 
@@ -45,10 +58,17 @@ def ingest(
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
+    scheduler: SchedulerOption = None,
+    slurm: SlurmOption = None,
+    workers: WorkersOption = None,
+    tls_ca: TlsCaOption = None,
+    tls_cert: TlsCertOption = None,
+    tls_key: TlsKeyOption = None,
 ) -> None:
     """Store reports as runs, in Parquet.
 
-    A report that is already stored changes nothing, whatever its file is called.
+    A report that is already stored changes nothing, whatever its file is called. With --scheduler or --slurm, workers
+    read them, each with its share; what lies at a URL they fetch themselves.
 
     Examples:
 
@@ -58,14 +78,19 @@ def ingest(
 
       prof ingest s3://bucket/reports 'gs://bucket/**/*.ncu-rep'
 
+      prof ingest s3://bucket/reports --scheduler tcp://host:8786
+
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
     from profiler.errors import IngestIncomplete, ReportNotFound
     from profiler.store.finding import find_reports
-    from profiler.store.ingest import Options, ingest_reports
+    from profiler.store.ingest import Options
     from profiler.store.runs import RunStore
 
     settings = settings_of(context, runs, ladder, format)
+    choice = CrewChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
+    if jobs is not None and choice.is_given:
+        raise typer.BadParameter("--jobs is for the readers of this machine: the workers have their own")
     if name is not None and kernel is not None:
         raise typer.BadParameter("--name and --kernel exclude each other")
     reports = find_reports(places)
@@ -84,8 +109,8 @@ def ingest(
         timeout_s=timeout,
     )
     outcomes = []
-    with Progress("reading", len(reports), settings) as progress:
-        for outcome in ingest_reports(reports, RunStore(settings.runs_folder), options):
+    with _reading(reports, RunStore(settings.runs_folder), options, choice, settings) as (progress, read):
+        for outcome in read:
             if settings.format is Format.table and not outcome.error:
                 progress.result(_line(outcome))
             progress.advance(error=outcome.error)
@@ -99,6 +124,27 @@ def ingest(
         raise failed[0].error
     if failed:
         raise IngestIncomplete(f"{len(failed)} of {len(outcomes)} reports were not ingested")
+
+
+@contextmanager
+def _reading(
+    reports: Sequence[Report], store: RunStore, options: Options, choice: CrewChoice, settings: Settings
+) -> Iterator[tuple[Progress, Iterator[Ingested]]]:
+    """Here or on the workers: what is told of it, and what becomes of each report."""
+    if not choice.is_given:
+        from profiler.store.ingest import ingest_reports
+
+        with Progress("reading", len(reports), settings) as progress:
+            yield progress, ingest_reports(reports, store, options)
+        return
+    from profiler.commands.ingesting import Workers
+    from profiler.store.crew_ingest import ingest_on_crew
+
+    workers = Workers()
+    with Progress("reading", len(reports), settings, workers.lines) as progress:
+        workers.say = progress.note
+        with choice.open(gpus=False, say=progress.note) as crew:
+            yield progress, ingest_on_crew(reports, store, options, crew, workers)
 
 
 def _summary(outcomes: list[Ingested]) -> str:

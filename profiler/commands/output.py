@@ -67,15 +67,24 @@ def print_rows(
 class Progress:
     """On standard error: a bar below the lines on a terminal, the lines alone elsewhere."""
 
-    def __init__(self, title: str, total: int, settings: Settings) -> None:
+    def __init__(
+        self, title: str, total: int, settings: Settings, above: Callable[[], Iterable[str]] = tuple
+    ) -> None:
+        """`above` is asked for the lines above the bar whenever it is drawn."""
         self._quiet = settings.quiet
         self._total = total
         self._bar = None
         if sys.stderr.isatty() and not settings.quiet and total > 1:
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+            from rich.text import Text
 
-            self._bar = Progress(
+            class Bar(Progress):
+                def get_renderables(self) -> Iterable[Any]:
+                    yield from (Text(line, no_wrap=True, overflow="ellipsis") for line in above())
+                    yield from super().get_renderables()
+
+            self._bar = Bar(
                 title, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(elapsed_when_finished=True),
                 console=Console(stderr=True, highlight=False), transient=True, redirect_stdout=False,
             )  # fmt: skip
@@ -98,6 +107,15 @@ class Progress:
             self._bar.console.print(line, markup=False)
         else:
             print(line, flush=True)
+
+    def note(self, line: str) -> None:
+        """What somebody who waits wants to know."""
+        if self._quiet:
+            return
+        if self._bar:
+            self._bar.console.print(line, markup=False)
+        else:
+            print(line, file=sys.stderr, flush=True)
 
     def advance(self, line: str = "", error: ProfError | None = None) -> None:
         """One step done. Of a single step the error itself is what is printed, at the end."""

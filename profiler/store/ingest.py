@@ -21,7 +21,7 @@ from profiler.store.manifest import HASH_CHARACTERS, Manifest, path_name
 from profiler.store.request import AlreadyStored, Request, stem_of
 from profiler.store.runs import RunStore
 from profiler.store.sandbox import Extracted, Sandbox, outcome
-from profiler.store.staging import Staging, storage_error
+from profiler.store.staging import storage_error
 
 _FETCHERS = 8  # so many reports of URLs are on the disk at a time, being fetched or read
 
@@ -110,7 +110,7 @@ class Settling:
         self._store = store
         self._known = {run_id.hash: run_id for run_id in store.ids()}
         self.hashes = frozenset(self._known)
-        self._staging = Staging(store.root)
+        self._staging = store.staging()
         self._lock = Lock()
 
     def folder(self) -> Path:
