@@ -15,7 +15,8 @@ import msgspec
 from msgspec import Meta, Struct, structs
 
 from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons, LeftOut
-from profiler.analyse.ladder import LadderFinding
+from profiler.analyse.ideas import IdeasFinding, derive_ideas
+from profiler.analyse.ladder import LadderFinding, LadderView
 from profiler.analyse.machine_code import MachineCode
 from profiler.analyse.sheet import Sheets, TimingSheet
 from profiler.commands import answers
@@ -78,12 +79,27 @@ class CompareInput(Input, frozen=True):
 
 
 class LadderInput(Input, frozen=True):
-    size: Annotated[int, Meta(description="Size of the workload, if not what most rungs share.")] | None = (
-        None
-    )
+    size: (
+        Annotated[
+            int | str,
+            Meta(
+                description="Size of the workload, if not what most rungs share; 512x4096x1024 for one of each dimension."
+            ),
+        ]
+        | None
+    ) = None
     set_param: Annotated[
         list[str], Meta(description="Single parameters of the workload, for example m=1000.")
     ] = []
+    view: (
+        Annotated[
+            LadderView, Meta(description="Counters of kernels that compute, or of kernels that move bytes.")
+        ]
+        | None
+    ) = None
+    ideas: Annotated[
+        bool, Meta(description="What each idea was worth instead: claimed, here, and whether it holds.")
+    ] = False
 
 
 class ShowInput(Input, frozen=True):
@@ -135,7 +151,8 @@ def _compare(given: CompareInput, settings: Settings) -> str:
 
 
 def _ladder(given: LadderInput, settings: Settings) -> str:
-    return answers.answer_json(answers.find_ladder(settings, given.size, given.set_param).finding, given.full)
+    climb = answers.find_ladder(settings, given.size, given.set_param, given.view)
+    return answers.answer_json(derive_ideas(climb) if given.ideas else climb.finding, given.full)
 
 
 def _show(given: ShowInput, settings: Settings) -> str:
@@ -222,7 +239,7 @@ TOOLS = (
         "counters, the change from the rung before with its verdict, and what binds each. Use it for an overview, and to "
         "find the step to look into with `compare`.",
         LadderInput,
-        (LadderFinding,),
+        (LadderFinding, IdeasFinding),
         _ladder,
     ),
     Tool(
