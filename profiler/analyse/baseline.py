@@ -66,7 +66,7 @@ def title_of(run: Run) -> str:
 
 def _newest(store: RunStore, names: Iterable[str]) -> dict[_Subject, Run]:
     wanted = set(names)
-    runs = [store.open(run_id) for run_id in store.ids() if run_id.name in wanted]
+    runs = store.open_all(run_id for run_id in store.ids() if run_id.name in wanted)
     return {_subject(run.manifest): run for run in runs}  # oldest first, so the newest stays
 
 

@@ -45,7 +45,7 @@ def find_runs(store: RunStore, ladder: Ladder) -> list[Run]:
     names = {
         name(ladder.name, kernel.number) for kernel in ladder.kernels for name in (rung_name, timed_name)
     }
-    runs = [store.open(run_id) for run_id in store.ids() if run_id.name in names]
+    runs = store.open_all(run_id for run_id in store.ids() if run_id.name in names)
     if not runs:
         raise RunNotFound(
             f"{store.root}: no run of any kernel of ladder '{ladder.name}'",

@@ -51,6 +51,7 @@ def kernel_rows(store: RunStore) -> list[Row]:
     by_name: dict[str, list[RunId]] = defaultdict(list)
     for run_id in store.ids():
         by_name[run_id.name].append(run_id)
+    store.read_ahead(run_ids[-1] for run_ids in by_name.values())
     return [
         _row(store, run_ids[-1], len(run_ids))
         for _, run_ids in sorted(by_name.items(), key=lambda item: _natural(item[0]))
@@ -59,7 +60,9 @@ def kernel_rows(store: RunStore) -> list[Row]:
 
 def run_rows(store: RunStore, part: str) -> list[Row]:
     """One row per run whose name contains `part`, oldest first."""
-    return [_row(store, run_id) for run_id in store.ids() if part in run_id.name]
+    run_ids = [run_id for run_id in store.ids() if part in run_id.name]
+    store.read_ahead(run_ids)
+    return [_row(store, run_id) for run_id in run_ids]
 
 
 def ladder_rows(ladder: Ladder, run_ids: Iterable[RunId]) -> list[LadderRow]:

@@ -15,10 +15,10 @@ from typing import Any
 
 from profiler.errors import RemoteFailed
 from profiler.store.manifest import MANIFEST_FILE
+from profiler.store.packs import PACK_FILE
 from profiler.store.places import Location, Piece, state_folder
 from profiler.store.remote_files import open_filesystem, public_url, remote_errors
 
-PACK_FILE = "pack.json"
 _AT_ONCE = 64
 
 

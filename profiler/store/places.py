@@ -42,7 +42,7 @@ class Place(Protocol):
         """A file of this machine that holds the same."""
 
     def keep(self, name: str, data: bytes) -> Path:
-        """The same, where it was read already."""
+        """The same, where its bytes were just read."""
 
     def shown(self, name: str) -> str:
         """For messages."""
@@ -84,7 +84,7 @@ class Folder:
     def file(self, name: str) -> Path:
         return self.local / name
 
-    def keep(self, name: str, data: bytes) -> Path:  # noqa: ARG002 - it is there
+    def keep(self, name: str, data: bytes) -> Path:  # noqa: ARG002 - they are there
         return self.local / name
 
     def shown(self, name: str) -> str:

@@ -7,159 +7,44 @@ becomes a `Run` too (see `open_report`), so nothing downstream needs to know.
 from __future__ import annotations
 
 import difflib
-import hashlib
-import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from profiler.errors import ReportError, RunDamaged, RunNotFound
+from profiler.errors import RunDamaged, RunNotFound
 from profiler.store.manifest import (
     MANIFEST_FILE,
     Manifest,
     RunId,
-    StoredReport,
     decode_manifest,
     rung_name,
     timed_name,
 )
-from profiler.store.places import Folder, Location, place_of
-from profiler.store.run_files import LooseFiles, RunFiles
-from profiler.store.schema import SCHEMA_VERSION, TABLES, check_table, upgraded
+from profiler.store.packs import Pack
+from profiler.store.places import Location, place_of
+from profiler.store.run import Run
+from profiler.store.run_files import LooseFiles
+from profiler.store.schema import SCHEMA_VERSION, TABLES
+from profiler.store.shelf import Shelf
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
     from profiler.store.staging import Staging
 
-_Read = TypeVar("_Read")
-
-
-@dataclass
-class Run:
-    """One recording: its manifest, and its tables read on demand.
-
-    Each table is hashed as it is read and compared with the manifest, so that a changed
-    file is an error and never a figure.
-    """
-
-    path: Location
-    manifest: Manifest
-    stored: bool = True
-    _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
-    _files: RunFiles | None = field(default=None, repr=False)
-    _find_again: Callable[[], RunFiles | None] = field(default=lambda: None, repr=False)
-
-    @property
-    def files(self) -> RunFiles:
-        if self._files is None:
-            folder = Path(self.path)
-            self._files = LooseFiles(Folder(folder.parent), folder.name)
-        return self._files
-
-    @property
-    def label(self) -> str:
-        """What a person calls it: a rung, a name, or the report's path."""
-        manifest = self.manifest
-        if not self.stored:
-            return str(self.path)
-        if manifest.kernel is not None:
-            return f"{manifest.ladder} {manifest.kernel}"
-        return manifest.name
-
-    def table(self, name: str) -> pa.Table:
-        if name not in self._tables:
-            self._tables[name] = self._read_table(name)
-        return self._tables[name]
-
-    def to_pandas(self, name: str) -> pd.DataFrame:
-        return self.table(name).to_pandas()
-
-    def verify(self) -> None:
-        """Raise RunDamaged unless the stored reports and every table are as recorded."""
-        self.verify_reports()
-        for name in self.manifest.tables:
-            self.table_bytes(name)
-
-    def verify_reports(self) -> None:
-        for report in self.manifest.reports:
-            self._verify_report(report)
-
-    def report_path(self, report: StoredReport) -> Path:
-        """A file of this machine: as stored, or the original where that was left."""
-        if report.file is None:
-            return Path(report.reference or "")
-        return self._reading(lambda: self.files.report(report))
-
-    def table_bytes(self, name: str) -> bytes:
-        """The Parquet file of a table; RunDamaged unless it is as recorded."""
-        stored = self.manifest.tables[name]
-        try:
-            data = self._reading(lambda: self.files.table(stored))
-        except OSError as error:
-            raise RunDamaged(f"{self._shown(name)}: cannot be read: {error.strerror or error}") from error
-        if hashlib.sha256(data).hexdigest() != stored.sha256:
-            raise RunDamaged(f"{self._shown(name)}: the table is not the one recorded (its SHA-256 differs)")
-        return data
-
-    def verified_file(self, name: str) -> Path:
-        """The same as a file of this machine, for who reads it without `table`."""
-        data = self.table_bytes(name)
-        return self.files.table_file(self.manifest.tables[name], data)
-
-    def _verify_report(self, report: StoredReport) -> None:
-        from profiler.store.identity import sha256_of_report
-
-        if report.file is None and not os.path.exists(
-            report.reference or ""
-        ):  # the original was left elsewhere: it may be gone
-            return
-        shown = self.files.shown(report.file) if report.file is not None else report.reference
-        try:
-            path = self.report_path(report)
-            actual = sha256_of_report(path)
-        except ReportError as error:
-            told = error.message.replace(str(path), str(shown))
-            raise RunDamaged(f"{told} (it is the run's report)") from error
-        except OSError as error:
-            raise RunDamaged(f"{shown}: the run's report cannot be read: {error}") from error
-        if actual != report.sha256:
-            raise RunDamaged(f"{shown}: the run's report is not the one recorded (its SHA-256 differs)")
-
-    def _read_table(self, name: str) -> pa.Table:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        data = self.table_bytes(name)
-        where = self._shown(name)
-        try:
-            table = pq.ParquetFile(pa.BufferReader(data)).read()
-        except (pa.ArrowException, OSError) as error:
-            raise RunDamaged(f"{where}: cannot be read as Parquet: {error}") from error
-        return check_table(upgraded(table, name), name, where)
-
-    def _reading(self, read: Callable[[], _Read]) -> _Read:
-        """`prof compact` may have moved the run since it was found: then it is looked for once more."""
-        try:
-            return read()
-        except FileNotFoundError:
-            found = self._find_again()
-            if found is None:
-                raise
-            self._files = found
-            return read()
-
-    def _shown(self, name: str) -> str:
-        return self.files.shown(self.manifest.tables[name].file)
+__all__ = ["Run", "RunStore", "open_report", "open_reports"]
+_AT_ONCE = 1000  # manifests held as bytes
 
 
 class RunStore:
-    """The runs of a folder or a URL. Finding one costs a listing and one manifest."""
+    """The runs of a folder or a URL. Finding one costs a listing and one manifest.
+
+    A run lies in a folder of its own or in a pack (`packs.py`). Where it is in both, or in two packs, it counts once.
+    """
 
     def __init__(self, location: Location) -> None:
         self.place = place_of(location)
+        self._shelf = Shelf(self.place)
 
     @property
     def root(self) -> Location:
@@ -170,6 +55,11 @@ class RunStore:
     def local(self) -> Path:
         """The folder of this machine where what is under way is kept."""
         return self.place.local
+
+    @property
+    def packs(self) -> list[Pack]:
+        """As `ids` found them, oldest first."""
+        return self._shelf.packs
 
     def staging(self) -> Staging:
         """Where runs are prepared, and committed from."""
@@ -182,18 +72,24 @@ class RunStore:
         return UploadStaging(self)
 
     def ids(self) -> list[RunId]:
-        """Every run, oldest first, from names alone."""
-        return [run_id for name in self.place.names() if (run_id := RunId.parse(name))]
+        """Every run, oldest first, from names alone.
+
+        Of several that share the time and the hash of their report, which only clients of an object store can
+        commit at once, the first alone: the same for every reader.
+        """
+        unique: dict[tuple[str, str], RunId] = {}
+        for name in self._shelf.names():
+            if run_id := RunId.parse(name):
+                unique.setdefault((run_id.time, run_id.hash), run_id)
+        return list(unique.values())
 
     def open(self, run_id: RunId) -> Run:
-        name = f"{run_id}/{MANIFEST_FILE}"
-        where = self.place.shown(name)
+        where = self.place.shown(f"{run_id}/{MANIFEST_FILE}")
         try:
-            data = self.place.read(name)
+            data, files = self._shelf.find(str(run_id))
         except OSError as error:
             raise RunDamaged(f"{where}: cannot be read: {error.strerror or error}") from error
         manifest = decode_manifest(data, where)
-        files = LooseFiles(self.place, str(run_id))
         if manifest.schema_version > SCHEMA_VERSION:
             raise RunDamaged(
                 f"{files.where}: written by a newer prof (schema {manifest.schema_version}, this one reads {SCHEMA_VERSION})",
@@ -202,11 +98,24 @@ class RunStore:
         belongs = manifest.run_id == str(run_id) and manifest.sha256.startswith(run_id.hash)
         if not belongs or set(manifest.tables) != set(TABLES):
             raise RunDamaged(f"{files.where}: the folder and its manifest do not belong together")
-        return Run(files.where, manifest, _files=files)
+        if isinstance(files, LooseFiles):
+            files.tables = dict(manifest.tables)
+        return Run(files.where, manifest, _files=files, _find_again=lambda: self._shelf.find(str(run_id))[1])
+
+    def read_ahead(self, run_ids: Iterable[RunId]) -> None:
+        """For `open`, which then has their manifests at hand: one round of requests instead of many."""
+        self._shelf.read_ahead(map(str, run_ids))
+
+    def open_all(self, run_ids: Iterable[RunId]) -> list[Run]:
+        """Each of them; what lies far away is asked for at once."""
+        wanted = list(run_ids)
+        self.read_ahead(wanted)
+        return [self.open(run_id) for run_id in wanted]
 
     def manifests(self) -> Iterator[Manifest]:
-        for run_id in self.ids():
-            yield self.open(run_id).manifest
+        ids = self.ids()
+        for start in range(0, len(ids), _AT_ONCE):
+            yield from (run.manifest for run in self.open_all(ids[start : start + _AT_ONCE]))
 
     def to_pandas(self) -> pd.DataFrame:
         """One row a run, from its manifest, oldest first."""
