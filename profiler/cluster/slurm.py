@@ -156,23 +156,22 @@ class _Queue:
         job = next(job for job in jobs if job.refusal is None)
         path = log_of(job.number)
         raise SlurmFailed(
-            f"every job ended before its worker was there: {ending_of(job.number)}",
+            f"no worker came: every job ended, and {ending_of(job.number).text}",
             details=[f"  {path}:", *_indented(last_lines(path))],
             remedy=f"Mend what the log says. A node needs this prof at the same path, or in the Python that {PYTHON} names, "
             f"and a way to this host ({INTERFACE}).",
         )
 
     def _replace(self, jobs: Sequence[Job]) -> None:
-        """Under new names: Dask may still be about to forget the old ones."""
         if not jobs:
             return
         lost = 0
         for job in jobs:
             del self.desk.jobs[job.worker]
             self._in_vain = 0 if job.worker in self._joined else self._in_vain + 1
-            ending = job.refusal.splitlines()[-1] if job.refusal else ending_of(job.number)
-            goes_on = "CANCELLED" not in ending and self._in_vain <= self.workers
-            self.say(f"{ending}; {'another takes its place' if goes_on else 'its place stays empty'}")
+            ending = Ending(False, job.refusal.splitlines()[-1]) if job.refusal else ending_of(job.number)
+            goes_on = not ending.was_cancelled and self._in_vain <= self.workers
+            self.say(f"{ending.text}; {'another takes its place' if goes_on else 'its place stays empty'}")
             lost += not goes_on
         self.workers -= lost
         self.cluster.sync(self._submit_again, [job.worker for job in jobs])

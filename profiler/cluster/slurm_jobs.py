@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +97,16 @@ class Job(SLURMJob):
 
 
 class JobCluster(SLURMCluster):
-    """The scheduler, in this process, and its jobs."""
+    """The scheduler, in this process, and its jobs. No worker has a name that another had."""
 
     job_cls: Any = Job
+
+    def __init__(self, **options: Any) -> None:
+        self._numbers = count(1)
+        super().__init__(**options)
+
+    def _new_worker_name(self, _: int) -> str:
+        return f"slurm-{next(self._numbers)}"
 
     def _get_worker_security(self, _: Security) -> Security:
         """Where `_prologue` puts the files on the node; dask-jobqueue would put them on a shared disk."""
@@ -116,7 +124,7 @@ def start_cluster(desk: Desk, gpus: bool, python: str | None, interface: str | N
     resources = ["--resources", "GPU=1"] if gpus else []
     return JobCluster(
         desk=desk, security=security, silence_logs="critical", cores=1, processes=1, memory="1 GB",
-        name="slurm", job_name="prof", job_directives_skip=_SKIPPED, job_script_prologue=_prologue(security),
+        job_name="prof", job_directives_skip=_SKIPPED, job_script_prologue=_prologue(security),
         python=shlex.quote(python or sys.executable),
         worker_extra_args=[*resources, "--memory-limit", _MEMORY_LIMIT, "--no-dashboard"],
         scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0", **listen},

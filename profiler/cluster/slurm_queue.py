@@ -11,13 +11,26 @@ from pathlib import Path
 _ASK_S = 30.0
 _LOG_LINES = 10
 _LOG_BYTES = 8192
-_ENDING = {"COMPLETING", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY"}
+_SAID = {
+    "CANCELLED": "was cancelled",
+    "NODE_FAIL": "lost its node",
+    "OUT_OF_MEMORY": "took more memory than it had",
+    "PREEMPTED": "made way for another",
+    "TIMEOUT": "had no time left",
+}
+_OVER = {*_SAID, "BOOT_FAIL", "COMPLETED", "COMPLETING", "DEADLINE", "FAILED"}
 
 
 @dataclass(frozen=True)
 class State:
     state: str
     reason: str
+
+
+@dataclass(frozen=True)
+class Ending:
+    was_cancelled: bool
+    text: str
 
 
 def read_states() -> dict[str, State] | None:
@@ -28,17 +41,25 @@ def read_states() -> dict[str, State] | None:
     found = {}
     for line in answer.splitlines():
         number, state, reason = (*line.split(None, 2), "", "")[:3]
-        if state not in _ENDING:
+        if state not in _OVER:
             found[number] = State(state, reason)
     return found
 
 
-def ending_of(number: str) -> str:
-    """`job 12 FAILED, exit code 1`, as long as Slurm remembers."""
+def ending_of(number: str) -> Ending:
+    """As long as Slurm remembers."""
     facts = _facts_of(number)
+    state = facts.get("JobState", "")
     code, _, signal = facts.get("ExitCode", "0:0").partition(":")
-    how = f", exit code {code}" if code != "0" else f", signal {signal}" if signal not in ("", "0") else ""
-    return f"job {number} {facts.get('JobState', 'ended')}{how}"
+    how = (
+        f" with exit code {code}"
+        if code != "0"
+        else f" by signal {signal}"
+        if signal not in ("", "0")
+        else ""
+    )
+    said = _SAID.get(state, f"ended{how}")
+    return Ending(state == "CANCELLED", f"job {number} {said}")
 
 
 def log_of(number: str) -> Path:
