@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from profiler.cluster.connection import prepare_dask
 from profiler.cluster.crew import Crew
 from profiler.cluster.slurm_queue import (
+    Ending,
     State,
     cancel,
     default_log,
