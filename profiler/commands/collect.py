@@ -11,17 +11,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.commands.crew_options import (
+    CrewChoice,
+    SchedulerOption,
+    SlurmOption,
+    TlsCaOption,
+    TlsCertOption,
+    TlsKeyOption,
+    WorkersOption,
+)
 from profiler.commands.ladders import JobsOption, ParameterOption, SizeOption
 from profiler.commands.options import FormatOption, LadderOption, RunsOption, Settings, settings_of
 from profiler.commands.targets import LAUNCHES, program_target, rung_targets
 
 if TYPE_CHECKING:
+    from profiler.commands.benches import Benches
     from profiler.errors import ProfError
     from profiler.measure.collect import Outcome
     from profiler.measure.collection import CollectPlan
     from profiler.measure.spread import SpreadBy
     from profiler.measure.target import Target
-    from profiler.measure.toolchain import Gpu
     from profiler.store.runs import RunStore
 
 _TERMINATED = 143
@@ -127,6 +136,12 @@ def collect(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands, and run none.")] = False,
     jobs: JobsOption = None,
+    scheduler: SchedulerOption = None,
+    slurm: SlurmOption = None,
+    workers: WorkersOption = None,
+    tls_ca: TlsCaOption = None,
+    tls_cert: TlsCertOption = None,
+    tls_key: TlsKeyOption = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
@@ -145,15 +160,19 @@ def collect(
       prof collect --kernel 5-6 --launches 5 --repeat 3 --size 4096
 
       prof collect --name mine --kernel-regex 'gemm' --launch-skip 3 -- python train.py
+
+      prof collect --all --size 1024 --size 4096 --gpus all
+
+      prof collect --all --size 1024 --size 4096 --scheduler tcp://head:8786
     """
     from profiler.catalog.presets import find_preset
+    from profiler.commands.benches import open_benches
     from profiler.measure.collection import CollectPlan
-    from profiler.measure.ncu import Recording, find_ncu
-    from profiler.measure.spread import choose_gpus
-    from profiler.measure.toolchain import find_gpu, find_gpus
+    from profiler.measure.ncu import Recording
 
     settings = settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
+    crew = CrewChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     recording = Recording(
         preset=find_preset(preset).with_more(section or (), metric or (), set_),
         replay=replay_mode.value,
@@ -162,35 +181,42 @@ def collect(
         cache=cache_control.value,
         extra=tuple(ncu_option or ()),
     )
-    ncu = find_ncu()
-    chosen = choose_gpus(gpus, find_gpus()) if gpus else [find_gpu()]
-    targets, missing = (
-        ([program_target(program, name or "", kernel_regex, launch_skip, launches, recording)], [])
-        if program
-        else rung_targets(
-            settings, kernel, size, set_param, launches, recording, chosen[0], jobs, build=not dry_run
+    signal.signal(signal.SIGTERM, terminate)
+    with open_benches(gpus, crew, settings) as benches:
+        targets, missing = (
+            ([program_target(program, name or "", kernel_regex, launch_skip, launches, recording)], [])
+            if program
+            else rung_targets(
+                settings,
+                kernel,
+                size,
+                set_param,
+                launches,
+                recording,
+                benches.first.gpu,
+                jobs,
+                build=not dry_run,
+            )
         )
-    )
-    plan = CollectPlan(
-        ncu=ncu,
-        gpu=chosen[0],
-        recording=recording,
-        processes=repeat,
-        repeats=repeats,
-        verify=verify,
-        timeout_s=timeout,
-        cwd=cwd.resolve() if cwd else None,
-        force=resume is False,
-        resume=resume is True,
-    )
-    if repeats == 0:
-        targets = _without_the_timed_alone(targets)
-    if dry_run:
-        from profiler.present.dry_run import dry_run_lines
+        plan = CollectPlan(
+            bench=benches.first,
+            recording=recording,
+            processes=repeat,
+            repeats=repeats,
+            verify=verify,
+            timeout_s=timeout,
+            cwd=cwd.resolve() if cwd else None,
+            force=resume is False,
+            resume=resume is True,
+        )
+        if repeats == 0:
+            targets = _without_the_timed_alone(targets)
+        if dry_run:
+            from profiler.present.dry_run import dry_run_lines
 
-        print("\n".join(dry_run_lines(plan, targets)))
-        return
-    _collect(plan, targets, missing, chosen if gpus else None, spread.value, settings)
+            print("\n".join(dry_run_lines(plan, targets)))
+            return
+        _collect(plan, targets, missing, benches, spread.value, settings)
 
 
 def _check_choice(
@@ -229,33 +255,23 @@ def _collect(
     plan: CollectPlan,
     targets: Sequence[Target],
     missing: list[ProfError],
-    gpus: list[Gpu] | None,
+    benches: Benches,
     spread: SpreadBy,
     settings: Settings,
 ) -> None:
     from profiler.commands.collecting import CollectProgress
     from profiler.measure.collection import steps_of
-    from profiler.measure.spread import Share, collect_shares, share_out
     from profiler.store.runs import RunStore
 
     store = RunStore(settings.runs_folder)
-    shares = share_out(targets, gpus, spread) if gpus else [Share(plan.gpu, tuple(targets))]
-    if gpus and len(shares) < len(gpus) and not settings.quiet:
-        print(
-            f"on {len(shares)} of {len(gpus)} GPUs: kernels of one size are compared with each other and stay together; "
-            "--spread kernels uses more",
-            file=sys.stderr,
-        )
     steps = [step for target in targets for step in steps_of(plan, target)]
     launches = next((target.selection.launches for target in targets if target.is_profiled), None)
-    signal.signal(signal.SIGTERM, terminate)
-    shares = [share for share in shares if share.targets]
     order = {target.label: place for place, target in enumerate(targets)}
     try:
         with CollectProgress(
             steps, launches, plan.processes, plan.recording.preset.passes, settings
         ) as progress:
-            outcomes = list(collect_shares(plan, shares, store, progress.observer()))
+            outcomes = list(benches.collect(plan, targets, spread, store, progress))
     except KeyboardInterrupt:
         print("what was recorded is kept: the same command goes on from there", file=sys.stderr)
         raise

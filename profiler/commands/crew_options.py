@@ -35,7 +35,11 @@ SlurmOption = Annotated[
 WorkersOption = Annotated[
     int | None,
     typer.Option(
-        "--workers", metavar="N", min=1, help="Jobs to start with --slurm [default: 1].", rich_help_panel=_PANEL
+        "--workers",
+        metavar="N",
+        min=1,
+        help="Jobs to start with --slurm [default: 1].",
+        rich_help_panel=_PANEL,
     ),
 ]
 TlsCaOption = Annotated[

@@ -25,6 +25,7 @@ def print_extremes(
     from profiler.analyse.tuning import slowest_correct
     from profiler.catalog.presets import find_preset
     from profiler.commands.answers import find_comparisons
+    from profiler.measure.bench import LocalBench
     from profiler.measure.collection import CollectPlan
     from profiler.measure.ncu import Recording, find_ncu
 
@@ -33,7 +34,7 @@ def print_extremes(
         print("only one point is correct: there is nothing to compare it with", file=sys.stderr)
         return
     recording = Recording(find_preset("default"))
-    plan = CollectPlan(find_ncu(), sweeping.plan.gpu, recording, verify=False)
+    plan = CollectPlan(LocalBench(sweeping.plan.gpu, find_ncu()), recording, verify=False)
     before, after = _collected(plan, _targets(sweeping, slowest, best, plan), settings)
     if settings.format in (Format.json, Format.csv):
         print(f"prof compare {before} {after}", file=sys.stderr)
@@ -68,14 +69,13 @@ def _collected(plan: CollectPlan, targets: list[Target], settings: Settings) -> 
     """The ids of their runs, in the order of the targets."""
     from profiler.commands.collecting import CollectProgress
     from profiler.measure.collection import steps_of
-    from profiler.measure.spread import Share, collect_shares
+    from profiler.measure.spread import collect_here
     from profiler.store.runs import RunStore
 
     steps = [step for target in targets for step in steps_of(plan, target)]
     passes = plan.recording.preset.passes
     with CollectProgress(steps, LAUNCHES, plan.processes, passes, settings) as progress:
-        shares = [Share(plan.gpu, tuple(targets))]
-        outcomes = list(collect_shares(plan, shares, RunStore(settings.runs_folder), progress.observer()))
+        outcomes = list(collect_here(plan, targets, RunStore(settings.runs_folder), progress.observer()))
     for outcome in outcomes:
         if outcome.error is not None:
             raise outcome.error

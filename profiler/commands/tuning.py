@@ -8,7 +8,7 @@ from statistics import median
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from profiler.commands.collecting import clock
+from profiler.commands.display import clock
 from profiler.commands.options import Settings
 from profiler.commands.output import Progress
 from profiler.present.text import counted

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -21,24 +22,23 @@ from profiler.errors import (
     CountersRefused,
     DiskFull,
     GpuNotFound,
+    MemberLost,
     MetricsMissing,
     ProfError,
-    ProgramTimedOut,
     ReportDamaged,
+    SchedulerLost,
     StoreNotWritable,
 )
+from profiler.measure.bench import Bench, Order
 from profiler.measure.build import build_folder
 from profiler.measure.ncu import Ncu, Recording
 from profiler.measure.neutral import neutral_folder
-from profiler.measure.process import command_details, run, shown
-from profiler.measure.program import ENVIRONMENT, Job, fresh_seed, program_command
+from profiler.measure.process import command_details, shown
+from profiler.measure.program import Job, fresh_seed, program_command
 from profiler.measure.provenance import derive_provenance, read_commit
-from profiler.measure.target import Target, collection_key, prepare, program_provenance, typed_command
-from profiler.measure.timing import time_kernel
+from profiler.measure.target import Target, collection_key, program_provenance, typed_command
 from profiler.measure.toolchain import Gpu
-from profiler.measure.transcript import Transcript, judge
-from profiler.measure.verify import check_kernel
-from profiler.store.identity import identify_report
+from profiler.measure.transcript import Transcript
 from profiler.store.manifest import Manifest, Provenance, path_name, preset_name
 from profiler.store.pending import Pending, Plan, ProcessTimings
 from profiler.store.request import Collected, Request, Timing
@@ -48,13 +48,12 @@ from profiler.store.staging import Staging
 from profiler.store.timed import TimedRun, stage_timings
 
 # What meets every kernel alike: no other will fare better.
-FATAL = (GpuNotFound, CountersRefused, CountersBusy, DiskFull, StoreNotWritable)
+FATAL = (GpuNotFound, CountersRefused, CountersBusy, DiskFull, StoreNotWritable, SchedulerLost)
 
 
 @dataclass(frozen=True)
 class CollectPlan:
-    ncu: Ncu
-    gpu: Gpu
+    bench: Bench
     recording: Recording
     processes: int = 3
     repeats: int = 20  # timed, per process; 0: not timed
@@ -64,6 +63,15 @@ class CollectPlan:
     cwd: Path | None = None
     force: bool = False
     resume: bool = False  # also what prof did not compile, and so cannot know to be unchanged
+    keep: bool = False  # go on with what was kept a moment ago, whatever is said of older things
+
+    @property
+    def gpu(self) -> Gpu:
+        return self.bench.gpu
+
+    @property
+    def ncu(self) -> Ncu:
+        return self.bench.ncu
 
 
 @dataclass(frozen=True)
@@ -128,7 +136,7 @@ class Collection:
         return path_name(preset_name(self.target.name, self.plan.recording.preset.name))
 
     def known_run(self) -> str | None:
-        if self.plan.force or not (self.plan.resume or self.target.is_compiled):
+        if not self.goes_on:
             return None
         for run_id in reversed(self.store.ids()):
             if run_id.name == self.run_name and self._is_answered_by(self.store.open(run_id).manifest):
@@ -139,21 +147,26 @@ class Collection:
         lacking = set(run.missing_metrics) & set(self.plan.recording.preset.required)
         return run.collection == self.key and not lacking
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether what an earlier call recorded of it is of use."""
+        return not self.plan.force and (self.plan.resume or self.target.is_compiled)
+
     def open(self) -> None:
-        if self.plan.force or not (self.plan.resume or self.target.is_compiled):
+        if not (self.plan.keep or self.goes_on):
             self.pending.discard()
-        plan = self.pending.plan(Plan(self.run_name, fresh_seed()))
+        plan = self.pending.plan(Plan(self.run_name, fresh_seed(), self.plan.gpu.uuid))
         if self.target.job is not None:
             self.target = replace(self.target, job=replace(self.target.job, seed=plan.seed))
 
     def attempt(self, step: Callable[[Observer], None], observer: Observer) -> None:
-        """A failure ends this target's way, unless it would meet all of them."""
+        """A failure ends this target's way, unless it would meet all of them, or its bench is what was lost."""
         if self.error is not None:
             return
         started = time.monotonic()
         try:
             step(observer)
-        except FATAL:
+        except (*FATAL, MemberLost):
             raise
         except ProfError as error:
             self.error = error
@@ -164,13 +177,10 @@ class Collection:
         if job is None or not _is_verified(self.plan, self.target):
             return
         with _Told(observer, Step(self.target.label, "verify")) as told:
-            checked = check_kernel(job, self.plan.timeout_s)
-            if checked.error is not None:
-                raise checked.error
-            self.relative_error = checked.relative_error
+            self.relative_error = self.plan.bench.verify(job, self.plan.timeout_s)
             told.line = f"verified    {self.target.label}"
-            if checked.relative_error is not None:
-                told.line += f": relative error {checked.relative_error:.1e}"
+            if self.relative_error is not None:
+                told.line += f": relative error {self.relative_error:.1e}"
 
     def time(self, process: int, observer: Observer) -> None:
         job = self.target.job
@@ -179,7 +189,7 @@ class Collection:
         with _Told(observer, Step(self.target.label, "time", process)) as told:
             known = self.pending.timings(process)
             if known is None:
-                timed = time_kernel(self._timing_job(job), self.plan.timeout_s)
+                timed = self.plan.bench.time(self._timing_job(job), self.plan.timeout_s)
                 rows = [
                     Timing(process, repeat, one.kernel_ns, one.reference_ns)
                     for repeat, one in enumerate(timed.repeats)
@@ -201,56 +211,16 @@ class Collection:
         with _Told(observer, step) as told, neutral_folder() as scratch:
             kept = self.pending.report(process)
             if kept is None:
-                transcript = Transcript()
-                report, results = self._record(scratch, step, transcript, observer)
-                kept = self.pending.keep_report(process, report)
-                passes = f", {transcript.passes} passes" if transcript.passes else ""
+                plan = self.plan
+                order = Order(self.target, plan.recording, plan.timeout_s, plan.cwd)
+                recorded = plan.bench.record(order, scratch, partial(observer.at, step))
+                kept = self.pending.keep_report(process, recorded.report)
+                passes = f", {recorded.passes} passes" if recorded.passes else ""
                 told.line = (
-                    f"profiled    {self.target.label}, process {process + 1} of {self.plan.processes}: "
-                    f"{results} launches{passes}, {told.seconds:.1f} s"
+                    f"profiled    {self.target.label}, process {process + 1} of {plan.processes}: "
+                    f"{recorded.launches} launches{passes}, {told.seconds:.1f} s"
                 )
             self.reports.append(kept)
-
-    def _record(
-        self, scratch: Path, step: Step, transcript: Transcript, observer: Observer
-    ) -> tuple[Path, int | None]:
-        """The report, and how many launches it holds."""
-        plan, target = self.plan, self.target
-        prepared = prepare(target, plan.ncu, plan.recording, scratch, plan.cwd)
-        # What an error shows: the scratch folder will be gone when somebody tries it by hand.
-        typed = tuple(typed_command(target, plan.ncu, plan.recording))
-
-        def hear(piece: str) -> None:
-            transcript.feed(piece)
-            observer.at(step, transcript)
-
-        try:
-            finished = run(
-                prepared.words,
-                timeout_s=plan.timeout_s,
-                folder=prepared.folder,
-                environment={**ENVIRONMENT, **target.environment},
-                leash=True,
-                hear=hear,
-            )
-        except ProgramTimedOut as error:
-            message = f"{target.label}: profiling did not end within {plan.timeout_s:g} s and was ended"
-            remedy = "Give it longer with --timeout SECONDS, fewer --launches, or a cheaper --preset."
-            details = [*command_details(typed), *error.details[1:]]
-            raise ProgramTimedOut(message, details=details, remedy=remedy) from None
-        results = None
-        if prepared.report.exists() and not finished.exit_code:
-            results = identify_report(prepared.report, scratch).envelope.results
-        failure = judge(
-            target.label,
-            replace(finished, command=typed),
-            results,
-            target.required_launches,
-            is_rung=target.job is not None,
-        )
-        if failure is not None:
-            raise failure
-        return prepared.report, results
 
     def submit(self, sandbox: Sandbox, staging: Staging) -> None:
         """Its reports are read meanwhile, where there are any."""
@@ -347,8 +317,10 @@ class _Told:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None or isinstance(error, ProfError):
-            self.observer.end(self.step, self.line, error if isinstance(error, ProfError) else None)
+        if error is None:
+            self.observer.end(self.step, self.line, None)
+        elif isinstance(error, ProfError) and not isinstance(error, MemberLost):
+            self.observer.end(self.step, "", error)
 
 
 def _is_verified(plan: CollectPlan, target: Target) -> bool:
@@ -362,10 +334,10 @@ def _is_timed(plan: CollectPlan, target: Target) -> bool:
 def _provenance(plan: CollectPlan, target: Target, store: RunStore) -> Provenance:
     job = target.job
     if job is None:
-        commit = read_commit(Path.cwd(), store.root)
+        commit = read_commit(Path.cwd(), store.local)
         facts = Provenance(
             driver_version=plan.gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty
         )
         return program_provenance(target, facts, plan.cwd or target.folder)
-    commit = read_commit(job.ladder.folder, store.root, build_folder(job.ladder, plan.gpu.arch))
+    commit = read_commit(job.ladder.folder, store.local, build_folder(job.ladder, plan.gpu.arch))
     return derive_provenance(job.ladder, job.kernel, target.built, plan.gpu, commit)

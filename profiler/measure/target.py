@@ -12,7 +12,7 @@ import shutil
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -38,7 +38,6 @@ class Target:
     job: Job | None = None
     built: Built | None = None
     program: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)  # added to prof's own
 
     @property
     def label(self) -> str:

@@ -32,6 +32,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     name: str
     seed: int
+    gpu_uuid: str = ""  # which GPU recorded it; not known of what an older prof began
 
 
 class ProcessTimings(msgspec.Struct, frozen=True):
@@ -53,8 +54,14 @@ class Pending:
             raise CollectBusy(f"{self.folder}: another prof collects the very same")
 
     def plan(self, fresh: Plan) -> Plan:
-        """The one that an earlier call began with, or this."""
+        """The one that an earlier call began with, or this.
+
+        What another GPU recorded is discarded: no two are equally fast.
+        """
         known = self._read("plan.json", Plan)
+        if known is not None and known.gpu_uuid not in ("", fresh.gpu_uuid):
+            self.discard()
+            known = None
         if known is None:
             self._write("plan.json", fresh)
         return known or fresh
@@ -128,6 +135,17 @@ def discard_pending(root: Path, key: str) -> None:
     if _folder_of(root, key).exists():
         with suppress(CollectBusy), Pending(root, key) as pending:
             pending.discard()
+
+
+def has_pending(root: Path) -> bool:
+    return (root / PENDING_FOLDER).is_dir()
+
+
+def planned_gpu(root: Path, key: str) -> str:
+    """The UUID of the GPU that an unfinished collection was begun on; empty where none is known."""
+    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.decode((_folder_of(root, key) / "plan.json").read_bytes(), type=Plan).gpu_uuid
+    return ""
 
 
 def _folder_of(root: Path, key: str) -> Path:

@@ -147,7 +147,10 @@ def place(tmp_path: Path) -> Iterator[Place]:
     (tmp_path / "tmp").mkdir()
     (tmp_path / "kernels" / "scripts").mkdir(parents=True)
     (tmp_path / "kernels" / "scripts" / "ladder.toml").write_text(LADDER)
-    two = "; ".join(f'echo "NVIDIA H200, 9.0, 580.1, GPU-{number}2345678"' for number in (0, 1))
+    two = (
+        'for n in 0 1; do case "$*" in *noheader|*--id=$n|*--id=GPU-$n*)\n'
+        'echo "NVIDIA H200, 9.0, 580.1, GPU-${n}2345678";; esac; done'
+    )
     tools = {"nvidia-smi": two, "ncu": f'exec {sys.executable} -S "{FAKE_NCU}" "$@"'}
     (tmp_path / "bin").mkdir()
     for name, body in tools.items():

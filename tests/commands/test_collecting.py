@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from profiler.commands import collecting
-from profiler.commands.collecting import CollectProgress, clock
+from profiler.commands.collecting import CollectProgress
+from profiler.commands.display import clock
 from profiler.commands.options import Format, Settings
 from profiler.errors import ProgramFailed
 from profiler.measure.collection import Step
@@ -155,6 +156,7 @@ def test_the_failure_of_the_only_kernel_is_left_to_the_end(capsys) -> None:
 TERMINAL = """
 import sys, time
 from profiler.commands.collecting import CollectProgress
+from profiler.commands.display import clock
 from profiler.commands.options import Format, Settings
 from profiler.measure.collection import Step
 from profiler.measure.transcript import Transcript

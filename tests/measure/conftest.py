@@ -17,6 +17,7 @@ from profiler.catalog.ladder import Ladder
 from profiler.catalog.ladder_file import read_ladder
 from profiler.catalog.presets import find_preset
 from profiler.errors import ProfError
+from profiler.measure.bench import LocalBench
 from profiler.measure.collect import Outcome, collect
 from profiler.measure.collection import CollectPlan, Observer, Step
 from profiler.measure.health import Machine
@@ -247,6 +248,6 @@ def collecting(tmp_path: Path, script, reader: Sandbox, monkeypatch: pytest.Monk
     log.touch()
     recording = Recording(find_preset("default"))
     plan = CollectPlan(
-        Ncu(ncu, "2025.3.1.0"), GPU, recording, processes=1, repeats=0, verify=False, timeout_s=60
+        LocalBench(GPU, Ncu(ncu, "2025.3.1.0")), recording, processes=1, repeats=0, verify=False, timeout_s=60
     )
     return Collecting(read_ladder(path), RunStore(tmp_path / "runs"), log, plan, reader)

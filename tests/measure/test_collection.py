@@ -93,7 +93,9 @@ def test_a_preset_or_another_ncu_does_not_make_timings_anew(collecting) -> None:
     (first,) = collecting.collect([copy], **plan)
     ncu = replace(collecting.plan.ncu, version="2026.1.0.0")
     recording = replace(RECORDING, preset=find_preset("source"), cache="none")
-    (again,) = collecting.collect([copy], **plan, ncu=ncu, recording=recording)
+    (again,) = collecting.collect(
+        [copy], **plan, bench=replace(collecting.plan.bench, ncu=ncu), recording=recording
+    )
     assert (again.status, again.run_id) == ("known", first.run_id)
 
 

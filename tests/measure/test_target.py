@@ -255,7 +255,6 @@ def test_seed_time_place_and_path_do_not_count(rung: Target, tmp_path: Path) -> 
     moved = replace(
         rung,
         job=replace(rung.job, seed=8, binary=tmp_path / "other", environment={"X": "y"}),
-        environment={"CUDA_VISIBLE_DEVICES": "GPU-1"},
     )
     facts = msgspec.structs.replace(FACTS, seed=2, git_commit="3" * 40, git_dirty=True, seconds=9.0)
     assert key(moved, provenance=facts, ncu=Ncu(tmp_path, NCU.version)) == key(rung)

@@ -1,0 +1,109 @@
+"""Where a collection is measured: on one GPU here, on several of this host, or on the workers of a cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from profiler.commands.crew_options import CrewChoice
+from profiler.commands.options import Settings
+
+if TYPE_CHECKING:
+    from profiler.commands.collecting import CollectProgress
+    from profiler.measure.bench import Bench
+    from profiler.measure.bench_cluster import ClusterFleet
+    from profiler.measure.collect import Outcome
+    from profiler.measure.collection import CollectPlan
+    from profiler.measure.spread import SpreadBy
+    from profiler.measure.target import Target
+    from profiler.measure.toolchain import Gpu
+    from profiler.store.runs import RunStore
+
+
+@dataclass(frozen=True)
+class Benches:
+    """`first` stands for all: they have the same GPU and the same ncu. Alone where there is neither more of the rest."""
+
+    first: Bench
+    note: Callable[[str], None]
+    gpus: Sequence[Gpu] = ()  # several of this host
+    fleet: ClusterFleet | None = None  # of a cluster
+
+    def collect(
+        self,
+        plan: CollectPlan,
+        targets: Sequence[Target],
+        by: SpreadBy,
+        store: RunStore,
+        progress: CollectProgress,
+    ) -> Iterator[Outcome]:
+        from profiler.measure.collect import recorded_on
+        from profiler.measure.groups import Group
+        from profiler.measure.spread import collect_here, collect_spread, group_targets
+
+        groups = group_targets(targets, by)
+        self._tell_who_is_idle(len(groups), by)
+        if self.fleet is None and min(len(self.gpus), len(groups)) < 2:
+            yield from collect_here(plan, targets, store, progress.observer())
+            return
+        begun = [Group(list(group), recorded_on(plan, group, store)) for group in groups]
+        with self._fleet_for(len(groups)) as fleet:
+            fleet.note = progress.note
+            yield from collect_spread(plan, begun, fleet, store, progress.audience())
+
+    @contextmanager
+    def _fleet_for(self, groups: int) -> Iterator[ClusterFleet]:
+        """Of this host, no more workers than there is work for are started, and only now that they are needed."""
+        if self.fleet is not None:
+            yield self.fleet
+            return
+        from profiler.cluster.connection import local_crew
+        from profiler.measure.bench_cluster import ClusterFleet
+
+        environments = [{"CUDA_VISIBLE_DEVICES": gpu.uuid} for gpu in self.gpus[:groups]]
+        with local_crew(environments, gpus=True) as crew, ClusterFleet(crew, self.note) as fleet:
+            fleet.expect(self.first)
+            yield fleet
+
+    def _tell_who_is_idle(self, groups: int, by: SpreadBy) -> None:
+        there_are = len(self.fleet.workers()) if self.fleet is not None else len(self.gpus)
+        if groups < there_are and by == "workloads":
+            self.note(
+                f"on {groups} of {there_are} GPUs: kernels of one size are compared with each other and stay together; "
+                "--spread kernels uses more"
+            )
+
+
+@contextmanager
+def open_benches(gpus: str | None, choice: CrewChoice, settings: Settings) -> Iterator[Benches]:
+    if gpus is not None and choice.is_given:
+        raise typer.BadParameter(
+            "--gpus chooses among the GPUs of this host: not with --scheduler or --slurm"
+        )
+
+    def note(line: str) -> None:
+        if not settings.quiet:
+            print(line, file=sys.stderr, flush=True)
+
+    if choice.is_given:
+        from profiler.measure.bench_cluster import ClusterFleet
+
+        with choice.open(gpus=True, say=note) as crew, ClusterFleet(crew, note) as fleet:
+            yield Benches(fleet.muster(), note, fleet=fleet)
+        return
+    from profiler.measure.bench import LocalBench, bound_bench
+    from profiler.measure.ncu import find_ncu
+    from profiler.measure.spread import choose_gpus
+    from profiler.measure.toolchain import find_gpu, find_gpus
+
+    ncu = find_ncu()
+    if gpus is None:
+        yield Benches(LocalBench(find_gpu(), ncu), note)
+        return
+    chosen = choose_gpus(gpus, find_gpus())
+    yield Benches(bound_bench(chosen[0], ncu), note, gpus=chosen)
