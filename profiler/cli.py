@@ -38,6 +38,7 @@ from profiler.commands import (
     time_kernels,
     tune,
     verify,
+    worker,
 )
 from profiler.commands.options import FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.errors import InternalError, ProfError
@@ -115,6 +116,7 @@ app.command("report")(report.report)
 app.command("list")(list_runs.list_runs)
 app.command("collect")(collect.collect)
 app.command("ingest")(ingest.ingest)
+app.command("worker")(worker.worker)
 app.command("export")(export.export)
 app.command("build")(build.build)
 app.command("verify")(verify.verify)

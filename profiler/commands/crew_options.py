@@ -13,14 +13,12 @@ if TYPE_CHECKING:
     from profiler.cluster.connection import Tls
     from profiler.cluster.crew import Crew
 
-_PANEL = "On a cluster"
 SchedulerOption = Annotated[
     str | None,
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
         help="Use the workers of this Dask scheduler: tcp://host:8786, or tls://host:8786.",
-        rich_help_panel=_PANEL,
     ),
 ]
 SlurmOption = Annotated[
@@ -29,34 +27,23 @@ SlurmOption = Annotated[
         "--slurm",
         metavar="OPTIONS",
         help="Start workers as Slurm jobs, with these options of sbatch: '--partition gpu --gres gpu:1'.",
-        rich_help_panel=_PANEL,
     ),
 ]
 WorkersOption = Annotated[
     int | None,
-    typer.Option(
-        "--workers",
-        metavar="N",
-        min=1,
-        help="Jobs to start with --slurm [default: 1].",
-        rich_help_panel=_PANEL,
-    ),
+    typer.Option("--workers", metavar="N", min=1, help="Jobs to start with --slurm [default: 1]."),
 ]
 TlsCaOption = Annotated[
     Path | None,
-    typer.Option(
-        "--tls-ca", exists=True, dir_okay=False, help="Who signed the certificates.", rich_help_panel=_PANEL
-    ),
+    typer.Option("--tls-ca", exists=True, dir_okay=False, help="Who signed the certificates."),
 ]
 TlsCertOption = Annotated[
     Path | None,
-    typer.Option(
-        "--tls-cert", exists=True, dir_okay=False, help="Certificate of this side.", rich_help_panel=_PANEL
-    ),
+    typer.Option("--tls-cert", exists=True, dir_okay=False, help="Certificate of this side."),
 ]
 TlsKeyOption = Annotated[
     Path | None,
-    typer.Option("--tls-key", exists=True, dir_okay=False, help="Its private key.", rich_help_panel=_PANEL),
+    typer.Option("--tls-key", exists=True, dir_okay=False, help="Its private key."),
 ]
 
 

@@ -1,0 +1,105 @@
+"""Workers of this host for a scheduler elsewhere, each a process of its own, until somebody ends them.
+
+One that dies is started again. All of them end with this process, however that ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from profiler.cluster.connection import QUIET_ENVIRONMENT, Tls, prepare_dask
+from profiler.errors import ClusterUnreachable, SchedulerLost
+
+if TYPE_CHECKING:
+    from distributed import Nanny
+
+_CONNECT_S = 10.0
+_START_S = 60.0
+_CLOSE_S = 2.0  # what a worker is doing then is of no use any more
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """A worker that is to be; `environment` is added to that of its process."""
+
+    name: str
+    environment: Mapping[str, str]
+
+
+def host_workers(address: str, tls: Tls, workers: Sequence[Hosted], begun: Callable[[], None]) -> None:
+    """Returns when it is asked to end, by SIGINT or SIGTERM; `begun` is called when all of them are there."""
+    prepare_dask()
+    asyncio.run(_host(address, tls, workers, begun))
+
+
+async def _host(address: str, tls: Tls, workers: Sequence[Hosted], begun: Callable[[], None]) -> None:
+    asked_to_end = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, asked_to_end.set)
+    await _knock(address, tls)
+    nannies = [_nanny(address, tls, worker) for worker in workers]
+    ending: asyncio.Future[Any] = asyncio.ensure_future(asked_to_end.wait())
+    try:
+        starting: asyncio.Future[Any] = asyncio.gather(*(_start(nanny, address) for nanny in nannies))
+        await asyncio.wait([starting, ending], return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            starting.cancel()
+            return
+        starting.result()
+        begun()
+        ended: asyncio.Future[Any] = asyncio.gather(*(nanny.finished() for nanny in nannies))
+        await asyncio.wait([ended, ending], return_when=asyncio.FIRST_COMPLETED)
+        if not asked_to_end.is_set():
+            raise SchedulerLost(
+                f"{address}: the Dask scheduler is gone, or needs these workers no more",
+                remedy="Start the scheduler again, then this command.",
+            )
+    finally:
+        ending.cancel()
+        await asyncio.gather(*(nanny.close(timeout=_CLOSE_S) for nanny in nannies), return_exceptions=True)
+
+
+async def _knock(address: str, tls: Tls) -> None:
+    """A worker would try again and again; a wrong address is to be told at once."""
+    from distributed.comm.core import connect
+
+    try:
+        arguments: dict[str, Any] = tls.security().get_connection_args("worker")
+        comm = await connect(address, timeout=_CONNECT_S, **arguments)
+    except (OSError, ValueError, RuntimeError) as error:
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        raise ClusterUnreachable(f"{address}: no Dask scheduler answers there: {cause}") from None
+    await comm.close()
+
+
+async def _start(nanny: Nanny, address: str) -> None:
+    try:
+        await nanny
+    except Exception as error:
+        raise ClusterUnreachable(f"{address}: worker {nanny.name} was not let in: {error}") from None
+
+
+def _nanny(address: str, tls: Tls, worker: Hosted) -> Nanny:
+    """It measures one thing at a time, and may start processes of its own."""
+    from distributed import Nanny
+
+    return Nanny(
+        address,
+        name=worker.name,
+        nthreads=1,
+        resources={"GPU": 1},
+        env={**QUIET_ENVIRONMENT, **worker.environment},
+        config={"distributed.worker.daemon": False},
+        security=tls.security(),
+        memory_limit=0,
+        death_timeout=_START_S,
+        dashboard=False,
+        silence_logs=logging.CRITICAL,
+    )
