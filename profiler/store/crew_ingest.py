@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Event, Thread
+from threading import Condition, Event, Thread
 
 from profiler.cluster.crew import Crew
 from profiler.cluster.watch import Member
 from profiler.errors import (
+    ClusterUnreachable,
     DiskFull,
     InternalError,
     MemberLost,
@@ -88,6 +90,8 @@ class _Drive:
         self._stopped = Event()
         self._hands: list[_Hand] = []
         self._unfit: dict[Member, ProfError] = {}
+        self._idle = Condition()
+        self._committing = 0
 
     def outcomes(self) -> Iterator[Ingested]:
         alone_since = time.monotonic()
@@ -105,22 +109,24 @@ class _Drive:
             yield outcome
 
     def stop(self) -> None:
-        """A call that is under way ends at the next word from its worker, or with the crew."""
-        self._stopped.set()
+        """Who commits comes to an end; a call that is under way ends at the next word of its worker, or with the crew."""
         self._pile.close()
-        deadline = time.monotonic() + _END_S
-        for hand in self._hands:
-            hand.thread.join(max(0.0, deadline - time.monotonic()))
+        with self._idle:
+            self._stopped.set()
+            self._idle.wait_for(lambda: not self._committing, timeout=_END_S)
 
     def _hire(self) -> int:
         """A thread for each call that a worker can answer at a time; how many are at work."""
         known = {hand.member for hand in self._hands}
-        for member in self._crew.members():
-            if member not in known:
-                for _ in range(max(1, member.threads)):
-                    thread = Thread(target=self._work, args=(member,), name=member.name, daemon=True)
-                    self._hands.append(_Hand(member, thread))
-                    thread.start()
+        fresh = [
+            _Hand(member, Thread(target=self._work, args=(member,), name=member.name, daemon=True))
+            for member in self._crew.members()
+            if member not in known
+            for _ in range(max(1, member.threads))
+        ]
+        self._hands += fresh  # all before the first begins: it takes its share of them
+        for hand in fresh:
+            hand.thread.start()
         return sum(hand.thread.is_alive() for hand in self._hands)
 
     def _check_alone(self, since: float) -> None:
@@ -161,7 +167,7 @@ class _Drive:
                 timeout_s=batch.timeout_s,
                 hear=lambda text: self._hear(member, text),
             )
-        except SchedulerLost:
+        except (SchedulerLost, ClusterUnreachable):
             raise
         except MemberLost as error:
             self._lose(member, jobs, error)
@@ -178,7 +184,9 @@ class _Drive:
                 unread.append(job)
                 trouble = read.error
             else:
-                self._tell(self._settle(job.report, parcel.request, read))
+                with self._unless_stopped():
+                    outcome = self._settle(job.report, parcel.request, read)
+                self._tell(outcome)
         if trouble is not None:
             return self._discharge(member, unread, trouble)
         self._pile.put_back(unread)
@@ -247,6 +255,20 @@ class _Drive:
         self._observer.lost(member, len(jobs), error)
         self._pile.put_back(jobs)
         return False
+
+    @contextmanager
+    def _unless_stopped(self) -> Iterator[None]:
+        """Nothing is written once the staging folder may be gone."""
+        with self._idle:
+            if self._stopped.is_set():
+                raise _Stopped
+            self._committing += 1
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._committing -= 1
+                self._idle.notify_all()
 
     def _tell(self, outcome: Ingested) -> None:
         self._pile.finish()

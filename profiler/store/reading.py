@@ -7,7 +7,6 @@ with a limit of memory and of time, so that the worker survives what NVIDIA's li
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import time
 from dataclasses import dataclass, replace
@@ -97,25 +96,26 @@ def write_files(files: dict[str, bytes], folder: Path) -> None:
 
 
 def _read(parcel: Parcel, sandbox: Sandbox) -> Read:
-    scratch = Path(tempfile.mkdtemp(prefix="prof-read-"))
     try:
-        request = replace(
-            parcel.request, reports=(scratch / parcel.request.report.name,), folder=scratch / "run"
-        )
-        if parcel.remote is not None:
-            fetch(parcel.remote, request.report, limit_s=parcel.limit_s)
-        else:
-            request.report.write_bytes(parcel.data or b"")
-        extracted = outcome(sandbox.submit(request, parcel.limit_s), request.shown)
-        if isinstance(extracted, AlreadyStored):
-            return Read(extracted)
-        return Read(extracted, {path.name: path.read_bytes() for path in request.folder.iterdir()})
+        with tempfile.TemporaryDirectory(prefix="prof-read-", ignore_cleanup_errors=True) as scratch:
+            return _read_in(Path(scratch), parcel, sandbox)
     except OSError as error:
-        return Read(error=storage_error(error, scratch))
+        return Read(error=storage_error(error, Path(tempfile.gettempdir())))
     except ProfError as error:
         return Read(error=error)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _read_in(scratch: Path, parcel: Parcel, sandbox: Sandbox) -> Read:
+    copy = scratch / parcel.request.report.name
+    request = replace(parcel.request, reports=(copy,), folder=scratch / "run")
+    if parcel.remote is not None:
+        fetch(parcel.remote, copy, limit_s=parcel.limit_s)
+    else:
+        copy.write_bytes(parcel.data or b"")
+    extracted = outcome(sandbox.submit(request, parcel.limit_s), request.shown)
+    if isinstance(extracted, AlreadyStored):
+        return Read(extracted)
+    return Read(extracted, {path.name: path.read_bytes() for path in request.folder.iterdir()})
 
 
 @cache

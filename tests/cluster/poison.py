@@ -1,0 +1,19 @@
+"""For `dask worker --preload`: a worker that is killed when it has a certain report in hand, as by a lack of memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from profiler.store import reading
+
+_read = reading._read
+
+
+def _read_or_die(parcel, sandbox):
+    if "poison" in parcel.request.shown:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return _read(parcel, sandbox)
+
+
+reading._read = _read_or_die
