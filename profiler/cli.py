@@ -21,6 +21,7 @@ from profiler.commands import (
     build,
     check,
     collect,
+    compact,
     compare,
     doctor,
     export,
@@ -118,6 +119,7 @@ app.command("collect")(collect.collect)
 app.command("ingest")(ingest.ingest)
 app.command("worker")(worker.worker)
 app.command("export")(export.export)
+app.command("compact")(compact.compact)
 app.command("build")(build.build)
 app.command("verify")(verify.verify)
 app.command("time")(time_kernels.time_kernels)

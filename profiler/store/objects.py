@@ -45,8 +45,18 @@ class ObjectPlace:
 
     def listing(self, start: str) -> list[str]:
         """Every file whose name begins so."""
+        return list(self.files(start))
+
+    def files(self, start: str = "") -> dict[str, int]:
+        """The same, and their bytes."""
         with self._explained():
-            return self._found(start)
+            folder = self._path("")
+            self._system.invalidate_cache()
+            # Only some file systems can search by the start of a name; the others list all.
+            prefix = {"prefix": start} if start and self._creates_only else {}
+            found = self._system.find(folder.rstrip("/"), detail=True, **prefix)
+            sizes = {path[len(folder) :]: entry.get("size", 0) for path, entry in found.items()}
+            return {name: size for name, size in sizes.items() if name.startswith(start)}
 
     def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:
         (found,) = self.read_all([(name, start, end)])
@@ -117,6 +127,10 @@ class ObjectPlace:
                 raise
         return True
 
+    def put_file(self, name: str, source: Path) -> None:
+        with self._explained():
+            self._system.put_file(str(source), self._path(name))
+
     def copy(self, source: str, target: str) -> None:
         with self._explained():
             self._system.cp_file(self._path(source), self._path(target))
@@ -152,16 +166,6 @@ class ObjectPlace:
 
     def _path(self, name: str) -> str:
         return f"{self._connected[1]}/{name}"
-
-    def _found(self, start: str) -> list[str]:
-        folder = self._connected[1]
-        self._system.invalidate_cache()
-        if start and self._creates_only:
-            paths = self._system.find(folder, prefix=start)
-        else:
-            paths = self._system.find(folder)
-        names = (path[len(folder) + 1 :] for path in paths)
-        return [name for name in names if name.startswith(start)]
 
     def _answer(self, answer: bytes | Exception) -> bytes | OSError:
         if isinstance(answer, FileNotFoundError) and not _is_bucket_missing(answer):

@@ -44,7 +44,7 @@ class RunStore:
 
     def __init__(self, location: Location) -> None:
         self.place = place_of(location)
-        self._shelf = Shelf(self.place)
+        self.shelf = Shelf(self.place)
 
     @property
     def root(self) -> Location:
@@ -59,7 +59,7 @@ class RunStore:
     @property
     def packs(self) -> list[Pack]:
         """As `ids` found them, oldest first."""
-        return self._shelf.packs
+        return self.shelf.packs
 
     def staging(self) -> Staging:
         """Where runs are prepared, and committed from."""
@@ -78,15 +78,19 @@ class RunStore:
         commit at once, the first alone: the same for every reader.
         """
         unique: dict[tuple[str, str], RunId] = {}
-        for name in self._shelf.names():
+        for name in self.shelf.names():
             if run_id := RunId.parse(name):
                 unique.setdefault((run_id.time, run_id.hash), run_id)
         return list(unique.values())
 
     def open(self, run_id: RunId) -> Run:
+        return self.open_raw(run_id)[0]
+
+    def open_raw(self, run_id: RunId) -> tuple[Run, bytes]:
+        """With its manifest as it was written."""
         where = self.place.shown(f"{run_id}/{MANIFEST_FILE}")
         try:
-            data, files = self._shelf.find(str(run_id))
+            data, files = self.shelf.find(str(run_id))
         except OSError as error:
             raise RunDamaged(f"{where}: cannot be read: {error.strerror or error}") from error
         manifest = decode_manifest(data, where)
@@ -100,11 +104,12 @@ class RunStore:
             raise RunDamaged(f"{files.where}: the folder and its manifest do not belong together")
         if isinstance(files, LooseFiles):
             files.tables = dict(manifest.tables)
-        return Run(files.where, manifest, _files=files, _find_again=lambda: self._shelf.find(str(run_id))[1])
+        run = Run(files.where, manifest, _files=files, _find_again=lambda: self.shelf.find(str(run_id))[1])
+        return run, data
 
     def read_ahead(self, run_ids: Iterable[RunId]) -> None:
         """For `open`, which then has their manifests at hand: one round of requests instead of many."""
-        self._shelf.read_ahead(map(str, run_ids))
+        self.shelf.read_ahead(map(str, run_ids))
 
     def open_all(self, run_ids: Iterable[RunId]) -> list[Run]:
         """Each of them; what lies far away is asked for at once."""

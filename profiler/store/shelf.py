@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from profiler.errors import RunDamaged
-from profiler.store.manifest import MANIFEST_FILE
+from profiler.store.manifest import MANIFEST_FILE, RunId
 from profiler.store.packs import MANIFESTS_FILE, Pack, PackedFiles, is_pack, read_line
 from profiler.store.places import Place
 from profiler.store.run_files import LooseFiles
@@ -23,6 +23,16 @@ class Shelf:
         self._packs: dict[str, Pack] = {}
         self._packed: dict[str, Pack] = {}  # by run id
         self._ahead: dict[str, bytes] = {}
+        self._listed: list[str] = []
+
+    @property
+    def loose(self) -> list[str]:
+        """The folders of runs, as last listed."""
+        return [name for name in self._listed if RunId.parse(name)]
+
+    def pack_of(self, name: str) -> Pack | None:
+        """The one that a run is read from; of several, the newest."""
+        return self._packed.get(name)
 
     @property
     def packs(self) -> list[Pack]:
@@ -31,7 +41,7 @@ class Shelf:
     def names(self) -> list[str]:
         """Of all runs, in order, and of what else lies there."""
         for _ in range(_LISTINGS):
-            names = self._place.names()
+            names = self._listed = self._place.names()
             packs = [name for name in names if is_pack(name)]
             if not packs and not self._packs:
                 return names

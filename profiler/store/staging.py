@@ -14,7 +14,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 
 from profiler.errors import DiskFull, StoreNotWritable
 from profiler.store.manifest import RunId, StoredTable
-from profiler.store.places import Location
+from profiler.store.places import Folder, Location
+from profiler.store.shelf import Shelf
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,6 +48,7 @@ class Staging:
         except OSError as error:
             raise storage_error(error, root) from error
         self._count = 0
+        self._shelf = Shelf(Folder(root))
 
     def folder(self) -> Path:
         """A fresh folder name for one run; whoever fills it creates it."""
@@ -63,7 +65,7 @@ class Staging:
         target = self.root / run_id
         try:
             with _locked(self.root / _LOCK_FILE):
-                if any(name.endswith(run.hash) for name in _listing(self.root)):
+                if any(name.endswith(run.hash) for name in self._shelf.names()):
                     self.discard(folder)
                     return None
                 flush(folder)
@@ -72,6 +74,30 @@ class Staging:
         except OSError as error:
             raise storage_error(error, self.root) from error
         return target
+
+    def add(self, folder: Path, name: str) -> None:
+        """Rename what was prepared to its name, whatever it is."""
+        try:
+            with _locked(self.root / _LOCK_FILE):
+                flush(folder)
+                os.rename(folder, self.root / name)
+                flush(self.root)
+        except OSError as error:
+            raise storage_error(error, self.root) from error
+
+    def take_away(self, names: Iterable[str]) -> None:
+        """Each is gone at once: out of sight by a rename, and from the disk after that."""
+        away = self.folder()
+        try:
+            away.mkdir()
+            with _locked(self.root / _LOCK_FILE):
+                for name in names:
+                    with suppress(FileNotFoundError):
+                        os.rename(self.root / name, away / name)
+                flush(self.root)
+        except OSError as error:
+            raise storage_error(error, self.root) from error
+        self.discard(away)
 
     def __enter__(self) -> Staging:
         return self
@@ -86,7 +112,7 @@ class Staging:
             (self.root / STAGING_FOLDER).rmdir()
 
 
-def storage_error(error: OSError, place: Path) -> DiskFull | StoreNotWritable:
+def storage_error(error: OSError, place: Location) -> DiskFull | StoreNotWritable:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(f"{place}: the disk is full")
     return StoreNotWritable(f"{place}: cannot be written: {error.strerror or error}")
@@ -120,10 +146,6 @@ def make_shared_folder(folder: Path, root: Path) -> None:
     with suppress(FileExistsError):
         folder.mkdir()
         folder.chmod(stat.S_IMODE(root.stat().st_mode))
-
-
-def _listing(root: Path) -> list[str]:
-    return [name for name in os.listdir(root) if not name.startswith(".")]
 
 
 def _sweep(staging: Path) -> None:
