@@ -1,0 +1,153 @@
+"""Workers killed at any moment: every report becomes one run, none is lost and none is doubled.
+
+Real workers of a real scheduler are killed with SIGKILL at seeded random times while they read, and others are started
+in their place. One scheduler serves all trials.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from profiler.cluster.connection import connect
+from profiler.cluster.crew import Crew
+from profiler.errors import ProfError
+from profiler.store.crew_ingest import Observer, ingest_on_crew
+from profiler.store.finding import find_reports
+from profiler.store.ingest import Options
+from profiler.store.runs import RunStore
+
+sys.path.insert(0, str(Path(__file__).parent))
+from variants import write_variants
+
+WORKERS = 3
+
+
+@pytest.fixture(scope="module")
+def folder(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Different reports: one cut after each of its first launches, and small ones, so that they travel together."""
+    folder = tmp_path_factory.mktemp("reports")
+    write_variants(reports / "range.ncu-rep", folder, 8)
+    hostile = (reports / "hostile.ncu-rep").read_bytes()
+    for length in (50511, 64532, 78557, 92578):
+        (folder / f"hostile-{length}.ncu-rep").write_bytes(hostile[:length])
+    return folder
+
+
+@dataclass
+class Gang:
+    """Workers of which there are always as many: who is killed gets a successor at once."""
+
+    cluster: object
+    alive: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    killed: list[int] = field(default_factory=list)
+    count: int = 0
+
+    def fill(self) -> None:
+        while len(self.alive) < WORKERS:
+            self.count += 1
+            self.alive.append(self.cluster.worker(f"worker{self.count}"))
+
+    def kill(self, rng: random.Random) -> None:
+        victim = self.alive.pop(rng.randrange(len(self.alive)))
+        os.kill(victim.pid, signal.SIGKILL)  # alone: its reader is left behind and has to notice
+        victim.wait()
+        self.killed.append(victim.pid)
+        self.fill()
+
+    def left_behind(self) -> list[int]:
+        """Processes that outlived the worker that had started them."""
+        return [process for process, session in sessions() if session in self.killed]
+
+
+def sessions() -> list[tuple[int, int]]:
+    """Every living process and its session; a worker leads one, and its readers are in it."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError):
+                state, _, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+                found += [(int(entry.name), int(session))] if state != "Z" else []
+    return found
+
+
+@pytest.fixture(scope="module")
+def gang(cluster) -> Gang:
+    made = Gang(cluster)
+    made.fill()
+    with connect(cluster.address) as crew:
+        deadline = time.monotonic() + 60
+        while len(crew.members()) < WORKERS and time.monotonic() < deadline:
+            crew.wait(0.2)
+    return made
+
+
+class Losses(Observer):
+    def __init__(self) -> None:
+        self.reports: list[int] = []
+
+    def lost(self, member, reports: int, error: ProfError) -> None:
+        self.reports.append(reports)
+
+
+def trial(gang: Gang, crew: Crew, folder: Path, runs: Path, rng: random.Random) -> Counter[str]:
+    """One ingest of all reports while one or two workers are killed."""
+    losses, over = Losses(), Event()
+
+    def kill() -> None:
+        for _ in range(rng.choice((1, 1, 2))):
+            if not over.wait(rng.uniform(0.0, 0.8)):
+                gang.kill(rng)
+
+    killer = Thread(target=kill)
+    killer.start()
+    store = RunStore(runs)
+    try:
+        outcomes = list(ingest_on_crew(find_reports([str(folder)]), store, Options(), crew, losses))
+    finally:
+        over.set()
+        killer.join()
+    count = len(list(folder.iterdir()))
+    assert [one.status for one in outcomes] == ["stored"] * count, [str(one.error) for one in outcomes]
+    found = [store.open(run_id) for run_id in store.ids()]
+    for run in found:
+        run.verify()
+    assert len({run.manifest.sha256 for run in found}) == len(found) == count
+    assert set(os.listdir(runs)) == {".lock", *(str(run_id) for run_id in store.ids())}
+    return Counter(trials=1, workers_lost=len(losses.reports), reports_again=sum(losses.reports))
+
+
+def campaign(gang: Gang, folder: Path, root: Path, trials: int, seed: int) -> Counter[str]:
+    rng = random.Random(seed)
+    seen: Counter[str] = Counter()
+    with connect(gang.cluster.address) as crew:
+        for number in range(trials):
+            seen += trial(gang, crew, folder, root / str(number), rng)
+    return seen
+
+
+def test_killed_at_random_moments_every_report_becomes_one_run(gang, folder, tmp_path, eventually) -> None:
+    seen = campaign(gang, folder, tmp_path, trials=8, seed=30)
+    print(dict(seen))
+
+    eventually(lambda: not gang.left_behind(), timeout_s=15)
+    assert seen["workers_lost"] >= 3, f"the kills met nobody at work: {seen}"
+
+
+@pytest.mark.campaign
+def test_killed_over_a_hundred_and_twenty_ingests(gang, folder, tmp_path) -> None:
+    seen = campaign(gang, folder, tmp_path, trials=120, seed=31)
+    print(dict(seen))
+
+    assert seen["workers_lost"] >= 40, f"the kills met nobody at work: {seen}"
