@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
@@ -61,8 +62,8 @@ def slurm_crew(
         )
     client_of = prepare_dask()
     try:
-        from profiler.cluster.slurm_jobs import Desk, sbatch_command, start_cluster
-
+        with _interrupt_kept():
+            from profiler.cluster.slurm_jobs import Desk, sbatch_command, start_cluster
         desk = Desk(sbatch_command(words, default_log("%j")))
         cluster = start_cluster(desk, gpus, os.environ.get(PYTHON), os.environ.get(INTERFACE))
     except ImportError as error:
@@ -197,6 +198,15 @@ class _Queue:
         if said and said != self._last_said:
             self.say(said)
         self._last_said = said
+
+
+@contextmanager
+def _interrupt_kept() -> Iterator[None]:
+    """dask-jobqueue takes Ctrl-C for itself when it is imported, and then ends as if all were well."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if signal.getsignal(signal.SIGINT) is not before:
+        signal.signal(signal.SIGINT, before)
 
 
 def _words(options: str) -> list[str]:

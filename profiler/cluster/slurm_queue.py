@@ -18,7 +18,13 @@ _SAID = {
     "PREEMPTED": "made way for another",
     "TIMEOUT": "had no time left",
 }
-_OVER = {*_SAID, "BOOT_FAIL", "COMPLETED", "COMPLETING", "DEADLINE", "FAILED"}
+_OVER = {
+    *_SAID,
+    "BOOT_FAIL",
+    "COMPLETED",
+    "DEADLINE",
+    "FAILED",
+}  # while it is COMPLETING, Slurm does not say how
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,16 +10,19 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
 import pytest
+from distributed.security import Security
 
 from profiler.cluster import slurm as module
 from profiler.cluster.connection import Tls, connect
 from profiler.cluster.slurm import slurm_crew
 from profiler.cluster.slurm_queue import default_log
 from profiler.errors import ClusterUnreachable, SlurmFailed
+from profiler.store.runs import RunStore
 
 sys.path.insert(0, str(Path(__file__).parent))
 import slurm
@@ -63,46 +67,37 @@ def nothing_left(variables: dict[str, str], eventually: Eventually) -> Callable[
 def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, eventually: Eventually, nothing_left) -> None:
     """Of three, one has to wait; what the user says to sbatch overrules what we say."""
     said: list[str] = []
-    options = f"{GPU} -J 'two words' --cpus-per-task=2 --mem-per-cpu 300 --comment=''"
+    options = f"{GPU} -J 'two words' --cpus-per-task=2 --mem 512M"
     with slurm_crew(options, 3, say=said.append) as crew:
         eventually(lambda: len(crew.members()) == 2)
         assert sorted(slurm.queue(variables)) == ["PENDING", "RUNNING", "RUNNING"]
+        assert {(one.gpus, one.memory_bytes) for one in crew.members()} == {(1, 512 << 20)}
         gpus = {
             crew.call(member, os.getenv, "CUDA_VISIBLE_DEVICES", timeout_s=10, gpu=True)
             for member in crew.members()
         }
         assert gpus == {"0", "1"}
         (job, _) = slurm.running_jobs(variables)
-        facts = subprocess.run(["scontrol", "show", "job", job], capture_output=True, text=True, check=True)
-        assert "JobName=two words" in facts.stdout
-        assert "CPUs/Task=2" in facts.stdout
+        facts = subprocess.run(["scontrol", "show", "job", job], stdout=PIPE, text=True, check=True).stdout
+        assert "JobName=two words" in facts
+        assert "CPUs/Task=2" in facts
         eventually(lambda: any("1 of 3 jobs wait in Slurm's queue" in line for line in said))
         assert default_log(job).exists()
     nothing_left()
     assert not default_log(job).exists()
 
 
-def test_a_worker_has_the_memory_that_slurm_grants(nothing_left) -> None:
-    """And for reading reports it needs no GPU."""
-    with slurm_crew("--mem 512M", 1, gpus=False) as crew:
-        (member,) = crew.members()
-        assert (member.gpus, member.memory_bytes) == (0, 512 << 20)
-        assert crew.call(member, work.add, 1, 2, timeout_s=10) == 3
-    nothing_left()
-
-
 def test_nobody_else_gets_in(tmp_path: Path) -> None:
-    """On a cluster everybody reaches the port."""
-    with slurm_crew(GPU, 1) as crew:
+    """On a cluster everybody reaches the port. Whoever reads reports needs no GPU."""
+    other = Security.temporary()
+    (tmp_path / "cert").write_text(other.tls_client_cert)
+    (tmp_path / "key").write_text(other.tls_client_key)
+    with slurm_crew("", 1, gpus=False) as crew:
+        assert [member.gpus for member in crew.members()] == [0]
         address = crew._client.scheduler.address
         assert address.startswith("tls://")
         with pytest.raises(ClusterUnreachable):
             connect(address.replace("tls://", "tcp://"))
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=other",
-             "-keyout", tmp_path / "key", "-out", tmp_path / "cert"],
-            check=True, capture_output=True,
-        )  # fmt: skip
         with pytest.raises(ClusterUnreachable):
             connect(address, Tls(tmp_path / "cert", tmp_path / "cert", tmp_path / "key"))
 
@@ -110,48 +105,41 @@ def test_nobody_else_gets_in(tmp_path: Path) -> None:
 # Jobs that end
 
 
-def test_a_job_that_dies_has_a_successor(variables, eventually: Eventually, nothing_left) -> None:
+def test_a_job_that_dies_has_a_successor_and_one_that_somebody_cancels_has_none(
+    variables, eventually: Eventually, nothing_left
+) -> None:
     said: list[str] = []
     with slurm_crew(GPU, 1, say=said.append) as crew:
         (member,) = crew.members()
         (job,) = slurm.running_jobs(variables)
         os.kill(crew.call(member, os.getppid, timeout_s=10), signal.SIGKILL)  # what the job's script runs
         eventually(lambda: crew.members() not in ([], [member]))
+        assert said[-1] == f"job {job} ended with exit code 137; another takes its place"
         assert crew.call(crew.members()[0], work.add, 1, 2, timeout_s=10, gpu=True) == 3
-        assert said[-1].startswith(f"job {job} ended with exit code 137")
-        assert said[-1].endswith("; another takes its place")
-    nothing_left()
-
-
-def test_a_job_that_somebody_cancels_has_none(variables, eventually: Eventually, nothing_left) -> None:
-    said: list[str] = []
-    with slurm_crew(GPU, 2, say=said.append) as crew:
-        eventually(lambda: len(crew.members()) == 2)
-        job, other = slurm.running_jobs(variables)
+        (job,) = slurm.running_jobs(variables)
         slurm.cancel(job, variables)
         eventually(lambda: f"job {job} was cancelled; its place stays empty" in said)
-        eventually(lambda: len(crew.members()) == 1)
         time.sleep(3 * module.POLL_S)
-        assert slurm.running_jobs(variables) == [other]
+        assert slurm.running_jobs(variables) == []
     nothing_left()
 
 
 @pytest.fixture
 def script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts a process that has two jobs: one runs, one waits."""
+    """`script(2)`: a process with two jobs, of which one can run at a time."""
     path = tmp_path / "script.py"
     path.write_text(
         "import signal, sys, time\n"
         "from profiler.cluster.slurm import slurm_crew\n"
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))\n"
-        "with slurm_crew('--gres gpu:2', 2):\n"
+        "with slurm_crew('--gres gpu:2', int(sys.argv[1])):\n"
         "    print('there', flush=True)\n"
         "    time.sleep(600)\n"
     )
-    command = [sys.executable, path]
     with ExitStack() as stack:
 
-        def start(**variables: str) -> subprocess.Popen[str]:
+        def start(jobs: int, **variables: str) -> subprocess.Popen[str]:
+            command = [sys.executable, path, str(jobs)]
             process = stack.enter_context(
                 subprocess.Popen(command, stdout=PIPE, stderr=DEVNULL, text=True, env=os.environ | variables)
             )
@@ -163,11 +151,10 @@ def script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         yield start
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_no_job_is_left_after_a_signal(variables, script, number: signal.Signals, nothing_left) -> None:
-    process = script()
+def test_no_job_is_left_when_this_process_is_ended(variables, script, nothing_left) -> None:
+    process = script(2)
     assert sorted(slurm.queue(variables)) == ["PENDING", "RUNNING"]
-    process.send_signal(number)
+    process.terminate()
     process.wait(timeout=30)
     nothing_left()
 
@@ -175,7 +162,7 @@ def test_no_job_is_left_after_a_signal(variables, script, number: signal.Signals
 def test_workers_end_by_themselves_when_this_process_is_killed(
     variables, script, eventually: Eventually
 ) -> None:
-    script(DASK_JOBQUEUE__SLURM__DEATH_TIMEOUT="1").kill()
+    script(1, DASK_JOBQUEUE__SLURM__DEATH_TIMEOUT="1").kill()
     eventually(lambda: set(slurm.queue(variables)) <= {"COMPLETING"})
 
 
@@ -228,3 +215,103 @@ def test_an_interface_that_is_not_here_is_one_line(monkeypatch: pytest.MonkeyPat
     error = refused(GPU)
     assert "none0" in error.message
     assert "ip link" in error.remedy
+
+
+# prof collect --slurm
+
+LADDER = (
+    """
+title = "Scripts"
+command = ["{python}", "-ISc", "pass", "{kernel}", "profile", "{size}", "{seed}"]
+[workload]
+size = 100
+""".replace("{python}", sys.executable)
+    + "".join(
+        f'[[kernel]]\nnumber = {number}\nname = "rung{number}"\nidea = "an idea"\nregex = "."\n'
+        for number in (1, 2)
+    )
+)
+NVIDIA_SMI = """for n in 0 1; do case "$*" in *noheader|*--id=$n|*--id=GPU-$n*)
+echo "NVIDIA H200, 9.0, 580.1, GPU-${n}2345678";; esac; done"""
+NCU = Path(__file__).parents[1] / "measure" / "fake_ncu.py"
+
+
+@dataclass
+class Here:
+    """Somebody's folder on a login node, with tools that the node has too; `pace` slows ncu down."""
+
+    folder: Path
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+    @property
+    def gpus(self) -> list[str]:
+        """Where each call of ncu measured."""
+        lines = self.log.read_text().splitlines(keepends=True)
+        return [json.loads(line)["environment"]["CUDA_VISIBLE_DEVICES"] for line in lines if line[-1] == "\n"]
+
+    def collect(self, *words: str, pace: float = 0.0) -> subprocess.Popen[str]:
+        command = ["--runs", "runs", "collect", "--ladder", "scripts", "--all", "--size", "100", "--size", "200",
+                   "--launches", "2", "--repeat", "1", "--repeats", "0", "--no-verify", "--slurm", GPU, *words]  # fmt: skip
+        environment = {
+            "PATH": f"{self.folder}/bin:{os.environ['PATH']}", "FAKE_NCU": "four-way", "FAKE_NCU_PACE": str(pace),
+            "FAKE_NCU_LOG": str(self.log),
+        }  # fmt: skip
+        return subprocess.Popen(
+            [sys.executable, "-c", "from profiler.cli import main; main()", *command], cwd=self.folder,
+            env=os.environ | environment, stdout=PIPE, stderr=PIPE, text=True,
+        )  # fmt: skip
+
+    def check_everything_is_there(self) -> None:
+        """Every kernel of every size once, whole to the last byte."""
+        store = RunStore(self.folder / "runs")
+        runs = [store.open(run_id) for run_id in store.ids()]
+        for run in runs:
+            run.verify()
+        found = sorted((run.manifest.kernel, run.manifest.workload["size"]) for run in runs)
+        assert found == [(1, 100), (1, 200), (2, 100), (2, 200)]
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Here:
+    for path, text in {
+        "kernels/scripts/ladder.toml": LADDER,
+        "bin/nvidia-smi": f"#!/bin/sh\n{NVIDIA_SMI}\n",
+        "bin/ncu": f'#!/bin/sh\nexec {sys.executable} -S "{NCU}" "$@"\n',
+        "log": "",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+        (tmp_path / path).chmod(0o755)
+    return Here(tmp_path)
+
+
+def test_a_ladder_is_collected_from_submission_to_committed_runs(
+    variables, here: Here, eventually: Eventually, nothing_left
+) -> None:
+    """One of two jobs is cancelled in the middle: what it was doing is done by the other."""
+    process = here.collect("--workers", "2", pace=0.5)
+    eventually(lambda: set(here.gpus) == {"GPU-02345678", "GPU-12345678"})
+    slurm.cancel(slurm.running_jobs(variables)[0], variables)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert out.count("collected") == 4
+    here.check_everything_is_there()
+    nothing_left()
+
+
+def test_after_ctrl_c_no_job_is_left_and_the_same_command_goes_on(
+    here: Here, eventually: Eventually, nothing_left
+) -> None:
+    process = here.collect(pace=0.5)
+    eventually(lambda: len(here.gpus) == 2)  # the second kernel is under way
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    nothing_left()
+    again = here.collect()
+    _, err = again.communicate(timeout=60)
+    assert again.returncode == 0, err
+    here.check_everything_is_there()
