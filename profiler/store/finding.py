@@ -10,12 +10,13 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from profiler.errors import ProfError, RemoteFailed, ReportNotFound
 from profiler.store.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 from profiler.store.manifest import RunId
+from profiler.store.packs import REPORTS_FOLDER, is_pack
 from profiler.store.remote_files import is_url, open_filesystem, public_url, remote_errors
 from profiler.store.staging import storage_error
 
@@ -112,10 +113,16 @@ def _reports_below(folder: Path) -> Iterator[Path]:
     for parent, folders, files in os.walk(folder, onerror=unreadable.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in files:
-            inside_a_run = RunId.parse(Path(parent).name) is not None
-            if name.endswith(_SUFFIXES) and not inside_a_run:
+            if name.endswith(_SUFFIXES) and not _is_stored(Path(parent)):
                 yield Path(parent) / name
     yield from (Path(error.filename) for error in unreadable)
+
+
+def _is_stored(folder: PurePath) -> bool:
+    """The folder of a run, or the reports of a pack of runs."""
+    return RunId.parse(folder.name) is not None or (
+        folder.name == REPORTS_FOLDER and is_pack(folder.parent.name)
+    )
 
 
 # URLs
@@ -156,8 +163,7 @@ def _files_below(filesystem: Any, place: str, info: dict[str, Any]) -> Iterator[
     for name, entry in filesystem.find(place, detail=True).items():
         *folders, file = PurePosixPath(name.removeprefix(place)).parts
         hidden = any(part.startswith(".") for part in folders)
-        inside_a_run = RunId.parse(PurePosixPath(name).parent.name) is not None
-        if file.endswith(_SUFFIXES) and not hidden and not inside_a_run:
+        if file.endswith(_SUFFIXES) and not hidden and not _is_stored(PurePosixPath(name).parent):
             yield name, entry
 
 
