@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from uuid import uuid4
 
 from profiler.cluster.watch import Member, Watch
-from profiler.cluster.working import Failed, perform, stop
+from profiler.cluster.working import Failed, key_of, perform, stop
 from profiler.errors import ClusterUnreachable, InternalError, MemberLost, ProfError, SchedulerLost
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Crew:
             raise MemberLost(f"worker {member.name} is gone")
         future = self._client.submit(
             perform, self._topic, call.id, function, arguments,
-            key=f"prof-{call.id}", workers=[member.address], allow_other_workers=False,
+            key=key_of(call.id), workers=[member.address], allow_other_workers=False,
             resources={"GPU": 1} if gpu else None, retries=0, pure=False,
         )  # fmt: skip
         answer = self._fetch(future, call)
@@ -195,8 +195,8 @@ def _result(answer: ThreadFuture[Any], member: Member) -> Any:
 
     try:
         result = answer.result(timeout=0)
-    except (CancelledError, asyncio.CancelledError) as error:
-        raise SchedulerLost(f"the Dask scheduler let a call go: {error or 'it is gone'}") from None
+    except (CancelledError, asyncio.CancelledError):
+        raise SchedulerLost("the Dask scheduler is gone, or let go of a call") from None
     except (KilledWorker, OSError) as error:
         raise MemberLost(f"worker {member.name} died: {error}") from None
     except ProfError:

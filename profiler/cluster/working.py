@@ -9,9 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from threading import Event, Thread
 from typing import Any
 
 from profiler.errors import ProfError
+
+_WATCH_S = 1.0
+_AT_WORK = ("running", "paused")  # what a worker is as long as it has a scheduler
 
 
 @dataclass(frozen=True)
@@ -35,16 +39,44 @@ def tell(text: str) -> None:
 
 @contextmanager
 def stoppable(stop: Callable[[], None]) -> Iterator[None]:
-    """`stop` is called, in another thread, when the caller wants no more of what happens in here."""
+    """`stop` is called, in another thread, when the caller wants no more of what happens in here, or is no more."""
     call = _call.get()
     if call is None:
         yield
         return
     _stoppers[call] = stop
+    ended = Event()
+    watching = Thread(target=_watch, args=(call, _asks_for(call), ended), name="wanted", daemon=True)
+    watching.start()
     try:
         yield
     finally:
+        ended.set()
         _stoppers.pop(call, None)
+
+
+def key_of(call: str) -> str:
+    """The name of a call, for Dask."""
+    return f"prof-{call}"
+
+
+def _asks_for(call: str) -> Callable[[], bool]:
+    """Whether somebody still asks for it: a scheduler drops what a client that is gone has asked for, and may be gone."""
+    from distributed import get_worker
+
+    worker = get_worker()
+
+    def asks() -> bool:
+        task = worker.state.tasks.get(key_of(call))
+        return worker.status.name in _AT_WORK and task is not None and task.state != "cancelled"
+
+    return asks
+
+
+def _watch(call: str, is_wanted: Callable[[], bool], ended: Event) -> None:
+    while not ended.wait(_WATCH_S):
+        if not is_wanted() and (stopper := _stoppers.get(call)) is not None:
+            stopper()
 
 
 def perform(topic: str, call: str, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:

@@ -20,6 +20,7 @@ from profiler.errors import (
     MemberLost,
     NoWorkerLeft,
     ProfError,
+    SchedulerLost,
     WorkerUnlike,
 )
 from profiler.measure.bench import Bench, Order, Recorded
@@ -161,7 +162,7 @@ class ClusterFleet:
     def enlist(self, worker: Member) -> Bench | None:
         try:
             facts = self._ask(worker).result()
-        except MemberLost:
+        except (MemberLost, SchedulerLost):
             raise
         except ProfError as error:
             self.note(f"left out    worker {worker.name}: {error.message}")

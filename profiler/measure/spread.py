@@ -203,7 +203,8 @@ class _Spreading:
         except MemberLost as error:
             self._last_loss = error
             if not self._groups.is_closed:
-                self._audience.note(f"lost        {error.message}")
+                wait = f"what it had begun waits {self._patience.return_s:g} s for its GPU"
+                self._audience.note(f"lost        {error.message}; {wait}")
         except _Stopped:
             pass
         except BaseException as error:  # whatever it is, it ends all
