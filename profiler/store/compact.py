@@ -81,6 +81,7 @@ def compact(
 ) -> Compacted:
     """`advance` is called for every run that was written, or left."""
     done = Compacted()
+    store.ids()  # as it is now
     with _alone(store.local), Staging(store.local) as staging:
         try:
             packing = packing_of(store.place, staging)

@@ -6,10 +6,13 @@ client wrote a moment ago is seen.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +73,15 @@ class ObjectPlace:
         names, starts, ends = (list(part) for part in zip(*pieces, strict=True))
         with self._explained():
             paths = [self._path(str(name)) for name in names]
-            answers = self._system.cat_ranges(paths, starts, ends, on_error="return", batch_size=_AT_ONCE)
+            # Else s3fs asks for the size of every file first, to fetch a large one in parts.
+            whole = {"max_concurrency": 1} if self._creates_only else {}
+            answers = self._system.cat_ranges(
+                paths, starts, ends, on_error="return", batch_size=_AT_ONCE, **whole
+            )
             return [self._answer(answer) for answer in answers]
 
     def file(self, name: str) -> Path:
-        target = Path(self._spool.name) / name
+        target = self._spool / name
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             aside = target.with_name(f"{target.name}.part")
@@ -84,7 +91,7 @@ class ObjectPlace:
         return target
 
     def keep(self, name: str, data: bytes) -> Path:
-        target = Path(self._spool.name) / name
+        target = self._spool / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
         return target
@@ -138,18 +145,26 @@ class ObjectPlace:
     def remove(self, names: Iterable[str]) -> None:
         """What is gone already is as wished."""
         paths = [self._path(name) for name in names]
+        if not paths:
+            return
         with self._explained():
             try:
-                if paths:
+                # Many in one request; but names given so are searched as patterns.
+                if not has_magic("".join(paths)):
                     self._system.rm(paths)
+                    return
             except FileNotFoundError:
-                for path in paths:
-                    if self._system.exists(path):
-                        self._system.rm_file(path)
+                pass
+            for path in paths:
+                with suppress(FileNotFoundError):
+                    self._system.rm_file(path)
 
     @cached_property
-    def _spool(self) -> tempfile.TemporaryDirectory[str]:
-        return tempfile.TemporaryDirectory(prefix="prof-")
+    def _spool(self) -> Path:
+        """What was fetched, for as long as this place is in use."""
+        folder = tempfile.mkdtemp(prefix="prof-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return Path(folder)
 
     @cached_property
     def _connected(self) -> tuple[Any, str]:

@@ -82,7 +82,9 @@ class Folder:
         return found
 
     def file(self, name: str) -> Path:
-        return self.local / name
+        path = self.local / name
+        path.stat()
+        return path
 
     def keep(self, name: str, data: bytes) -> Path:  # noqa: ARG002 - they are there
         return self.local / name

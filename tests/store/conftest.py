@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,43 @@ def as_nobody() -> Callable[[], AbstractContextManager[None]]:
             os.seteuid(0)
 
     return drop
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[Callable[[], str]]:
+    """`s3()`: the URL of a folder in a fresh bucket of a real S3 server on this machine."""
+    from moto.server import ThreadedMotoServer
+    from s3fs import S3FileSystem
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    buckets = count()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            patch.delenv(name)
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patch.setenv("AWS_ACCESS_KEY_ID", "prof")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-prof")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        patch.setenv("AWS_CONFIG_FILE", os.devnull)
+        patch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        S3FileSystem.clear_instance_cache()
+
+        def fresh() -> str:
+            bucket = f"bucket-{next(buckets)}"
+            S3FileSystem(use_listings_cache=False).mkdir(bucket)
+            return f"s3://{bucket}/runs"
+
+        yield fresh
+        S3FileSystem.clear_instance_cache()
+    server.stop()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def state_at_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What is under way for runs at a URL is kept in a folder of this test session."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
