@@ -27,7 +27,7 @@ from profiler.store.schema import TABLES
 from profiler.store.staging import Staging, storage_error, try_lock
 
 _LOCK_FILE = ".compact"
-_FEWEST_RUNS = 8  # fewer are not worth a pack
+FEWEST_RUNS = 8  # fewer are not worth a pack
 _AT_ONCE = 16  # runs whose tables are asked for at once, where they are far away
 
 
@@ -64,7 +64,7 @@ def plan_packs(store: RunStore, older_than_days: float = 0, limits: Limits | Non
     loose = [run_id for name, run_id in visible.items() if shelf.pack_of(name) is None]
     runs = [run_id for run_id in loose if not older_than_days or run_id.time <= newest]
     redundant = [name for name in shelf.loose if name not in visible or shelf.pack_of(name)]
-    if len(runs) < _FEWEST_RUNS:
+    if len(runs) < FEWEST_RUNS:
         return Plan([], [], redundant)
     along, count = [], len(runs)
     for pack in sorted(shelf.packs, key=lambda pack: len(pack.index.runs)):
