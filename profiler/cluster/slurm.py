@@ -104,6 +104,7 @@ class _Queue:
         pause_s = _FIRST_POLL_S
         while not self._look_who_is_there():
             if len(self.desk.jobs) == self.workers:  # all are submitted
+                self._check_not_all_refused()
                 states = read_states()
                 if states is not None and not self._look_who_is_there():
                     self._check_some_live(states)
@@ -148,13 +149,15 @@ class _Queue:
         self._joined |= {str(worker.name) for worker in list(scheduler.workers.values())}
         return bool(self._joined)
 
+    def _check_not_all_refused(self) -> None:
+        refusals = [job.refusal for job in self.desk.jobs.values()]
+        if refusals[0] is not None and None not in refusals:
+            raise SlurmFailed("Slurm refuses the jobs", details=_indented(refusals[0].splitlines()))
+
     def _check_some_live(self, states: Mapping[str, State]) -> None:
         jobs = list(self.desk.jobs.values())
         if not all(_is_over(job, states) for job in jobs):
             return
-        refused = [job.refusal for job in jobs if job.refusal is not None]
-        if len(refused) == len(jobs):
-            raise SlurmFailed("Slurm refuses the jobs", details=_indented(refused[0].splitlines()))
         job = next(job for job in jobs if job.refusal is None)
         path = log_of(job.number)
         raise SlurmFailed(

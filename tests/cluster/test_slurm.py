@@ -183,6 +183,11 @@ def test_what_sbatch_refuses_is_told_in_its_own_words(nothing_left) -> None:
     nothing_left()
 
 
+def test_a_slurm_that_does_not_answer_is_told_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_CONF", "/nowhere/slurm.conf")
+    assert any("slurm.conf" in line for line in refused(GPU).details)
+
+
 def test_an_open_quote_is_one_line() -> None:
     assert "No closing quotation" in refused("--comment 'x").message
 
