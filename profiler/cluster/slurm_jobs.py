@@ -125,7 +125,7 @@ def start_cluster(desk: Desk, gpus: bool, python: str | None, interface: str | N
     return JobCluster(
         desk=desk, security=security, silence_logs="critical", cores=1, processes=1, memory="1 GB",
         job_name="prof", job_directives_skip=_SKIPPED, job_script_prologue=_prologue(security),
-        python=shlex.quote(python or sys.executable),
+        python=shlex.quote(python or dask.config.get("jobqueue.slurm.python", None) or sys.executable),
         worker_extra_args=[*resources, "--memory-limit", _MEMORY_LIMIT, "--no-dashboard"],
         scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0", **listen},
     )  # fmt: skip
