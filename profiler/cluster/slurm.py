@@ -160,8 +160,9 @@ class _Queue:
             return
         job = next(job for job in jobs if job.refusal is None)
         path = log_of(job.number)
+        all_of_them = f"all {len(jobs)} jobs ended; " if len(jobs) > 1 else ""
         raise SlurmFailed(
-            f"no worker came: every job ended, and {ending_of(job.number).text}",
+            f"no worker came: {all_of_them}{ending_of(job.number).text}",
             details=[f"  {path}:", *_indented(last_lines(path))],
             remedy=f"Mend what the log says. A node needs this prof at the same path, or in the Python that {PYTHON} names, "
             f"and a way to this host ({INTERFACE}).",
