@@ -94,10 +94,11 @@ class _Drive:
         self._committing = 0
 
     def outcomes(self) -> Iterator[Ingested]:
-        alone_since = time.monotonic()
+        alone_since, looked = time.monotonic(), float("-inf")
         while self._left:
-            if self._hire():
-                alone_since = time.monotonic()
+            if time.monotonic() - looked > _POLL_S:
+                looked = time.monotonic()
+                alone_since = looked if self._hire() else alone_since
             try:
                 outcome = self._told.get(timeout=_POLL_S)
             except Empty:

@@ -34,6 +34,7 @@ Extracted = Manifest | AlreadyStored
 
 _GRACE_SECONDS = 5
 _OUT_OF_MEMORY = 112  # exit code of a worker; no signal and no other exit uses it
+_NEVER_TOUCHED_BYTES = 2 << 30  # address space that the libraries reserve: a limit cannot tell it from memory
 _MAX_TASKS = 200  # the native library does not give all its memory back
 
 
@@ -65,6 +66,8 @@ class Sandbox:
         self, workers: int | None = None, timeout_s: float | None = None, memory_bytes: int | None = None
     ) -> None:
         """`memory_bytes` is what each reader may take; all there is, where nobody says."""
+        physical = _physical_memory_bytes()
+        most_bytes = min(memory_bytes + _NEVER_TOUCHED_BYTES, physical) if memory_bytes else physical
         self.workers = workers or available_cores()
         self._timeout_s = timeout_s
         self._pool = ProcessPool(
@@ -72,7 +75,7 @@ class Sandbox:
             max_tasks=_MAX_TASKS,
             context=_Context(),
             initializer=_enter_worker,
-            initargs=[min(memory_bytes or _physical_memory_bytes(), _physical_memory_bytes())],
+            initargs=[most_bytes],
         )
 
     def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:

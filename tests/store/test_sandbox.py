@@ -118,6 +118,20 @@ def test_a_memory_limit_that_is_lower_already_stays(reports: Path, tmp_path: Pat
     assert done.stderr == "1 stored\n"
 
 
+def test_a_limit_of_memory_leaves_room_for_what_the_libraries_only_reserve(
+    misbehaving: ModuleType, reports: Path, tmp_path: Path
+) -> None:
+    """As a worker with half a gigabyte has it: reports are read, and one that eats all is stopped early."""
+    report = reports / "several.ncu-rep"
+    with Sandbox(workers=1, timeout_s=30, memory_bytes=512 << 20) as sandbox:
+        good = sandbox.submit(Request((report,), tmp_path / "good"))
+        bad = sandbox.submit(misbehaving.Eats((report,), tmp_path / "bad"))
+
+        assert isinstance(outcome(good, report), Manifest)
+        with pytest.raises(ReaderFailed, match="ran out of memory"):
+            outcome(bad, report)
+
+
 def test_more_is_allowed_for_larger_reports(tmp_path: Path) -> None:
     large = tmp_path / "large"
     with large.open("wb") as file:

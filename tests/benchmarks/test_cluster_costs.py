@@ -1,0 +1,177 @@
+"""What a cluster costs, in the parts from which `docs/cluster.md` works out what a large one would.
+
+`pytest -m benchmark -s tests/benchmarks/test_cluster_costs.py` prints the figures. Workers are processes of this machine,
+on loopback: what a network adds is not in them.
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from profiler.cluster.connection import local_crew
+from profiler.cluster.crew import Crew
+from profiler.store.crew_ingest import ingest_on_crew
+from profiler.store.finding import Report, size_bytes
+from profiler.store.ingest import Options, Settling, ingest_reports, request_for
+from profiler.store.manifest import read_manifest
+from profiler.store.reading import write_files
+from profiler.store.runs import RunStore
+from profiler.store.sandbox import Sandbox
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
+import work
+from variants import write_variants
+
+pytestmark = pytest.mark.benchmark
+
+KINDS = ("gemm_6", "range", "several")  # 365, 46 and 417 KB
+EACH = 15
+ROUNDS = 2
+
+
+@pytest.fixture(scope="module")
+def many(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Report]:
+    folder = tmp_path_factory.mktemp("many")
+    found: list[Report] = []
+    for kind in KINDS:
+        found += write_variants(reports / f"{kind}.ncu-rep", folder, EACH)
+    return found
+
+
+@pytest.fixture(scope="module")
+def crew() -> Iterator[Crew]:
+    """Two workers, both of which have read before."""
+    with local_crew([{"PYTHONPATH": str(Path(work.__file__).parent)}] * 2, gpus=False) as made:
+        yield made
+
+
+class First(Crew):
+    """The first worker of another crew alone."""
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+
+    def members(self):
+        return self._crew.members()[:1]
+
+    def call(self, *arguments, **words):
+        return self._crew.call(*arguments, **words)
+
+
+def seconds(read: Callable[[RunStore], object], folder: Path) -> float:
+    """The best of several times into an empty folder of runs."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        shutil.rmtree(folder, ignore_errors=True)
+        started = time.perf_counter()
+        read(RunStore(folder))
+        best = min(best, time.perf_counter() - started)
+    return best
+
+
+def own_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def test_ingest_on_workers_of_this_machine_beside_ingest_without_them(
+    crew, many, tmp_path, monkeypatch
+) -> None:
+    sandboxes = Sandbox(workers=2)
+    monkeypatch.setattr("profiler.store.ingest.Sandbox", lambda *_, **__: Kept(sandboxes))
+    megabytes = sum(map(size_bytes, many)) / 1e6
+    ways: dict[str, Callable[[RunStore], object]] = {
+        "here, 2 readers": lambda store: list(ingest_reports(many, store, Options())),
+        "1 worker": lambda store: list(ingest_on_crew(many, store, Options(), First(crew))),
+        "2 workers": lambda store: list(ingest_on_crew(many, store, Options(), crew)),
+    }
+    took: dict[str, float] = {}
+    client_s = 0.0
+    for name, read in ways.items():
+        read(RunStore(tmp_path / "warm" / name.replace(" ", "")))
+        before = own_cpu_s()
+        took[name] = seconds(read, tmp_path / "runs")
+        client_s = (own_cpu_s() - before) / ROUNDS
+        print(
+            f"\n{name:<16} {took[name]:6.2f} s  {len(many) / took[name]:6.1f} reports/s  "
+            f"{megabytes / took[name]:5.2f} MB/s  here {client_s / len(many) * 1e3:.1f} ms CPU a report"
+        )
+    sandboxes.stop()
+    assert took["2 workers"] < 1.6 * took["here, 2 readers"]
+    assert took["2 workers"] < 0.9 * took["1 worker"]
+
+
+class Kept:
+    """Readers that are there already, as those of the workers are."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    def __enter__(self) -> Sandbox:
+        return self._sandbox
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def test_a_call_there_and_back(crew) -> None:
+    member = crew.members()[0]
+    times = []
+    for _ in range(200):
+        started = time.perf_counter()
+        crew.call(member, work.add, 1, 2, timeout_s=10)
+        times.append(time.perf_counter() - started)
+    print(f"\na call: median {statistics.median(times) * 1e3:.1f} ms, of 200")
+    assert statistics.median(times) < 0.1
+
+
+@pytest.mark.parametrize("megabytes", [1, 32])
+def test_bytes_there_and_back(crew, megabytes: int) -> None:
+    member, data = crew.members()[0], bytes(megabytes * 1_000_000)
+    times, before = [], own_cpu_s()
+    for _ in range(10):
+        started = time.perf_counter()
+        assert len(crew.call(member, work.echo, data, timeout_s=60)) == len(data)
+        times.append(time.perf_counter() - started)
+    one_way_s = min(times) / 2
+    print(
+        f"\n{megabytes} MB: {megabytes / one_way_s:.0f} MB/s each way, {(own_cpu_s() - before) / 10:.2f} s CPU here"
+    )
+    assert megabytes / one_way_s > 10
+
+
+@pytest.mark.parametrize("runs", [0, 10_000])
+def test_what_a_result_holds_and_what_its_commit_takes(many, tmp_path, runs: int) -> None:
+    """From the bytes in memory to a run that a crash of the machine would leave whole, beside `runs` others."""
+    store = RunStore(tmp_path / "source")
+    assert {one.status for one in ingest_reports(many, store, Options())} == {"stored"}
+    target, sizes, writes, commits = RunStore(tmp_path / "target"), [], [], []
+    for number in range(runs):
+        (tmp_path / "target" / f"20260101t000000z-other-{number:012x}").mkdir(parents=True)
+    with Settling(target) as settling:
+        for run_id in store.ids():
+            folder = store.root / str(run_id)
+            files = {path.name: path.read_bytes() for path in folder.iterdir()}
+            sizes.append(sum(map(len, files.values())))
+            request = request_for(many[0], settling.folder(), Options(), frozenset(), copied=True)
+            started = time.perf_counter()
+            write_files(files, request.folder)
+            written = time.perf_counter()
+            settling.commit(many[0], request, read_manifest(folder))
+            writes.append(written - started)
+            commits.append(time.perf_counter() - written)
+    read_kb = sum(map(size_bytes, many)) / 1e3 / len(many)
+    print(
+        f"\na run: {statistics.mean(sizes) / 1e3:.0f} KB on the way back, for {read_kb:.0f} KB of report; beside "
+        f"{runs} runs: written in {statistics.median(writes) * 1e3:.1f} ms, committed in "
+        f"{statistics.median(commits) * 1e3:.1f} ms (medians of {len(commits)})"
+    )
+    assert len(target.ids()) == len(store.ids()) + runs
+    assert statistics.median(commits) < 0.2
