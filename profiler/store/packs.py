@@ -31,7 +31,7 @@ PACK_FILE = "pack.json"
 MANIFESTS_FILE = "manifests.jsonl"
 REPORTS_FOLDER = "reports"
 _NAME = re.compile(r"pack-\d{8}t\d{6}z-(?P<hash>[0-9a-f]{12})")
-_MANY = 8  # lines of one pack, from which on all of them are read at once
+_PART = 4  # who wants more than one line in so many reads all of them at once
 
 
 class Line(msgspec.Struct, frozen=True, array_like=True):
@@ -118,25 +118,26 @@ class Pack:
     def lines(self, run_ids: Iterable[str]) -> dict[str, bytes]:
         """What `manifests.jsonl` says of each, as it was written."""
         wanted = {run_id: self.index.runs[run_id] for run_id in run_ids}
-        if not wanted:
-            return {}
-        if len(wanted) >= _MANY:
-            whole = self._read(MANIFESTS_FILE, None, None)
+        file = f"{self.name}/{MANIFESTS_FILE}"
+        found: dict[str, bytes] = {}
+        if len(wanted) > len(self.index.runs) // _PART:
+            whole = self.place.read(file)
             found = {one: whole[line.offset : line.offset + line.length] for one, line in wanted.items()}
         else:
-            found = {
-                one: self._read(MANIFESTS_FILE, line.offset, line.offset + line.length)
-                for one, line in wanted.items()
-            }
+            pieces = [(file, line.offset, line.offset + line.length) for line in wanted.values()]
+            for one, data in zip(wanted, self.place.read_all(pieces), strict=True):
+                if isinstance(data, OSError):
+                    raise data
+                found[one] = data
         for one, line in wanted.items():
             if hashlib.sha256(found[one]).hexdigest() != line.sha256:
                 raise RunDamaged(
-                    f"{self.shown(MANIFESTS_FILE)}: the line of {one} is not the one written (its SHA-256 differs)"
+                    f"{self.place.shown(file)}: the line of {one} is not the one written (its SHA-256 differs)"
                 )
         return found
 
     def table(self, table: str, extent: Extent) -> bytes:
-        return self._read(f"{table}.parquet", extent.offset, extent.offset + extent.length)
+        return self.place.read(f"{self.name}/{table}.parquet", extent.offset, extent.offset + extent.length)
 
     def verified_table(self, table: str) -> Path:
         """The table of all runs, as a file of this machine; hashed once."""
@@ -152,9 +153,6 @@ class Pack:
 
     def shown(self, file: str) -> str:
         return self.place.shown(f"{self.name}/{file}")
-
-    def _read(self, file: str, start: int | None, end: int | None) -> bytes:
-        return self.place.read(f"{self.name}/{file}", start, end)
 
 
 @dataclass
