@@ -72,10 +72,7 @@ async def _knock(address: str, tls: Tls) -> None:
         arguments: dict[str, Any] = tls.security().get_connection_args("worker")
         comm = await connect(address, timeout=_CONNECT_S, **arguments)
     except (OSError, ValueError, RuntimeError) as error:
-        cause: BaseException = error
-        while cause.__cause__ is not None:
-            cause = cause.__cause__
-        raise ClusterUnreachable(f"{address}: no Dask scheduler answers there: {cause}") from None
+        raise ClusterUnreachable(f"{address}: no Dask scheduler answers there: {_cause(error)}") from None
     await comm.close()
 
 
@@ -83,7 +80,16 @@ async def _start(nanny: Nanny, address: str) -> None:
     try:
         await nanny
     except Exception as error:
-        raise ClusterUnreachable(f"{address}: worker {nanny.name} was not let in: {error}") from None
+        raise ClusterUnreachable(
+            f"{address}: worker {nanny.name} was not let in: {_cause(error)}",
+            remedy="If there is one of that name already, give another --name.",
+        ) from None
+
+
+def _cause(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def _nanny(address: str, tls: Tls, worker: Hosted) -> Nanny:

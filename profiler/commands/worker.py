@@ -18,6 +18,10 @@ def worker(
         typer.Argument(metavar="ADDRESS", help="Of a `dask scheduler`: tcp://host:8786, or tls://host:8786."),
     ],
     gpus: Annotated[str, typer.Option("--gpus", help="Which of this host: all, or 0,1.")] = "all",
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="What the workers are called, before -gpu0 [default: the host]."),
+    ] = None,
     tls_ca: TlsCaOption = None,
     tls_cert: TlsCertOption = None,
     tls_key: TlsKeyOption = None,
@@ -45,7 +49,7 @@ def worker(
     ncu, visible = find_ncu(), find_gpus()
     chosen = choose_gpus(gpus, visible)
     hosted = [
-        Hosted(f"{socket.gethostname()}-gpu{visible.index(gpu)}", {"CUDA_VISIBLE_DEVICES": gpu.uuid})
+        Hosted(f"{name or socket.gethostname()}-gpu{visible.index(gpu)}", {"CUDA_VISIBLE_DEVICES": gpu.uuid})
         for gpu in chosen
     ]
 

@@ -148,9 +148,9 @@ class ClusterFleet:
         """Workers like this one are used."""
         self._model = (bench.gpu.name, bench.gpu.arch, bench.ncu.version)
 
-    def muster(self, timeout_s: float = _MUSTER_S) -> Bench:
+    def muster(self) -> Bench:
         """The bench that stands for all: a GPU and an ncu as most of those that are there now have them."""
-        found = self._first_facts(timeout_s)
+        found = self._first_facts(_MUSTER_S)
         models = Counter(_model_of(facts) for _, facts in found)
         self._model = max(models, key=models.__getitem__)
         member, facts = next(one for one in found if _model_of(one[1]) == self._model)

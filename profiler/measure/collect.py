@@ -42,7 +42,7 @@ class Turns:
     def __init__(
         self, plan: CollectPlan, targets: Sequence[Target], store: RunStore, observer: Observer
     ) -> None:
-        self._plan, self._targets, self._store, self._observer = plan, targets, store, observer
+        self._plan, self._targets, self._store, self._observer = plan, tuple(targets), store, observer
         self._under_way: list[Collection] = []
         self._open = ExitStack()
 
