@@ -21,9 +21,8 @@ from profiler.store.pack_writer import PackWriter
 from profiler.store.packing import Packing, packing_of
 from profiler.store.packs import Pack
 from profiler.store.run import Run
-from profiler.store.run_files import LooseFiles, read_ahead
+from profiler.store.run_files import read_ahead
 from profiler.store.runs import RunStore
-from profiler.store.schema import TABLES
 from profiler.store.staging import Staging, storage_error, try_lock
 
 _LOCK_FILE = ".compact"
@@ -146,8 +145,7 @@ def _opened(
                 opened.append((run, manifest))
             except RunDamaged as error:
                 done.damaged.append(error)
-        far = [run.files for run, _ in opened if run.is_far and isinstance(run.files, LooseFiles)]
-        read_ahead(far, TABLES)
+        read_ahead([run.files for run, _ in opened if run.is_far])
         yield from opened
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,8 @@ import msgspec
 
 from profiler.errors import RunDamaged
 from profiler.store.manifest import HASH_CHARACTERS, RunId, StoredReport, StoredTable
-from profiler.store.places import Location, Place
+from profiler.store.places import Piece, Place
+from profiler.store.run_files import RunFiles
 
 PACK_FILE = "pack.json"
 MANIFESTS_FILE = "manifests.jsonl"
@@ -136,9 +137,6 @@ class Pack:
                 )
         return found
 
-    def table(self, table: str, extent: Extent) -> bytes:
-        return self.place.read(f"{self.name}/{table}.parquet", extent.offset, extent.offset + extent.length)
-
     def verified_table(self, table: str) -> Path:
         """The table of all runs, as a file of this machine; hashed once."""
         if table not in self._verified:
@@ -156,20 +154,18 @@ class Pack:
 
 
 @dataclass
-class PackedFiles:
-    """The files of one run in a pack."""
+class PackedFiles(RunFiles):
+    """Of a run in a pack."""
 
     pack: Pack
-    name: str
     line: PackedRun
 
-    @property
-    def where(self) -> Location:
-        root = self.pack.place.root
-        return root / self.name if isinstance(root, Path) else self.pack.place.shown(self.name)
+    def piece(self, table: str, stored: StoredTable) -> Piece:  # noqa: ARG002 - its own file is a range now
+        return self._piece(table, self.line.tables[table])
 
-    def table(self, table: str, stored: StoredTable) -> bytes:  # noqa: ARG002 - its own file is a range now
-        return self.pack.table(table, self.line.tables[table])
+    def tables(self) -> Mapping[str, Piece]:
+        extents = self.line.tables.items()
+        return {table: self._piece(table, extent) for table, extent in extents if extent.groups}
 
     def groups(self, table: str) -> range:
         """Its row groups in the pack's file."""
@@ -182,8 +178,8 @@ class PackedFiles:
     def report_name(self, report: StoredReport) -> str:
         return f"{self.pack.name}/{packed_report(report)}"
 
-    def report(self, report: StoredReport) -> Path:
-        return self.pack.place.file(self.report_name(report))
+    def _piece(self, table: str, extent: Extent) -> Piece:
+        return f"{self.pack.name}/{table}.parquet", extent.offset, extent.offset + extent.length
 
 
 def packed_report(report: StoredReport) -> str:

@@ -103,7 +103,7 @@ def _parquet(runs: list[Run], name: str) -> Iterator[tuple[Path, range | None]]:
     """What is far away is fetched many at a time."""
     for start in range(0, len(runs), _AT_ONCE):
         some = runs[start : start + _AT_ONCE]
-        read_ahead([run.files for run in some if run.is_far and isinstance(run.files, LooseFiles)], [name])
+        read_ahead([run.files for run in some if run.is_far and isinstance(run.files, LooseFiles)], name)
         yield from (run.parquet(name) for run in some)
 
 

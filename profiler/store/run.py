@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _Read = TypeVar("_Read")
+_FETCHERS = 8
 
 
 @dataclass
@@ -70,6 +72,8 @@ class Run:
             self.table_bytes(name)
 
     def verify_reports(self) -> None:
+        if self.is_far:
+            self._fetch_reports()
         for report in self.manifest.reports:
             self._verify_report(report)
 
@@ -102,6 +106,18 @@ class Run:
         if isinstance(self.files, PackedFiles):  # by now, it may be
             return self.files.pack.verified_table(name), self.files.groups(name)
         return self.files.keep(self.manifest.tables[name], data), None
+
+    def _fetch_reports(self) -> None:
+        """Side by side. One that cannot be had is told by whoever asks for it next."""
+
+        from concurrent.futures import ThreadPoolExecutor
+
+        def fetch(report: StoredReport) -> None:
+            with suppress(OSError):
+                self.report_path(report)
+
+        with ThreadPoolExecutor(_FETCHERS) as threads:
+            list(threads.map(fetch, self.manifest.reports))
 
     def _verify_report(self, report: StoredReport) -> None:
         from profiler.store.identity import sha256_of_report

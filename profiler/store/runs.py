@@ -7,6 +7,7 @@ becomes a `Run` too (see `open_report`), so nothing downstream needs to know.
 from __future__ import annotations
 
 import difflib
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "RunStore", "open_report", "open_reports"]
 _AT_ONCE = 1000  # manifests held as bytes
+_RECENT_S = 2.0
 
 
 class RunStore:
@@ -45,6 +47,8 @@ class RunStore:
     def __init__(self, location: Location) -> None:
         self.place = place_of(location)
         self.shelf = Shelf(self.place)
+        self._ids: list[RunId] = []
+        self._listed_s = float("-inf")
 
     @property
     def root(self) -> Location:
@@ -81,7 +85,8 @@ class RunStore:
         for name in self.shelf.names():
             if run_id := RunId.parse(name):
                 unique.setdefault((run_id.time, run_id.hash), run_id)
-        return list(unique.values())
+        self._ids, self._listed_s = list(unique.values()), time.monotonic()
+        return list(self._ids)
 
     def open(self, run_id: RunId) -> Run:
         return self.open_raw(run_id)[0]
@@ -103,7 +108,7 @@ class RunStore:
         if not belongs or set(manifest.tables) != set(TABLES):
             raise RunDamaged(f"{files.where}: the folder and its manifest do not belong together")
         if isinstance(files, LooseFiles):
-            files.tables = dict(manifest.tables)
+            files.stored = dict(manifest.tables)
         run = Run(files.where, manifest, _files=files, _find_again=lambda: self.shelf.find(str(run_id))[1])
         return run, data
 
@@ -134,7 +139,7 @@ class RunStore:
 
         A number means the kernel's profile, or its timings where it was never profiled.
         """
-        ids = self.ids()
+        ids = self._recent_ids()
         name = rung_name(ladder, int(reference)) if reference.isdecimal() else reference
         named = [run_id for run_id in ids if run_id.name == name]
         if not named and reference.isdecimal():
@@ -158,6 +163,12 @@ class RunStore:
             if sha256.startswith(run_id.hash):
                 return self.open(run_id)
         return None
+
+    def _recent_ids(self) -> list[RunId]:
+        """From afar, where a listing is many requests, one from a moment ago will do: two sides are looked for in a row."""
+        if isinstance(self.root, Path) or time.monotonic() - self._listed_s > _RECENT_S:
+            return self.ids()
+        return self._ids
 
     def _nothing_found(self, reference: str, name: str, ids: Iterable[RunId]) -> str:
         names = sorted({run_id.name for run_id in ids})

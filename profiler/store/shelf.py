@@ -92,4 +92,4 @@ class Shelf:
             data = known if known is not None else self._place.read(f"{name}/{MANIFEST_FILE}")
             return data, LooseFiles(self._place, name)
         line = read_line(known or pack.lines([name])[name], pack.shown(MANIFESTS_FILE))
-        return bytes(line.manifest), PackedFiles(pack, name, line)
+        return bytes(line.manifest), PackedFiles(self._place, name, pack, line)
