@@ -40,7 +40,7 @@ from profiler.store.runs import RunStore
 from profiler.store.sandbox import timeout_for_size_s
 
 _POLL_S = 0.25
-_ALONE_S = 60.0  # so long without any worker is waited for one
+ALONE_S = 60.0
 _END_S = 5.0
 _UNFIT = (DiskFull, StoreNotWritable, RemoteNotInstalled)  # on a worker: its trouble, and not the report's
 
@@ -63,12 +63,15 @@ def ingest_on_crew(
     options: Options,
     crew: Crew,
     observer: Observer | None = None,
+    alone_s: float = ALONE_S,
 ) -> Iterator[Ingested]:
-    """As `ingest_reports`, in any order; raises what ends all: no scheduler, no worker, no place for the runs."""
+    """As `ingest_reports`, in any order; raises what ends all: no scheduler, no place for the runs, no worker for
+    `alone_s`.
+    """
     with Settling(store) as settling:
         drive = _Drive(reports, settling, options, crew, observer or Observer())
         try:
-            yield from drive.outcomes()
+            yield from drive.outcomes(alone_s)
         finally:
             drive.stop()
 
@@ -93,7 +96,7 @@ class _Drive:
         self._idle = Condition()
         self._committing = 0
 
-    def outcomes(self) -> Iterator[Ingested]:
+    def outcomes(self, alone_s: float) -> Iterator[Ingested]:
         alone_since, looked = time.monotonic(), float("-inf")
         while self._left:
             if time.monotonic() - looked > _POLL_S:
@@ -102,7 +105,7 @@ class _Drive:
             try:
                 outcome = self._told.get(timeout=_POLL_S)
             except Empty:
-                self._check_alone(alone_since)
+                self._check_alone(time.monotonic() - alone_since, alone_s)
                 continue
             if isinstance(outcome, ProfError):
                 raise outcome
@@ -130,13 +133,12 @@ class _Drive:
             hand.thread.start()
         return sum(hand.thread.is_alive() for hand in self._hands)
 
-    def _check_alone(self, since: float) -> None:
-        alone_s = time.monotonic() - since
+    def _check_alone(self, alone_s: float, most_s: float) -> None:
         left = f"{self._left} reports are left"
         if self._unfit and alone_s > _POLL_S and not {*self._crew.members()} - self._unfit.keys():
             member, error = next(iter(self._unfit.items()))
             raise NoWorkerLeft(f"no worker can read: {left}", details=[f"{member.name}: {error}"])
-        if alone_s > _ALONE_S:
+        if alone_s > most_s:
             raise NoWorkerLeft(f"no worker has been there for {alone_s:.0f} s: {left}")
 
     def _work(self, member: Member) -> None:

@@ -23,6 +23,7 @@ from profiler.store.sandbox import Extracted, Sandbox, outcome
 from profiler.store.staging import flush, storage_error
 
 _MOST_RESULT_BYTES = 64_000_000  # what is read beyond it waits for the next call
+_MOST_S = 10.0  # likewise: whoever waits sees runs come, and a lost worker has little in hand
 _TELL_S = 0.5
 
 
@@ -43,15 +44,11 @@ class Batch:
     memory_bytes: int  # that each of them may take; 0: all there is
 
     @property
-    def limit_s(self) -> float:
-        """After this time no further report is begun."""
-        return max(parcel.limit_s for parcel in self.parcels)
-
-    @property
     def timeout_s(self) -> float:
-        """The last report may have begun just before: one that is fetched, and then read."""
-        steps = 3 if any(parcel.remote for parcel in self.parcels) else 2
-        return steps * self.limit_s
+        """The last report may begin just before no more are begun; of a URL, it is fetched and then read."""
+        return _MOST_S + max(
+            (2 if parcel.remote is not None else 1) * parcel.limit_s for parcel in self.parcels
+        )
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ def read_batch(batch: Batch) -> list[Read]:
     with stoppable(stopped.set):
         for parcel in batch.parcels:
             now = time.monotonic()
-            enough = result_bytes > _MOST_RESULT_BYTES or now - started > batch.limit_s
+            enough = result_bytes > _MOST_RESULT_BYTES or now - started > _MOST_S
             if results and (enough or stopped.is_set()):
                 break
             if now - told > _TELL_S:

@@ -24,7 +24,7 @@ from profiler.errors import (
     ReportNotFound,
     SchedulerLost,
 )
-from profiler.store import crew_ingest, pile
+from profiler.store import crew_ingest, pile, reading
 from profiler.store.crew_ingest import ingest_on_crew
 from profiler.store.finding import find_reports
 from profiler.store.ingest import Ingested, Options, ingest_reports
@@ -196,11 +196,13 @@ def test_the_command_prints_what_became_of_each_report(cluster, crew, folder, tm
 
 
 def test_a_worker_that_hangs_is_left_alone_and_its_work_goes_elsewhere(
-    own_cluster, folder, empty, monkeypatch, eventually
+    own_cluster, folder, empty, reports, tmp_path, monkeypatch, eventually
 ) -> None:
-    monkeypatch.setattr(crew_module, "GRACE_S", 3.0)
+    monkeypatch.setattr(crew_module, "GRACE_S", 2.0)
+    monkeypatch.setattr(reading, "_MOST_S", 1.0)
     own_cluster.start()
     stuck, _ = workers_alone(own_cluster, 2, eventually)
+    before = write_variants(reports / "range.ncu-rep", tmp_path, 6)  # after these, both have a reader
     lost = []
 
     class Lost(crew_ingest.Observer):
@@ -212,8 +214,9 @@ def test_a_worker_that_hangs_is_left_alone_and_its_work_goes_elsewhere(
             lost.append((member.name, reports))
 
     with connect(own_cluster.address) as crew:
+        ingest(crew, RunStore(tmp_path / "before"), *before)
         outcomes = list(
-            ingest_on_crew(find_reports([str(folder)]), empty, Options(timeout_s=2), crew, Lost())
+            ingest_on_crew(find_reports([str(folder)]), empty, Options(timeout_s=5), crew, Lost())
         )
 
     assert {one.status for one in outcomes} == {"stored"}
@@ -275,12 +278,11 @@ def test_the_scheduler_killed_ends_it_and_what_was_committed_stays(
     assert leftovers(empty) == set()
 
 
-def test_without_workers_it_waits_a_while_and_says_so(own_cluster, folder, empty, monkeypatch) -> None:
-    monkeypatch.setattr(crew_ingest, "_ALONE_S", 0.5)
+def test_without_workers_it_waits_a_while_and_says_so(own_cluster, folder, empty) -> None:
     own_cluster.start()
 
     with connect(own_cluster.address) as crew, pytest.raises(NoWorkerLeft, match="3 reports are left"):
-        ingest(crew, empty, folder)
+        list(ingest_on_crew(find_reports([str(folder)]), empty, Options(), crew, alone_s=0.5))
 
 
 def test_a_worker_that_comes_late_takes_part(own_cluster, folder, empty) -> None:
