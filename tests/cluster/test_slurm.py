@@ -162,7 +162,7 @@ def test_no_job_is_left_when_this_process_is_ended(variables, script, nothing_le
 def test_workers_end_by_themselves_when_this_process_is_killed(
     variables, script, eventually: Eventually
 ) -> None:
-    script(1, DASK_JOBQUEUE__SLURM__DEATH_TIMEOUT="1").kill()
+    script(1, DASK_JOBQUEUE__SLURM__DEATH_TIMEOUT="6").kill()
     eventually(lambda: set(slurm.queue(variables)) <= {"COMPLETING"})
 
 
@@ -183,9 +183,13 @@ def test_what_sbatch_refuses_is_told_in_its_own_words(nothing_left) -> None:
     nothing_left()
 
 
-def test_a_slurm_that_does_not_answer_is_told_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLURM_CONF", "/nowhere/slurm.conf")
-    assert any("slurm.conf" in line for line in refused(GPU).details)
+def test_a_slurm_that_is_set_up_wrong_is_told_in_its_own_words(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Then squeue knows nothing either."""
+    (tmp_path / "slurm.conf").write_text("Nonsense=1\n")
+    monkeypatch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))
+    assert any("unrecognized key: Nonsense" in line for line in refused(GPU).details)
 
 
 def test_an_open_quote_is_one_line() -> None:
