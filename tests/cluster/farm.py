@@ -1,0 +1,227 @@
+"""A client with a ladder that it compiles, and hosts that lend GPUs: each with folders of its own, and an ncu that replays.
+
+Every GPU has a driver version of its own: a run records it, and so it tells where the run was measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from profiler.store.pending import PENDING_FOLDER
+from profiler.store.runs import Run, RunStore
+from profiler.store.staging import STAGING_FOLDER
+
+FAKE_NCU = Path(__file__).parents[1] / "measure" / "fake_ncu.py"
+PROF = "from profiler.cli import main; main()"
+
+LADDER = """
+title = "Compiled"
+command = ["{binary}", "{kernel}", "profile", "{size}", "--seed", "{seed}"]
+time = ["{binary}", "{kernel}", "time", "{size}", "{seed}"]
+check = ["{binary}", "{kernel}", "check", "{size}", "{seed}"]
+[workload]
+size = 100
+"""
+RUNG = '[[kernel]]\nnumber = {0}\nname = "rung{0}"\nidea = "an idea"\nregex = "."\nsource = "{0}.cu"\n'
+PROGRAM = """#!/bin/sh
+echo "$2 $PWD $CUDA_VISIBLE_DEVICES" >> "$FAKE_NCU_LOG.programs"
+test "$2" != time || echo '{"kernel_ns": 2000.0}'
+"""
+
+# Copies instead of compiling.
+NVCC = """#!/bin/sh
+for word in "$@"; do
+    case "$word" in
+        --version) echo "V99.0.1"; exit 0;;
+        --dryrun) echo "#\\$ TOP=/nowhere" >&2; exit 0;;
+        *.cu) source="$word";;
+        *.d) rule="$word";;
+    esac
+    output="$word"
+done
+cp "$source" "$output"; chmod +x "$output"; echo "x : $source" > "$rule"
+"""
+
+
+def gpu_uuid(number: int) -> str:
+    return f"GPU-{number}2345678-9"
+
+
+def write_tool(folder: Path, name: str, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
+    (folder / name).chmod(0o755)
+
+
+@dataclass
+class Farm:
+    folder: Path
+    pace: float = 0.0  # of ncu, as a share of the time that the real one took
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        ladder = self.client / "kernels" / "compiled"
+        ladder.mkdir(parents=True)
+        (self.client / "tmp").mkdir()
+        (ladder / "ladder.toml").write_text(LADDER + "".join(map(RUNG.format, (1, 2))))
+        for number in (1, 2):
+            (ladder / f"{number}.cu").write_text(f"{PROGRAM}# {number}\n")
+        write_tool(self.client / "bin", "nvcc", NVCC)
+        self.log.touch()
+
+    @property
+    def client(self) -> Path:
+        return self.folder / "client"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+    def environment(self, place: Path) -> dict[str, str]:
+        found = {
+            **os.environ, "PATH": f"{place}/bin:/usr/bin:/bin", "TMPDIR": f"{place}/tmp", "FAKE_NCU": "four-way",
+            "FAKE_NCU_LOG": str(self.log), "FAKE_NCU_PACE": str(self.pace),
+        }  # fmt: skip
+        found.pop("CUDA_VISIBLE_DEVICES", None)
+        return found
+
+    def furnish_host(
+        self, name: str, gpus: tuple[int, ...], model: str = "NVIDIA H200", ncu_version: str = ""
+    ) -> Path:
+        place = self.folder / name
+        (place / "tmp").mkdir(parents=True, exist_ok=True)
+        lines = [
+            f'case "$*" in *noheader|*--id={index}|*{gpu_uuid(number)}*) '
+            f'echo "{model}, 9.0, 580.{number}, {gpu_uuid(number)}";; esac'
+            for index, number in enumerate(gpus)
+        ]
+        write_tool(place / "bin", "nvidia-smi", "\n".join(lines))
+        version = (
+            f'test "$1" != --version || {{ echo "Version {ncu_version}"; exit; }}\n' if ncu_version else ""
+        )
+        write_tool(place / "bin", "ncu", f'{version}exec {sys.executable} -S "{FAKE_NCU}" "$@"')
+        return place
+
+    def host(
+        self,
+        name: str,
+        address: str,
+        gpus: tuple[int, ...],
+        *words: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """`prof worker` there; returns when its workers are at work."""
+        place = self.folder / name
+        if not place.exists():
+            self.furnish_host(name, gpus)
+        log = self.folder / f"{name}.log"
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-c", PROF, "worker", address, "--name", name, *words], cwd=place, stdout=out, stderr=out,
+                env={**self.environment(place), **(environment or {})}, start_new_session=True,
+            )  # fmt: skip
+        self.processes.append(process)
+        deadline = time.monotonic() + 60
+        while b"Ctrl-C ends it" not in log.read_bytes():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.02)
+        return process
+
+    def words(self, runs: Path, *more: object) -> list[object]:
+        """Two kernels at two sizes, two processes each."""
+        return [
+            "--runs", runs, "collect", "--ladder", "compiled", "--all", "--size", 10, "--size", 20, "--launches", 2,
+            "--repeat", 2, "--repeats", 1, *more,
+        ]  # fmt: skip
+
+    def start(self, runs: Path, *more: object) -> subprocess.Popen[str]:
+        """A client in a process of its own."""
+        words = [str(word) for word in self.words(runs, *more)]
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROF, *words], cwd=self.client, env=self.environment(self.client),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+        self.processes.append(process)
+        return process
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """Of ncu, in their order; the last line may be cut off by a kill."""
+        return [
+            json.loads(line) for line in self.log.read_text().splitlines(keepends=True) if line[-1] == "\n"
+        ]
+
+    @property
+    def ncu_at_work(self) -> int:
+        """How many run now."""
+        pids = {call["pids"][0] for call in self.calls}
+        return len(pids & set(programs_of(self.log)))
+
+    def stop(self) -> None:
+        for process in self.processes:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+        end_all_of(self.log)
+
+
+def worker_pids(host: subprocess.Popen[bytes]) -> list[int]:
+    """The processes in which a host's workers measure: not the one that starts them again."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError):
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                if parent == host.pid and b"spawn_main" in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+    return sorted(found)
+
+
+def programs_of(log: Path) -> list[int]:
+    """What lives of all that an ncu with this log has started, and it itself."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError):
+                words = (entry / "cmdline").read_bytes()
+                ours = f"FAKE_NCU_LOG={log}\0".encode() in (entry / "environ").read_bytes()
+                if ours and (b"fake_ncu" in words or words.startswith(b"sleep\0")):
+                    found.append(int(entry.name))
+    return found
+
+
+def end_all_of(log: Path) -> None:
+    for pid in programs_of(log):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def check_runs(runs: Path) -> list[Run]:
+    """Every run once and whole, a size measured on one GPU alone, and nothing left beside them."""
+    store = RunStore(runs)
+    found = [store.open(run_id) for run_id in store.ids()]
+    for run in found:
+        run.verify()
+        assert len(run.manifest.reports) == 2
+    facts = [(run.manifest.kernel, (run.manifest.workload or {})["size"]) for run in found]
+    assert Counter(facts) == {(kernel, size): 1 for kernel in (1, 2) for size in (10, 20)}
+    places: dict[int, set[str]] = {}
+    for run in found:
+        places.setdefault((run.manifest.workload or {})["size"], set()).add(
+            run.manifest.provenance.driver_version
+        )
+    assert all(len(drivers) == 1 for drivers in places.values()), places
+    assert not {STAGING_FOLDER, PENDING_FOLDER} & set(os.listdir(runs))
+    return found

@@ -1,0 +1,126 @@
+"""Workers killed at any moment while they measure: every run once, none lost, none doubled, a size on one GPU.
+
+The client, the scheduler and the hosts live through all of it. What is killed is a worker's process, which its host
+starts again, or a host with all that runs there, which comes back as one that was never there before: with other GPUs.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from profiler.measure.spread import Patience
+
+sys.path.insert(0, str(Path(__file__).parent))
+from farm import Farm, check_runs, programs_of, worker_pids
+
+
+class Field:
+    """Two hosts of a scheduler; `kill` ends one process, or one host."""
+
+    def __init__(self, farm: Farm, address: str) -> None:
+        self.farm, self.address = farm, address
+        self.hosts: list[subprocess.Popen[bytes]] = []
+        self.count = 0
+        for _ in range(2):
+            self.add_host()
+
+    def add_host(self) -> None:
+        number = self.count % 10
+        self.count += 1
+        self.hosts.append(self.farm.host(f"host-{self.count}", self.address, (number,)))
+
+    def kill(self, rng: random.Random, how: str) -> None:
+        host = rng.choice(self.hosts)
+        if how == "worker":
+            for pid in worker_pids(host):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        else:
+            os.killpg(host.pid, signal.SIGKILL)
+            for pid in worker_pids(host):
+                os.kill(pid, signal.SIGKILL)
+            host.wait()
+            self.hosts.remove(host)
+            self.add_host()
+
+
+@pytest.fixture
+def field(tmp_path_factory: pytest.TempPathFactory, own_cluster) -> Iterator[Field]:
+    farm = Farm(tmp_path_factory.mktemp("farm"), pace=0.15)
+    own_cluster.start()
+    yield Field(farm, own_cluster.address)
+    farm.stop()
+
+
+@pytest.fixture
+def trial(field: Field, prof_here, reader, monkeypatch, tmp_path: Path):
+    """`trial(rng)`: one collection with a kill or two at random moments; what was seen of it is counted."""
+    monkeypatch.setattr("profiler.measure.spread.Sandbox", lambda workers: nullcontext(reader))
+    monkeypatch.setattr("profiler.measure.spread.Patience", lambda: Patience(3.0, 30.0))
+    before = signal.getsignal(signal.SIGTERM)
+    farm = field.farm
+
+    def run(number: int, rng: random.Random, host_share: float) -> Counter[str]:
+        farm.log.write_text("")
+        kinds = ["host" if rng.random() < host_share else "worker" for _ in range(rng.choice((1, 1, 2)))]
+        moments_s = sorted(rng.uniform(0.2, 2.0) for _ in kinds)
+        started = time.monotonic()
+
+        def kill() -> None:
+            for kind, moment_s in zip(kinds, moments_s, strict=True):
+                time.sleep(max(0.0, started + moment_s - time.monotonic()))
+                field.kill(rng, kind)
+
+        killing = Thread(target=kill)
+        killing.start()
+        runs = tmp_path / f"runs-{number}"
+        done = prof_here(
+            *farm.words(runs, "--no-verify", "--scheduler", field.address), cwd=farm.client,
+            env=farm.environment(farm.client),
+        )  # fmt: skip
+        killing.join()
+        assert done.returncode == 0, f"trial {number}: {kinds} at {moments_s}: {done.stderr}"
+        check_runs(runs)
+        lost = done.stderr.count("\nlost        ")
+        return Counter(
+            {
+                "lost": lost > 0,
+                "measured again": len(farm.calls) > 8,
+                **{f"killed: {kind}": 1 for kind in kinds},
+            }
+        )
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_workers_killed_at_random_moments(field: Field, trial) -> None:
+    rng = random.Random(8)
+    seen: Counter[str] = Counter()
+    for number in range(6):
+        seen += trial(number, rng, host_share=0.15)
+    assert seen["lost"] >= 2, f"the kills came too late: {dict(seen)}"
+    assert not programs_of(field.farm.log)
+
+
+@pytest.mark.campaign
+def test_workers_killed_a_hundred_times(field: Field, trial) -> None:
+    rng = random.Random(88)
+    seen: Counter[str] = Counter()
+    for number in range(110):
+        seen += trial(number, rng, host_share=0.3)
+    print(dict(seen))
+    assert seen["lost"] >= 60, f"the kills came too late: {dict(seen)}"
+    assert min(seen["killed: worker"], seen["killed: host"], seen["measured again"]) >= 20
