@@ -52,11 +52,9 @@ class Workers(Observer):
     def lost(self, member: Member, reports: int, error: ProfError) -> None:
         with self._lock:
             self._states.pop(member, None)
-        self.say(
-            printable(
-                f"lost        worker {member.name}: {error.message}; {_reports(reports)} left to the others"
-            )
-        )
+        who = f"worker {member.name}"
+        what = error.message if error.message.startswith(who) else f"{who}: {error.message}"
+        self.say(printable(f"{'lost':<12}{what}; {_reports(reports)} left to the others"))
 
     def lines(self) -> list[str]:
         """Not more than the window has rows: those that were longest at work come first."""

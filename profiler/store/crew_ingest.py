@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Condition, Event, Thread
@@ -28,11 +28,12 @@ from profiler.errors import (
     ReportUnreadable,
     SchedulerLost,
     StoreNotWritable,
+    WorkerUnlike,
 )
 from profiler.store.finding import RemoteReport, Report
 from profiler.store.identity import sha256_of_report
 from profiler.store.ingest import Ingested, Options, Settling, request_for
-from profiler.store.manifest import HASH_CHARACTERS
+from profiler.store.manifest import HASH_CHARACTERS, Manifest, prof_version
 from profiler.store.pile import Job, Pile
 from profiler.store.reading import Batch, Parcel, Read, read_batch, write_files
 from profiler.store.request import AlreadyStored, Request
@@ -76,12 +77,6 @@ def ingest_on_crew(
             drive.stop()
 
 
-@dataclass
-class _Hand:
-    member: Member
-    thread: Thread
-
-
 class _Drive:
     def __init__(
         self, reports: Sequence[Report], settling: Settling, options: Options, crew: Crew, observer: Observer
@@ -91,8 +86,10 @@ class _Drive:
         self._pile = Pile(reports)
         self._told: SimpleQueue[Ingested | ProfError] = SimpleQueue()
         self._stopped = Event()
-        self._hands: list[_Hand] = []
+        self._hired: set[Member] = set()
+        self._hands: list[Thread] = []
         self._unfit: dict[Member, ProfError] = {}
+        self._version = prof_version()
         self._idle = Condition()
         self._committing = 0
 
@@ -121,17 +118,18 @@ class _Drive:
 
     def _hire(self) -> int:
         """A thread for each call that a worker can answer at a time; how many are at work."""
-        known = {hand.member for hand in self._hands}
+        members = {*self._crew.members()} - self._hired
         fresh = [
-            _Hand(member, Thread(target=self._work, args=(member,), name=member.name, daemon=True))
-            for member in self._crew.members()
-            if member not in known
+            Thread(target=self._work, args=(member,), name=member.name, daemon=True)
+            for member in members
             for _ in range(max(1, member.threads))
         ]
-        self._hands += fresh  # all before the first begins: it takes its share of them
+        self._hired |= members
+        # All of them count before the first begins: it takes its share of the work.
+        self._hands = [hand for hand in self._hands if hand.is_alive()] + fresh
         for hand in fresh:
-            hand.thread.start()
-        return sum(hand.thread.is_alive() for hand in self._hands)
+            hand.start()
+        return len(self._hands)
 
     def _check_alone(self, alone_s: float, most_s: float) -> None:
         left = f"{self._left} reports are left"
@@ -180,6 +178,10 @@ class _Drive:
         return self._receive(member, parcels, reads)
 
     def _receive(self, member: Member, parcels: list[tuple[Job, Parcel]], reads: list[Read]) -> bool:
+        unlike = {read.extracted.prof_version for read in reads if isinstance(read.extracted, Manifest)}
+        if unlike - {self._version}:
+            error = WorkerUnlike(f"it has prof {', '.join(unlike)}, and this is {self._version}")
+            return self._discharge(member, [job for job, _ in parcels], error)
         unread = [job for job, _ in parcels[len(reads) :]]
         trouble = None
         for (job, parcel), read in zip(parcels, reads, strict=False):

@@ -313,3 +313,15 @@ def test_a_worker_that_cannot_write_is_not_asked_again(own_cluster, folder, empt
         outcomes = ingest(crew, empty, folder)
 
     assert {one.status for one in outcomes} == {"stored"}
+
+
+def test_a_worker_with_another_prof_is_not_used(crew, folder, empty, monkeypatch) -> None:
+    """Its runs would differ from those of the others, and nobody would see why."""
+    monkeypatch.setattr(crew_ingest, "prof_version", lambda: "9.9")
+
+    with pytest.raises(NoWorkerLeft, match="no worker can read") as caught:
+        ingest(crew, empty, folder)
+
+    assert "has prof 0." in caught.value.details[0]
+    assert "and this is 9.9" in caught.value.details[0]
+    assert empty.ids() == []
