@@ -57,7 +57,10 @@ class ObjectPlace:
             self._system.invalidate_cache()
             # Only some file systems can search by the start of a name; the others list all.
             prefix = {"prefix": start} if start and self._creates_only else {}
-            found = self._system.find(folder.rstrip("/"), detail=True, **prefix)
+            try:
+                found = self._system.find(folder.rstrip("/"), detail=True, **prefix)
+            except FileNotFoundError as error:  # what is empty is listed as empty
+                raise self._no_bucket(error) from error
             sizes = {path[len(folder) :]: entry.get("size", 0) for path, entry in found.items()}
             return {name: size for name, size in sizes.items() if name.startswith(start)}
 
@@ -198,10 +201,13 @@ class ObjectPlace:
         except FileNotFoundError as error:
             if not _is_bucket_missing(error):
                 raise
-            raise RemoteFailed(
-                f"{self.root}: there is no such bucket",
-                remedy="Check the URL of --runs, or create the bucket.",
-            ) from error
+            raise self._no_bucket(error) from error
+
+    def _no_bucket(self, error: FileNotFoundError) -> RemoteFailed:
+        return RemoteFailed(
+            f"{self.root}: there is no such bucket ({' '.join(str(error).split())})",
+            remedy="Check the URL of --runs and the endpoint (AWS_ENDPOINT_URL), or create the bucket.",
+        )
 
 
 def _is_bucket_missing(error: FileNotFoundError) -> bool:

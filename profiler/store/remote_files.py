@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
 
 _URL = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
-_CONNECT_S, _READ_S, _ATTEMPTS = 5, 30, 3  # an endpoint that is not there is given up within half a minute
+_CONNECT_S, _READ_S, _ATTEMPTS = 5, 10, 3  # an endpoint that is not there is given up within half a minute
 _MESSAGE_CHARACTERS = 300
+_S3 = ("s3", "s3a")
 # Raised where nobody has said who is asking, or it could not be found out; by name, since each file system
 # has a library of its own for it.
 _NO_CREDENTIALS = {
@@ -59,6 +60,8 @@ def open_filesystem(url: str) -> tuple[AbstractFileSystem, str]:
     with remote_errors(url):
         given = kind._get_kwargs_from_urls(url)
         filesystem = kind(**_limits(protocol), **given)
+        if protocol in _S3:
+            filesystem.retries = 1  # the attempts are botocore's: s3fs would make each of its own of so many
         return filesystem, kind._strip_protocol(url)
 
 
@@ -84,7 +87,7 @@ def remote_errors(url: str, missing: type[ProfError] | None = None) -> Iterator[
 
 
 def _limits(protocol: str) -> dict[str, object]:
-    if protocol not in ("s3", "s3a"):
+    if protocol not in _S3:
         return {}
     limits = {
         "connect_timeout": _CONNECT_S,

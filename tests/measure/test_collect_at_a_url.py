@@ -1,0 +1,68 @@
+"""Collecting into runs at a URL: what is under way stays on this machine, and the runs are there once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
+
+import pytest
+
+from profiler.measure.collect import collect
+from profiler.store.manifest import Provenance
+from profiler.store.pending import PENDING_FOLDER
+from profiler.store.request import Timing
+from profiler.store.runs import RunStore
+from profiler.store.timed import TimedRun, commit_timings
+
+NAMES = count()
+
+
+@pytest.fixture
+def far(collecting, tmp_path, monkeypatch):
+    """The same, with its runs at a URL."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    collecting.store = RunStore(f"memory://collected-{next(NAMES)}")
+    collecting.plan = replace(collecting.plan, resume=True)
+    return collecting
+
+
+def collected(far, *targets):
+    with far.store.staging() as staging:
+        return list(collect(far.plan, targets, far.store, staging, far.sandbox, far.observer()))
+
+
+def test_a_kernel_is_collected_once(far):
+    (first,) = collected(far, far.rung(1))
+    (second,) = collected(far, far.rung(1))
+    assert (first.status, second.status) == ("collected", "known")
+    (run_id,) = far.store.ids()
+    run = far.store.open(run_id)
+    run.verify()
+    assert (str(run_id), run.manifest.origin) == (first.run_id, "collected")
+    assert not (far.store.local / PENDING_FOLDER).exists()
+
+
+def test_what_was_recorded_before_a_failure_is_kept_on_this_machine(far):
+    far.replay("four-way", "unknown-section")
+    far.plan = replace(far.plan, processes=2)
+    (failed,) = collected(far, far.rung(1))
+    assert failed.status == "failed"
+    assert far.store.ids() == []
+    assert list((far.store.local / PENDING_FOLDER).rglob("process-0-*.ncu-rep"))
+    far.replay("four-way")
+    (outcome,) = collected(far, far.rung(1))
+    assert outcome.status == "collected"
+    assert len(far.profiled) == 1
+
+
+def test_timings_are_committed_too(far):
+    timed = TimedRun(
+        "gemm", 5, {"m": 64}, datetime(2026, 1, 1, tzinfo=UTC), "NVIDIA H200", "a command", Provenance(),
+        timings=[Timing(0, 0, 10.0, 12.0)],
+    )  # fmt: skip
+    ids = commit_timings(far.store, [timed])
+    assert ids == commit_timings(far.store, [timed])
+    run = RunStore(far.store.root).find("5", "gemm")
+    assert [run.manifest.run_id] == ids
+    assert run.table("timings").column("kernel_ns").to_pylist() == [10.0]
