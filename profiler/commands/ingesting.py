@@ -19,7 +19,7 @@ _ROWS_BELOW = 4  # of the window, for the bar and what was printed last
 
 @dataclass
 class _State:
-    text: str = "waits"
+    text: str = "waiting"
     since: float = 0.0
     reports: int = 0
 
@@ -35,7 +35,7 @@ class Workers(Observer):
     def began(self, member: Member, reports: int, size_bytes: int) -> None:
         with self._lock:
             state = self._states.setdefault(member, _State())
-            state.text = f"at {_reports(reports)}, {size_bytes / 1e6:.1f} MB"
+            state.text = f"reading {_reports(reports)}, {size_bytes / 1e6:.1f} MB"
             state.since = time.monotonic()
 
     def said(self, member: Member, text: str) -> None:
@@ -46,7 +46,7 @@ class Workers(Observer):
     def ended(self, member: Member, reports: int) -> None:
         with self._lock:
             state = self._states[member]
-            state.text, state.since = "waits", 0.0
+            state.text, state.since = "waiting", 0.0
             state.reports += reports
 
     def lost(self, member: Member, reports: int, error: ProfError) -> None:
@@ -71,7 +71,7 @@ class Workers(Observer):
 
 def _line(member: Member, state: _State, width: int, now: float) -> str:
     since = clock(now - state.since) if state.since else ""
-    return f"{member.name:<{width}}  {since:>5}  {_reports(state.reports)} read, {state.text}"
+    return f"{member.name:<{width}}  {since:>5}  {state.text}; {state.reports} read"
 
 
 def _reports(count: int) -> str:
