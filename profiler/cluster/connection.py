@@ -52,8 +52,8 @@ def connect(address: str, tls: Tls | None = None) -> Crew:
         client = client_of(
             address, security=(tls or Tls()).security(), timeout=_CONNECT_S, set_as_default=False
         )
-    except (OSError, ValueError, RuntimeError) as error:
-        raise _unreachable(address, error) from None
+    except (OSError, ValueError, RuntimeError, TypeError) as error:
+        raise unreachable(address, error) from None
     return Crew(client)
 
 
@@ -115,7 +115,9 @@ def prepare_dask() -> type[Client]:
     return Client
 
 
-def _unreachable(address: str, error: Exception) -> ClusterUnreachable:
+def unreachable(address: str, error: Exception) -> ClusterUnreachable:
+    if isinstance(error, TypeError):  # what Dask makes of tls:// without certificates
+        return ClusterUnreachable(f"{address}: it takes certificates to connect there, and none were given")
     cause: BaseException = error
     while cause.__cause__ is not None:
         cause = cause.__cause__

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from profiler.cluster.connection import QUIET_ENVIRONMENT, Tls, prepare_dask
+from profiler.cluster.connection import QUIET_ENVIRONMENT, Tls, prepare_dask, unreachable
 from profiler.errors import ClusterUnreachable, SchedulerLost
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ async def _knock(address: str, tls: Tls) -> None:
     try:
         arguments: dict[str, Any] = tls.security().get_connection_args("worker")
         comm = await connect(address, timeout=_CONNECT_S, **arguments)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise ClusterUnreachable(f"{address}: no Dask scheduler answers there: {_cause(error)}") from None
+    except (OSError, ValueError, RuntimeError, TypeError) as error:
+        raise unreachable(address, error) from None
     await comm.close()
 
 

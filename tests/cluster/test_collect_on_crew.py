@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -324,3 +325,57 @@ def test_however_a_client_ends_what_it_asked_for_ends_too(
         assert client.returncode == code, said
         eventually(lambda: not programs_of(farm.log), timeout_s=10)
         assert RunStore(tmp_path / "runs").ids() == []
+
+
+# Certificates
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Of one authority, as `docs/cluster.md` makes them; `stranger` is signed by another."""
+    folder = tmp_path_factory.mktemp("tls")
+    for name in ("ca", "other"):
+        openssl(folder, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+                "-keyout", f"{name}.key", "-out", f"{name}.pem")  # fmt: skip
+    for name, authority in (("peer", "ca"), ("stranger", "other")):
+        openssl(folder, "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}",
+                "-keyout", f"{name}.key", "-out", f"{name}.csr")  # fmt: skip
+        openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{authority}.pem", "-CAkey",
+                f"{authority}.key", "-CAcreateserial", "-days", "2", "-out", f"{name}.pem")  # fmt: skip
+    return {path.name: path for path in folder.iterdir()}
+
+
+def openssl(folder: Path, *words: str) -> None:
+    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+
+def tls(certificates: dict[str, Path], name: str) -> list[str]:
+    files = {"ca": "ca.pem", "cert": f"{name}.pem", "key": f"{name}.key"}
+    return [word for option, file in files.items() for word in (f"--tls-{option}", str(certificates[file]))]
+
+
+def test_with_certificates_all_is_encrypted_and_a_stranger_is_refused(
+    farm: Farm, own_cluster, collect, certificates, monkeypatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("profiler.cluster.connection._CONNECT_S", 2.0)
+    files = {"ca-file": "ca.pem", "cert": "peer.pem", "key": "peer.key"}
+    words = [word for option, file in files.items() for word in (f"--tls-{option}", str(certificates[file]))]
+    own_cluster.start("--protocol", "tls", *words)
+    assert own_cluster.address.startswith("tls://")
+    farm.host("sealed", own_cluster.address, (3,), *tls(certificates, "peer"))
+
+    done = collect("--scheduler", own_cluster.address, *tls(certificates, "peer"))
+    assert done.returncode == 0, done.stderr
+    assert len(check_runs(tmp_path / "runs")) == 4
+
+    plain = own_cluster.address.replace("tls://", "tcp://")
+    for address, given in (
+        (own_cluster.address, []),
+        (own_cluster.address, tls(certificates, "stranger")),
+        (plain, []),
+    ):
+        refused = collect("--scheduler", address, *given, runs=tmp_path / "none")
+        assert refused.returncode == 105, refused.stderr
+        assert "Traceback" not in refused.stderr
+        assert "--tls-ca" in refused.stderr
+    assert farm.calls == []
