@@ -128,12 +128,16 @@ class _Queue:
         with suppress(Exception):  # the scheduler may be gone already
             self.cluster.close(timeout=_CLOSE_S)
         jobs = list(self.desk.jobs.values())
-        left = [job.number for job in jobs if job.may_live]
-        if left and not cancel(left):
-            self.say(f"Slurm did not cancel what is left: `scancel {' '.join(left)}` does")
+        self._cancel_rest([job.number for job in jobs if job.number and not job.is_cancelled])
         for job in jobs:
             if job.worker in self._joined:  # else its log says why
                 default_log(job.number).unlink(missing_ok=True)
+
+    def _cancel_rest(self, numbers: Sequence[str]) -> None:
+        states = read_states() if numbers else {}
+        left = [number for number in numbers if states is None or number in states]
+        if left and not cancel(left):
+            self.say(f"Slurm did not cancel what is left: `scancel {' '.join(left)}` does")
 
     def _run(self) -> None:
         while not self._ended.wait(POLL_S):

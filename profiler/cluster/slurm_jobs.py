@@ -25,9 +25,7 @@ from dask_jobqueue.slurm import SLURMCluster, SLURMJob
 from distributed.core import Status
 from distributed.security import Security
 
-_NEVER = (
-    "1000 days"  # else Dask cancels a job whose worker is gone, though Slurm may be about to start it again
-)
+_NEVER = "1000 days"  # else Dask cancels a job whose worker is gone, and Slurm may be about to start it again
 _AT_ONCE = 8  # calls of sbatch and scancel: each is a process here and work for the controller
 # What dask-jobqueue would say of memory, time and processors: the partition's own defaults are better guesses.
 _SKIPPED = ("--mem=", "-t ", "--cpus-per-task=")
@@ -62,16 +60,12 @@ class Job(SLURMJob):
         self._desk = desk
         self.worker, self.number = str(self.name), ""
         self.refusal: str | None = None
-
-    @property
-    def may_live(self) -> bool:
-        return bool(self.number) and self.status != Status.closed
+        self.is_cancelled = False
 
     @contextmanager
     def job_file(self) -> Iterator[str]:
-        with tempfile.NamedTemporaryFile(
-            "w", prefix="prof-", suffix=".sh"
-        ) as file:  # readable by its owner alone
+        """Readable by its owner alone."""
+        with tempfile.NamedTemporaryFile("w", prefix="prof-", suffix=".sh") as file:
             file.write(self.job_script())
             file.flush()
             yield file.name
@@ -89,10 +83,9 @@ class Job(SLURMJob):
         self._desk.jobs[self.worker] = self
 
     async def close(self) -> None:
-        if self.may_live:
+        if self.number and not self.is_cancelled:
             code, _, _ = await self._desk.call("scancel", self.number)
-            if code != 0:
-                return
+            self.is_cancelled = code == 0
         self.status = Status.closed
 
 
@@ -119,13 +112,14 @@ class JobCluster(SLURMCluster):
 def start_cluster(desk: Desk, gpus: bool, python: str | None, interface: str | None) -> JobCluster:
     """Without jobs yet. `interface`: where the scheduler listens; by default, where this host is reached."""
     dask.config.set({"distributed.deploy.lost-worker-timeout": _NEVER})
+    site = dask.config.get("jobqueue.slurm")
     security = Security.temporary()
     listen = {"interface": interface} if interface else {}
     resources = ["--resources", "GPU=1"] if gpus else []
     return JobCluster(
         desk=desk, security=security, silence_logs="critical", cores=1, processes=1, memory="1 GB",
-        job_name="prof", job_directives_skip=_SKIPPED, job_script_prologue=_prologue(security),
-        python=shlex.quote(python or dask.config.get("jobqueue.slurm.python", None) or sys.executable),
+        job_name="prof", job_directives_skip=_SKIPPED, job_script_prologue=_prologue(security, site.get("job-script-prologue") or ()),
+        python=shlex.quote(python or site.get("python") or sys.executable),
         worker_extra_args=[*resources, "--memory-limit", _MEMORY_LIMIT, "--no-dashboard"],
         scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0", **listen},
     )  # fmt: skip
@@ -136,10 +130,10 @@ def sbatch_command(options: Sequence[str], log: Path) -> list[str]:
     return ["sbatch", "--parsable", "--output", os.fspath(log), *options]
 
 
-def _prologue(security: Security) -> list[str]:
+def _prologue(security: Security, lines_of_site: Sequence[str]) -> list[str]:
     """What the job does before it starts the worker."""
     lines = [
-        "umask 077",
+        *lines_of_site,
         "prof_tls=$(mktemp -d) || exit",
         "trap 'rm -rf \"$prof_tls\"' EXIT",
         "trap 'exit 143' TERM",
