@@ -1,18 +1,19 @@
 """Many reports into runs, read by the workers of a cluster: work goes out by size, runs are committed here alone.
 
-Each worker is driven by threads of this process: a batch goes there, the files of its runs come back and are
-committed before the next batch is sent. What a lost worker had in hand is read by another, one report at a time.
+Each worker is driven by threads of this process: a batch goes there, and the files of its runs come back and are
+committed while the next batch is read. What a lost worker had in hand is read by another, one report at a time.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Condition, Event, Thread
+from threading import BoundedSemaphore, Condition, Event, Thread
 
 from profiler.cluster.crew import Crew
 from profiler.cluster.watch import Member
@@ -43,6 +44,8 @@ from profiler.store.sandbox import timeout_for_size_s
 _POLL_S = 0.25
 ALONE_S = 60.0
 _END_S = 5.0
+_COMMITTERS = 4
+_UNSETTLED = 16  # batches whose runs are in memory and not yet committed: more of them wait on their workers
 _UNFIT = (DiskFull, StoreNotWritable, RemoteNotInstalled)  # on a worker: its trouble, and not the report's
 
 
@@ -89,6 +92,8 @@ class _Drive:
         self._hired: set[Member] = set()
         self._hands: list[Thread] = []
         self._unfit: dict[Member, ProfError] = {}
+        self._committers = ThreadPoolExecutor(_COMMITTERS, thread_name_prefix="commit")
+        self._unsettled = BoundedSemaphore(_UNSETTLED)
         self._version = prof_version()
         self._idle = Condition()
         self._committing = 0
@@ -115,6 +120,7 @@ class _Drive:
         with self._idle:
             self._stopped.set()
             self._idle.wait_for(lambda: not self._committing, timeout=_END_S)
+        self._committers.shutdown(wait=False, cancel_futures=True)
 
     def _hire(self) -> int:
         """A thread for each call that a worker can answer at a time; how many are at work."""
@@ -183,15 +189,15 @@ class _Drive:
             error = WorkerUnlike(f"it has prof {', '.join(unlike)}, and this is {self._version}")
             return self._discharge(member, [job for job, _ in parcels], error)
         unread = [job for job, _ in parcels[len(reads) :]]
-        trouble = None
+        done, trouble = [], None
         for (job, parcel), read in zip(parcels, reads, strict=False):
             if isinstance(read.error, _UNFIT):
                 unread.append(job)
                 trouble = read.error
             else:
-                with self._unless_stopped():
-                    outcome = self._settle(job.report, parcel.request, read)
-                self._tell(outcome)
+                done.append((job.report, parcel.request, read))
+        self._unsettled.acquire()
+        self._committers.submit(self._settle_all, done)  # and its worker has more to do meanwhile
         if trouble is not None:
             return self._discharge(member, unread, trouble)
         self._pile.put_back(unread)
@@ -228,6 +234,21 @@ class _Drive:
             return Parcel(request, limit_s, data=report.read_bytes())
         except OSError as error:
             raise ReportUnreadable(f"{report}: cannot be read: {error.strerror}") from error
+
+    def _settle_all(self, done: list[tuple[Report, Request, Read]]) -> None:
+        try:
+            for report, request, read in done:
+                with self._unless_stopped():
+                    outcome = self._settle(report, request, read)
+                self._tell(outcome)
+        except _Stopped:
+            pass
+        except ProfError as error:
+            self._told.put(error)
+        except Exception as error:
+            self._told.put(InternalError(f"{type(error).__name__}: {error}"))
+        finally:
+            self._unsettled.release()
 
     def _settle(self, report: Report, request: Request, read: Read) -> Ingested:
         try:
