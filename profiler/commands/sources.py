@@ -25,7 +25,7 @@ def open_sources(references: list[str], settings: Settings, *, timed: bool = Fal
         if is_report_path(reference):
             runs.append(next(read))
         else:
-            run = _run_in_folder(Path(reference)) or store.find(reference, ladder_name(settings))
+            run = _run_at(reference) or store.find(reference, ladder_name(settings))
             if not run.manifest.is_profiled and not timed:
                 raise RunNotProfiled(
                     f"{reference}: run {run.manifest.run_id} holds timings alone, no profile"
@@ -40,16 +40,24 @@ def is_report_path(reference: str) -> bool:
     path = Path(reference)
     if reference.endswith((".ncu-rep", ".ncu-rep.zst")):
         return True
-    if reference.isdecimal() or (path / "run.json").exists():
+    if reference.isdecimal() or _run_at(reference) is not None:
         return False
     return "/" in reference or path.is_file()
 
 
-def _run_in_folder(path: Path) -> Run | None:
-    """`elsewhere/runs/<id>/` works as well as `<id>`."""
+def _run_at(reference: str) -> Run | None:
+    """`elsewhere/runs/<id>/` works as well as `<id>`, also where it is in a pack or at a URL."""
     from profiler.store.manifest import RunId
+    from profiler.store.remote_files import is_url
     from profiler.store.runs import RunStore
 
-    folder = path.resolve()
-    run_id = RunId.parse(folder.name) if (path / "run.json").exists() else None
-    return RunStore(folder.parent).open(run_id) if run_id else None
+    if is_url(reference):
+        location, _, name = reference.rstrip("/").rpartition("/")
+        run_id = RunId.parse(name)
+        return RunStore(location).open(run_id) if run_id else None
+    folder = Path(reference).resolve()
+    run_id = RunId.parse(folder.name)
+    if run_id is None or ("/" not in reference and not folder.exists()):
+        return None
+    store = RunStore(folder.parent)
+    return store.open(run_id) if (folder / "run.json").exists() or run_id in store.ids() else None

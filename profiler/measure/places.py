@@ -13,7 +13,6 @@ import msgspec
 from profiler.errors import ProfError, ReportError, StoreError
 from profiler.measure.health import Ability, Check, Machine
 from profiler.store.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
-from profiler.store.manifest import RunId
 from profiler.store.pending import PENDING_FOLDER, Plan
 from profiler.store.places import Location
 from profiler.store.private_paths import find_home_directories
@@ -68,11 +67,11 @@ def check_unfinished(root: Path) -> Check:
 
 def check_private_paths(root: Path) -> Check:
     """In the newest reports, as many as can be searched in a moment."""
-    reports = newest_reports(root)
+    reports = _named_reports(root)
     searched, left = 0, _SEARCHED_BYTES
     homes: set[str] = set()
     telling: list[str] = []
-    for report in reports:
+    for report, name in reports:
         with suppress(OSError, ReportError):  # what is damaged is told by whoever reads it
             left -= report.stat().st_size
             if left < 0:
@@ -81,7 +80,7 @@ def check_private_paths(root: Path) -> Check:
             searched += 1
             if found:
                 homes.update(found)
-                telling.append(_run_name(report.parent))
+                telling.append(name)
     if not reports:
         return Check("private paths", "storing", "ok", "no stored report to search")
     scope = _counted(len(reports), "stored report")
@@ -98,11 +97,25 @@ def check_private_paths(root: Path) -> Check:
 
 def newest_reports(root: Path) -> list[Path]:
     """The stored reports of the newest runs, newest first; none where the folder cannot be listed."""
+    return [report for report, _ in _named_reports(root)]
+
+
+def _named_reports(root: Path) -> list[tuple[Path, str]]:
+    """With the name of the run that each belongs to."""
+    found: list[tuple[Path, str]] = []
     with suppress(StoreError):
-        newest = reversed(RunStore(root).ids()[-_NEWEST_RUNS:])
-        entries = (entry for run_id in newest for entry in _entries(root / str(run_id)))
-        return [entry for entry in entries if entry.name.endswith((COMPRESSED_SUFFIX, REPORT_SUFFIX))]
-    return []
+        store = RunStore(root)
+        for run_id in reversed(store.ids()[-_NEWEST_RUNS:]):
+            entries = _entries(root / str(run_id))
+            if store.shelf.pack_of(str(run_id)) is not None:
+                run = store.open(run_id)
+                entries = [run.report_path(one) for one in run.manifest.reports if one.file is not None]
+            found += [
+                (entry, run_id.name)
+                for entry in entries
+                if entry.name.endswith((COMPRESSED_SUFFIX, REPORT_SUFFIX))
+            ]
+    return found
 
 
 def smallest_report(root: Location) -> Path | None:
@@ -144,11 +157,6 @@ def _entries(folder: Path) -> list[Path]:
     with suppress(OSError):
         return sorted(folder.iterdir())
     return []
-
-
-def _run_name(folder: Path) -> str:
-    run_id = RunId.parse(folder.name)
-    return run_id.name if run_id else folder.name
 
 
 def _bytes_below(folder: Path) -> int:

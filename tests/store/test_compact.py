@@ -179,6 +179,22 @@ def test_a_manifest_keeps_what_this_version_does_not_know(make_runs):
     assert json.loads(store.open_raw(store.ids()[0])[1]) == before
 
 
+def test_a_run_in_a_pack_is_named_by_the_path_it_had(everything, prof_here):
+    ids = [everything[0].find(name, "gemm").manifest.run_id for name in ("textbook-5", "textbook-6")]
+    here, there = (
+        prof_here("compare", *(store.root / run_id for run_id in ids)).stdout for store in everything
+    )
+    assert there == here != ""
+
+
+def test_the_doctor_searches_the_reports_in_a_pack(everything):
+    from profiler.measure.places import check_private_paths
+
+    before, after = everything
+    assert check_private_paths(after.local) == check_private_paths(before.local)
+    assert "stored reports" in check_private_paths(after.local).found
+
+
 # Where it works, and what it leaves
 
 

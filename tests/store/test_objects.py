@@ -116,6 +116,26 @@ def test_a_report_is_exported_from_a_bucket(uploaded, some, prof_here, tmp_path)
     ).read_bytes()
 
 
+def test_a_run_is_named_by_its_url(uploaded, some, prof_here):
+    ids = [some.find(name, "gemm").manifest.run_id for name in ("textbook-5", "textbook-6")]
+    here, there = (
+        prof_here("compare", *(f"{store.root}/{one}" for one in ids)) for store in (some, uploaded)
+    )
+    assert (there.returncode, there.stdout) == (0, here.stdout)
+
+
+def test_a_bucket_may_be_the_baseline_of_a_check(uploaded, some, prof_here):
+    here, there = (prof_here("--runs", some.root, "check", "-b", store.root) for store in (some, uploaded))
+    assert (there.returncode, there.stdout) == (here.returncode, here.stdout)
+    assert there.returncode in (0, 80)
+
+
+def test_the_doctor_reaches_a_bucket(uploaded, prof_here):
+    listed = prof_here("--runs", uploaded.root, "doctor").stdout
+    assert f"{uploaded.root}: 5 runs" in listed
+    assert "there is no such bucket" in prof_here("--runs", "s3://no-such-bucket/runs", "doctor").stdout
+
+
 def test_finding_many_runs_costs_few_requests(uploaded, monkeypatch):
     calls = []
     real = S3FileSystem._call_s3
