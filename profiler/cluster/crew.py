@@ -47,7 +47,13 @@ class _Call:
 class Crew:
     """The workers of one scheduler; use it in a `with` statement. A thread may make one call at a time."""
 
-    def __init__(self, client: Client, close: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        close: Callable[[], None] = lambda: None,
+        coming: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.coming = coming  # whether workers are on their way, however long that takes
         self._client, self._close = client, close
         self._topic = f"prof-{uuid4().hex}"
         self._calls: dict[str, _Call] = {}

@@ -77,7 +77,7 @@ def slurm_crew(
     try:
         cluster.scale(jobs=workers)
         queue.wait_for_one(wait_s)
-        crew = Crew(client_of(cluster, set_as_default=False), queue.close)
+        crew = Crew(client_of(cluster, set_as_default=False), queue.close, queue.coming)
     except BaseException:
         queue.close()
         raise
@@ -121,6 +121,11 @@ class _Queue:
         self._thread = Thread(target=self._run, name="slurm", daemon=True)
         self._thread.start()
 
+    def coming(self) -> bool:
+        """Whether a job has no worker there, yet or any more."""
+        there = self._there()
+        return any(job.number and job.worker not in there for job in list(self.desk.jobs.values()))
+
     def close(self) -> None:
         self._ended.set()
         if self._thread is not None:
@@ -149,9 +154,12 @@ class _Queue:
 
     def _look_who_is_there(self) -> bool:
         """Whether anybody is, or was."""
-        scheduler: Any = self.cluster.scheduler
-        self._joined |= {str(worker.name) for worker in list(scheduler.workers.values())}
+        self._joined |= self._there()
         return bool(self._joined)
+
+    def _there(self) -> set[str]:
+        scheduler: Any = self.cluster.scheduler
+        return {str(worker.name) for worker in list(scheduler.workers.values())}
 
     def _check_not_all_refused(self) -> None:
         refusals = [job.refusal for job in self.desk.jobs.values()]

@@ -180,6 +180,9 @@ class ClusterFleet:
         bench = self._benches[worker] = ClusterBench(self._crew, worker, facts)
         return bench
 
+    def coming(self) -> bool:
+        return self._crew.coming()
+
     def interrupt(self) -> None:
         for bench in list(self._benches.values()):
             bench.stop()

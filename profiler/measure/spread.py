@@ -46,6 +46,9 @@ class Fleet(Protocol):
     def enlist(self, worker: Member) -> Bench | None:
         """Its bench, or None where it is not used; raises MemberLost."""
 
+    def coming(self) -> bool:
+        """Whether others are on their way, however long that takes."""
+
     def interrupt(self) -> None:
         """Whatever the benches are doing ends, and the threads that wait for them go on."""
 
@@ -162,7 +165,8 @@ class _Spreading:
                     raise told
                 self._left -= 1
                 yield told
-            if self._groups.is_empty or any(thread.is_alive() for thread in self._threads.values()):
+            at_work = any(thread.is_alive() for thread in self._threads.values())
+            if self._groups.is_empty or at_work or self._fleet.coming():
                 alone_since = None
             else:
                 alone_since = alone_since or monotonic()

@@ -71,6 +71,7 @@ def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, eventually: Event
     with slurm_crew(options, 3, say=said.append) as crew:
         eventually(lambda: len(crew.members()) == 2)
         assert sorted(slurm.queue(variables)) == ["PENDING", "RUNNING", "RUNNING"]
+        assert crew.coming()
         assert {(one.gpus, one.memory_bytes) for one in crew.members()} == {(1, 512 << 20)}
         gpus = {
             crew.call(member, os.getenv, "CUDA_VISIBLE_DEVICES", timeout_s=10, gpu=True)
@@ -93,6 +94,7 @@ def test_nobody_else_gets_in(tmp_path: Path) -> None:
     (tmp_path / "cert").write_text(other.tls_client_cert)
     (tmp_path / "key").write_text(other.tls_client_key)
     with slurm_crew("", 1, gpus=False) as crew:
+        assert not crew.coming()
         assert [member.gpus for member in crew.members()] == [0]
         address = crew._client.scheduler.address
         assert address.startswith("tls://")

@@ -170,6 +170,9 @@ class HostFleet:
     def enlist(self, worker: Member) -> FailingBench | None:
         return self.benches[worker.name]
 
+    def coming(self) -> bool:
+        return False
+
     def interrupt(self) -> None:
         end_all()
 
