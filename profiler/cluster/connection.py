@@ -57,13 +57,16 @@ def connect(address: str, tls: Tls | None = None) -> Crew:
     return Crew(client)
 
 
-def local_crew(environments: Sequence[Mapping[str, str]], gpus: bool) -> Crew:
+def local_crew(
+    environments: Sequence[Mapping[str, str]], gpus: bool, names: Sequence[str] | None = None
+) -> Crew:
     """One worker process on this host for each environment, for as long as the crew is used."""
+    names = names or [f"worker-{number}" for number in range(len(environments))]
     client_of = prepare_dask()
     from distributed import Nanny, Scheduler, SpecCluster
 
     workers = {
-        f"worker-{number}": {
+        name: {
             "cls": Nanny,
             "options": {
                 "nthreads": 1,
@@ -75,7 +78,7 @@ def local_crew(environments: Sequence[Mapping[str, str]], gpus: bool) -> Crew:
                 "silence_logs": logging.CRITICAL,
             },
         }
-        for number, environment in enumerate(environments)
+        for name, environment in zip(names, environments, strict=True)
     }
     scheduler = {
         "cls": Scheduler,

@@ -80,10 +80,12 @@ async def _start(nanny: Nanny, address: str) -> None:
     try:
         await nanny
     except Exception as error:
-        raise ClusterUnreachable(
-            f"{address}: worker {nanny.name} was not let in: {_cause(error)}",
-            remedy="If there is one of that name already, give another --name.",
-        ) from None
+        cause = str(_cause(error))
+        if "name taken" in cause:
+            raise ClusterUnreachable(
+                f"{address}: there is a worker {nanny.name} already", remedy="Give another --name."
+            ) from None
+        raise ClusterUnreachable(f"{address}: worker {nanny.name} was not let in: {cause}") from None
 
 
 def _cause(error: BaseException) -> BaseException:

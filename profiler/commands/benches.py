@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import typer
@@ -31,7 +31,7 @@ class Benches:
 
     first: Bench
     note: Callable[[str], None]
-    gpus: Sequence[Gpu] = ()  # several of this host
+    gpus: Mapping[str, Gpu] = field(default_factory=dict)  # several of this host, by name
     fleet: ClusterFleet | None = None  # of a cluster
 
     def collect(
@@ -65,8 +65,9 @@ class Benches:
         from profiler.cluster.connection import local_crew
         from profiler.measure.bench_cluster import ClusterFleet
 
-        environments = [{"CUDA_VISIBLE_DEVICES": gpu.uuid} for gpu in self.gpus[:groups]]
-        with local_crew(environments, gpus=True) as crew, ClusterFleet(crew, self.note) as fleet:
+        used = dict(list(self.gpus.items())[:groups])
+        environments = [{"CUDA_VISIBLE_DEVICES": gpu.uuid} for gpu in used.values()]
+        with local_crew(environments, True, list(used)) as crew, ClusterFleet(crew, self.note) as fleet:
             fleet.expect(self.first)
             yield fleet
 
@@ -105,5 +106,7 @@ def open_benches(gpus: str | None, choice: CrewChoice, settings: Settings) -> It
     if gpus is None:
         yield Benches(LocalBench(find_gpu(), ncu), note)
         return
-    chosen = choose_gpus(gpus, find_gpus())
-    yield Benches(bound_bench(chosen[0], ncu), note, gpus=chosen)
+    visible = find_gpus()
+    chosen = choose_gpus(gpus, visible)
+    named = {f"gpu{visible.index(gpu)}": gpu for gpu in chosen}
+    yield Benches(bound_bench(chosen[0], ncu), note, gpus=named)

@@ -162,7 +162,9 @@ class CollectProgress:
     def _total(self, workers: int) -> str:
         with self._lock:
             done = len(self._all) - len(self._left)
-            return f"{done} of {len(self._all)} steps   {self._clocks(max(1, workers))}"
+            if not self._left:
+                return f"all measured, reading the last reports   {clock(time.monotonic() - self._started)} elapsed"
+            return f"{workers} workers, {done} of {len(self._all)} steps   {self._clocks(max(1, workers))}"
 
     def _clocks(self, workers: int) -> str:
         now = time.monotonic()

@@ -89,7 +89,7 @@ class Display:
         ]
         if len(workers) > room:
             lines.append(f"and {len(workers) - room} more workers")
-        lines.append(f"{len(workers)} workers, {total(len(workers))}")
+        lines.append(total(len(workers)))
         return Group(*(Text(printable(line), no_wrap=True, overflow="ellipsis") for line in lines))
 
 

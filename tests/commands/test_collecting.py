@@ -7,7 +7,7 @@ import pty
 import re
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -18,10 +18,19 @@ from profiler.commands.display import clock
 from profiler.commands.options import Format, Settings
 from profiler.errors import ProgramFailed
 from profiler.measure.collection import Step
+from profiler.measure.toolchain import Gpu
 from profiler.measure.transcript import Transcript
 
 SETTINGS = Settings(None, "gemm", False, Format.table, quiet=False, verbose=False)
 FIVE, SIX = "kernel 5 at m=1", "kernel 6 at m=1"
+GPU = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-02345678-abcd")
+
+
+@dataclass
+class Labelled:
+    """All that a progress asks of a target."""
+
+    label: str
 
 
 def steps(*labels: str, processes: int = 2) -> list[Step]:
@@ -122,6 +131,18 @@ def test_time_as_a_clock_shows_it(seconds: float, text: str) -> None:
     assert clock(seconds) == text
 
 
+def test_what_a_lost_worker_had_begun_is_to_be_done_again(told) -> None:
+    progress, clock, take = told
+    for label in (FIVE, SIX):
+        take(Step(label, "verify"), 1)
+        take(Step(label, "time", 0), 1)
+        take(Step(label, "profile", 0), 10)
+    progress.audience().observer("h0-gpu0", GPU).begin(Step(FIVE, "time", 1))
+    clock.now += 50
+    progress.audience().again([Labelled(FIVE)])
+    assert progress.remaining_s(clock.now) == (1 + 2 * 11) + 11
+
+
 # Without a terminal
 
 
@@ -135,6 +156,17 @@ def test_elsewhere_lines_stay_and_nothing_moves(told, capsys) -> None:
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == ["verified    kernel 5", "profiled    kernel 5\\x1b[31m"]
+
+
+def test_elsewhere_a_worker_s_lines_say_whose_they_are(told, capsys) -> None:
+    progress, _, _ = told
+    audience = progress.audience()
+    audience.observer("h0-gpu0", GPU).end(Step(FIVE, "verify"), "verified    kernel 5", None)
+    audience.note("lost        worker h0-gpu0 died or left")
+    assert capsys.readouterr().err.splitlines() == [
+        "verified    kernel 5, on h0-gpu0",
+        "lost        worker h0-gpu0 died or left",
+    ]
 
 
 def test_quiet_tells_failures_alone(capsys) -> None:
@@ -177,17 +209,42 @@ with CollectProgress(steps, 5, 2, 14, settings) as progress:
 """
 
 
-def on_a_terminal(*arguments: str) -> str:
+BOARD = """
+import time
+from profiler.commands.collecting import CollectProgress
+from profiler.commands.options import Format, Settings
+from profiler.measure.collection import Step
+from profiler.measure.toolchain import Gpu
+from profiler.measure.transcript import Transcript
+settings = Settings(None, "gemm", False, Format.table, quiet=False, verbose=False)
+steps = [Step(f"kernel {number} at m=1", "profile") for number in range(40)]
+with CollectProgress(steps, 5, 1, 14, settings) as progress:
+    audience = progress.audience()
+    for number, step in enumerate(steps):
+        audience.observer(f"host[{number:02}]-gpu0", Gpu("H200", "sm_90", "580", f"GPU-{number:02}345678-abcd")).begin(step)
+    transcript = Transcript()
+    transcript.feed('==PROF== Profiling "k": 0%..')
+    first = audience.observer("host[00]-gpu0", Gpu("H200", "sm_90", "580", "GPU-00345678-abcd"))
+    first.at(steps[0], transcript)
+    time.sleep(0.5)
+    first.end(steps[0], "profiled    kernel 0 at m=1", None)
+    audience.left("host[00]-gpu0")
+    time.sleep(0.5)
+"""
+
+
+def on_a_terminal(*arguments: str, script: str = TERMINAL) -> str:
     """What a person sees whose terminal is this process."""
     ours, theirs = pty.openpty()
     environment = {
         **os.environ,
         "TERM": "xterm",
         "COLUMNS": "120",
+        "LINES": "24",
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
     process = subprocess.Popen(
-        [sys.executable, "-c", TERMINAL, *arguments],
+        [sys.executable, "-c", script, *arguments],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -216,6 +273,20 @@ def test_on_a_terminal_one_line_moves_and_what_is_done_stays() -> None:
         assert re.search(rf"{re.escape(place)}, launch {launch} of 5, pass {at} of 14   0:0\d elapsed", text)
     assert text.count("profiled    kernel 6 [x]") == 1
     assert re.search(r"process 2 of 2   0:0\d elapsed, 0:0\d left", text)
+    assert seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l"), "the cursor is shown again"
+
+
+def test_on_a_terminal_each_worker_has_a_line_as_far_as_there_is_room() -> None:
+    """24 lines high: 21 workers, how many more there are, and the line of all."""
+    seen = on_a_terminal(script=BOARD)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
+    line = r"host\[00\]-gpu0  GPU-00345678   0:0\d  profiling kernel 0 at m=1, process 1 of 1, launch 1 of 5, pass 4 of 14"
+    assert re.search(line, text)
+    assert re.search(r"and 19 more workers\s+40 workers, 0 of 40 steps   0:0\d elapsed", text)
+    assert text.count("profiled    kernel 0 at m=1, on host[00]-gpu0") == 1
+    after = text[text.index("profiled    kernel 0") :]
+    assert "host[00]-gpu0  GPU" not in after
+    assert re.search(r"39 workers, 1 of 40 steps", after)
     assert seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l"), "the cursor is shown again"
 
 
