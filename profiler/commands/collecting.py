@@ -121,8 +121,8 @@ class CollectProgress:
             lines = [f"{line}{where}"] if line and not self._is_quiet else []
             if error is not None and not self._alone and not isinstance(error, FATAL):
                 lines = [f"failed      {error.message}", *error.details, f"      {error.remedy}"]
-            for text in lines:
-                self._print(printable(text))
+        for text in lines:  # without the lock: what moves may be about to ask how much is left
+            self._print(printable(text))
 
     def _again(self, targets: Sequence[Target]) -> None:
         """They are measured from the beginning; what was kept of them will take no time."""

@@ -284,7 +284,7 @@ def test_on_a_terminal_each_worker_has_a_line_as_far_as_there_is_room() -> None:
     assert re.search(line, text)
     assert re.search(r"and 19 more workers\s+40 workers, 0 of 40 steps   0:0\d elapsed", text)
     assert text.count("profiled    kernel 0 at m=1, on host[00]-gpu0") == 1
-    after = text[text.index("profiled    kernel 0") :]
+    after = text[text.rindex("40 workers") :]
     assert "host[00]-gpu0  GPU" not in after
     assert re.search(r"39 workers, 1 of 40 steps", after)
     assert seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l"), "the cursor is shown again"
