@@ -6,12 +6,14 @@ on loopback: what a network adds is not in them.
 
 from __future__ import annotations
 
+import os
 import resource
 import shutil
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -132,6 +134,24 @@ def test_a_call_there_and_back(crew) -> None:
     assert statistics.median(times) < 0.1
 
 
+def test_calls_that_one_client_makes_at_the_same_time(crew) -> None:
+    members, made, end = crew.members(), [], time.monotonic() + 5
+
+    def call(number: int) -> None:
+        while time.monotonic() < end:
+            crew.call(members[number % len(members)], work.add, 1, 2, timeout_s=10)
+            made.append(number)
+
+    before = own_cpu_s()
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(call, range(8)))
+    print(
+        f"\n{len(made) / 5:.0f} calls a second, from 8 threads; {(own_cpu_s() - before) / len(made) * 1e3:.1f} ms CPU "
+        "each, with the scheduler's"
+    )
+    assert len(made) / 5 > 20
+
+
 @pytest.mark.parametrize("megabytes", [1, 32])
 def test_bytes_there_and_back(crew, megabytes: int) -> None:
     member, data = crew.members()[0], bytes(megabytes * 1_000_000)
@@ -147,14 +167,14 @@ def test_bytes_there_and_back(crew, megabytes: int) -> None:
     assert megabytes / one_way_s > 10
 
 
-@pytest.mark.parametrize("runs", [0, 10_000])
+@pytest.mark.parametrize("runs", [0, 10_000, 100_000])
 def test_what_a_result_holds_and_what_its_commit_takes(many, tmp_path, runs: int) -> None:
     """From the bytes in memory to a run that a crash of the machine would leave whole, beside `runs` others."""
     store = RunStore(tmp_path / "source")
     assert {one.status for one in ingest_reports(many, store, Options())} == {"stored"}
     target, sizes, writes, commits = RunStore(tmp_path / "target"), [], [], []
     for number in range(runs):
-        (tmp_path / "target" / f"20260101t000000z-other-{number:012x}").mkdir(parents=True)
+        os.makedirs(target.root / f"20260101t000000z-other-{number:012x}")
     with Settling(target) as settling:
         for run_id in store.ids():
             folder = store.root / str(run_id)
@@ -174,4 +194,4 @@ def test_what_a_result_holds_and_what_its_commit_takes(many, tmp_path, runs: int
         f"{statistics.median(commits) * 1e3:.1f} ms (medians of {len(commits)})"
     )
     assert len(target.ids()) == len(store.ids()) + runs
-    assert statistics.median(commits) < 0.2
+    assert statistics.median(commits) < 1
