@@ -25,6 +25,8 @@ from profiler.errors import (
     NoWorkerLeft,
     ProfError,
     ReaderFailed,
+    RemoteDenied,
+    RemoteFailed,
     RemoteNotInstalled,
     ReportUnreadable,
     SchedulerLost,
@@ -69,9 +71,7 @@ def ingest_on_crew(
     observer: Observer | None = None,
     alone_s: float = ALONE_S,
 ) -> Iterator[Ingested]:
-    """As `ingest_reports`, in any order; raises what ends all: no scheduler, no place for the runs, no worker for
-    `alone_s`.
-    """
+    """As `ingest_reports`; raises what ends all: no scheduler, no place for runs, no worker for `alone_s`."""
     with Settling(store) as settling:
         drive = _Drive(reports, settling, options, crew, observer or Observer())
         try:
@@ -195,7 +195,7 @@ class _Drive:
                 unread.append(job)
                 trouble = read.error
             else:
-                done.append((job.report, parcel.request, read))
+                done.append((job.report, parcel.request, _located(read, member)))
         self._unsettled.acquire()
         self._committers.submit(self._settle_all, done)  # and its worker has more to do meanwhile
         if trouble is not None:
@@ -226,6 +226,8 @@ class _Drive:
         request = request_for(report, Path(), self._options, frozenset(), copied=True)
         limit_s = self._options.timeout_s or timeout_for_size_s(job.size_bytes)
         if isinstance(report, RemoteReport):
+            if report.trouble is not None:
+                raise report.trouble
             return Parcel(replace(request, stored_hashes=hashes), limit_s, remote=report)
         sha256 = sha256_of_report(report)
         if sha256[:HASH_CHARACTERS] in hashes:
@@ -271,7 +273,7 @@ class _Drive:
             failure = ReaderFailed(
                 f"{job.report}: each of {job.losses} workers that read it was lost",
                 details=[f"the last: {error.message}"],
-                remedy="Ingest it without --scheduler, on a machine with more memory than such a worker has.",
+                remedy="Ingest it without a cluster, on a machine with more memory than such a worker has.",
             )
             self._tell(Ingested(job.report, "failed", error=failure))
 
@@ -304,6 +306,15 @@ class _Drive:
         if self._stopped.is_set():
             raise _Stopped
         self._observer.said(member, text)
+
+
+def _located(read: Read, member: Member) -> Read:
+    """Who cannot reach a URL matters: workers have a network and credentials of their own."""
+    error = read.error
+    if not isinstance(error, RemoteDenied | RemoteFailed):
+        return read
+    message = f"{error.message} (on worker {member.name})"
+    return replace(read, error=type(error)(message, details=error.details, remedy=error.remedy))
 
 
 class _Stopped(Exception):

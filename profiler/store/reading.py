@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Event
 
 from profiler.cluster.working import stoppable, tell
-from profiler.errors import ProfError
+from profiler.errors import InternalError, ProfError
 from profiler.store.finding import RemoteReport, fetch
 from profiler.store.request import AlreadyStored, Request
 from profiler.store.sandbox import Extracted, Sandbox, outcome
@@ -100,6 +100,8 @@ def _read(parcel: Parcel, sandbox: Sandbox) -> Read:
         return Read(error=storage_error(error, Path(tempfile.gettempdir())))
     except ProfError as error:
         return Read(error=error)
+    except Exception as error:  # a bug, which shows with this report: the worker is as good as any other
+        return Read(error=InternalError(f"{parcel.request.shown}: {type(error).__name__}: {error}"))
 
 
 def _read_in(scratch: Path, parcel: Parcel, sandbox: Sandbox) -> Read:

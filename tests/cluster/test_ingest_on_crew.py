@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -20,6 +21,8 @@ from profiler.errors import (
     IngestIncomplete,
     NoWorkerLeft,
     ReaderFailed,
+    RemoteFailed,
+    RemoteNotInstalled,
     ReportDamaged,
     ReportNotFound,
     SchedulerLost,
@@ -138,7 +141,7 @@ def test_bad_reports_fail_alone_and_say_the_same_as_on_one_machine(crew, folder,
     whole = (folder / "range.ncu-rep").read_bytes()
     (folder / "cut.ncu-rep").write_bytes(whole[:20_000])
     (folder / "dangling.ncu-rep").symlink_to("gone")
-    places = [folder, f"file://{folder}/nothing.ncu-rep"]
+    places = [folder, f"file://{folder}/nothing.ncu-rep", "nosuch://bucket/x.ncu-rep"]
     here = ingest_reports(
         find_reports([str(place) for place in places]), RunStore(tmp_path / "here"), Options()
     )
@@ -150,12 +153,25 @@ def test_bad_reports_fail_alone_and_say_the_same_as_on_one_machine(crew, folder,
         "cut.ncu-rep": ReportDamaged,
         "dangling.ncu-rep": ReportNotFound,
         "nothing.ncu-rep": ReportNotFound,
+        "x.ncu-rep": RemoteNotInstalled,
     }
     assert {name: str(error) for name, error in failed.items()} == {
         name: str(outcome.error) for name, outcome in by_name(list(here)).items() if outcome.error
     }
     assert len(empty.ids()) == len(NAMES)
     assert leftovers(empty) == set()
+
+
+def test_a_worker_that_cannot_fetch_says_which_worker_it_is(crew, folder, empty) -> None:
+    found = find_reports([f"file://{folder}/graph.ncu-rep"])
+    (folder / "graph.ncu-rep").write_bytes(b"shorter than it was when it was listed")
+
+    (one,) = ingest_on_crew(found, empty, Options(), crew)
+
+    assert isinstance(one.error, RemoteFailed)
+    assert re.fullmatch(
+        r"file://.*: \d+ bytes were announced, and 38 came \(on worker (one|two)\)", str(one.error)
+    )
 
 
 def test_many_reports_go_out_in_batches_to_all_workers(crew, reports, tmp_path, empty) -> None:
@@ -231,8 +247,11 @@ def test_a_report_that_kills_its_workers_fails_alone_after_three_of_them(
     (folder / "poison.ncu-rep").write_bytes((folder / "graph.ncu-rep").read_bytes() + b"\0")
     own_cluster.environment = {"PYTHONPATH": str(Path(__file__).parent)}
     own_cluster.start()
-    own_cluster.worker("own0", "--preload", "poison", nanny=True)
-    own_cluster.worker("own1", "--preload", "poison", nanny=True)
+    daemon = {
+        "DASK_DISTRIBUTED__WORKER__DAEMON": "True"
+    }  # as Dask has it: such a process may have no children
+    for name in ("own0", "own1"):
+        own_cluster.worker(name, "--preload", "poison", nanny=True, environment=daemon)
 
     with connect(own_cluster.address) as crew:
         eventually(lambda: len(crew.members()) == 2)
