@@ -33,8 +33,8 @@ def compact(
 ) -> None:
     """Pack many small runs into few files. No answer changes.
 
-    A folder of thousands of runs, or a URL, is then listed and searched faster. May be interrupted at any moment,
-    and run while others read, ingest or collect; what is packed well is not packed again.
+    At a URL far fewer requests are needed then, and `prof query` reads a few large files. May be interrupted at any
+    moment, and run while others read, ingest or collect; what is packed well is not packed again.
 
     Examples:
 

@@ -99,6 +99,9 @@ class ObjectPlace:
         target.write_bytes(data)
         return target
 
+    def forget(self, name: str) -> None:
+        (self._spool / name).unlink(missing_ok=True)
+
     def shown(self, name: str) -> str:
         return f"{self.root}/{name}"
 

@@ -44,6 +44,9 @@ class Place(Protocol):
     def keep(self, name: str, data: bytes) -> Path:
         """The same, where its bytes were just read."""
 
+    def forget(self, name: str) -> None:
+        """It was looked at, and its copy on this machine may go."""
+
     def shown(self, name: str) -> str:
         """For messages."""
 
@@ -88,6 +91,9 @@ class Folder:
 
     def keep(self, name: str, data: bytes) -> Path:  # noqa: ARG002 - they are there
         return self.local / name
+
+    def forget(self, name: str) -> None:
+        pass
 
     def shown(self, name: str) -> str:
         return str(self.local / name)

@@ -68,6 +68,9 @@ class Run:
     def verify(self) -> None:
         """Raise RunDamaged unless the stored reports and every table are as recorded."""
         self.verify_reports()
+        for report in self.manifest.reports:
+            if report.file is not None:
+                self.files.place.forget(self.files.report_name(report))
         for name in self.manifest.tables:
             self.table_bytes(name)
 

@@ -159,10 +159,11 @@ class RunStore:
 
     def with_hash(self, sha256: str) -> Run | None:
         """The run that a report with this hash became."""
-        for run_id in self.ids():
-            if sha256.startswith(run_id.hash):
-                return self.open(run_id)
-        return None
+        known = [
+            run_id for run_id in self._ids if sha256.startswith(run_id.hash)
+        ]  # many are asked for in a row
+        known = known or [run_id for run_id in self.ids() if sha256.startswith(run_id.hash)]
+        return self.open(known[0]) if known else None
 
     def _recent_ids(self) -> list[RunId]:
         """From afar, where a listing is many requests, one from a moment ago will do: two sides are looked for in a row."""
