@@ -18,7 +18,15 @@ from typing import Literal, Protocol
 
 from profiler.catalog.ladder import size_text
 from profiler.cluster.watch import Member
-from profiler.errors import GpuNotFound, KernelGivenUp, MemberLost, NoWorkerLeft
+from profiler.errors import (
+    CountersBusy,
+    CountersRefused,
+    GpuNotFound,
+    KernelGivenUp,
+    MemberLost,
+    NoWorkerLeft,
+    ProfError,
+)
 from profiler.measure.bench import Bench
 from profiler.measure.collect import Outcome, Turns, collect
 from profiler.measure.collection import CollectPlan, Observer, Step, steps_of
@@ -32,9 +40,8 @@ from profiler.store.staging import Staging
 SpreadBy = Literal["workloads", "kernels"]
 _LOOK_S = 0.5
 _ENDING_S = 0.05
-_MOST_LOSSES = (
-    3  # workers that may be lost while they measure one kernel, and times that a group may start over
-)
+_OF_ONE_HOST = (GpuNotFound, CountersRefused, CountersBusy)  # another may well be able to
+_MOST_LOSSES = 3  # of workers while they measure one kernel; and a group may start over as often
 
 
 class Fleet(Protocol):
@@ -114,7 +121,7 @@ def collect_spread(
     audience: Audience,
     patience: Patience | None = None,
 ) -> Iterator[Outcome]:
-    """Every target once, on whichever worker; what is fatal to one ends all."""
+    """Every target once, on whichever worker; what is fatal to all of them ends it."""
     if not groups:
         return
     with ExitStack() as stack:
@@ -147,6 +154,7 @@ class _Spreading:
         self._threads: dict[Member, Thread] = {}
         self._told: SimpleQueue[Outcome | BaseException] = SimpleQueue()
         self._last_loss: MemberLost | None = None
+        self._unfit: set[str] = set()  # hosts that cannot measure
 
     def outcomes(
         self, staging: Staging, sandbox: Sandbox, finishing: ThreadPoolExecutor
@@ -198,7 +206,10 @@ class _Spreading:
             if bench is None or not self._groups.arrive(bench.gpu.uuid):
                 return
             try:
-                while (group := self._groups.take(bench.gpu.uuid)) is not None:
+                while worker.host not in self._unfit:
+                    group = self._groups.take(bench.gpu.uuid)
+                    if group is None:
+                        return
                     turns = self._measure(worker, bench, group, staging, sandbox)
                     if turns is not None:
                         finishing.submit(self._finish, turns, staging)
@@ -209,6 +220,8 @@ class _Spreading:
             if not self._groups.is_closed:
                 wait = f"what it had begun waits {self._patience.return_s:g} s for its GPU"
                 self._audience.note(f"lost        {error.message}; {wait}")
+        except _Unfit as unfit:
+            self._audience.note(f"left out    worker {worker.name}: {unfit.error.message}")
         except _Stopped:
             pass
         except BaseException as error:  # whatever it is, it ends all
@@ -244,6 +257,14 @@ class _Spreading:
             turns.close()
             self._lose(group, under_way, observer)
             raise
+        except _OF_ONE_HOST as error:
+            turns.close()
+            self._unfit.add(worker.host)
+            if all(other.host in self._unfit for other in self._fleet.workers()):
+                raise
+            group.home = None
+            self._lose(group, (), observer)
+            raise _Unfit(error) from None
         except BaseException:
             turns.close()
             raise
@@ -280,6 +301,14 @@ class _Spreading:
             self._told.put(Outcome(target, "failed", error=error))
         if not group.targets:
             self._groups.done()
+
+
+class _Unfit(Exception):
+    """Raised in the thread of a worker that others can do without; never shown."""
+
+    def __init__(self, error: ProfError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 class _Stopped(Exception):

@@ -215,7 +215,7 @@ def quick(farm: Farm) -> Iterator[None]:
 
 
 def test_a_worker_that_joins_late_takes_its_part(farm: Farm, own_cluster, tmp_path: Path) -> None:
-    farm.pace = 0.7
+    farm.pace = 0.3
     own_cluster.start()
     farm.host("early", own_cluster.address, (3,))
     farm.log.write_text("")
@@ -231,7 +231,7 @@ def test_a_worker_that_joins_late_takes_its_part(farm: Farm, own_cluster, tmp_pa
 def test_a_hung_worker_is_abandoned_after_the_timeout_and_its_work_goes_elsewhere(
     farm: Farm, own_cluster, collect, eventually: Eventually, monkeypatch, tmp_path: Path
 ) -> None:
-    farm.pace = 0.7
+    farm.pace = 0.3
     monkeypatch.setattr("profiler.cluster.crew.GRACE_S", 1.0)
     own_cluster.start()
     first = farm.host("hangs", own_cluster.address, (3,))
@@ -244,12 +244,12 @@ def test_a_hung_worker_is_abandoned_after_the_timeout_and_its_work_goes_elsewher
 
     hanging = Thread(target=hang)
     hanging.start()
-    done = collect("--scheduler", own_cluster.address, "--timeout", 5)
+    done = collect("--scheduler", own_cluster.address, "--timeout", 3)
     hanging.join()
 
     assert done.returncode == 0, done.stderr
     assert (
-        "lost        worker hangs-gpu0 did not answer within 5 s and is left alone from now on" in done.stderr
+        "lost        worker hangs-gpu0 did not answer within 3 s and is left alone from now on" in done.stderr
     )
     runs = check_runs(tmp_path / "runs")
     assert {run.manifest.provenance.driver_version for run in runs} == {"580.4"}

@@ -270,6 +270,26 @@ def test_what_is_fatal_on_one_gpu_ends_the_other_at_once(collecting, spread, fle
     assert collecting.store.ids() == []
 
 
+def test_a_host_that_cannot_measure_is_left_out_when_there_are_others(collecting, spread, fleet) -> None:
+    class TwoHosts(HostFleet):
+        def workers(self) -> list[Member]:
+            return [replace(one, host=one.name) for one in super().workers()]
+
+    collecting.replay("counters-refused", "four-way")
+    targets = [collecting.rung(1), collecting.rung(2)]
+    outcomes = spread(TwoHosts(fleet(2).benches), groups_of(targets))
+
+    assert [one.status for one in outcomes] == ["collected"] * 2
+    (note,) = spread.heard.notes
+    assert note.startswith("left out    worker w")
+    assert note.endswith("the driver does not let this user read counters")
+    assert len(collecting.calls) == 3
+
+    collecting.replay("counters-refused")
+    with pytest.raises(CountersRefused):
+        spread(TwoHosts(fleet(2).benches), groups_of(targets))
+
+
 def test_one_that_fails_is_told_and_the_others_go_on(collecting, spread, fleet) -> None:
     collecting.replay("program-fails", "four-way")
     outcomes = spread(fleet(1), groups_of([collecting.rung(1), collecting.rung(2)]))
@@ -325,7 +345,9 @@ def test_what_a_lost_worker_had_begun_starts_over_on_another_gpu(collecting, spr
 
     assert [one.status for one in outcomes] == ["collected"] * 2
     assert where(collecting) == {(GPUS[0].uuid, "100"): 3, (GPUS[1].uuid, "100"): 4}
-    assert spread.heard.notes == ["lost        worker w died or left; what it had begun waits 0.3 s for its GPU"]
+    assert spread.heard.notes == [
+        "lost        worker w died or left; what it had begun waits 0.3 s for its GPU"
+    ]
     assert sorted(spread.heard.again) == [target.label for target in group]
     assert not (collecting.store.local / PENDING_FOLDER).exists()
 
