@@ -17,8 +17,6 @@ from profiler.measure.transcript import Transcript
 
 LADDER = """
 title = "Made"
-command = ["{binary}", "{size}"]
-check = ["{binary}", "{folder}", "{size}"]
 [workload]
 size = 100
 [[kernel]]
@@ -27,6 +25,8 @@ name = "compiled"
 idea = "an idea"
 regex = "."
 source = "1.cu"
+command = ["{binary}", "{size}"]
+check = ["{binary}", "{folder}", "{size}"]
 [[kernel]]
 number = 2
 name = "script"
