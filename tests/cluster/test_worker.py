@@ -1,0 +1,75 @@
+"""`prof worker`: a host's GPUs for as long as it runs, and one line for whatever stands in the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from profiler.cluster.connection import connect
+
+sys.path.insert(0, str(Path(__file__).parent))
+from farm import PROF, Farm, worker_pids
+
+
+@pytest.fixture(scope="module")
+def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
+    made = Farm(tmp_path_factory.mktemp("farm"))
+    made.furnish_host("two", (1, 2))
+    yield made
+    made.stop()
+
+
+def refused(farm: Farm, *words: str) -> subprocess.CompletedProcess[str]:
+    place = farm.folder / "two"
+    return subprocess.run(
+        [sys.executable, "-c", PROF, "worker", *words], cwd=place, env=farm.environment(place), capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together(
+    farm: Farm, cluster, eventually
+) -> None:
+    host = farm.host("two", cluster.address, (1, 2))
+    with connect(cluster.address) as crew:
+        eventually(lambda: len(crew.members()) == 2)
+        before = crew.members()
+        assert {(member.name, member.gpus, member.threads) for member in before} == {
+            ("two-gpu0", 1, 1),
+            ("two-gpu1", 1, 1),
+        }
+        taken = refused(farm, cluster.address, "--name", "two", "--gpus", "0")
+        assert (taken.returncode, taken.stderr.splitlines()[0]) == (
+            105,
+            f"prof: {cluster.address}: there is a worker two-gpu0 already",
+        )
+
+        os.kill(worker_pids(host)[0], signal.SIGKILL)
+        eventually(lambda: len(crew.members()) == 2 and set(crew.members()) != set(before))
+
+        pids = worker_pids(host)
+        host.send_signal(signal.SIGTERM)
+        assert host.wait(timeout=30) == 0
+        assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+        eventually(lambda: not crew.members())
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["nonsense://x"], 105, "nonsense://x: no Dask scheduler answers there: "),
+        (["tls://127.0.0.1:1"], 105, "it takes certificates to connect there, and none were given"),
+        (["tcp://127.0.0.1:1", "--gpus", "7"], 52, "--gpus 7: there is no GPU '7'; 2 are visible, from 0"),
+    ],
+)
+def test_what_stands_in_the_way_is_one_line(farm: Farm, words: list[str], code: int, said: str) -> None:
+    done = refused(farm, *words)
+    assert done.returncode == code
+    assert said in done.stderr.splitlines()[0]
+    assert "Traceback" not in done.stderr
