@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import fsspec
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from profiler.errors import CompactBusy, RunDamaged
+from profiler.errors import CompactBusy, ProfError, RunDamaged
 from profiler.store.compact import Limits, _alone, compact, plan_packs
 from profiler.store.manifest import Manifest, RunId, StoredReport, write_manifest
 from profiler.store.packing import stored_files
@@ -357,6 +359,53 @@ def test_one_call_at_a_time_packs_a_folder(make_runs, prof_here):
         result = prof_here("--runs", store.root, "compact")
     assert result.returncode == CompactBusy.exit_code
     assert len(loose(RunStore(store.root))) == FEW
+
+
+def test_whoever_reads_all_the_while_sees_every_run_at_any_moment(store):
+    before, done, looks = contents(store.place.root), Event(), 0
+    with ThreadPoolExecutor(1) as other:
+        work = other.submit(lambda: packed(packed(store, Limits(runs=3))))
+        work.add_done_callback(lambda _: done.set())
+        while not done.is_set() or not looks:
+            assert contents(store.place.root) == before
+            looks += 1
+        work.result()
+    assert contents(store.place.root) == before
+
+
+def test_two_machines_that_pack_a_bucket_at_once_lose_nothing(make_runs, s3, tmp_path):
+    """One may find that the other has moved what it was about to read; it says so, and the next call goes on."""
+    url = in_bucket(make_runs(12), s3()).root
+    before = contents(url)
+
+    def pack(machine: int) -> str:
+        store = RunStore(url)
+        store.place.local = tmp_path / str(machine)
+        try:
+            compact(store, plan_packs(store), limits=Limits(runs=5))
+        except ProfError as error:
+            return error.message
+        return "done"
+
+    with ThreadPoolExecutor(2) as machines:
+        said = list(machines.map(pack, range(2)))
+    assert "done" in said
+    assert contents(url) == before
+    after = packed(RunStore(url))
+    assert contents(url) == before
+    assert not any(map(after.shelf.pack_of, loose(after)))
+
+
+def test_rows_come_in_the_order_of_the_runs_wherever_these_lie(store, make_runs, tmp_path, prof_here):
+    """Without an ORDER BY: `name-10` is between `name-1` and `name-2`, and stays in a folder of its own."""
+    packed(store)
+    more = make_runs(3, tmp_path / "more", start=9)
+    put_back(more.root, store)
+    make_runs(12, tmp_path / "all")
+    query = ("query", "select run_id, metric, value from metrics")
+    here, there = (prof_here("--runs", root, *query).stdout for root in (tmp_path / "all", store.root))
+    assert there == here
+    assert "name-10" in there
 
 
 def test_what_a_killed_upload_of_a_pack_left_is_removed_a_day_later(store):
