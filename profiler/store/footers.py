@@ -35,7 +35,8 @@ class JoinedFooter:
     """Grows by one file after the other; all of them have the schema of the first."""
 
     _first: Struct | None = None
-    _groups: list[Struct] = field(default_factory=list)
+    _groups: list[bytes] = field(default_factory=list)  # as they will be written: a tenth of the memory
+    _rows: int = 0
 
     @property
     def row_groups(self) -> int:
@@ -55,18 +56,16 @@ class JoinedFooter:
             self._first = footer
         for group in footer[_GROUPS][1][1]:
             if group[_GROUP_ROWS][1]:
-                _move(group, offset)
-                self._groups.append(group)
+                _move(group, offset, len(self._groups))
+                written = bytearray()
+                _write_struct(written, group)
+                self._groups.append(bytes(written))
+                self._rows += group[_GROUP_ROWS][1]
 
     def encode(self) -> bytes:
         """What ends the joined file."""
         assert self._first is not None
-        for ordinal, group in enumerate(self._groups):
-            group.pop(_ORDINAL, None)
-            if ordinal <= _LAST_ORDINAL:
-                group[_ORDINAL] = (4, ordinal)
-        rows = sum(group[_GROUP_ROWS][1] for group in self._groups)
-        footer = self._first | {_ROWS: (6, rows), _GROUPS: (9, (_STRUCT, self._groups))}
+        footer = self._first | {_ROWS: (6, self._rows), _GROUPS: (9, (_STRUCT, self._groups))}
         out = bytearray()
         _write_struct(out, footer)
         return bytes(out) + struct.pack("<I", len(out)) + MAGIC
@@ -86,8 +85,11 @@ def read_footer(data: bytes) -> Struct:
         raise ValueError(f"its footer cannot be read: {error}") from error
 
 
-def _move(group: Struct, offset: int) -> None:
+def _move(group: Struct, offset: int, ordinal: int) -> None:
     """Offsets count from the start of the file; one of 0 says that there is none."""
+    group.pop(_ORDINAL, None)
+    if ordinal <= _LAST_ORDINAL:
+        group[_ORDINAL] = (4, ordinal)
 
     def shift(fields: Struct, number: int) -> None:
         if number in fields and fields[number][1]:
@@ -167,7 +169,11 @@ class _Reader:
         return value >> 1 ^ -(value & 1)
 
 
-def _write_struct(out: bytearray, fields: Struct) -> None:
+def _write_struct(out: bytearray, fields: Struct | bytes) -> None:
+    """Its fields, or what was written of them before."""
+    if isinstance(fields, bytes):
+        out += fields
+        return
     before = 0
     for number, (kind, value) in sorted(fields.items()):
         if 0 < number - before <= 0x0F:

@@ -6,6 +6,7 @@ client wrote a moment ago is seen.
 
 from __future__ import annotations
 
+import errno
 import shutil
 import tempfile
 import weakref
@@ -114,7 +115,7 @@ class ObjectPlace:
     def put_new(self, name: str, data: bytes) -> bool:
         """False where the name is taken. S3 decides that itself, in one request.
 
-        On a file system that knows no such request, another client's file may slip in between the look and the write.
+        Where no such request is known, another client's file may slip in between the look and the write.
         """
         return self._create(name, lambda path, **mode: self._system.pipe_file(path, data, **mode))
 
@@ -125,19 +126,21 @@ class ObjectPlace:
     def _create(self, name: str, write: Callable[..., object]) -> bool:
         path = self._path(name)
         with self._explained():
-            try:
-                if self._creates_only:
+            if self._creates_only:
+                try:
                     write(path, mode="create")
-                elif self._system.exists(path):
+                except FileExistsError:
                     return False
+                except OSError as error:
+                    if _is_precondition(error):
+                        return False
+                    if error.errno != errno.ENOSYS:  # a server of S3's protocol that does not know it
+                        raise
                 else:
-                    write(path)
-            except FileExistsError:
+                    return True
+            if self._system.exists(path):
                 return False
-            except OSError as error:
-                if _is_precondition(error):
-                    return False
-                raise
+            write(path)
         return True
 
     def put_file(self, name: str, source: Path) -> None:
