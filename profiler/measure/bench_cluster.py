@@ -48,7 +48,8 @@ _DESCRIBE_S = 60.0
 _MUSTER_S = 60.0
 _LATE_S = 2.0  # for the others, once one has said what it is
 _MOST_ASKED = 64
-_OCCUPIED_S = 0.5
+_OCCUPIED_S = 0.2
+_LOOK_S = 0.5
 _REPORT = "report.ncu-rep"
 
 
@@ -202,7 +203,10 @@ class ClusterFleet:
         failed: dict[str, BaseException] = {}
         while True:
             asked = {self._ask(member): member for member in self.workers()}
-            wait(asked, timeout=_OCCUPIED_S)
+            if asked:
+                wait(asked, timeout=_LOOK_S)
+            else:
+                self._crew.wait(_LOOK_S)
             if any(_is_good(one) for one in asked):
                 wait(asked, timeout=_LATE_S)
                 break

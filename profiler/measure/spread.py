@@ -287,7 +287,7 @@ class _Spreading:
         self._audience.again(group.targets)
         for step in under_way:
             group.losses[step.label] += 1
-            if group.losses[step.label] > _MOST_LOSSES:
+            if group.losses[step.label] >= _MOST_LOSSES:
                 blamed = [target for target in group.targets if target.label == step.label]
                 reason = f"{group.losses[step.label]} workers were lost while they measured it"
                 self._give_up(group, blamed, reason, observer)

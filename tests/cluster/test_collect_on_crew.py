@@ -297,7 +297,8 @@ def test_two_clients_never_run_two_ncu_on_one_gpu_at_once(
     for name in ("one", "two"):
         farm.host(name, own_cluster.address, (3,), environment={"TMPDIR": str(farm.folder / "tmp")})
     farm.log.write_text("")
-    clients = [farm.start(tmp_path / name, "--scheduler", own_cluster.address) for name in ("a", "b")]
+    words = ("--no-verify", "--repeat", 1, "--scheduler", own_cluster.address)
+    clients = [farm.start(tmp_path / name, *words) for name in ("a", "b")]
     most = 0
     while any(client.poll() is None for client in clients):
         most = max(most, farm.ncu_at_work)
@@ -305,9 +306,9 @@ def test_two_clients_never_run_two_ncu_on_one_gpu_at_once(
     for client, name in zip(clients, ("a", "b"), strict=True):
         _, said = client.communicate()
         assert client.returncode == 0, said
-        check_runs(tmp_path / name)
+        assert len(RunStore(tmp_path / name).ids()) == 4
     assert most == 1
-    assert len(farm.calls) == 16
+    assert len(farm.calls) == 8
 
 
 def test_however_a_client_ends_what_it_asked_for_ends_too(
