@@ -326,7 +326,7 @@ def test_the_shell_gets_a_completion_script(prof):
         assert "prof" in script
 
 
-def test_verbs_and_options_complete(prof):
+def test_verbs_and_options_complete(prof, tmp_path):
     def completed(words):
         env = {
             **os.environ,
@@ -336,9 +336,11 @@ def test_verbs_and_options_complete(prof):
         }
         return re.findall(r"\S+", prof(env=env).stdout)
 
-    assert completed("prof com") == ["compare"]
+    assert completed("prof compar") == ["compare"]
     assert set(completed("prof ")) == set(VERBS)
     assert "--kernel-name" in completed("prof compare --k")
+    (tmp_path / "runs").mkdir()
+    assert completed(f"prof list --runs {tmp_path}/r") == [f"{tmp_path}/runs/"]
 
 
 # Start-up
