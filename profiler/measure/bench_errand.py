@@ -54,7 +54,9 @@ class Errand:
 
     @property
     def label(self) -> str:
-        return self.order.target.label if self.order is not None else str(self.job and self.job.label)
+        if self.job is not None:
+            return self.job.label
+        return self.order.target.label if self.order is not None else ""
 
 
 @dataclass(frozen=True)
