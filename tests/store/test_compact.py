@@ -476,35 +476,7 @@ def test_a_folder_is_not_removed_where_the_pack_that_holds_its_run_is_damaged(ma
     assert len(loose(RunStore(store.root))) == FEW
 
 
-# What it says
-
-
-def test_the_summary_says_what_became_of_the_files(make_runs, prof_here):
-    store = make_runs(FEW)
-    root = store.root
-    dry = prof_here("--runs", root, "compact", "--dry-run")
-    assert dry.stdout.startswith(f"{root}: would pack 9 runs; there are 72 files, ")
-    assert len(loose(RunStore(root))) == FEW
-    lines = prof_here("--runs", root, "compact").stdout.splitlines()
-    assert lines[0] == f"{root}: 9 runs in 1 pack"
-    assert lines[1].startswith(f"{root}: 72 files of ")
-    assert " before, 17 files of " in lines[1]
-    again = prof_here("--runs", root, "compact")
-    assert again.stdout == f"{root}: nothing to pack: 0 runs in folders of their own, 1 pack\n"
-
-
-def test_the_summary_for_a_program(make_runs, prof_here):
-    (row,) = json.loads(prof_here("--runs", make_runs(FEW).root, "compact", "--format", "json").stdout)
-    assert (row["runs"], row["packs"], row["files_before"], row["files_after"]) == (9, 1, 72, 17)
-    assert row["damaged"] == 0
-
-
-def test_where_there_are_no_runs_there_is_nothing_to_pack(prof_here, tmp_path):
-    result = prof_here("--runs", tmp_path / "none", "compact")
-    assert (result.returncode, result.stdout) == (
-        0, f"{tmp_path}/none: nothing to pack: 0 runs in folders of their own, 0 packs\n",
-    )  # fmt: skip
-    assert not (tmp_path / "none").exists()
+# What others make of it
 
 
 def test_a_pack_is_no_run(make_runs):

@@ -340,6 +340,13 @@ def test_a_location_is_a_path_or_a_url(tmp_path, monkeypatch):
     assert state_folder("s3://bucket/runs").parent == tmp_path / "prof"
 
 
+def test_a_notebook_opens_a_url(uploaded, some):
+    import profiler
+
+    runs = profiler.open_runs(uploaded.root)
+    assert runs.to_pandas().equals(profiler.open_runs(str(some.root)).to_pandas())
+
+
 def test_no_message_and_no_folder_name_holds_a_password(tmp_path, monkeypatch):
     store = RunStore("sftp://user:secret@host/runs")
     assert "secret" not in f"{store.root} {store.local}"

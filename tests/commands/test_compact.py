@@ -1,0 +1,80 @@
+"""`prof compact` as one types it; what it does to the runs is in `tests/store/test_compact.py`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from profiler.store.manifest import StoredReport, write_manifest
+from profiler.store.runs import RunStore
+
+FEW = 9  # runs; the fewest that are packed are eight
+
+
+@pytest.fixture
+def root(make_run, tmp_path) -> Path:
+    """Nine small runs, each of eight files."""
+    root = tmp_path / "runs"
+    for number in range(FEW):
+        report = f"report {number}".encode()
+        run = make_run({"kernel": "k", "metrics": {"m": 1.0}}, name=f"name-{number}", root=root)
+        stored = StoredReport(hashlib.sha256(report).hexdigest(), len(report), file="report.ncu-rep.zst")
+        manifest = replace(run.manifest, reports=[stored], content_sha256=run.manifest.sha256)
+        write_manifest(manifest, run.path)
+        (run.path / "report.ncu-rep.zst").write_bytes(report)
+    return root
+
+
+def folders(root: Path) -> int:
+    return len([path for path in root.iterdir() if path.name.startswith("2026")])
+
+
+def test_the_summary_says_what_became_of_the_files(root, prof_here):
+    lines = prof_here("--runs", root, "compact").stdout.splitlines()
+    assert lines[0] == f"{root}: 9 runs in 1 pack"
+    assert lines[1].startswith(f"{root}: 72 files of ")
+    assert " before, 17 files of " in lines[1]
+    assert (folders(root), len(RunStore(root).ids())) == (0, FEW)
+
+
+def test_what_is_packed_is_not_packed_again(root, prof_here):
+    prof_here("--runs", root, "compact")
+    again = prof_here("--runs", root, "compact")
+    assert again.stdout == f"{root}: nothing to pack: 0 runs in folders of their own, 1 pack\n"
+
+
+def test_a_dry_run_changes_nothing(root, prof_here):
+    files = sorted(root.rglob("*"))
+    result = prof_here("--runs", root, "compact", "--dry-run")
+    assert result.stdout.startswith(f"{root}: would pack 9 runs; there are 72 files, ")
+    assert sorted(root.rglob("*")) == files
+
+
+def test_runs_that_are_too_new_stay(root, prof_here):
+    result = prof_here("--runs", root, "compact", "--older-than", "100000")
+    assert result.stdout == f"{root}: nothing to pack: 9 runs in folders of their own, 0 packs\n"
+    assert folders(root) == FEW
+
+
+def test_the_summary_for_a_program(root, prof_here):
+    (row,) = json.loads(prof_here("--runs", root, "compact", "--format", "json").stdout)
+    assert (row["runs"], row["packs"], row["files_before"], row["files_after"]) == (9, 1, 72, 17)
+    assert (row["packs_replaced"], row["damaged"]) == (0, 0)
+
+
+def test_where_there_are_no_runs_there_is_nothing_to_pack(prof_here, tmp_path):
+    result = prof_here("--runs", tmp_path / "none", "compact")
+    assert (result.returncode, result.stdout) == (
+        0, f"{tmp_path}/none: nothing to pack: 0 runs in folders of their own, 0 packs\n",
+    )  # fmt: skip
+    assert not (tmp_path / "none").exists()
+
+
+def test_other_verbs_tell_nothing_of_it(root, prof_here):
+    before = [prof_here("--runs", root, *words).stdout for words in (["list"], ["show", "name-3"])]
+    prof_here("--runs", root, "compact")
+    assert [prof_here("--runs", root, *words).stdout for words in (["list"], ["show", "name-3"])] == before
