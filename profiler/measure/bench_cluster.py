@@ -15,7 +15,6 @@ from typing import Self
 from profiler.cluster.crew import Crew
 from profiler.cluster.watch import Member
 from profiler.errors import (
-    ClusterError,
     InternalError,
     MemberLost,
     NoWorkerLeft,
@@ -108,7 +107,7 @@ class ClusterBench:
                 assert job is not None
                 assert kit is not None
                 answer = self._wait_for(errand, read_kit(job, kit), hear)
-        except ClusterError:
+        except (MemberLost, SchedulerLost):
             raise
         except ProfError as error:
             details = [*error.details, f"    on worker {self.member.name}"]
