@@ -7,7 +7,8 @@ committed while the next batch is read. What a lost worker had in hand is read b
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -45,6 +46,7 @@ from profiler.store.sandbox import timeout_for_size_s
 
 _POLL_S = 0.25
 ALONE_S = 60.0
+_REST_S = 2.0  # until then it is known whether a worker that was lost is gone
 _END_S = 5.0
 _COMMITTERS = 4
 _UNSETTLED = 16  # batches whose runs are in memory and not yet committed: more of them wait on their workers
@@ -80,6 +82,14 @@ def ingest_on_crew(
             drive.stop()
 
 
+class _Hand(Thread):
+    """Drives one worker, or one thread of it."""
+
+    def __init__(self, member: Member, work: Callable[[Member], None]) -> None:
+        super().__init__(target=work, args=(member,), name=member.name, daemon=True)
+        self.member = member
+
+
 class _Drive:
     def __init__(
         self, reports: Sequence[Report], settling: Settling, options: Options, crew: Crew, observer: Observer
@@ -89,8 +99,8 @@ class _Drive:
         self._pile = Pile(reports)
         self._told: SimpleQueue[Ingested | ProfError] = SimpleQueue()
         self._stopped = Event()
-        self._hired: set[Member] = set()
-        self._hands: list[Thread] = []
+        self._hands: list[_Hand] = []
+        self._resting: dict[Member, float] = {}
         self._unfit: dict[Member, ProfError] = {}
         self._committers = ThreadPoolExecutor(_COMMITTERS, thread_name_prefix="commit")
         self._unsettled = BoundedSemaphore(_UNSETTLED)
@@ -124,15 +134,15 @@ class _Drive:
 
     def _hire(self) -> int:
         """A thread for each call that a worker can answer at a time; how many are at work."""
-        members = {*self._crew.members()} - self._hired
+        self._hands = [hand for hand in self._hands if hand.is_alive()]
+        at_work, now = Counter(hand.member for hand in self._hands), time.monotonic()
         fresh = [
-            Thread(target=self._work, args=(member,), name=member.name, daemon=True)
-            for member in members
-            for _ in range(max(1, member.threads))
+            _Hand(member, self._work)
+            for member in self._crew.members()
+            if member not in self._unfit and now >= self._resting.get(member, 0.0)
+            for _ in range(max(1, member.threads) - at_work[member])
         ]
-        self._hired |= members
-        # All of them count before the first begins: it takes its share of the work.
-        self._hands = [hand for hand in self._hands if hand.is_alive()] + fresh
+        self._hands += fresh  # all before the first begins: it takes its share of the work
         for hand in fresh:
             hand.start()
         return len(self._hands)
@@ -268,6 +278,8 @@ class _Drive:
             return Ingested(report, "failed", error=error)
 
     def _lose(self, member: Member, jobs: list[Job], error: ProfError) -> None:
+        """It may be there nevertheless: the way to it can break and be mended."""
+        self._resting[member] = time.monotonic() + _REST_S
         self._observer.lost(member, len(jobs), error)
         for job in self._pile.lose(jobs):
             failure = ReaderFailed(
