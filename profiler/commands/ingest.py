@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from profiler.store.ingest import Ingested, Options
     from profiler.store.runs import RunStore
 
-_QUEUE_S = 3600.0  # a job that took the place of another may have to wait its turn
 _HEADER = ("status", "run_id", "launches", "report", "error")
 
 
@@ -140,14 +139,13 @@ def _reading(
             yield progress, ingest_reports(reports, store, options)
         return
     from profiler.commands.ingesting import Workers
-    from profiler.store.crew_ingest import ALONE_S, ingest_on_crew
+    from profiler.store.crew_ingest import ingest_on_crew
 
     workers = Workers()
     with Progress("reading", len(reports), settings, workers.lines) as progress:
         workers.say = progress.note
         with choice.open(gpus=False, say=progress.note) as crew:
-            alone_s = ALONE_S if choice.slurm is None else _QUEUE_S
-            yield progress, ingest_on_crew(reports, store, options, crew, workers, alone_s)
+            yield progress, ingest_on_crew(reports, store, options, crew, workers)
 
 
 def _summary(outcomes: list[Ingested]) -> str:

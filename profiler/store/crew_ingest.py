@@ -113,7 +113,8 @@ class _Drive:
         while self._left:
             if time.monotonic() - looked > _POLL_S:
                 looked = time.monotonic()
-                alone_since = looked if self._hire() else alone_since
+                if self._hire() or self._crew.coming():
+                    alone_since = looked
             try:
                 outcome = self._told.get(timeout=_POLL_S)
             except Empty:

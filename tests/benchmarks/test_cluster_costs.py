@@ -58,7 +58,7 @@ class First(Crew):
     """The first worker of another crew alone."""
 
     def __init__(self, crew: Crew) -> None:
-        self._crew = crew
+        self._crew, self.coming = crew, crew.coming
 
     def members(self):
         return self._crew.members()[:1]
