@@ -201,8 +201,9 @@ def _result(answer: ThreadFuture[Any], member: Member) -> Any:
 
     try:
         result = answer.result(timeout=0)
-    except (CancelledError, asyncio.CancelledError):
-        raise SchedulerLost("the Dask scheduler is gone, or let go of a call") from None
+    except (CancelledError, asyncio.CancelledError) as error:
+        details = [f"    {line.strip()}" for line in str(error).splitlines()[:1]]
+        raise SchedulerLost("the Dask scheduler is gone, or let go of a call", details=details) from None
     except (KilledWorker, OSError) as error:
         raise MemberLost(f"worker {member.name} died: {error}") from None
     except ProfError:
