@@ -39,6 +39,12 @@ def base(once, make_run) -> Path:
     return once("killed-store", fill) / "runs"
 
 
+@pytest.fixture(autouse=True)
+def remains(monkeypatch, tmp_path):
+    """What a killed process leaves in the temporary folder goes with the test's own."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
 def killed(what: str, base: Path, location: object, kills: int) -> int:
     """How many of so many trials were killed before their end."""
     command = [sys.executable, SCRIPT, what, base, str(location), str(kills), str(SEED)]
