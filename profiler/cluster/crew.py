@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from concurrent.futures import CancelledError
-from concurrent.futures import Future as ThreadFuture
+from concurrent.futures import CancelledError, Future as ThreadFuture
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue

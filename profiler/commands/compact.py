@@ -42,8 +42,7 @@ def compact(
 
       prof compact --runs s3://bucket/runs --older-than 7
     """
-    from profiler.store.compact import compact as pack
-    from profiler.store.compact import plan_packs
+    from profiler.store.compact import compact as pack, plan_packs
     from profiler.store.packing import stored_files
     from profiler.store.runs import RunStore
 

@@ -14,8 +14,7 @@ from profiler.commands.options import LadderOption, RunsOption, Settings, settin
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
-    from mcp.types import CallToolResult
-    from mcp.types import Tool as ToolDescription
+    from mcp.types import CallToolResult, Tool as ToolDescription
 
     from profiler.commands.agent_tools import Tool
 

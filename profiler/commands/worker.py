@@ -29,13 +29,13 @@ def worker(
     """Lend this host's GPUs to a cluster, one worker for each, until Ctrl-C.
 
     A worker that dies is started again. Whoever can reach the scheduler can run code here as you: keep it in a
-    private network, or use TLS.
+    private network, or use TLS, with --tls-ca, --tls-cert and --tls-key.
 
     Examples:
 
       prof worker tcp://head:8786
 
-      prof worker tls://head:8786 --gpus 0,1 --tls-ca ca.pem --tls-cert cert.pem --tls-key key.pem
+      prof worker tls://head:8786 --gpus 0,1
     """
     import socket
 

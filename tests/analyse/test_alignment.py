@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from profiler.analyse.alignment import align, align_blocks, align_counts, align_instructions, blocks_of
 from profiler.analyse.code import Instruction, read_code

@@ -6,8 +6,7 @@ import math
 from itertools import combinations, product
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from profiler.analyse.attribution import UNATTRIBUTED, attribute
 from profiler.analyse.compare import compare_profiles

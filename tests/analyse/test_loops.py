@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from profiler.analyse.code import Code, Instruction, read_code
 from profiler.analyse.loops import find_hot_loop, find_loops

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from profiler.analyse.findings import Speedup
 from profiler.analyse.pairs import compare_pair, judge_speedup, profile_pairs, unmatched_kernels

@@ -7,8 +7,7 @@ from itertools import product
 from statistics import fmean
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 
 from profiler.analyse.stats import (

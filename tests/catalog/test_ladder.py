@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from profiler.catalog.ladder import PLACEHOLDERS, Workload, fill_command, find_ladder, size_text
 from profiler.catalog.ladder_file import read_ladder

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.cluster import connection
-from profiler.cluster import crew as module
+from profiler.cluster import connection, crew as module
 from profiler.cluster.connection import connect, local_crew
 from profiler.cluster.crew import Crew
 from profiler.cluster.watch import Member

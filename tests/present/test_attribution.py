@@ -8,8 +8,7 @@ from dataclasses import replace as replaced
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from markdown_it import MarkdownIt
 
 from profiler.analyse.compare import compare_profiles

@@ -9,8 +9,7 @@ from itertools import combinations_with_replacement
 import jsonschema
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from msgspec import Struct
 from msgspec.structs import fields, replace
 

@@ -10,8 +10,7 @@ import struct
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import profiler
 from profiler.analyse.findings import Attribution, Comparison, Factor

@@ -7,8 +7,7 @@ import io
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
 from profiler.analyse.check import MetricCheck, PairCheck, derive_finding

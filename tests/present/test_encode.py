@@ -8,8 +8,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
 from profiler.present.encode import markdown_text, to_csv, to_json, to_markdown

@@ -12,8 +12,7 @@ import vl_convert
 
 from profiler.analyse.compare import compare_profiles
 from profiler.analyse.profile import choose_kernel, profile_kernel
-from profiler.present import charts
-from profiler.present import comparison as words
+from profiler.present import charts, comparison as words
 from profiler.present.attribution import speedup_sentence
 from profiler.present.charts.render import chart_spec
 from profiler.present.charts.style import BLUE

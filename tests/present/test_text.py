@@ -6,8 +6,7 @@ import math
 import unicodedata
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from profiler.present.text import half_width, number, printable, relative, shortened, signed, size
 

@@ -12,8 +12,7 @@ from threading import Event
 
 import fsspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from msgspec.structs import replace
 
 from profiler.errors import CompactBusy, ProfError, RunDamaged

@@ -9,8 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from profiler.errors import NotAReport, ReportDamaged, ReportEmpty, ReportError
 from profiler.store.envelope import MAGIC, Envelope, read_envelope

@@ -10,8 +10,7 @@ from profiler.analyse.machine_code import View, count_side_by_side, list_loads
 from profiler.analyse.sass import width_bits
 from profiler.present import sass
 from profiler.present.code_rows import count_sides
-from profiler.present.columns import RULE, Column, Rows
-from profiler.present.columns import Cell as SideCell
+from profiler.present.columns import RULE, Cell as SideCell, Column, Rows
 from profiler.present.page.tables import Cell, Table, table
 from profiler.present.text import number
 
