@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from concurrent.futures import CancelledError, Future as ThreadFuture
+from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError, Future as ThreadFuture, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
@@ -28,6 +28,7 @@ GRACE_S = 15.0  # beyond the time that the function itself keeps to: for the way
 _SILENT_S = 30.0
 _WAKE_S = 1.0
 _CLOSE_S = 5.0
+_WITHDRAW_S = 2.0  # a worker that hangs does not take notice
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Crew:
         self._topic = f"prof-{uuid4().hex}"
         self._calls: dict[str, _Call] = {}
         self._abandoned: set[str] = set()
+        self._withdrawing: list[ThreadFuture[Any]] = []
         client.subscribe_topic(self._topic, self._heard)
         self._watch = Watch(client, self._gone)
 
@@ -118,6 +120,7 @@ class Crew:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._watch.close()
+        wait(self._withdrawing, timeout=_WITHDRAW_S)
         with suppress(Exception):  # whatever is left of it, it is no use any more
             self._client.close(timeout=_CLOSE_S)
         self._close()
@@ -126,8 +129,7 @@ class Crew:
         async def gather() -> Any:
             return await self._client.gather(future, asynchronous=True)
 
-        loop: Any = self._client.loop
-        answer = asyncio.run_coroutine_threadsafe(gather(), loop.asyncio_loop)
+        answer = self._in_loop(gather())
         answer.add_done_callback(lambda _: call.news.put(_News("answered")))
         return answer
 
@@ -173,14 +175,23 @@ class Crew:
             raise SchedulerLost(f"the Dask scheduler has not answered for {old_s:.0f} s")
 
     def _withdraw(self, call: _Call, future: Future[Any]) -> None:
-        """Nobody waits for it: it is not to begin any more, and to end where it has begun."""
+        """Nobody waits for it: it is not to begin any more, and to end where it has begun. Waits for nobody either."""
         if self._client.status != "running":  # Dask would wait until it is connected again
             return
-        with suppress(Exception):
-            future.cancel(force=True)
-        if self._watch.has(call.member) and call.member.address not in self._abandoned:
-            with suppress(Exception):
-                self._client.run(stop, call.id, workers=[call.member.address], wait=False, on_error="ignore")
+        address = call.member.address
+        is_there = self._watch.has(call.member) and address not in self._abandoned
+
+        async def withdraw() -> None:
+            await self._client.cancel([future], asynchronous=True, force=True)
+            if is_there:
+                await self._client._run(stop, call.id, workers=[address], wait=False, on_error="ignore")
+
+        self._withdrawing.append(self._in_loop(asyncio.wait_for(withdraw(), _WITHDRAW_S)))
+
+    def _in_loop(self, work: Coroutine[Any, Any, Any]) -> ThreadFuture[Any]:
+        """Done by the thread in which Dask's client lives."""
+        loop: Any = self._client.loop
+        return asyncio.run_coroutine_threadsafe(work, loop.asyncio_loop)
 
     def _heard(self, event: tuple[float, Any]) -> None:
         _, message = event

@@ -180,6 +180,26 @@ def test_a_worker_that_is_silent_before_it_begins_is_left_alone(
         os.kill(pid, signal.SIGKILL)
 
 
+def test_a_call_is_given_up_at_once_although_its_worker_hangs(crew: Crew, hire) -> None:
+    member = hire("deaf")
+    pid = crew.call(member, work.pid, timeout_s=10)
+
+    class Interrupt(Exception):
+        pass
+
+    def interrupt(_: str) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        raise Interrupt
+
+    try:
+        started = time.monotonic()
+        with pytest.raises(Interrupt):
+            crew.call(member, work.sleep, 60, timeout_s=60, hear=interrupt)
+        assert time.monotonic() - started < 5
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
 def test_what_is_under_way_is_stopped_when_its_caller_wants_it_no_more(crew: Crew, steady: Member) -> None:
     class Interrupt(Exception):
         pass
