@@ -105,7 +105,6 @@ class Crew:
             self._withdraw(call, future)
             raise
         finally:
-            answer.cancel()
             del self._calls[call.id]
 
     def interrupt(self) -> None:
@@ -126,6 +125,8 @@ class Crew:
         self._close()
 
     def _fetch(self, future: Future[Any], call: _Call) -> ThreadFuture[Any]:
+        """Never to be cancelled: Dask fetches the answers of several calls together, and all would be lost."""
+
         async def gather() -> Any:
             return await self._client.gather(future, asynchronous=True)
 

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def steady(cluster, crew: Crew) -> Member:
     """A worker that nobody kills."""
     cluster.worker("steady", gpus=1)
     deadline = time.monotonic() + 60
-    while not crew.members() and time.monotonic() < deadline:
+    while "steady" not in [member.name for member in crew.members()] and time.monotonic() < deadline:
         crew.wait(0.2)
     return member_called(crew, "steady")
 
@@ -198,6 +199,30 @@ def test_a_call_is_given_up_at_once_although_its_worker_hangs(crew: Crew, hire) 
         assert time.monotonic() - started < 5
     finally:
         os.kill(pid, signal.SIGKILL)
+
+
+def test_a_call_that_is_given_up_takes_no_other_s_answer_with_it(crew: Crew, steady: Member, hire) -> None:
+    """Dask fetches together what is ready at the same moment."""
+    other, count = hire("given-up"), 24 << 20
+
+    def give_up() -> None:
+        for call in list(crew._calls.values()):
+            if call.member == other:
+                call.news.put(module._News("left"))
+
+    def ask_in_vain(moment: float) -> None:
+        with suppress(MemberLost):
+            crew.call(other, work.make_at, moment, count, timeout_s=30)
+
+    for _ in range(12):
+        moment = time.time() + 0.1
+        asking = threading.Thread(target=ask_in_vain, args=(moment,))
+        leaving = threading.Timer(0.13, give_up)
+        for thread in (asking, leaving):
+            thread.start()
+        assert len(crew.call(steady, work.make_at, moment, count, timeout_s=30)) == count
+        for thread in (asking, leaving):
+            thread.join()
 
 
 def test_what_is_under_way_is_stopped_when_its_caller_wants_it_no_more(crew: Crew, steady: Member) -> None:

@@ -51,3 +51,9 @@ def divide(by: int) -> float:
 
 def echo(data: bytes) -> bytes:
     return data
+
+
+def make_at(moment: float, count: int) -> bytes:
+    """Answers given at the same moment are fetched together."""
+    time.sleep(max(0.0, moment - time.time()))
+    return bytes(count)
