@@ -1,6 +1,6 @@
 """What a cluster costs, in the parts from which `docs/cluster.md` works out what a large one would.
 
-`pytest -m benchmark -s tests/benchmarks/test_cluster_costs.py` prints the figures. Workers are processes of this machine,
+`pytest -m campaign -s tests/benchmarks/test_cluster_costs.py` prints the figures. Workers are processes of this machine,
 on loopback: what a network adds is not in them.
 """
 
@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
 import work
 from variants import write_variants
 
-pytestmark = pytest.mark.benchmark
+pytestmark = pytest.mark.campaign
 
 KINDS = ("gemm_6", "range", "several")  # 365, 46 and 417 KB
 EACH = 15
