@@ -69,7 +69,9 @@ def test_the_examples_of_a_verb_are_commands_that_it_takes(verb):
 
 def test_the_first_line_of_a_help_fits_beside_its_verb():
     for verb, command in VERBS.items():
-        assert command.help.splitlines()[0].endswith("."), verb
+        first = command.help.splitlines()[0]
+        assert first.endswith("."), verb
+        assert len(first) <= 66, verb
 
 
 def test_the_version_is_the_packages(prof_here):

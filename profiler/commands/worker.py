@@ -26,9 +26,9 @@ def worker(
     tls_cert: TlsCertOption = None,
     tls_key: TlsKeyOption = None,
 ) -> None:
-    """Lend this host's GPUs to a cluster, one worker for each, until Ctrl-C.
+    """Lend this host's GPUs to a cluster until Ctrl-C.
 
-    A worker that dies is started again. Whoever can reach the scheduler can run code here as you: keep it in a
+    Each has a worker of its own, which is started again when it dies. Whoever can reach the scheduler can run code here as you: keep it in a
     private network, or use TLS, with --tls-ca, --tls-cert and --tls-key.
 
     Examples:
