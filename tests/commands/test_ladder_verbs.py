@@ -105,19 +105,7 @@ def test_a_shape_refused_is_a_failure_only_where_nothing_was_verified(
         assert re.search(r"^refused +kernel 2 \(wrong\) at size=1000: the program", done.stderr, re.MULTILINE)
 
 
-NVCC = """#!/bin/sh
-for word in "$@"; do
-    case "$word" in
-        --version) echo "V99.0.1"; exit 0;;
-        --dryrun) echo "#\\$ TOP=/nowhere" >&2; exit 0;;
-        *.cu) source="$word";;
-        *.d) echo "x : $source" > "$word"; rule="$word";;
-    esac
-    output="$word"
-done
-grep -q broken "$source" && exit 2
-cp "$source" "$output"; chmod +x "$output"; echo "x : $source" > "$rule"
-"""
+NVCC = (Path(__file__).parents[1] / "measure" / "fake_nvcc.sh").read_text()
 
 
 @pytest.fixture
