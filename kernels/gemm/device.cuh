@@ -54,13 +54,22 @@ __device__ __forceinline__ void walk_in_blocks(Visit visit) {
         }
 }
 
-// The same walk over the whole tile at once.
+// The same walk over the columns of the whole tile.
 template <int ROWS, int COLUMNS, class Visit>
 __device__ __forceinline__ void walk_in_columns(Visit visit) {
 #pragma unroll
     for (int x = 0; x < COLUMNS; ++x)
 #pragma unroll
         for (int y = 0; y < ROWS; ++y) visit(x % 2 ? ROWS - 1 - y : y, x);
+}
+
+// And over its rows.
+template <int ROWS, int COLUMNS, class Visit>
+__device__ __forceinline__ void walk_in_rows(Visit visit) {
+#pragma unroll
+    for (int y = 0; y < ROWS; ++y)
+#pragma unroll
+        for (int x = 0; x < COLUMNS; ++x) visit(y, y % 2 ? COLUMNS - 1 - x : x);
 }
 
 // The same column ROWS rows further down, as one widening multiply-add: each row's address follows from the row above.

@@ -1,0 +1,248 @@
+// Rung 14: back on the CUDA cores; the last wave of tiles is cut along k, so that no SM idles while others finish.
+//
+// Change from rung 9: there, every block computes one tile, and 2048 tiles on 132 SMs with room for four blocks each are 3.88 waves, of
+// which the fourth lasts as long as a full one. Here the tiles of the incomplete wave are laid end to end, slab after slab, and cut into
+// equal shares, one for each block that fits the GPU. Those who share a tile add up in pairs, through the L2. A warp copies 4 rows
+// by 8 columns of A at once, which meet 32 banks (rung 9: 2 by 16, each bank twice), and a thread's four copies of B are in one row.
+// Expect: SMs active for all of the time instead of 97 %, and that much faster; far more where tiles are few and k is long.
+//
+//      slabs of the incomplete wave   |   tile 0   |   tile 1   |   tile 2   |  tile 3  ...       a share may end one tile
+//      shares                         |  j = 0  |  j = 1  |  j = 2  |  j = 3  |  j = 4 ...        and begin the next
+//
+//      who holds a tile's first slab stores it, after            sums:  0 <- 1   2 <- 3    then   0 <- 2 ...
+//
+// Nobody waits for a block that may not have started: sums come from higher j, and a higher j is an earlier block.
+// Traffic per element: as in rung 9, and for each share at most one tile of partial sums there and back, through the L2.
+// Rows of B and C that are multiples of 16 bytes go by 16 bytes also where tiles overhang. Overrides: as in rung 9.
+#include "device.cuh"
+#include "harness.cuh"
+
+#ifndef GEMM_BM
+#define GEMM_BM 64
+#define GEMM_BN 128
+#define GEMM_BK 16
+#define GEMM_TM 8
+#define GEMM_TN 8
+#define GEMM_STAGES 2
+#define GEMM_MIN_BLOCKS 4
+#endif
+constexpr int BM = GEMM_BM, BN = GEMM_BN, BK = GEMM_BK, TM = GEMM_TM, TN = GEMM_TN, STAGES = GEMM_STAGES;
+constexpr int MIN_BLOCKS = GEMM_MIN_BLOCKS;  // blocks an SM must have room for: caps the registers of a thread
+constexpr int PAD = 4;                       // floats: keeps the rows of As 16-byte aligned, and 4 banks apart
+constexpr int LANES_M = 4, LANES_N = 8;
+constexpr int WM = LANES_M * TM, WN = LANES_N * TN;  // the tile of a warp
+constexpr int THREADS = 32 * (BM / WM) * (BN / WN);
+constexpr int ROW_BAND = 4 * LANES_M, COL_BAND = 4 * LANES_N;
+constexpr int A_LANES = 8, A_ROWS = THREADS / A_LANES;  // threads that share a row of A; rows that one pass of the block's threads copies
+constexpr int B_LANES = THREADS / BK;                   // threads that share a row of B
+constexpr int A_STRIDE = BM + PAD;
+constexpr int A_FLOATS = BK * A_STRIDE, STAGE_FLOATS = A_FLOATS + BK * BN;
+constexpr int STAGE_BYTES = STAGE_FLOATS * 4, SHARED_BYTES = STAGES * STAGE_BYTES;
+constexpr int LEAST_SHARE = 8;  // slabs: below, adding up costs more than it saves
+static_assert(BK % 4 == 0 && BN % 4 == 0 && TM % 4 == 0 && TN % 4 == 0, "float4 needs multiples of four");
+static_assert(BM % WM == 0 && BN % WN == 0 && THREADS <= 1024, "warp tiles must cover the block tile, 1024 threads at most");
+static_assert(BK % A_LANES == 0 && BM % A_ROWS == 0, "whole passes of the block's threads must cover As");
+static_assert(THREADS % BK == 0 && BN / 4 % B_LANES == 0, "the threads of a row must cover Bs");
+static_assert(STAGES >= 2 && BK >= 2, "one slab is read while another is written");
+static_assert(SHARED_BYTES * MIN_BLOCKS <= 160 * 1024, "sm_80 has 160 KB of shared memory for all blocks of an SM");
+
+// Slabs are counted through all tiles, which are counted through the rows of C. The first `sharers` blocks cut the first
+// `shared_tiles` into shares; each block after them has a tile of its own.
+struct Plan {
+    int tiles_across, slabs_of_tile;
+    int shared_tiles, share, sharers;
+    float4* partial_sums;  // a tile for each sharer
+    uint32_t* ready;       // whether it is there; whoever takes it resets this
+};
+
+enum Fit { WHOLE, WIDE, ANY };  // whole tiles; tiles overhang, but rows of B and C are multiples of 16 bytes; neither
+
+template <Fit FIT>
+__device__ __forceinline__ void copy_b(uint32_t to, const float* at, int valid) {
+    if constexpr (FIT == WIDE)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(at), "r"(valid > 0 ? 16 : 0) : "memory");
+    else copy_async_4<FIT == WHOLE>(to, at, valid);
+}
+
+template <Fit FIT>
+__device__ __forceinline__ void store_c(float* at, int valid, float4 value) {
+    if (FIT != WIDE) store_4<FIT == WHOLE>(at, valid, value);
+    else if (valid > 0) store_4<true>(at, valid, value);
+}
+
+__device__ __forceinline__ void read_4(float* to, const float* from) {
+    const float4 part = *reinterpret_cast<const float4*>(from);
+    to[0] = part.x, to[1] = part.y, to[2] = part.z, to[3] = part.w;
+}
+
+// By all threads of a block: what they stored before is what the block that takes it will read.
+__device__ __forceinline__ void hand_over(uint32_t* ready) {
+    __syncthreads();
+    if (threadIdx.x == 0) asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(ready) : "memory");
+}
+__device__ __forceinline__ void take(uint32_t* ready) {
+    if (threadIdx.x == 0) {
+        uint32_t is_ready;
+        do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(is_ready) : "l"(ready) : "memory");
+        while (!is_ready);
+        *ready = 0;
+    }
+    __syncthreads();
+}
+
+template <Fit FIT>
+__global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, Plan plan) {
+    constexpr bool FULL = FIT == WHOLE;
+    extern __shared__ float4 shared[];
+    char* const stages = reinterpret_cast<char*>(shared);
+    const int a_row = threadIdx.x / A_LANES, a_col = threadIdx.x % A_LANES;
+    const int b_row = threadIdx.x / B_LANES, b_col = threadIdx.x % B_LANES * 4;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int row = warp / (BN / WN) * WM + (lane % 2 + lane / 16 * 2) * 4;
+    const int col = warp % (BN / WN) * WN + lane / 2 % 8 * 4;
+    // Offsets in bytes, which a stage's own is added to: its number times its size would be multiplied where it is used.
+    const uint32_t a_to = shared_address(stages) + 4 * (a_col * A_STRIDE + a_row);
+    const uint32_t b_to = shared_address(stages) + 4 * (A_FLOATS + b_row * BN + b_col);
+    const uint32_t a_part_at = 4 * row, b_part_at = 4 * (A_FLOATS + col);
+
+    const bool shares = blockIdx.x < plan.sharers;
+    const int j = plan.sharers - 1 - int(blockIdx.x);
+    int slab = shares ? j * plan.share : (plan.shared_tiles - 1 - j) * plan.slabs_of_tile;
+    const int end = shares ? min(slab + plan.share, plan.shared_tiles * plan.slabs_of_tile) : slab + plan.slabs_of_tile;
+
+    while (slab < end) {  // a tile, or this block's part of one
+        const int tile = slab / plan.slabs_of_tile, tile_end = (tile + 1) * plan.slabs_of_tile;
+        const int row0 = tile / plan.tiles_across * BM, col0 = tile % plan.tiles_across * BN;
+        const int k_begin = (slab - tile * plan.slabs_of_tile) * BK;
+        const int k_end = min(k, (min(end, tile_end) - tile * plan.slabs_of_tile) * BK);
+        // Where this thread's copies start, and how much of the matrix lies beyond.
+        const float* a_at = a + size_t(row0 + a_row) * k + k_begin + a_col;
+        const float* b_at = b + size_t(k_begin + b_row) * n + col0 + b_col;
+        const int a_rows = m - row0 - a_row, a_valid = k - a_col;
+        const int b_rows = k - b_row, b_valid = n - col0 - b_col;
+
+        // Queues the copy of the slab that starts at k0; a slab past the end is an empty group, to keep the count.
+        const auto copy_slab = [&](uint32_t stage, int k0) {
+            if (k0 < k_end) {
+                const float* a_from = a_at;
+#pragma unroll
+                for (int y = 0; y < BM; y += A_ROWS, a_from = rows_below<A_ROWS>(a_from, k))
+#pragma unroll
+                    for (int x = 0; x < BK; x += A_LANES)
+                        copy_async_1<FULL>(a_to + stage + 4 * (x * A_STRIDE + y), a_from + x, y < a_rows ? a_valid - k0 - x : 0);
+#pragma unroll
+                for (int x = 0; x < BN; x += 4 * B_LANES)
+                    copy_b<FIT>(b_to + stage + 4 * x, b_at + x, k0 < b_rows ? b_valid - x : 0);
+                a_at += BK;
+                b_at = rows_below<BK>(b_at, n);
+            }
+            copy_async_commit();
+        };
+
+        float sum[TM][TN] = {};
+        float a_part[2][TM], b_part[2][TN];  // this k-step's fragments and the next one's
+        const auto read_fragments = [&](int into, uint32_t stage, int kk) {
+            const float* const as = reinterpret_cast<const float*>(stages + (a_part_at + stage));
+            const float* const bs = reinterpret_cast<const float*>(stages + (b_part_at + stage));
+#pragma unroll
+            for (int i = 0; i < TM; i += 4) read_4(&a_part[into][i], as + kk * A_STRIDE + i / 4 * ROW_BAND);
+#pragma unroll
+            for (int j = 0; j < TN; j += 4) read_4(&b_part[into][j], bs + kk * BN + j / 4 * COL_BAND);
+        };
+
+#pragma unroll
+        for (int s = 0; s < STAGES - 1; ++s) copy_slab(s * STAGE_BYTES, k_begin + s * BK);
+        copy_async_wait<STAGES - 2>();
+        __syncthreads();
+        read_fragments(0, 0, 0);
+
+        uint32_t reading = 0, writing = (STAGES - 1) * STAGE_BYTES;
+        for (int k0 = k_begin; k0 < k_end; k0 += BK) {
+#pragma unroll
+            for (int kk = 0; kk < BK; ++kk) {
+                if (kk == BK - 1) {
+                    copy_async_wait<STAGES - 2>();
+                    __syncthreads();
+                    writing = reading;
+                    reading = reading == (STAGES - 1) * STAGE_BYTES ? 0 : reading + STAGE_BYTES;
+                }
+                read_fragments((kk + 1) % 2, reading, (kk + 1) % BK);
+                if (kk == 0) copy_slab(writing, k0 + (STAGES - 1) * BK);
+                walk_in_rows<TM, TN>([&](int i, int j) { sum[i][j] += a_part[kk % 2][i] * b_part[kk % 2][j]; });
+            }
+        }
+
+        // Of those who share this tile, `first` holds its first slab. In each round every second of those left hands over.
+        bool stores = true;
+        if (shares) {
+            const int first = tile * plan.slabs_of_tile / plan.share, last = (tile_end - 1) / plan.share;
+            for (int step = 1; stores && first + step <= last; step *= 2) {
+                stores = !((j - first) & step);
+                const int from = stores ? j + step : j;
+                if (from > last) continue;
+                float4* const partial_sum = plan.partial_sums + size_t(from) * (BM * BN / 4) + threadIdx.x;
+                if (stores) take(plan.ready + from);
+#pragma unroll
+                for (int i = 0; i < TM; ++i)
+#pragma unroll
+                    for (int x = 0; x < TN; x += 4) {
+                        float4* const at = partial_sum + (i * TN + x) / 4 * THREADS;
+                        if (stores) {
+                            const float4 more = __ldcg(at);
+                            sum[i][x] += more.x, sum[i][x + 1] += more.y, sum[i][x + 2] += more.z, sum[i][x + 3] += more.w;
+                        } else {
+                            __stcg(at, make_float4(sum[i][x], sum[i][x + 1], sum[i][x + 2], sum[i][x + 3]));
+                        }
+                    }
+                if (!stores) hand_over(plan.ready + j);
+            }
+        }
+        if (stores) {
+#pragma unroll
+            for (int i = 0; i < TM; ++i) {
+                const int c_row = row0 + row + i / 4 * ROW_BAND + i % 4;
+#pragma unroll
+                for (int x = 0; x < TN; x += 4) {
+                    const int c_col = col0 + col + x / 4 * COL_BAND;
+                    store_c<FIT>(c + size_t(c_row) * n + c_col, c_row < m ? n - c_col : 0,
+                                 make_float4(sum[i][x], sum[i][x + 1], sum[i][x + 2], sum[i][x + 3]));
+                }
+            }
+        }
+        slab = tile_end;
+        __syncthreads();  // the next tile's slabs overwrite what the last fragments are read from
+    }
+}
+
+template <Fit FIT>
+void launch_as(const harness::Gemm<float>& g) {
+    const auto kernel = gemm_14_stream_k<FIT>;
+    static const int slots = [&] {
+        int device, processors, blocks;
+        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES));
+        CUDA_CHECK(cudaGetDevice(&device));
+        CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+        CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, THREADS, SHARED_BYTES));
+        return processors * blocks;
+    }();
+    static harness::DeviceBuffer<float4> partial_sums(size_t(slots) * (BM * BN / 4));
+    static harness::DeviceBuffer<uint32_t> ready(slots);
+    static const bool none_is_ready = (ready.fill_bytes(0), true);
+    (void)none_is_ready;
+
+    const int tiles = harness::tiles(g.m, BM) * harness::tiles(g.n, BN), slabs = harness::tiles(g.k, BK);
+    const int shared_tiles = tiles % slots;
+    const int share = std::max(harness::tiles(shared_tiles * slabs, slots), std::min(slabs, LEAST_SHARE));
+    const int sharers = harness::tiles(shared_tiles * slabs, share);
+    const Plan plan{harness::tiles(g.n, BN), slabs, shared_tiles, share, sharers, partial_sums.data(), ready.data()};
+    kernel<<<sharers + tiles - shared_tiles, THREADS, SHARED_BYTES>>>(g.m, g.n, g.k, g.a, g.b, g.c, plan);
+}
+
+void launch(const harness::Gemm<float>& g) {
+    if (g.m % BM == 0 && g.n % BN == 0 && g.k % BK == 0) launch_as<WHOLE>(g);
+    else if (g.n % 4 == 0) launch_as<WIDE>(g);
+    else launch_as<ANY>(g);
+}
+
+int main(int argc, char** argv) { return harness::run<harness::Multiplication<float>>(argc, argv, {"14_stream_k", launch}); }
