@@ -7,7 +7,7 @@
 #include "../harness/lookup.cuh"
 #include "../rmsnorm/rmsnorm.cuh"
 
-// `between` has room for every token's row, for a rung that looks up first and normalises then.
+// `between` has room for every token's row, for a rung that looks up first and normalises then; another may use it as scratch.
 struct Fused {
     harness::Lookup<__half> lookup;
     const __half* gamma;

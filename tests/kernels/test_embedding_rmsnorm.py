@@ -23,3 +23,13 @@ def test_the_fused_rung_moves_a_row_as_the_rmsnorm_alone_does(machine_code: Mach
 
 def test_the_fused_rung_reads_one_id_a_row(machine_code: MachineCode) -> None:
     assert machine_code("embedding-rmsnorm", 2).opcodes["LDG.E"] == 1
+
+
+def test_the_ordered_rung_moves_a_row_as_the_fused_one_does(machine_code: MachineCode) -> None:
+    ordered, fused = (machine_code("embedding-rmsnorm", number).opcodes for number in (5, 2))
+    for moved in ("UBLKCP.S.G", "LDS.128", "LDG.E.128.CONSTANT", "STG.E.128"):
+        assert ordered[moved] == fused[moved] > 0, moved
+
+
+def test_the_ordered_rung_reads_an_id_and_its_token_a_row(machine_code: MachineCode) -> None:
+    assert machine_code("embedding-rmsnorm", 5).opcodes["LDG.E"] == 2

@@ -27,7 +27,7 @@ def test_from_rung_3_on_a_row_is_read_once(machine_code, number: int) -> None:
     assert sum(of_x.values()) == 2, "the row's two vectors, besides gamma's and beta's"
 
 
-@pytest.mark.parametrize("number", [3, 4])
+@pytest.mark.parametrize("number", [3, 4, 8])
 def test_elements_move_where_vectors_do_not_suit(machine_code, number: int) -> None:
     code = machine_code("layernorm", number).only("IfLi")
     assert code.widths("LDG") == code.widths("STG") == {32}
@@ -46,3 +46,18 @@ def test_rung_5_reads_one_vector_at_a_time_into_shared_memory(machine_code) -> N
     assert of_x == {"LDG.E.128": 1}, "the loop that reads is unrolled"
     assert code.opcodes["STS.128"] == 1
     assert code.widths("STG") == {128}
+
+
+def test_rung_8_asks_the_caches_to_keep_all_of_the_row(machine_code) -> None:
+    code = machine_code("layernorm", 8)
+    of_x = {
+        one: count for one, count in code.opcodes.items() if one.startswith("LDG") and "CONSTANT" not in one
+    }
+    assert set(of_x) == {"LDG.E.EL", "LDG.E.EL.128"}
+    assert code.only(AT_4096 + "Lb1").opcodes["LDG.E.EL.128"] == 2, "the row's two vectors"
+
+
+def test_rung_8_reduces_a_whole_row_once(machine_code) -> None:
+    whole, other = (machine_code("layernorm", 8).only(AT_4096 + last).opcodes for last in ("Lb1", "Lb0"))
+    barriers = [sum(n for one, n in code.items() if one.startswith("BAR.SYNC")) for code in (whole, other)]
+    assert barriers == [1, 2]

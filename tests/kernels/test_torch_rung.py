@@ -138,12 +138,11 @@ def test_quantiles_lie_between_the_closest_ranks(rung) -> None:
 # The rungs
 
 
-def test_every_ladder_that_moves_bytes_ends_with_pytorch() -> None:
+def test_every_ladder_that_moves_bytes_has_pytorch_in_both_forms() -> None:
     for ladder in LADDERS:
         if ladder.name in MEMORY_BOUND:
-            assert [kernel.name for kernel in ladder.kernels[-2:]] == ["torch_eager", "torch_compile"], (
-                ladder.name
-            )
+            names = [kernel.name for kernel in ladder.kernels if kernel.name.startswith("torch")]
+            assert names == ["torch_eager", "torch_compile"], ladder.name
     assert {ladder.name for ladder in LADDERS} >= MEMORY_BOUND
 
 
