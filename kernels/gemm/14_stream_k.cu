@@ -55,6 +55,12 @@ struct Plan {
     uint32_t* ready;       // whether it is there; whoever takes it resets this
 };
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+#define PLAN const __grid_constant__ Plan  // read where it is used: with a copy in registers, sm_100 spills one of them
+#else
+#define PLAN Plan
+#endif
+
 enum Fit { WHOLE, WIDE, ANY };  // whole tiles; tiles overhang, but rows of B and C are multiples of 16 bytes; neither
 
 template <Fit FIT>
@@ -92,7 +98,7 @@ __device__ __forceinline__ void take(uint32_t* ready) {
 
 template <Fit FIT>
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, Plan plan) {
+gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, PLAN plan) {
     constexpr bool FULL = FIT == WHOLE;
     extern __shared__ float4 shared[];
     char* const stages = reinterpret_cast<char*>(shared);
