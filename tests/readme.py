@@ -5,7 +5,7 @@
 
 A block between `<!-- output: COMMAND -->` and `<!-- end -->` holds what COMMAND prints; one that
 starts with `<!-- ladder: NAME -->` holds a ladder as recorded beside its published figures; one that
-starts with `<!-- ideas -->` what became, here, of every step of which something is claimed; and one that
+starts with `<!-- shapes: NAME -->` some of its rungs at the shapes of `runs/shapes`; one that starts with `<!-- ideas -->` what became, here, of every step of which something is claimed; and one that
 starts with `<!-- best -->` the fastest rung of every ladder whose kernels move bytes, beside PyTorch.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import math
 import os
 import re
 import shlex
@@ -45,10 +46,11 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 PAGES = (README, ROOT / "docs" / "memory.md")
 KERNELS, RUNS = ROOT / "kernels", ROOT / "runs"
+SHAPES = RUNS / "shapes"
 PICTURE = ROOT / "dashboards" / "compare.svg"
 CLIMB = KERNELS / "gemm" / "climb.svg"
 _BLOCK = re.compile(
-    r"(<!-- (?P<kind>output|ladder|ideas|best)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
+    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
 SIZES, SHOWN_SIZE = (1024, 2048, 4096, 8192), 4096
@@ -91,6 +93,8 @@ def _filled(block: re.Match[str]) -> str:
         content = ideas_table(KERNELS, RunStore(RUNS))
     elif block["kind"] == "best":
         content = best_table(KERNELS, RunStore(RUNS))
+    elif block["kind"] == "shapes":
+        content = shapes_table(block["what"], RunStore(SHAPES))
     elif block["kind"] == "ladder":
         ladder = read_ladder(find_ladder(block["what"], ROOT))
         moves = choose_view(ladder) == "memory"
@@ -102,13 +106,13 @@ def _filled(block: re.Match[str]) -> str:
 
 def ladder_table(name: str) -> str:
     """One row a kernel that was timed: percent of the reference by size, GFLOP/s, and what was published."""
-    timed = recorded_timings(name)
+    timed = recorded_timings(name, RunStore(RUNS))
     rows: list[tuple[str | int, ...]] = []
     for kernel in read_ladder(find_ladder(name, ROOT)).kernels:
-        shown = timed.get((kernel.number, SHOWN_SIZE))
+        shown = timed.get((kernel.number, (SHOWN_SIZE,) * 3))
         if shown is None:
             continue
-        by_size = [timed.get((kernel.number, size)) for size in SIZES]
+        by_size = [timed.get((kernel.number, (size,) * 3)) for size in SIZES]
         rows.append(
             (
                 kernel.number,
@@ -123,10 +127,29 @@ def ladder_table(name: str) -> str:
     return to_markdown(header, rows, numeric=(0, *range(2, 8)))
 
 
-def recorded_timings(name: str) -> dict[tuple[int, int], TimingSummary]:
-    """The newest timings of every kernel and size, as `prof time` and `prof collect` summarise them."""
+def shapes_table(name: str, store: RunStore) -> str:
+    """One row a shape, in percent of the reference; empty where a rung refuses the shape."""
+    timed = recorded_timings(name, store)
     ladder = read_ladder(find_ladder(name, ROOT))
-    store = RunStore(RUNS)
+    kernels = sorted({number for number, _ in timed})
+    shapes = sorted({shape for _, shape in timed}, key=lambda shape: (math.prod(shape), shape))
+    rows = [
+        (
+            " x ".join(map(str, shape)),
+            *(
+                f"{timed[number, shape].reference_pct:.1f}" if (number, shape) in timed else ""
+                for number in kernels
+            ),
+        )
+        for shape in shapes
+    ]
+    header = ("m x n x k", *(f"{number} {ladder.kernel(number).name}" for number in kernels))
+    return to_markdown(header, rows, numeric=range(1, len(header)))
+
+
+def recorded_timings(name: str, store: RunStore) -> dict[tuple[int, tuple[int, ...]], TimingSummary]:
+    """The newest timings of every kernel and shape, as `prof time` and `prof collect` summarise them."""
+    ladder = read_ladder(find_ladder(name, ROOT))
     summaries = {}
     for run_id in store.ids():
         run = store.open(run_id)
@@ -135,7 +158,7 @@ def recorded_timings(name: str) -> dict[tuple[int, int], TimingSummary]:
         if manifest.ladder != name or manifest.workload is None or not timings.num_rows:
             continue
         flops = ladder.kernel(manifest.kernel).flops
-        summaries[manifest.kernel, manifest.workload["m"]] = summarise(
+        summaries[manifest.kernel, tuple(manifest.workload.values())] = summarise(
             timings.column("kernel_ns").to_pylist(),
             timings.column("reference_ns").to_pylist(),
             flops=flops.evaluate(manifest.workload) if flops else None,

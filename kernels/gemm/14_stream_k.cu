@@ -28,6 +28,11 @@
 #endif
 constexpr int BM = GEMM_BM, BN = GEMM_BN, BK = GEMM_BK, TM = GEMM_TM, TN = GEMM_TN, STAGES = GEMM_STAGES;
 constexpr int MIN_BLOCKS = GEMM_MIN_BLOCKS;  // blocks an SM must have room for: caps the registers of a thread
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+constexpr int RESIDENT = MIN_BLOCKS > 1 ? MIN_BLOCKS - 1 : 1;  // with the registers of MIN_BLOCKS, sm_100 would spill
+#else
+constexpr int RESIDENT = MIN_BLOCKS;
+#endif
 constexpr int PAD = 4;                       // floats: keeps the rows of As 16-byte aligned, and 4 banks apart
 constexpr int LANES_M = 4, LANES_N = 8;
 constexpr int WM = LANES_M * TM, WN = LANES_N * TN;  // the tile of a warp
@@ -54,12 +59,6 @@ struct Plan {
     float4* partial_sums;  // a tile for each sharer
     uint32_t* ready;       // whether it is there; whoever takes it resets this
 };
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-#define PLAN const __grid_constant__ Plan  // read where it is used: with a copy in registers, sm_100 spills one of them
-#else
-#define PLAN Plan
-#endif
 
 enum Fit { WHOLE, WIDE, ANY };  // whole tiles; tiles overhang, but rows of B and C are multiples of 16 bytes; neither
 
@@ -97,8 +96,8 @@ __device__ __forceinline__ void take(uint32_t* ready) {
 }
 
 template <Fit FIT>
-__global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, PLAN plan) {
+__global__ void __launch_bounds__(THREADS, RESIDENT)
+gemm_14_stream_k(int m, int n, int k, const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, Plan plan) {
     constexpr bool FULL = FIT == WHOLE;
     extern __shared__ float4 shared[];
     char* const stages = reinterpret_cast<char*>(shared);

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DRAM, L2 = "dram", "l2"
-_L2_BYTES = ("lts__t_bytes.sum",)
+_SECTOR_BYTES = 32
 
 
 class Ceiling(Struct, frozen=True):
@@ -195,7 +195,8 @@ def _why_no_point(rung: Rung, summary: TimingSummary) -> str:
 def _point(rung: Rung, summary: TimingSummary, ceilings: Mapping[str, Ceiling]) -> Point:
     gflops, dram_bytes = summary.gflops or 0.0, _dram_bytes(rung.profile) or 0.0
     flops = gflops * summary.median_ns  # as giga-operations per second are operations per nanosecond
-    l2_bytes = _mean(rung.profile, *_L2_BYTES)
+    l2_sectors = _mean(rung.profile, "l2_sectors")
+    l2_bytes = l2_sectors * _SECTOR_BYTES if l2_sectors else None
     arithmetic = find_arithmetic(rung.profile.opcodes)
     limits = {
         name: ceilings[name].value * (flops / moved if moved else 1.0)
@@ -247,6 +248,6 @@ def _dram_bytes(profile: Profile) -> float | None:
     return rate * duration_ns * 1e-9 if rate and duration_ns else None
 
 
-def _mean(profile: Profile, *names: str) -> float | None:
-    found = next((series for name in names if (series := profile.find(name))), None)
+def _mean(profile: Profile, name: str) -> float | None:
+    found = profile.find(name)
     return found.values.mean() if found else None

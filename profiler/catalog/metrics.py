@@ -88,7 +88,7 @@ class Metric:
     @property
     def is_counted(self) -> bool:
         """Counted, not timed: launches that agree agree exactly."""
-        return self.fixed or not self.ncu or self.unit in ("inst", "wavefront", "byte")
+        return self.fixed or not self.ncu or self.unit in ("inst", "wavefront", "sector", "byte")
 
     @property
     def smallest_effect(self) -> float:
@@ -183,6 +183,8 @@ _MEMORY = [
            "Sectors that hit in L1."),
     Metric("l2_hit_pct", ("lts__t_sector_hit_rate.pct",), "%", "memory",
            "Sectors that hit in L2."),
+    Metric("l2_sectors", ("lts__t_sectors_srcunit_tex.sum",), "sector", "memory",
+           "Sectors of 32 bytes that went between the SMs and the L2.", "lower"),
     Metric("l1_throughput_pct", ("l1tex__throughput.avg.pct_of_peak_sustained_active",), "%", "memory",
            "L1 throughput, of its peak while it was active."),
     Metric("l2_throughput_pct", ("lts__throughput" + ELAPSED,), "%", "memory",

@@ -59,7 +59,7 @@ def rung(made, number, ns, *, read, written=0.0, l2=None, opcode="FFMA", **field
     """A rung that takes so long without the profiler, and moves so many bytes."""
     counters = {"dram__bytes_read.sum": (read, "byte"), "dram__bytes_write.sum": (written, "byte")}
     if l2:
-        counters["lts__t_bytes.sum"] = (l2, "byte")
+        counters["lts__t_sectors_srcunit_tex.sum"] = (l2 / 32, "sector")
     made.profile(f"made-{number}", 2 * ns, counters=counters, timings=[ns], opcodes={opcode: 100.0}, **fields)
 
 

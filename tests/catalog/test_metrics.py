@@ -134,7 +134,7 @@ def test_what_the_textbook_kernels_lack_is_what_their_sections_do_not_collect(re
     """Three sections and three metrics: no shared-memory counters, no clock, no occupancy."""
     missing = {
         "cycles", "sm_frequency_hz", "alu_pipe_pct", "tensor_pipe_pct", "dram_bytes_read", "dram_bytes_written",
-        "dram_throughput_pct", "l1_throughput_pct", "l2_throughput_pct", "shared_wavefronts", "shared_load_wavefronts",
+        "dram_throughput_pct", "l1_throughput_pct", "l2_sectors", "l2_throughput_pct", "shared_wavefronts", "shared_load_wavefronts",
         "shared_store_wavefronts", "shared_load_conflicts", "shared_store_conflicts", "shared_conflicts",
         "occupancy_pct", "active_warps", "eligible_warps", "inst_per_cycle", *OF_A_LADDER,
     }  # fmt: skip
