@@ -5,6 +5,8 @@ A `Profile` in; one line for each kind of doubt out.
 
 from __future__ import annotations
 
+from statistics import median
+
 from profiler.analyse.profile import Profile, Series
 
 # Numerator and denominator of a percentage may come from different passes: on full SMs,
@@ -34,11 +36,13 @@ def is_part_of_step(profile: Profile) -> bool:
     duration = profile.series.get("duration_ns")
     if duration is None or not profile.timings_ns:
         return False
-    return 0 < duration.values.mean() < _WHOLE_STEP * profile.timings_ns.mean()
+    return (
+        0 < duration.values.mean() < _WHOLE_STEP * median(profile.timings_ns)
+    )  # a few repeats may be disturbed
 
 
 def _partial(profile: Profile) -> str:
-    kernel_ns, step_ns = profile.series["duration_ns"].values.mean(), profile.timings_ns.mean()
+    kernel_ns, step_ns = profile.series["duration_ns"].values.mean(), median(profile.timings_ns)
     return (
         f"{profile.label}: the kernel profiled takes {kernel_ns:,.0f} ns, what was timed without the profiler "
         f"{step_ns:,.0f} ns: a step runs other kernels too, or waits for its launch; counters are of this kernel alone"

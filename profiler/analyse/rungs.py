@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from profiler.analyse.pairs import profile_timings
-from profiler.analyse.profile import UNKNOWN_GPU, Profile, choose_kernel, profile_kernel
+from profiler.analyse.profile import UNKNOWN_GPU, Profile, choose_kernel, choose_kernels, profile_kernel
 from profiler.analyse.work import useful_bytes, with_work
 from profiler.catalog.ladder import Kernel, Ladder, size_text
 from profiler.errors import RunNotFound
@@ -112,10 +112,19 @@ def _rung(ladder: Ladder, kernel: Kernel, runs: Sequence[Run]) -> Rung | None:
 
 
 def _measured_kernel(run: Run, kernel: Kernel) -> str:
-    """The only one, whatever it is called; of several, the one that the ladder's expression means."""
+    """The only one, whatever it is called; of several, the one that the ladder's expression means.
+
+    A library chooses its kernels itself: of those that the expression fits, the one launched most often.
+    """
     if len(run.manifest.kernels) == 1:
         return run.manifest.kernels[0].name
-    return choose_kernel(run, kernel.regex)
+    (fitting,) = choose_kernels([run], kernel.regex)
+    counts = sorted(
+        (one for one in run.manifest.kernels if one.name in fitting), key=lambda one: -one.launches
+    )
+    if len(counts) > 1 and counts[0].launches == counts[1].launches:
+        return choose_kernel(run, kernel.regex)  # raises, and lists them
+    return counts[0].name
 
 
 def _newest(runs: Iterable[Run]) -> Run | None:

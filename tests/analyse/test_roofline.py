@@ -262,4 +262,15 @@ def test_the_recorded_ladder_is_told_apart(recorded):
         11: "bf16",
         12: "tf32",
         13: "tf32",
+        14: "fp32",
     }
+
+
+def test_of_the_recorded_ladder_the_l2_is_asked_for_what_its_tiles_need(recorded):
+    """Rung 9 passes its L1 by: 64 x 128 elements of C take 64 rows of A and 128 columns of B."""
+    import profiler
+
+    moved = profiler.roofline("gemm", recorded).to_pandas()["l2_bytes"]
+    slabs, result = 4 * 4096**3 * (1 / 64 + 1 / 128), 4 * 4096**2
+    assert moved.loc[9] == pytest.approx(slabs + result, rel=0.02)
+    assert moved.loc[1:].notna().all()

@@ -133,7 +133,13 @@ def test_of_several_kernels_the_ladders_expression_chooses(made, draw, make_run)
     assert draw()[1][0].profile.kernel == "kernel_1"
 
 
-def test_two_that_it_fits_are_an_error(made, draw, make_run):
+def test_of_two_that_it_fits_it_means_the_one_launched_more_often(made, draw, make_run):
+    launches = [{"kernel": "kernel_1_reduce"}, {"kernel": "kernel_1_split"}, {"kernel": "kernel_1_split"}]
+    make_run(*launches, name="made-1", root=made.store.root)
+    assert draw()[1][0].profile.kernel == "kernel_1_split"
+
+
+def test_two_that_it_fits_as_often_are_an_error(made, draw, make_run):
     make_run({"kernel": "kernel_1a"}, {"kernel": "kernel_1b"}, name="made-1", root=made.store.root)
     with pytest.raises(KernelAmbiguous):
         draw()
