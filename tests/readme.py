@@ -235,7 +235,7 @@ def best_table(kernels: Path, store: RunStore) -> str:
         times = [
             f"{torch[name].duration_ns / best.duration_ns:.3f}x" if name in torch else "" for name in _TORCH
         ]
-        title = climb.ladder.title.split(", ")[0]
+        title = re.split(": " if ": " in climb.ladder.title else ", ", climb.ladder.title)[0]
         rows.append(
             (
                 climb.ladder.name,

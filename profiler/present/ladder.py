@@ -15,6 +15,7 @@ from profiler.present.terminal import VERDICT_STYLE, render_table, styled
 from profiler.present.text import number, printable
 
 _WORK_STAYS = 100  # longer than any counter, where the window is narrow
+_MOST_OTHERS = 6
 _STEP_LEGEND = "step: times as fast as the rung before, = if no difference matters, ? if unclear"
 _SAME, _UNCLEAR = "=", "?"
 
@@ -91,7 +92,10 @@ def ladder_heading(finding: LadderFinding) -> str:
 
 
 def _others(others: Sequence[str]) -> str:
-    return f"\nalso stored: {printable('; '.join(others))}" if others else ""
+    if not others:
+        return ""
+    more = f"; and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
+    return f"\nalso stored: {printable('; '.join(others[:_MOST_OTHERS]))}{more}"
 
 
 def _work_title(finding: LadderFinding) -> str:
