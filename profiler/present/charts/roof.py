@@ -23,6 +23,7 @@ _OFFSETS = tuple(
     for angle in (math.tau * turn / 12 for turn in range(12))  # from the right downwards: ceilings are above
 )
 _APART, _NEARER, _OFF_LINES = 12.0, 2.0, 7.0
+_LETTER, _ABOVE = 6, 8  # the width of a letter of a ceiling's name, and how far that is above its line
 
 
 def roof_chart(roofline: Roofline) -> ChartType:
@@ -56,8 +57,8 @@ def roof_chart(roofline: Roofline) -> ChartType:
         for wanted in (True, False)
     )
     names = (
-        sloped.mark_text(fontSize=11, align="center", dy=-8, angle=frame.slope_angle),
-        level.mark_text(fontSize=11, align="right", dx=-2, dy=-8),
+        sloped.mark_text(fontSize=11, align="center", dy=-_ABOVE, angle=frame.slope_angle),
+        level.mark_text(fontSize=11, align="right", dx=-2, dy=-_ABOVE),
     )
     levels = [ceiling.name for ceiling in _memory(roofline)]
     legend = alt.Legend(title="bytes moved by", orient="bottom") if len(levels) > 1 else None
@@ -131,8 +132,10 @@ def _frame(roofline: Roofline) -> _Frame:
     ridges = [highest / ceiling.value for ceiling in _memory(roofline)]
     across = [*ridges, *(x for point in roofline.points for x in _intensities(point).values())]
     top = max(highest, *(point.gflops for point in roofline.points))
-    left = min(min(across) / 2, min(ridges) / 10)  # a slope has room for its name
-    return _Frame(left, max(across) * 4, lowest / 2 / divisor, top * 2 / divisor, divisor, unit)
+    left = min(
+        min(across) / 2, min(ridges) / 10
+    )  # a slope has room for its name, and a level to the right of all
+    return _Frame(left, max(across) * 10, lowest / 2 / divisor, top * 2 / divisor, divisor, unit)
 
 
 def _intensities(point: Point) -> dict[str, float]:
@@ -206,10 +209,15 @@ def _apart(at: _Place, others: Iterable[_Place], pixels: float) -> bool:
 
 
 def _lines(roofline: Roofline, frame: _Frame) -> Iterator[list[_Place]]:
-    """The ceilings as places a few pixels apart."""
+    """The ceilings, and the names above their ends, as places a few pixels apart."""
     ends: dict[str, list[_Place]] = {}
     for row in _edges(roofline, frame):
-        ends.setdefault(row["ceiling"], []).append(frame.pixel(row["x"], row["y"]))
+        across, down = frame.pixel(row["x"], row["y"])
+        ends.setdefault(row["ceiling"], []).append((across, down))
+        if row["label"] and not row["sloped"]:
+            ends[f"the name of {row['ceiling']}"] = [
+                (across - _LETTER * len(row["label"]), down - _ABOVE), (across, down - _ABOVE)
+            ]  # fmt: skip
     for places in ends.values():
         (left, top), (right, bottom) = places[0], places[-1]
         count = math.ceil(math.dist(places[0], places[-1]) / _OFF_LINES)
