@@ -38,17 +38,19 @@ for _name in (
     os.environ.pop(_name, None)
 sys.dont_write_bytecode = False
 
-# A script's background job ignores interrupts, and every process it starts would too.
+# A script's background job ignores interrupts, and what `nohup` starts hangups; every process they start would too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 REPORTS = Path(__file__).parent / "data" / "reports"
+
 
 Prof = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """`-n auto`: as many workers as cores that this process may use."""
-    return available_cores()
+    """`-n auto`: one more than the cores that this process may use, as many a test waits for what hangs or was killed."""
+    return available_cores() + 1
 
 
 @pytest.fixture(scope="session")
