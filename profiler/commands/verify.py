@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 import typer
@@ -64,25 +65,22 @@ def verify(
     shapes = workloads(opened, size, set_param)
     built = build_rungs(opened, kernels, find_gpu().arch, settings, jobs)
     checked: list[Checked] = []
+    interrupted = None
     with Progress("verifying", len(shapes) * len(kernels), settings) as progress:
-        for values in shapes:
-            for one in kernels:
+        try:
+            for values, one in product(shapes, kernels):
                 binary = built.get(one.number)
-                job = Job(
-                    opened,
-                    one,
-                    values,
-                    binary.binary if binary else None,
-                    fresh_seed() if seed is None else seed,
-                )
-                if binary is not None and binary.error is not None:
+                at = binary.binary if binary else None
+                job = Job(opened, one, values, at, fresh_seed() if seed is None else seed)
+                if binary is not None and binary.error is not None:  # told when it was built
                     missing = binary.status == "unavailable"
                     checked.append(Checked(job, "unavailable" if missing else "failed", error=binary.error))
                     progress.advance()
                 else:
                     checked.append(check_kernel(job, timeout))
-                    error = checked[-1].error
-                    progress.advance(checked[-1].verdict if error else "", error)
+                    progress.advance(_line(checked[-1]), checked[-1].error)
+        except KeyboardInterrupt as error:  # what was found until now is shown all the same
+            interrupted = error
     rows = [check_row(one) for one in checked]
     styles = [_STYLES[one.verdict] for one in checked]
     print_rows(
@@ -94,7 +92,16 @@ def verify(
         cells=check_cells,
         styles=styles,
     )
+    if interrupted is not None:
+        raise interrupted
     _judge(checked, asked=bool(kernel))
+
+
+def _line(checked: Checked) -> str:
+    if checked.error is not None:
+        return checked.verdict
+    error = "" if checked.relative_error is None else f": relative error {checked.relative_error:.1e}"
+    return f"{checked.verdict:<12}{checked.job.label}{error}"
 
 
 def _judge(checked: list[Checked], asked: bool) -> None:

@@ -7,6 +7,8 @@ import io
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -71,6 +73,26 @@ def test_verify_tells_right_from_wrong(prof_here, here) -> None:
     assert right.returncode == 0
     assert "size=64" in right.stdout
     assert "size=128" in right.stdout
+
+
+def test_what_was_verified_before_ctrl_c_is_shown(here) -> None:
+    path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
+    path.write_text(
+        LADDER.replace(
+            "sys.exit(4 * (sys.argv[1] == '2'))", "import time; time.sleep(60 * (sys.argv[1] == '2'))"
+        )
+    )
+    words = [sys.executable, "-m", "profiler", "verify", "--ladder", "scripts"]
+    verify = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **here)
+    assert verify.stderr is not None
+    assert verify.stderr.readline().startswith("correct     kernel 1 (right)")
+
+    verify.send_signal(signal.SIGINT)
+
+    shown, _ = verify.communicate(timeout=20)
+    assert verify.returncode == 130
+    assert "correct" in shown.splitlines()[1]
+    assert "wrong" not in shown
 
 
 @pytest.fixture
