@@ -27,6 +27,7 @@ from profiler.errors import BuildFailed, DiskFull, LadderInvalid, LibraryMissing
 from profiler.measure.process import command_details, end_all, run
 from profiler.measure.ptxas import Resources, parse_resources
 from profiler.measure.toolchain import Toolchain
+from profiler.store.decoding import decodable
 
 _TIMEOUT_S = 600.0
 _CLOCK_TICK_NS = 20_000_000  # a file's time may lag behind the clock by a tick of the kernel
@@ -37,6 +38,7 @@ _ENVIRONMENT = {"NVCC_PREPEND_FLAGS": "", "NVCC_APPEND_FLAGS": ""}
 Status = Literal["built", "unchanged", "unavailable", "failed"]
 
 
+@decodable
 class BuildRecord(msgspec.Struct, frozen=True):
     kernel: int
     name: str
@@ -82,7 +84,7 @@ def build_command(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path)
         command.append(f"-L{toolchain.link_folder}")
     if "cublas" in (*kernel.needs, *kernel.uses):
         command += _cublas_flags(toolchain)
-    dependencies = ["-MMD", "-MF", str(binary.with_suffix(".d"))]
+    dependencies = ["-MMD", "-MF", str(_dependencies_path(binary))]
     return [*command, *dependencies, str(kernel.source), "-o", str(binary)]
 
 
@@ -166,7 +168,7 @@ def _obstacle(kernel: Kernel, toolchain: Toolchain) -> ProfError | None:
 def _compile(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> BuildRecord:
     """Into a file of its own name, renamed when whole: an interrupted build leaves the old one."""
     unfinished = binary.with_name(f".{binary.name}.{os.getpid()}")
-    dependencies = unfinished.with_suffix(".d")
+    dependencies = _dependencies_path(unfinished)
     started_ns = time.time_ns()
     try:
         _record_path(binary).unlink(missing_ok=True)
@@ -243,6 +245,10 @@ def _cublas_flags(toolchain: Toolchain) -> list[str]:
         f"-Xlinker=-rpath={folder}",
         f"-Xlinker=-rpath-link={folder}",
     ]
+
+
+def _dependencies_path(binary: Path) -> Path:
+    return binary.with_name(f"{binary.name}.d")
 
 
 def _record_path(binary: Path) -> Path:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import msgspec
 
 from profiler.errors import RunDamaged
+from profiler.store.decoding import decodable
 
 MANIFEST_FILE = "run.json"
 HASH_CHARACTERS = 12
@@ -109,6 +110,7 @@ class Provenance(msgspec.Struct, frozen=True):
     seconds: float | None = None  # how long the measurement took
 
 
+@decodable
 class Manifest(msgspec.Struct, frozen=True):
     """A `timed` run holds timings without the profiler and has no report; a `collected` one has one per process."""
 

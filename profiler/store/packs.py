@@ -24,6 +24,7 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import RunDamaged
+from profiler.store.decoding import decodable
 from profiler.store.manifest import HASH_CHARACTERS, RunId, StoredReport, StoredTable
 from profiler.store.places import Piece, Place
 from profiler.store.run_files import RunFiles
@@ -48,6 +49,7 @@ class PackedFile(msgspec.Struct, frozen=True):
     sha256: str
 
 
+@decodable
 class PackIndex(msgspec.Struct, frozen=True):
     version: int
     runs: dict[str, Line]
@@ -63,6 +65,7 @@ class Extent(msgspec.Struct, frozen=True, array_like=True):
     groups: int
 
 
+@decodable
 class PackedRun(msgspec.Struct, frozen=True):
     """A line of `manifests.jsonl`; the manifest as it was in `run.json`."""
 

@@ -17,6 +17,7 @@ from typing import Self, TypeVar
 import msgspec
 
 from profiler.errors import CollectBusy, ProfError
+from profiler.store.decoding import decodable
 from profiler.store.identity import REPORT_SUFFIX, copy_report, sha256_of_report
 from profiler.store.request import Timing
 from profiler.store.staging import flush, make_shared_folder, storage_error, try_lock
@@ -27,6 +28,7 @@ _KEY_CHARACTERS = 24
 _Stored = TypeVar("_Stored")
 
 
+@decodable
 class Plan(msgspec.Struct, frozen=True):
     """What holds for all processes of the collection."""
 
@@ -35,6 +37,7 @@ class Plan(msgspec.Struct, frozen=True):
     gpu_uuid: str = ""  # which GPU recorded it; not known of what an older prof began
 
 
+@decodable
 class ProcessTimings(msgspec.Struct, frozen=True):
     reference: str | None
     timings: list[Timing]

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from profiler.errors import RunDamaged, StoreNotWritable
+from profiler.store.decoding import decodable
 from profiler.store.manifest import (
     MANIFEST_FILE,
     Manifest,
@@ -60,6 +61,7 @@ class Repeat(msgspec.Struct, frozen=True):
     reference_ns: float | None
 
 
+@decodable
 class SweptPoint(msgspec.Struct, frozen=True):
     point: int
     settings: dict[str, int]
@@ -99,6 +101,7 @@ class SweepFacts(msgspec.Struct, frozen=True):
     sources: dict[str, str]  # SHA-256 of each file compiled, the parameters' defaults left out
 
 
+@decodable
 class SweepManifest(Manifest, frozen=True, kw_only=True):
     sweep: SweepFacts
 

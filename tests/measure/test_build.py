@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -299,6 +301,28 @@ def test_a_source_that_changes_while_it_is_compiled(ladder: Ladder, toolchain: T
     built = build(ladder, toolchain, [1])[1]
     assert "changed while it was compiled" in str(built.error)
     assert not built.binary.exists()
+
+
+BUILD_ALL = """
+import sys
+from pathlib import Path
+from profiler.catalog.ladder_file import read_ladder
+from profiler.measure.build import build_kernels
+from profiler.measure.toolchain import find_toolchain
+ladder = read_ladder(Path(sys.argv[1]))
+print(*(f"{one.status} {one.error}" for one in build_kernels(ladder, ladder.choose([1, 2]), "sm_90", find_toolchain())), sep="\\n")
+"""
+
+
+def test_several_may_build_the_same_at_once(ladder: Ladder, toolchain: Toolchain) -> None:
+    words = [sys.executable, "-c", BUILD_ALL, str(ladder.path)]
+    for _ in range(3):
+        for record in build_folder(ladder, "sm_90").glob("*.json"):
+            record.unlink()
+        started = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(5)]
+        told = {line for one in started for line in one.communicate(timeout=60)[0].splitlines()}
+        assert told <= {"built None", "unchanged None"}
+    assert not list(build_folder(ladder, "sm_90").glob(".*")), "nothing unfinished is left"
 
 
 def test_an_interrupt_ends_the_compilers(ladder: Ladder, toolchain: Toolchain) -> None:
