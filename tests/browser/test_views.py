@@ -98,7 +98,7 @@ def go(page, *way):
 
 def test_arrows_and_letters_go_to_the_neighbour_of_the_same_kind(ladder):
     go(ladder(), ("ArrowRight", "0"), ("ArrowRight", "1"), ("j", "2"), ("k", "1"), ("ArrowLeft", "0"))
-    go(ladder("#11-12"), ("j", "12-13"), ("j", "12-13"), ("k", "11-12"))
+    go(ladder("#12-13"), ("j", "13-14"), ("j", "13-14"), ("k", "12-13"))
 
 
 def test_before_the_first_of_them_stands_the_ladder(ladder):
