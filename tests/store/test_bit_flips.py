@@ -43,7 +43,8 @@ def ingest_mutants(prof, folder: Path, runs: Path) -> Counter[str]:
     done = prof("--runs", runs, "ingest", folder, "--timeout", "30")
 
     assert done.returncode == IngestIncomplete.exit_code, done.stderr[-2000:]
-    assert "Traceback" not in done.stdout + done.stderr
+    said = done.stdout + done.stderr
+    assert "Traceback" not in said, said[max(0, said.find("Traceback") - 500) :][:3000]
     stored = {
         Path(line.split()[-1]).name for line in done.stdout.splitlines() if line[:6] in ("stored", "known ")
     }
