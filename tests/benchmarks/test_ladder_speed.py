@@ -14,7 +14,7 @@ pytestmark = pytest.mark.benchmark
 
 ROOT = Path(__file__).resolve().parents[2]
 PROF = str(Path(sys.executable).with_name("prof"))
-RUNGS = 14
+RUNGS = 15
 
 
 def seconds(*command: str) -> float:
