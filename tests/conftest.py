@@ -44,7 +44,6 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 REPORTS = Path(__file__).parent / "data" / "reports"
 
-
 Prof = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

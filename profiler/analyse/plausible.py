@@ -36,9 +36,8 @@ def is_part_of_step(profile: Profile) -> bool:
     duration = profile.series.get("duration_ns")
     if duration is None or not profile.timings_ns:
         return False
-    return (
-        0 < duration.values.mean() < _WHOLE_STEP * median(profile.timings_ns)
-    )  # a few repeats may be disturbed
+    timed_ns = median(profile.timings_ns)  # a few repeats may be disturbed
+    return 0 < duration.values.mean() < _WHOLE_STEP * timed_ns
 
 
 def _partial(profile: Profile) -> str:

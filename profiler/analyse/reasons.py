@@ -116,10 +116,10 @@ class _FromTo:
 
 _CHANGES: tuple[Callable[[Figures, Figures], str], ...] = (
     _bytes_moved,
-    _FromTo("load_width_bits", "loads {:.0f} -> {:.0f} bits", 1.0),
+    _FromTo("load_width_bits", "loads {:.0f} -> {:.0f} bits", 4.0),
     _blocks,
     _instructions,
-    _FromTo("store_width_bits", "stores {:.0f} -> {:.0f} bits", 1.0),
+    _FromTo("store_width_bits", "stores {:.0f} -> {:.0f} bits", 4.0),
     _FromTo("l1_hit_pct", "L1 hit rate {:.0f} -> {:.0f} %", 5.0),
     _FromTo("occupancy_pct", "occupancy {:.0f} -> {:.0f} %", 10.0),
 )

@@ -119,12 +119,11 @@ def _measured_kernel(run: Run, kernel: Kernel) -> str:
     if len(run.manifest.kernels) == 1:
         return run.manifest.kernels[0].name
     (fitting,) = choose_kernels([run], kernel.regex)
-    counts = sorted(
-        (one for one in run.manifest.kernels if one.name in fitting), key=lambda one: -one.launches
-    )
-    if len(counts) > 1 and counts[0].launches == counts[1].launches:
+    candidates = [one for one in run.manifest.kernels if one.name in fitting]
+    first, *others = sorted(candidates, key=lambda one: one.launches, reverse=True)
+    if others and others[0].launches == first.launches:
         return choose_kernel(run, kernel.regex)  # raises, and lists them
-    return counts[0].name
+    return first.name
 
 
 def _newest(runs: Iterable[Run]) -> Run | None:

@@ -81,6 +81,8 @@ def verify(
                     progress.advance(_line(checked[-1]), checked[-1].error)
         except KeyboardInterrupt as error:  # what was found until now is shown all the same
             interrupted = error
+    if interrupted is not None and not checked:
+        raise interrupted
     rows = [check_row(one) for one in checked]
     styles = [_STYLES[one.verdict] for one in checked]
     print_rows(

@@ -1,4 +1,7 @@
-"""Types that several threads may decode."""
+"""Types that several threads may decode, also the first time that a process does.
+
+What is read from JSON into a struct is declared with the decorator; a test holds the package to it.
+"""
 
 from __future__ import annotations
 

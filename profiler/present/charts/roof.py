@@ -132,10 +132,9 @@ def _frame(roofline: Roofline) -> _Frame:
     ridges = [highest / ceiling.value for ceiling in _memory(roofline)]
     across = [*ridges, *(x for point in roofline.points for x in _intensities(point).values())]
     top = max(highest, *(point.gflops for point in roofline.points))
-    left = min(
-        min(across) / 2, min(ridges) / 10
-    )  # a slope has room for its name, and a level to the right of all
-    return _Frame(left, max(across) * 10, lowest / 2 / divisor, top * 2 / divisor, divisor, unit)
+    # Room for names: a slope's to the left of all, a level's to the right.
+    left, right = min(min(across) / 2, min(ridges) / 10), max(across) * 10
+    return _Frame(left, right, lowest / 2 / divisor, top * 2 / divisor, divisor, unit)
 
 
 def _intensities(point: Point) -> dict[str, float]:
