@@ -6,6 +6,7 @@ nothing heavier. Each verb imports what it needs when it runs.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -46,6 +47,8 @@ from profiler.errors import InternalError, ProfError
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
+# What a verb makes lives until it ends: looking for garbage every 700 objects took 7 % of `prof compare`.
+_GC_THRESHOLD = 50_000
 _FLAGS = ("--quiet", "-q", "--verbose", "-v")
 
 
@@ -137,6 +140,7 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a name that the locale cannot write is no failure
             stream.reconfigure(errors="backslashreplace")
+    gc.set_threshold(_GC_THRESHOLD)
     arguments = _global_flags_first(sys.argv[1:])
     verbose = "--verbose" in arguments or "-v" in arguments
     try:
