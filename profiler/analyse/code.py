@@ -77,7 +77,7 @@ class Instruction:
         return f"{self.file.replace(_BACKSLASH, '/').rpartition('/')[2]}:{self.line}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Code:
     """`functions` are several for a range or a graph; `like` of `launches` launches ran this code."""
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from msgspec import Struct
 
-from profiler.analyse.code import Code, Instruction, read_code
+from profiler.analyse.code import Code, Instruction
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.loops import find_hot_loop
 from profiler.analyse.naming import find_a
@@ -101,10 +102,15 @@ class Region:
     warps: float
     is_divided: bool = True
 
+    @cached_property
+    def product(self) -> Product | None:
+        return trace_product(self.body) if self.scope == "loop" else None
+
     def per_pass(self, instruction: Instruction) -> float:
         return (instruction.executed or 0.0) / self.passes if self.passes else 0.0
 
 
+@lru_cache(maxsize=32)  # a page asks for each kernel five times
 def find_region(code: Code, *, whole: bool = False) -> Region:
     """The hot loop, or the whole function with the most work."""
     found = None if whole else find_hot_loop(code)
@@ -120,7 +126,7 @@ def find_region(code: Code, *, whole: bool = False) -> Region:
 
 def read_counted_code(profile: Profile) -> Code:
     """Or an error that says how to record what is missing."""
-    code = read_code(profile.run, profile.kernel) if profile.run else None
+    code = profile.code
     if code is None or not code.executed:
         lacks = "no machine code" if code is None else "machine code without execution counts"
         raise MetricsMissing(
@@ -134,7 +140,7 @@ def read_counted_code(profile: Profile) -> Code:
 def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> LoopSheet:
     region = find_region(code, whole=whole)
     body = region.body
-    product = trace_product(body) if region.scope == "loop" else None
+    product = region.product
     work = [(fmas_of(one), region.per_pass(one)) for one in body]
     fmas = sum(each * times for each, times in work)
     instructions = sum(times for _, times in work)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profiler.analyse.alignment import Block, align_blocks, align_counts, align_instructions, blocks_of
-from profiler.analyse.code import Code, Instruction, read_code
+from profiler.analyse.code import Code, Instruction
 from profiler.analyse.findings import SCHEMA_VERSION, HotLoop, LeftOut, LoadChange, LoopInstruction
 from profiler.analyse.hot_loop import (
     LoopSheet,
@@ -102,8 +102,7 @@ def compare_hot_loops(before: Profile, after: Profile) -> HotLoop | None:
 
 
 def _counted(profile: Profile) -> Code | None:
-    code = read_code(profile.run, profile.kernel) if profile.run else None
-    return code if code and code.executed else None
+    return profile.code if profile.code and profile.code.executed else None
 
 
 def _most(counts: list[LoopInstruction]) -> list[LoopInstruction]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from profiler.analyse.code import Code, read_code
 from profiler.analyse.sass import derive_from_opcodes
 from profiler.analyse.stats import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, Metric, nearest_hint
@@ -64,6 +66,11 @@ class Profile:
 
     def find(self, name: str) -> Series | None:
         return self.series.get(name) or self.raw.get(name)
+
+    @cached_property
+    def code(self) -> Code | None:
+        """Its machine code, read once for all who ask; None where none is recorded."""
+        return read_code(self.run, self.kernel) if self.run else None
 
 
 def choose_kernels(runs: Iterable[Run], pattern: str | None) -> list[list[str]]:

@@ -63,8 +63,15 @@ def configuration(scheme: Scheme) -> Record:
     }  # fmt: skip
 
 
+class _Rows(alt.InlineData):
+    """Altair copies a chart with all it holds at nearly every step; rows never change, so they need no copy."""
+
+    def __deepcopy__(self, _: object) -> _Rows:
+        return self
+
+
 def source(records: Sequence[Record]) -> alt.InlineData:
-    return alt.InlineData(values=list(records))
+    return _Rows(values=list(records))
 
 
 def tooltips(*fields: str) -> list[alt.Tooltip]:

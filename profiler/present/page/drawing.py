@@ -89,15 +89,16 @@ def draw(chart_name: str, finding: Any, **options: Any) -> Picture | None:
     """None where the finding holds nothing to draw."""
     import altair as alt
     import vl_convert
+    from altair.utils.schemapi import debug_mode
 
     from profiler.present import charts
     from profiler.present.charts.style import configuration
 
-    chart = getattr(charts, chart_name)(finding, **options)
-    if chart is None:
-        return None
     # Valid by the charts' own tests; checking it again would take as long as drawing it.
-    with alt.data_transformers.enable(consolidate_datasets=False):
+    with debug_mode(False), alt.data_transformers.enable(consolidate_datasets=False):
+        chart = getattr(charts, chart_name)(finding, **options)
+        if chart is None:
+            return None
         spec: dict[str, Any] = chart.to_dict(validate=False)
     heading = spec.pop("title", {})
     look = configuration("light")
