@@ -1,8 +1,8 @@
 """What each idea of a ladder was worth: what is claimed of its step, and what the step is here.
 
-A climb in; an `IdeasFinding` out. A step is from the rung before, or from the one that the ladder says an idea
-is added to. A claim is the ratio of two figures that were published of both for one GPU, or what the ladder expects. It holds where the step here
-goes the claimed way for certain: faster, or no better where no gain was claimed.
+A climb in; an `IdeasFinding` out. A claim is the ratio of two figures that were published of both rungs of a step
+for one GPU, or what the ladder expects. It holds where the step here goes the claimed way for certain: faster, or
+no better where no gain was claimed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from profiler.analyse.climb import Climb
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
-from profiler.analyse.ladder import Step, derive_step
+from profiler.analyse.ladder import Step
 from profiler.analyse.pairs import judge_speedup
 from profiler.analyse.plausible import is_part_of_step
 from profiler.analyse.reasons import explain_step
@@ -81,17 +81,8 @@ def derive_ideas(climb: Climb) -> IdeasFinding:
         title=climb.ladder.title,
         gpu=climb.conditions.gpu,
         workload=climb.finding.workload,
-        ideas=[_idea(climb.ladder, _from_its_rung(climb, step)) for step in climb.steps],
+        ideas=[_idea(climb.ladder, step) for step in climb.steps],
     )
-
-
-def _from_its_rung(climb: Climb, step: Step) -> Step:
-    """From the rung that the idea is added to, where there are runs of it."""
-    number = step.after.kernel.against
-    if number in (None, step.before.kernel.number):
-        return step
-    start = next((rung for rung in climb.rungs if rung.kernel.number == number), None)
-    return derive_step(start, step.after) if start else step
 
 
 def _idea(ladder: Ladder, step: Step) -> Idea:

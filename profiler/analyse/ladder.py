@@ -1,4 +1,4 @@
-"""A ladder as recorded: where every rung stands, and what changed from the rung before.
+"""A ladder as recorded: where every rung stands, and what changed from the rung it follows.
 
 Rungs in; a `LadderFinding` out, which is what `prof ladder --format json` prints.
 """
@@ -80,10 +80,18 @@ class LadderFinding(Struct, frozen=True):
     view: LadderView = "compute"
     left_out: LeftOut = {}
 
+    def branches(self) -> dict[int, list[int]]:
+        """The rungs that follow another than the one above them, by the rung that they follow."""
+        found: dict[int, list[int]] = {}
+        for above, rung in pairwise(self.kernels):
+            if rung.before not in (None, above.kernel):
+                found.setdefault(rung.before, []).append(rung.kernel)
+        return found
+
 
 @dataclass(frozen=True)
 class Step:
-    """What changed from one rung to the next; no `change` where they may not be compared."""
+    """What changed from one rung to one that follows it; no `change` where they may not be compared."""
 
     before: Rung
     after: Rung
@@ -92,15 +100,16 @@ class Step:
 
 
 def derive_steps(ladder: Ladder, rungs: Sequence[Rung]) -> list[Step]:
-    """Every rung against the one before that has runs.
+    """Every rung against the one before that has runs, or the one that the ladder says it follows.
 
     A reference numbered 0 is what the rungs are measured by, not a step of the climb.
     """
     climb = [rung for rung in rungs if not (rung.kernel.number == ladder.reference == 0)]
-    return [derive_step(before, after) for before, after in pairwise(climb)]
+    recorded: dict[int | None, Rung] = {rung.kernel.number: rung for rung in rungs}
+    return [_step(recorded.get(after.kernel.against, before), after) for before, after in pairwise(climb)]
 
 
-def derive_step(before: Rung, after: Rung) -> Step:
+def _step(before: Rung, after: Rung) -> Step:
     try:
         return Step(before, after, compare_pair(before.profile, after.profile))
     except NotComparable as error:

@@ -104,7 +104,7 @@ class Kernel:
     flops: Expression | None = None
     bytes: Expression | None = None
     published: tuple[Published, ...] = ()
-    against: int | None = None  # the rung that the idea is added to, where it is not the one before
+    against: int | None = None  # the rung that this one follows, where it is not the one before
     expects: Claim | None = None  # of the step from there, where the claim has no figure
     sweep: Sweep | None = None  # of `prof tune`
 

@@ -1,4 +1,4 @@
-"""`prof ladder`: every rung, and what changed from the one before."""
+"""`prof ladder`: every rung, and what changed from the one it follows."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def ladder(
 ) -> None:
     """Draw the ladder: every rung and its change.
 
-    A rung's time, its work per second, its counters and what binds it, each against the rung before. Of each
-    kernel the newest run counts, all of one GPU and one workload; times are those without the
-    profiler where they are stored.
+    A rung's time, its work per second, its counters and what binds it, each against the rung before, or the one
+    that the ladder says it follows. Of each kernel the newest run counts, all of one GPU and one workload; times are
+    those without the profiler where they are stored.
 
     Examples:
 

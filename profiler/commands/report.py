@@ -40,8 +40,8 @@ def report(
 ) -> None:
     """Write the page: one HTML file with everything in it.
 
-    The ladder at a glance, a sheet of every rung, and every comparison with the rung before; or the recordings that are
-    named, each against the one before. It works offline, in light and dark, on a phone, a projector and on paper.
+    The ladder at a glance, a sheet of every rung, and every comparison with the rung it follows; or the recordings
+    that are named, each against the one before. It works offline, in light and dark, on a phone, a projector and on paper.
 
     Examples:
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
@@ -9,14 +10,13 @@ from profiler.analyse.ideas import Idea
 from profiler.analyse.ladder import HEADLINES, LadderFinding, RungFinding
 from profiler.catalog.ladder import size_text
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
-from profiler.present.ladder_views import counter_columns, counter_legend
-from profiler.present.rungs import duration
+from profiler.present.ladder_views import LEGEND_WIDTH, counter_columns, counter_legend
+from profiler.present.rungs import branches_text, duration
 from profiler.present.terminal import VERDICT_STYLE, render_table, styled
 from profiler.present.text import number, printable
 
 _WORK_STAYS = 100  # longer than any counter, where the window is narrow
 _MOST_OTHERS = 6
-_STEP_LEGEND = "step: times as fast as the rung before, = if no difference matters, ? if unclear"
 _SAME, _UNCLEAR = "=", "?"
 
 
@@ -172,7 +172,10 @@ def ladder_notes(finding: LadderFinding, shown: Sequence[str]) -> list[str]:
         notes += [f"{rung.kernel} against {rung.before} refused: {printable(line)}" for line in rung.refused]
     notes += caution_lines(rungs)
     if any(rung.speedup for rung in rungs):
-        notes.append(_STEP_LEGEND)
+        notes += textwrap.wrap(
+            f"step: times as fast as the rung before{branches_text(finding)}, = if no difference matters, ? if unclear",
+            LEGEND_WIDTH,
+        )
     return [*notes, *counter_legend(finding, shown)]
 
 

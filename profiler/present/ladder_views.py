@@ -15,7 +15,7 @@ from profiler.present.memory import width_text
 from profiler.present.text import number
 
 _SAME, _UNCLEAR = "=", "?"
-_LEGEND_WIDTH = 80
+LEGEND_WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def counter_legend(finding: LadderFinding, shown: Sequence[str]) -> list[str]:
     marked = [column.title for column in _VIEWS[finding.view] if column.cell is not _width]
     if any(title in shown for title in marked):
         told.append(_MARKS_LEGEND)
-    lines = textwrap.wrap("; ".join(told), _LEGEND_WIDTH)
+    lines = textwrap.wrap("; ".join(told), LEGEND_WIDTH)
     return [line.replace(_KEPT_TOGETHER, " ") for line in lines]
 
 
@@ -56,7 +56,7 @@ def _counter(title: str, metric: str, stays: int, form: Callable[[float], str]) 
 
 
 def _mark(rung: RungFinding, metric: str) -> str:
-    """Where it went from the rung before; a space where nobody asked, so that figures stand in line."""
+    """Where it went from the rung that this one follows; a space where nobody asked, so that figures stand in line."""
     change = rung.delta.get(metric)
     if change is None:
         return " "
@@ -123,4 +123,4 @@ _LEGENDS: dict[LadderView, tuple[tuple[tuple[str, ...], str], ...]] = {
     ),
 }
 _KEPT_TOGETHER = "\N{NO-BREAK SPACE}"
-_MARKS_LEGEND = f"{_KEPT_TOGETHER.join('↑↓=?')} than at the rung before"
+_MARKS_LEGEND = f"{_KEPT_TOGETHER.join('↑↓=?')} than at the rung it follows"

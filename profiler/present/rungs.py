@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from profiler.analyse.ladder import LadderFinding
 from profiler.analyse.timings import TimingSummary
 from profiler.catalog.ladder import Kernel, size_text
 from profiler.measure.build import Built
@@ -24,6 +25,12 @@ TIME_HEADER = (
     "run_id",
 )  # fmt: skip
 TIME_RIGHT = (0, 3, 4, 5, 6, 7, 8)
+
+
+def branches_text(finding: LadderFinding) -> str:
+    """Beside words that say "the rung before", what they are not true of: ` (3, 4: rung 2)`."""
+    told = [f"{', '.join(map(str, rungs))}: rung {before}" for before, rungs in finding.branches().items()]
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def titles_of(header: Sequence[str]) -> list[str]:

@@ -16,14 +16,14 @@ from profiler.store.schema import Column, Table, schema_of
 
 DELTAS = Table(
     "deltas",
-    "one metric's change from one rung of a ladder to the next",
+    "one metric's change from one rung of a ladder to one that follows it",
     (
         Column("ladder", "label", "the ladder's name"),
         Column("gpu", "label", "name of the GPU"),
         Column("workload", "label", "its parameters, name=value", nullable=True),
-        Column("kernel_before", "int32", "number of the rung before"),
+        Column("kernel_before", "int32", "number of the rung that it follows: the one before, or `against` of the ladder"),
         Column("kernel", "int32", "number of the rung"),
-        Column("run_id_before", "label", "the run of the rung before"),
+        Column("run_id_before", "label", "the run of that rung"),
         Column("run_id", "label", "the run of the rung"),
         Column("metric", "label", "prof's name; time_ns is the unprofiled time"),
         Column("ncu", "label", "Nsight Compute's name; null for the unprofiled time", nullable=True),

@@ -1,7 +1,8 @@
-"""Where every rung stands and what changed from the rung before, on made-up rungs and on recorded ones."""
+"""Where every rung stands and what changed from the rung it follows, on made-up rungs and on recorded ones."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -34,6 +35,12 @@ def rung(finding, number):
 def around(middle, count=5):
     """Readings with a spread of a thousandth."""
     return [middle * (1 + (index - count // 2) / 1000) for index in range(count)]
+
+
+def following(ladder, before):
+    """The ladder, in which some rungs say which one they follow."""
+    kernels = (replace(one, against=before.get(one.number)) for one in ladder.kernels)
+    return replace(ladder, kernels=tuple(kernels))
 
 
 # Time and work
@@ -110,6 +117,32 @@ def test_a_delta_is_against_the_rung_before_that_has_runs(made, made_ladder):
     assert (one.delta["duration_ns"].delta, one.delta["duration_ns"].verdict) == (-50.0, "better")
     assert (one.delta["issue_active_pct"].delta, one.delta["issue_active_pct"].verdict) == (20.0, "changed")
     assert rung(finding, 1).delta == {}
+
+
+def test_a_rung_may_follow_another_than_the_one_before(made, made_ladder):
+    """Rung 2 is slower than rung 1, and rung 3 is a change of rung 1."""
+    for number, time in ((1, 100.0), (2, 150.0), (3, 50.0)):
+        made.profile(f"made-{number}", *around(time), counters={ISSUE: time / 2})
+    finding, rows = climb(following(made_ladder, {3: 1}), made.store)
+    one = rung(finding, 3)
+    assert (one.before, finding.branches()) == (1, {1: [3]})
+    assert one.speedup.ratio == pytest.approx(2.0)
+    assert one.delta["issue_active_pct"].delta == pytest.approx(-25.0)
+    assert {row["kernel_before"] for row in rows if row["kernel"] == 3} == {1}
+
+
+def test_it_may_follow_the_reference_itself(made, made_ladder):
+    for number in (0, 1, 2):
+        made.profile(f"made-{number}", *around(100.0 / (1 + number)))
+    finding, _ = climb(following(replace(made_ladder, reference=0), {2: 0}), made.store)
+    assert [one.before for one in finding.kernels] == [None, None, 0]
+
+
+def test_without_runs_of_that_rung_it_follows_the_one_before(made, made_ladder):
+    for number in (2, 3):
+        made.profile(f"made-{number}", *around(100.0))
+    finding, _ = climb(following(made_ladder, {3: 1}), made.store)
+    assert (rung(finding, 3).before, finding.branches()) == (2, {})
 
 
 def test_the_deltas_time_is_the_unprofiled_one_where_both_have_it(made, made_ladder):
@@ -252,14 +285,17 @@ def test_the_recorded_ladder_has_a_row_for_every_rung_with_runs(recorded, record
         assert set(one.metrics) <= set(HEADLINE)
 
 
-def test_the_steps_of_the_recorded_ladder_add_up(recorded_climb):
+@pytest.mark.parametrize("last", [13, 14])
+def test_the_steps_of_the_recorded_ladder_add_up(recorded_climb, last):
     """The product of the speedups is the ratio of first and last, but for medians against means."""
     finding, _ = recorded_climb
-    steps = [one for one in finding.kernels if one.speedup]
-    product = 1.0
-    for one in steps:
-        product *= one.speedup.ratio
-    first, last = rung(finding, steps[0].before), steps[-1]
+    first = last = rung(finding, last)
+    steps = []
+    while first.before is not None:
+        steps.append(first)
+        first = rung(finding, first.before)
+    assert first.kernel == 1
+    product = math.prod(one.speedup.ratio for one in steps)
     assert product == pytest.approx(first.duration_ns / last.duration_ns, rel=0.02)
     assert sum(one.delta["duration_ns"].delta for one in steps) == pytest.approx(
         last.duration_ns - first.duration_ns

@@ -9,6 +9,7 @@ from itertools import pairwise
 import msgspec
 import pytest
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 
 from profiler.analyse.findings import Speedup
 from profiler.analyse.ladder import LadderFinding, RungDelta, RungFinding
@@ -112,6 +113,15 @@ def test_a_counter_says_where_it_went_and_whether_that_is_sure(given, mark):
 )
 def test_a_step_says_whether_it_is_sure(verdict, cell):
     assert cell in table_of(text(ladder(rung(1), stepped(2, 1.1428, verdict))))[2]
+
+
+def test_steps_from_another_rung_than_the_one_above_are_told_with_it():
+    rungs = [rung(1), stepped(2, 2.0, "better"), *(stepped(number, 3.0, "better") for number in (3, 4, 5))]
+    straight = " ".join(text(ladder(*rungs)).split())
+    assert "times as fast as the rung before, =" in straight
+    rungs[3:] = [replace(rungs[3], before=2), replace(rungs[4], before=2)]
+    branched = " ".join(text(ladder(*rungs)).split())
+    assert "times as fast as the rung before (4, 5: rung 2), =" in branched
 
 
 def test_a_refused_step_is_told_with_its_reason():

@@ -23,7 +23,7 @@ from profiler.present.charts.style import (
     source,
     tooltips,
 )
-from profiler.present.rungs import duration
+from profiler.present.rungs import branches_text, duration
 from profiler.present.text import shortened
 
 _WIDTH = 460
@@ -32,7 +32,6 @@ _NAME_WIDTH = 40
 # Times further apart than this are drawn on a logarithmic axis.
 _MOST_APART = 8.0
 _WITHOUT, _UNDER = "without", "under"
-_STEPS_KEY = "; right: the time, and how many times as fast as the rung before"
 
 
 def reference_chart(finding: LadderFinding) -> ChartType | None:
@@ -105,7 +104,8 @@ def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
         .mark_text(align="left", baseline="middle")
         .encode(y=alt.Y("rung:N", sort=names), x=at_pixel(_WIDTH + 12), text=alt.Text("label:N"))
     )
-    key = _STEPS_KEY if any(rung.speedup for rung in finding.kernels) else ""
+    steps = f", and how many times as fast as the rung before{branches_text(finding)}"
+    key = f"; right: the time{steps}" if any(rung.speedup for rung in finding.kernels) else ""
     return alt.layer(points, text).properties(
         title=heading(_steps_title(finding), conditions_text(finding) + key)
     )
@@ -183,12 +183,14 @@ def _reference_title(rungs: list[RungFinding]) -> str:
 
 
 def _steps_title(finding: LadderFinding) -> str:
-    """From the first rung to the fastest, and the step that did most of it."""
-    steps = {rung_title(rung): rung.speedup.ratio for rung in finding.kernels if rung.speedup is not None}
+    """The step that did most."""
+    titles: dict[int | None, str] = {rung.kernel: rung_title(rung) for rung in finding.kernels}
+    steps = [(rung.speedup.ratio, rung) for rung in finding.kernels if rung.speedup]
     if not steps:
         return shortened(finding.title, 100)
-    best = max(steps, key=steps.__getitem__)
-    return f"The largest step is to {best}: {figure(steps[best])}x as fast as the rung before"
+    ratio, best = max(steps, key=lambda step: step[0])
+    followed = titles.get(best.before, "the rung before")
+    return f"The largest step is to {rung_title(best)}: {figure(ratio)}x as fast as {followed}"
 
 
 def _effect_title(finding: LadderFinding) -> str:

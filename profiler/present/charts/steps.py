@@ -24,6 +24,7 @@ from profiler.present.charts.style import (
     source,
     tooltips,
 )
+from profiler.present.rungs import branches_text
 from profiler.present.text import shortened
 
 _WIDTH = 110
@@ -67,7 +68,8 @@ def steps_chart(sheet: LadderSheet, metrics: Sequence[str] | None = None) -> Cha
     return alt.concat(*drawn, columns=_COLUMNS, spacing={"row": 18, "column": _ROOM_FOR_LABEL}).properties(
         title=heading(
             _title(sheet),
-            f"{conditions_text(sheet.ladder)}; each rung against the one before, with its 95 % interval",
+            f"{conditions_text(sheet.ladder)}; each rung against the one before{branches_text(sheet.ladder)}, "
+            "with its 95 % interval",
         )
     )
 

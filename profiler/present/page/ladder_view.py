@@ -55,7 +55,7 @@ def _rungs(contents: Contents, finding: LadderFinding, header: Sequence[str]) ->
             _replace(cells, header, "step", anchor=pairs[anchor])
         rows.append(cells)
     return table(
-        "Every rung, and its step from the one before",
+        "Every rung, and its step from the one it follows",
         ["rung", *header[1:]],
         rows,
         right=[place for place, title in enumerate(header) if title not in _TEXT_COLUMNS],
