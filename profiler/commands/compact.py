@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _HEADER = (
     "runs", "packs", "packs_replaced", "files_before", "files_after", "bytes_before", "bytes_after", "damaged",
+    "folders_removed", "dry_run",
 )  # fmt: skip
 
 
@@ -56,7 +57,7 @@ def compact(
             done = pack(store, plan, progress.advance)
     after = stored_files(store.place) if done else before
     if settings.format is not Format.table:
-        print_rows(_HEADER, [_row(plan, done, before, after)], settings)
+        print_rows(_HEADER, [_row(plan, done, dry_run, before, after)], settings)
     else:
         for line in _lines(store, plan, done, before, after):
             print(line)
@@ -65,11 +66,17 @@ def compact(
 
 
 def _row(
-    plan: Plan, done: Compacted | None, before: dict[str, int], after: dict[str, int]
-) -> tuple[int, ...]:
+    plan: Plan, done: Compacted | None, dry_run: bool, before: dict[str, int], after: dict[str, int]
+) -> tuple[int | bool | None, ...]:
+    """What was done; of a dry run what would be, and nothing where only doing it can tell."""
+    if dry_run:
+        packs = files = held = damaged = None
+    else:
+        packs, files, held = len(done.packs) if done else 0, len(after), sum(after.values())
+        damaged = len(done.damaged) if done else 0
     return (
-        done.packed if done else 0, len(done.packs) if done else 0, len(plan.along) if done else 0,
-        len(before), len(after), sum(before.values()), sum(after.values()), len(done.damaged) if done else 0,
+        done.packed if done else len(plan.runs), packs, len(plan.along),
+        len(before), files, sum(before.values()), held, damaged, len(plan.redundant), dry_run,
     )  # fmt: skip
 
 
@@ -80,19 +87,22 @@ def _lines(
 
     along = f", {counted(len(plan.along), 'small pack', 'small packs')} among them" if plan.along else ""
     runs = counted(len(plan.runs), "run", "runs")
+    removed = f"{counted(len(plan.redundant), 'folder', 'folders')} that packs hold already"
     if done is None and not (plan.runs or plan.redundant):
         loose = counted(len(store.shelf.loose), "run", "runs")
         packs = counted(len(store.packs), "pack", "packs")
         return [printable(f"{store.root}: nothing to pack: {loose} in folders of their own, {packs}")]
     if done is None:
         held = f"{counted(len(before), 'file', 'files')}, {size(sum(before.values()))}"
-        return [printable(f"{store.root}: would pack {runs}{along}; there are {held}")]
+        would = [f"pack {runs}{along}"] if plan.runs else []
+        would += [f"remove {removed}"] if plan.redundant else []
+        return [printable(f"{store.root}: would {' and '.join(would)}; there are {held}")]
     lines = []
     if done.packs:
         packs = counted(len(done.packs), "pack", "packs")
         lines.append(f"{counted(done.packed, 'run', 'runs')} in {packs}{along}")
     if plan.redundant:
-        lines.append(f"{counted(len(plan.redundant), 'folder', 'folders')} removed that packs hold already")
+        lines.append(f"removed {removed}")
     lines.append(
         f"{len(before):,} files of {size(sum(before.values()))} before, "
         f"{len(after):,} files of {size(sum(after.values()))} after"

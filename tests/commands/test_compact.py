@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,29 @@ def test_a_dry_run_changes_nothing(root, prof_here):
     result = prof_here("--runs", root, "compact", "--dry-run")
     assert result.stdout.startswith(f"{root}: would pack 9 runs; there are 72 files, ")
     assert sorted(root.rglob("*")) == files
+
+
+def test_a_dry_run_tells_a_program_the_same(root, prof_here):
+    words = ("--runs", root, "compact", "--dry-run", "--format")
+    (row,) = json.loads(prof_here(*words, "json").stdout)
+    assert row["dry_run"] is True
+    assert (row["runs"], row["files_before"]) == (9, 72)
+    assert [row[name] for name in ("packs", "files_after", "bytes_after", "damaged")] == [None] * 4, (
+        "only doing it can tell"
+    )
+    (listed,) = csv.DictReader(prof_here(*words, "csv").stdout.splitlines())
+    assert (listed["runs"], listed["packs"], listed["dry_run"]) == ("9", "", "True")
+
+
+def test_a_dry_run_names_the_folders_that_a_pack_holds_already(root, prof_here, tmp_path):
+    """As they are left where `prof compact` was killed."""
+    shutil.copytree(root, tmp_path / "copy")
+    prof_here("--runs", root, "compact")
+    shutil.copytree(tmp_path / "copy", root, dirs_exist_ok=True)
+    result = prof_here("--runs", root, "compact", "--dry-run")
+    assert result.stdout.startswith(f"{root}: would remove 9 folders that packs hold already; there are ")
+    (row,) = json.loads(prof_here("--runs", root, "compact", "--format", "json").stdout)
+    assert (row["dry_run"], row["runs"], row["folders_removed"]) == (False, 0, 9)
 
 
 def test_runs_that_are_too_new_stay(root, prof_here):
