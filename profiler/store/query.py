@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from decimal import Decimal
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from profiler.store.runs import Run, RunStore
 
 _AT_ONCE = 64
+_NAMES = (*TABLES, "runs")
+_NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 
 
 def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
@@ -40,7 +43,7 @@ def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[An
         table = _execute(connection, statements[0])
     except duckdb.Error as error:
         first, *others = str(error).splitlines() or [""]
-        raise QueryFailed(f"the query failed: {first}", details=others) from error
+        raise QueryFailed(f"the query failed: {first}", details=_hints(first, others)) from error
     finally:
         connection.close()
     columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
@@ -61,8 +64,18 @@ def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
 def _named_tables(sql: str) -> list[str]:
     """All of them where none is named: the statement may ask which there are."""
     words = set(re.findall(r"\w+", sql.lower()))
-    named = words & {*TABLES, "runs"}
+    named = words & set(_NAMES)
     return [name for name in TABLES if name in named or not named]
+
+
+def _hints(message: str, given: list[str]) -> list[str]:
+    """For a table that there is not, DuckDB knows only those that were handed to it, and its own."""
+    missing = _NO_TABLE.search(message)
+    if missing is None:
+        return given
+    near = get_close_matches(missing[1].lower(), _NAMES, n=1)
+    own = [line for line in given if not line.startswith("Did you mean")]
+    return [*(f'Did you mean "{name}"?' for name in near), *own]
 
 
 def _connect(store: RunStore, tables: Iterable[str]) -> duckdb.DuckDBPyConnection:

@@ -190,6 +190,24 @@ def test_a_select_that_succeeds_leaves_no_trace(
     assert content(tmp_path) == before
 
 
+@pytest.mark.parametrize(
+    ("sql", "hints"),
+    [
+        ("select * from nope", ()),  # DuckDB would name a table of its own, pg_enum
+        ("select * from metric", ('Did you mean "metrics"?',)),
+        ("select * from lanches join metrics using (run_id)", ('Did you mean "launches"?',)),
+        ("select metrc from metrics", ('Candidate bindings: "metric"',)),  # of a column DuckDB knows
+    ],
+)
+def test_what_is_misspelt_is_told_with_the_nearest_name_of_ours(
+    few: RunStore, sql: str, hints: tuple[str, ...]
+) -> None:
+    with pytest.raises(QueryFailed, match="the query failed: ") as caught:
+        run_query(few, sql)
+    assert tuple(line[: len(hint)] for line, hint in zip(caught.value.details, hints, strict=True)) == hints
+    assert "tables are launches, metrics" in caught.value.remedy
+
+
 # What comes back
 
 
