@@ -106,8 +106,13 @@ def match_kernels(before: Run, after: Run, pattern: str | None, every: bool) -> 
     common = [name for name in left if name in right]
     if every:
         if not common:
+            alone = len(left) == len(right) == 1
             raise KernelNotFound(
-                "no kernel name is common to both sides", details=_both(before, after, pattern)
+                "no kernel name is common to both sides",
+                details=_both(before, after, pattern),
+                remedy="Leave --all out: one kernel a side is a pair whatever the names."
+                if alone
+                else "--all pairs kernels of the same name. Choose one of each side with --kernel-name REGEX instead.",
             )
         return [(name, name) for name in common]
     if len(left) == len(right) == 1:

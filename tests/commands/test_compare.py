@@ -160,6 +160,19 @@ def test_the_schema_would_notice_a_missing_name_and_a_wrong_verdict(compare):
 # CSV and Markdown
 
 
+def test_all_without_a_common_name_says_what_to_do_instead(prof_here, recorded, make_run, tmp_path):
+    """Nobody gave a regular expression, so nobody is told how one is searched."""
+    one_each = prof_here("--runs", recorded.root, "compare", "5", "6", "--all")
+    assert one_each.returncode == 33
+    assert "no kernel name is common to both sides" in one_each.stderr
+    assert one_each.stderr.splitlines()[-1].strip().startswith("Leave --all out: ")
+
+    make_run({"kernel": "a"}, {"kernel": "b"}, name="two", root=tmp_path)
+    make_run({"kernel": "c"}, name="one", root=tmp_path)
+    several = prof_here("--runs", tmp_path, "compare", "two", "one", "--all")
+    assert "Choose one of each side with --kernel-name REGEX instead." in several.stderr
+
+
 def test_csv_has_a_row_for_every_metric_and_opcode_with_every_digit(compare):
     rows = list(csv.DictReader(io.StringIO(compare("5", "6", "--format", "csv").stdout), strict=True))
     found = json.loads(compare("5", "6", "--full", "--format", "json").stdout)
