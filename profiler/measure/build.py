@@ -28,6 +28,7 @@ from profiler.measure.process import command_details, end_all, run
 from profiler.measure.ptxas import Resources, parse_resources
 from profiler.measure.toolchain import Toolchain
 from profiler.store.decoding import decodable
+from profiler.store.staging import locked
 
 _TIMEOUT_S = 600.0
 _CLOCK_TICK_NS = 20_000_000  # a file's time may lag behind the clock by a tick of the kernel
@@ -141,11 +142,13 @@ def _build(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> Bui
         status: Status = "unavailable" if isinstance(obstacle, LibraryMissing) else "failed"
         return Built(kernel, status, binary, error=obstacle)
     try:
-        command = build_command(kernel, arch, toolchain, binary)
-        known = read_record(binary)
-        if known is not None and _is_fresh(known, command, toolchain, binary):
+        if known := _read_fresh(kernel, arch, toolchain, binary):
             return Built(kernel, "unchanged", binary, known)
-        return Built(kernel, "built", binary, _compile(kernel, arch, toolchain, binary))
+        # Another process may build it too, and no two outputs of nvcc are alike: one binary, and the record of that.
+        with locked(binary.with_name(f".{binary.name}.lock")):
+            if known := _read_fresh(kernel, arch, toolchain, binary):
+                return Built(kernel, "unchanged", binary, known)
+            return Built(kernel, "built", binary, _compile(kernel, arch, toolchain, binary))
     except ProfError as error:
         return Built(kernel, "failed", binary, error=error)
     except OSError as error:
@@ -205,6 +208,11 @@ def _compile(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> B
     finally:
         unfinished.unlink(missing_ok=True)
         dependencies.unlink(missing_ok=True)
+
+
+def _read_fresh(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> BuildRecord | None:
+    known, command = read_record(binary), build_command(kernel, arch, toolchain, binary)
+    return known if known and _is_fresh(known, command, toolchain, binary) else None
 
 
 def _is_fresh(record: BuildRecord, command: list[str], toolchain: Toolchain, binary: Path) -> bool:

@@ -40,7 +40,7 @@ class Staging:
         self.root = root
         try:
             root.mkdir(parents=True, exist_ok=True)
-            with _locked(root / _LOCK_FILE):
+            with locked(root / _LOCK_FILE):
                 make_shared_folder(root / STAGING_FOLDER, root)
                 _sweep(root / STAGING_FOLDER)
                 self._own = Path(tempfile.mkdtemp(dir=root / STAGING_FOLDER))
@@ -64,7 +64,7 @@ class Staging:
         assert run is not None, run_id
         target = self.root / run_id
         try:
-            with _locked(self.root / _LOCK_FILE):
+            with locked(self.root / _LOCK_FILE):
                 if any(name.endswith(run.hash) for name in self._shelf.names()):
                     self.discard(folder)
                     return None
@@ -78,7 +78,7 @@ class Staging:
     def add(self, folder: Path, name: str) -> None:
         """Rename what was prepared to its name, whatever it is."""
         try:
-            with _locked(self.root / _LOCK_FILE):
+            with locked(self.root / _LOCK_FILE):
                 flush(folder)
                 os.rename(folder, self.root / name)
                 flush(self.root)
@@ -90,7 +90,7 @@ class Staging:
         away = self.folder()
         try:
             away.mkdir()
-            with _locked(self.root / _LOCK_FILE):
+            with locked(self.root / _LOCK_FILE):
                 for name in names:
                     with suppress(FileNotFoundError):
                         os.rename(self.root / name, away / name)
@@ -108,7 +108,7 @@ class Staging:
         shutil.rmtree(self._own, ignore_errors=True)
         if self._owner is not None:
             os.close(self._owner)
-        with suppress(OSError), _locked(self.root / _LOCK_FILE):
+        with suppress(OSError), locked(self.root / _LOCK_FILE):
             (self.root / STAGING_FOLDER).rmdir()
 
 
@@ -172,7 +172,8 @@ def try_lock(path: Path) -> int | None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Waits until no other has it, process or thread; the file stays."""
     descriptor = _open_lock(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -70,6 +70,7 @@ grep -q broken "$source" && { echo "$source(1): error: this is broken" >&2; exit
 grep -q edited "$source" && echo "// more" >> "$(dirname "$source")/shared.cuh"
 grep -q slow "$source" && sleep 600
 cp "$source" "$output"
+grep -q unlike "$source" && echo "// built by $$" >> "$output"
 printf '%s : %s \\\\\\n    %s \\\\\\n    %s\\n' "$output" "$source" "$(dirname "$source")/shared.cuh" "$FAKE_ROOT/include/cuda_runtime.h" > "$rule"
 echo "ptxas info    : Compiling entry function '_Z3onev' for 'sm_90'" >&2
 echo "    0 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads" >&2
@@ -274,7 +275,11 @@ def test_one_that_does_not_compile_stops_no_other(ladder: Ladder, toolchain: Too
     assert error.message == "kernel 1 (one) does not compile (exit code 2)"
     assert "01_one.cu(1): error: this is broken" in error.details[-1]
     assert "-lineinfo" in error.details[0]
-    assert sorted(path.name for path in good.binary.parent.iterdir()) == ["01_one", "02_two", "02_two.json"]
+    assert sorted(path.name for path in good.binary.parent.glob("[!.]*")) == [
+        "01_one",
+        "02_two",
+        "02_two.json",
+    ]
     (ladder.folder / "01_one.cu").write_text("// mended\n")
     os.utime(ladder.folder / "01_one.cu", (1, 1))
     assert build(ladder, toolchain, [1])[1].status == "built"
@@ -310,19 +315,26 @@ from profiler.catalog.ladder_file import read_ladder
 from profiler.measure.build import build_kernels
 from profiler.measure.toolchain import find_toolchain
 ladder = read_ladder(Path(sys.argv[1]))
-print(*(f"{one.status} {one.error}" for one in build_kernels(ladder, ladder.choose([1, 2]), "sm_90", find_toolchain())), sep="\\n")
+for one in build_kernels(ladder, ladder.choose([1, 2]), "sm_90", find_toolchain()):
+    print(one.binary.name, one.record.binary_sha256 if one.record else one.error)
 """
 
 
 def test_several_may_build_the_same_at_once(ladder: Ladder, toolchain: Toolchain) -> None:
+    """No two outputs of nvcc are alike, and a run names its binary by what is in it."""
+    for source in ladder.folder.glob("0[12]_*.cu"):
+        source.write_text(f"{source.read_text()}// unlike any other\n")
     words = [sys.executable, "-c", BUILD_ALL, str(ladder.path)]
     for _ in range(3):
         for record in build_folder(ladder, "sm_90").glob("*.json"):
             record.unlink()
         started = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(5)]
         told = {line for one in started for line in one.communicate(timeout=60)[0].splitlines()}
-        assert told <= {"built None", "unchanged None"}
-    assert not list(build_folder(ladder, "sm_90").glob(".*")), "nothing unfinished is left"
+        binaries = [build_folder(ladder, "sm_90") / name for name in ("01_one", "02_two")]
+        assert told == {f"{binary.name} {sha256_of(binary)}" for binary in binaries}
+        assert [read_record(binary).binary_sha256 for binary in binaries] == list(map(sha256_of, binaries))
+    left = {path.name for path in binaries[0].parent.glob(".*")}
+    assert left == {".01_one.lock", ".02_two.lock"}, "nothing unfinished"
 
 
 def test_an_interrupt_ends_the_compilers(ladder: Ladder, toolchain: Toolchain) -> None:
