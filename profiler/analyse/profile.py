@@ -138,16 +138,14 @@ def profile_kernel(run: Run, kernel: str) -> Profile:
         launches=len(process_of),
         series=_catalogued(raw, opcodes, process_of),
         opcodes=_mean_of(opcodes.values()),
-        timings_ns=_timings(run),
+        timings_ns=timings_of(run) if len(run.manifest.kernels) < 2 else Readings(),  # of several: of which?
         raw=raw,
         run=run,
     )
 
 
-def _timings(run: Run) -> Readings:
-    """Unprofiled timings are of the one kernel that was measured: with several, of none."""
-    if len(run.manifest.kernels) > 1:
-        return Readings()
+def timings_of(run: Run) -> Readings:
+    """Without the profiler: of the program's step, which may be more than one kernel."""
     timings = run.table("timings")
     return Readings(timings.column("kernel_ns").to_pylist(), timings.column("process").to_pylist())
 

@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from profiler.analyse.pairs import profile_timings
-from profiler.analyse.profile import UNKNOWN_GPU, Profile, choose_kernel, choose_kernels, profile_kernel
+from profiler.analyse.profile import (
+    UNKNOWN_GPU,
+    Profile,
+    choose_kernel,
+    choose_kernels,
+    profile_kernel,
+    timings_of,
+)
 from profiler.analyse.work import useful_bytes, with_work
 from profiler.catalog.ladder import Kernel, Ladder, size_text
 from profiler.errors import RunNotFound
@@ -103,8 +110,8 @@ def _rung(ladder: Ladder, kernel: Kernel, runs: Sequence[Run]) -> Rung | None:
         alone = _newest(timed)
         return Rung(kernel, profile_timings(alone), alone) if alone else None
     profile = profile_kernel(profiled, _measured_kernel(profiled, kernel))
-    if profile.timings_ns:
-        return Rung(kernel, profile, profiled)
+    if step_ns := timings_of(profiled):  # the rung's time, whichever of its kernels was profiled
+        return Rung(kernel, replace(profile, timings_ns=step_ns), profiled)
     beside = _newest(run for run in timed if _same_binary(run.manifest, profiled.manifest))
     if beside is None:
         return Rung(kernel, profile, None)

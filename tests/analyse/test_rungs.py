@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from profiler.analyse.plausible import is_part_of_step
 from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
 from profiler.errors import KernelAmbiguous, RunNotFound
 
@@ -137,6 +138,22 @@ def test_of_two_that_it_fits_it_means_the_one_launched_more_often(made, draw, ma
     launches = [{"kernel": "kernel_1_reduce"}, {"kernel": "kernel_1_split"}, {"kernel": "kernel_1_split"}]
     make_run(*launches, name="made-1", root=made.store.root)
     assert draw()[1][0].profile.kernel == "kernel_1_split"
+
+
+def test_timings_beside_several_kernels_are_the_rungs_time_and_one_kernel_is_a_part_of_it(
+    made, draw, make_run
+):
+    durations = {"kernel_1_split": [100.0, 100.0], "kernel_1_reduce": [300.0]}
+    launches = [
+        {"kernel": name, "metrics": {"gpu__time_duration.sum": (ns, "ns")}}
+        for name, times_ns in durations.items()
+        for ns in times_ns
+    ]
+    make_run(*launches, name="made-1", root=made.store.root, timings=[500.0] * 5)
+    (rung,) = draw()[1]
+    assert (rung.profile.kernel, rung.profile.timings_ns.mean()) == ("kernel_1_split", 500.0)
+    assert rung.timed is not None
+    assert is_part_of_step(rung.profile)
 
 
 def test_two_that_it_fits_as_often_are_an_error(made, draw, make_run):
