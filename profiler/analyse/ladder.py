@@ -100,13 +100,19 @@ class Step:
 
 
 def derive_steps(ladder: Ladder, rungs: Sequence[Rung]) -> list[Step]:
-    """Every rung against the one before that has runs, or the one that the ladder says it follows.
+    """Every rung against the one before that has runs, or the one that the ladder says it follows, if that has.
 
     A reference numbered 0 is what the rungs are measured by, not a step of the climb.
     """
     climb = [rung for rung in rungs if not (rung.kernel.number == ladder.reference == 0)]
-    recorded: dict[int | None, Rung] = {rung.kernel.number: rung for rung in rungs}
-    return [_step(recorded.get(after.kernel.against, before), after) for before, after in pairwise(climb)]
+    recorded = {rung.kernel.number: rung for rung in rungs}
+    steps = []
+    for previous, after in zip([None, *climb], climb, strict=False):
+        followed = after.kernel.against
+        before = previous if followed is None else recorded.get(followed)
+        if before is not None:
+            steps.append(_step(before, after))
+    return steps
 
 
 def _step(before: Rung, after: Rung) -> Step:
@@ -178,13 +184,18 @@ def _finding(
         verdict=judge_speedup(speedup) if speedup else None,
         delta=_deltas(step, summaries, headline) if step else {},
         refused=list(step.refused) if step else [],
-        warnings=change.warnings if change else find_doubts(profile),
+        warnings=change.warnings if change else [*_lost_start(rung, step), *find_doubts(profile)],
         binding=_binding(rung),
         launches=profile.launches,
         run_id=profile.manifest.run_id,
         timed_run_id=rung.timed.manifest.run_id if rung.timed else None,
         is_part_of_step=is_part_of_step(profile),
     )
+
+
+def _lost_start(rung: Rung, step: Step | None) -> list[str]:
+    followed = rung.kernel.against
+    return [f"it follows rung {followed}, which has no run here"] if followed is not None and not step else []
 
 
 def _basis(rung: Rung) -> Literal["unprofiled", "profiled"]:

@@ -138,11 +138,21 @@ def test_it_may_follow_the_reference_itself(made, made_ladder):
     assert [one.before for one in finding.kernels] == [None, None, 0]
 
 
-def test_without_runs_of_that_rung_it_follows_the_one_before(made, made_ladder):
+def test_the_first_rung_may_follow_the_reference_too(made, made_ladder):
+    for number in (0, 1):
+        made.profile(f"made-{number}", *around(100.0))
+    finding, _ = climb(following(replace(made_ladder, reference=0), {1: 0}), made.store)
+    assert [one.before for one in finding.kernels] == [None, 0]
+
+
+def test_without_runs_of_that_rung_there_is_no_step_and_it_says_so(made, made_ladder):
+    """Against rung 2, which it does not follow, it would say something else."""
     for number in (2, 3):
         made.profile(f"made-{number}", *around(100.0))
     finding, _ = climb(following(made_ladder, {3: 1}), made.store)
-    assert (rung(finding, 3).before, finding.branches()) == (2, {})
+    one = rung(finding, 3)
+    assert (one.before, one.speedup, one.delta, finding.branches()) == (None, None, {}, {})
+    assert one.warnings == ["it follows rung 1, which has no run here"]
 
 
 def test_the_deltas_time_is_the_unprofiled_one_where_both_have_it(made, made_ladder):
