@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -110,9 +111,20 @@ class Region:
         return (instruction.executed or 0.0) / self.passes if self.passes else 0.0
 
 
-@lru_cache(maxsize=32)  # a page asks for each kernel five times
+# A page asks for each kernel five times; a loop is kept as long as the code that it is of.
+_hot_regions: WeakKeyDictionary[Code, Region] = WeakKeyDictionary()
+
+
 def find_region(code: Code, *, whole: bool = False) -> Region:
     """The hot loop, or the whole function with the most work."""
+    if whole:
+        return _find_region(code, whole=True)
+    if code not in _hot_regions:
+        _hot_regions[code] = _find_region(code, whole=False)
+    return _hot_regions[code]
+
+
+def _find_region(code: Code, *, whole: bool) -> Region:
     found = None if whole else find_hot_loop(code)
     if found is not None:
         number, loop = found
