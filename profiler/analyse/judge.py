@@ -76,17 +76,19 @@ def judge(metric: Metric, before: Readings, after: Readings) -> Judgement:
     if sorted(before) == sorted(after) or len({*before, *after}) == 1:
         return Judgement(interval, "same", "identical")
     launches = min(len(before), len(after))
+    largest = max(abs(before.mean()), abs(after.mean()))
+    effect = max(metric.smallest_effect, SMALLEST_RELATIVE_EFFECT * largest)
     if len(set(before)) == len(set(after)) == 1:
         delta = after[0] - before[0]
         if metric.fixed or (metric.is_counted and launches > 1):
+            if abs(delta) < effect and not metric.fixed:
+                return Judgement(Interval(delta, delta), "same", "below_effect_size")
             return Judgement(Interval(delta, delta), _direction(metric, delta), "")
         if launches < _FEWEST_EQUAL_LAUNCHES:
             return Judgement(None, "unclear", "too_few_launches")
     if found is None or interval is None:
         return Judgement(None, "unclear", "too_few_launches")
     p_value = found.p_value() if found.error else None
-    largest = max(abs(before.mean()), abs(after.mean()))
-    effect = max(metric.smallest_effect, SMALLEST_RELATIVE_EFFECT * largest)
     if interval.low <= 0 <= interval.high:
         if max(-interval.low, interval.high) <= effect:
             return Judgement(interval, "same", "within_effect_size", p_value)

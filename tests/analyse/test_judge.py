@@ -44,6 +44,7 @@ ALONE = [
     (DURATION, [4000, 4000], [4064, 4064], "unclear", "too_few_launches"),  # two ticks of a timer
     (DURATION, [4000] * 5, [4064] * 5, "worse", ""),
     (COUNTED, [4000, 4000], [4064, 4064], "worse", ""),
+    (COUNTED, [4000, 4000], [4004, 4004], "same", "below_effect_size"),  # exactly so, and 0.1 %
     (COUNTED, [4000], [4064], "unclear", "too_few_launches"),
     (FIXED, [64], [128], "changed", ""),
     (FIXED, [64, 64], [64], "same", "identical"),
