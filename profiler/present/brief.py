@@ -104,7 +104,9 @@ _SHEETS_PLAN = (
 
 def _ladder(whole: LadderFinding, cut: Cut, _: Sequence[str]) -> LadderFinding:
     """The fastest rung and those that changed most; of each as many metrics."""
-    kept = {one.kernel for one in cut.first("kernels", sorted(whole.kernels, key=_rung_rank))}
+    fastest = min(whole.kernels, key=_time_or_inf, default=None)
+    ranked = sorted(whole.kernels, key=lambda one: (one is not fastest, -_step_size(one), _time_or_inf(one)))
+    kept = {one.kernel for one in cut.first("kernels", ranked)}
     return replace(whole, kernels=[_rung(one, cut) for one in whole.kernels if one.kernel in kept])
 
 
@@ -123,9 +125,12 @@ def _said_elsewhere(metric: tuple[str, object]) -> bool:
     return metric[0] in ("duration_ns", "lsu_inst_share_pct")
 
 
-def _rung_rank(rung: RungFinding) -> tuple[float, float]:
-    step = abs(math.log(rung.speedup.ratio)) if rung.speedup and rung.speedup.ratio > 0 else 0.0
-    return (-step, rung.duration_ns or math.inf)
+def _time_or_inf(rung: RungFinding) -> float:
+    return rung.duration_ns or math.inf
+
+
+def _step_size(rung: RungFinding) -> float:
+    return abs(math.log(rung.speedup.ratio)) if rung.speedup and rung.speedup.ratio > 0 else 0.0
 
 
 _LADDER_PLAN = (
