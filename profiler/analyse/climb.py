@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, to_builtins
@@ -106,16 +107,21 @@ def find_climb(
 
 
 def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:
-    """The same ladder under the workloads that most rungs were timed at on this GPU, without its steps; the smallest first."""
-    gpu = climb.conditions.gpu
-    found = []
-    for conditions, runs in group_runs(find_runs(store, climb.ladder)).items():
-        if conditions == climb.conditions:
-            found.append(climb.finding)
-        elif conditions.gpu == gpu and conditions.workload is not None:
-            rungs = gather_rungs(climb.ladder, runs)
-            found.append(derive_ladder(climb.ladder, conditions, rungs, (), climb.finding.view))
-    return sorted(found[:_MOST_WORKLOADS], key=lambda finding: tuple((finding.workload or {}).values()))
+    """The climb's own workload, and beside it those that most rungs were timed at on this GPU, without steps; the smallest first."""
+    own = climb.conditions
+    groups = group_runs(find_runs(store, climb.ladder))
+    others = [one for one in groups if one != own and one.gpu == own.gpu and one.workload is not None]
+    found = [climb.finding]
+    for conditions in others[: _MOST_WORKLOADS - 1]:
+        rungs = gather_rungs(climb.ladder, groups[conditions])
+        found.append(derive_ladder(climb.ladder, conditions, rungs, (), climb.finding.view))
+    return sorted(found, key=_size)
+
+
+def _size(finding: LadderFinding) -> tuple[int, tuple[int, ...]]:
+    """How large its workload is: m * n * k, whichever of them makes it so."""
+    sizes = tuple((finding.workload or {}).values())
+    return prod(sizes), sizes
 
 
 def derive_ladder_sheet(climb: Climb) -> LadderSheet:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import profiler
-from profiler.analyse.climb import derive_ladder_sheet, find_climb
+from profiler.analyse.climb import derive_ladder_sheet, find_climb, find_workloads
 from profiler.catalog.metrics import HEADLINE
 from profiler.errors import RunNotFound
 
@@ -47,6 +47,26 @@ def test_a_workload_may_be_asked_for(recorded):
     assert all(rung.stalls == {} for rung in small.rungs), "timed, never profiled"
     with pytest.raises(RunNotFound, match="m=n=k=3"):
         profiler.ladder("gemm", recorded, workload=dict.fromkeys("mnk", 3))
+
+
+def test_the_workload_asked_for_stands_among_the_five_that_most_rungs_were_timed_at(made, made_ladder):
+    for m in (1, 2, 4, 8, 16, 32):
+        for number in (0, 1) if m > 1 else (1,):
+            made.time("made", number, 100.0, workload={"m": m})
+
+    def sizes(workload):
+        climb = find_climb(made.store, made_ladder, workload)
+        return [finding.workload["m"] for finding in find_workloads(made.store, climb)]
+
+    assert sizes({"m": 1}) == [1, 4, 8, 16, 32], "of two rungs each, the newest"
+    assert sizes(None) == [2, 4, 8, 16, 32]
+
+
+def test_workloads_stand_in_the_order_of_their_size_whatever_is_large_about_them(made, made_ladder):
+    for workload in ({"m": 8, "k": 8}, {"m": 1, "k": 32}, {"m": 16, "k": 1}):
+        made.time("made", 1, 100.0, workload=workload)
+    found = find_workloads(made.store, find_climb(made.store, made_ladder))
+    assert [finding.workload["m"] * finding.workload["k"] for finding in found] == [16, 32, 64]
 
 
 def test_what_may_not_be_compared_is_a_step_with_its_reason(made, made_ladder):

@@ -11,7 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 import profiler
-from profiler.analyse.climb import LadderSheet, RungStalls, StepDeltas, find_climb, find_workloads
+from profiler.analyse.climb import (
+    LadderSheet,
+    RungStalls,
+    StepDeltas,
+    derive_ladder_sheet,
+    find_climb,
+    find_workloads,
+)
 from profiler.analyse.profile import profile_kernel
 from profiler.analyse.roofline import Ceiling, Point, Roofline, Stream
 from profiler.analyse.source_lines import SourceLine, SourceLines
@@ -363,8 +370,31 @@ def test_its_title_is_of_the_largest_workload(climbed):
     assert title.endswith("% of cuBLAS fp32 at m=n=k=8192")
 
 
-def test_one_workload_is_no_climb(climbed):
+def test_asked_for_one_workload_the_title_is_of_that(climbed):
+    for finding in climbed:
+        title = title_of(charts.climb_chart(climbed, {}, finding.workload))
+        assert title.endswith(f"% of cuBLAS fp32 at m=n=k={finding.workload['m']}")
+
+
+def test_nothing_published_of_these_rungs_is_not_spoken_of(climbed, rows_of):
+    """Nine and those after it have no published figure."""
+    ours = [replace(finding, kernels=finding.kernels[9:]) for finding in climbed]
+    chart = charts.climb_chart(ours, GEMM.published)
+    assert not any("gpu" in row for row in rows_of(chart))
+    assert "published" not in str(chart.to_dict())
+
+
+def test_one_workload_is_no_climb_nor_are_others_than_the_one_asked_for(climbed):
     assert charts.climb_chart(climbed[:1], GEMM.published) is None
+    assert charts.climb_chart(climbed[1:], {}, climbed[0].workload) is None
+
+
+def test_a_ladders_picture_tells_everything_of_the_workload_asked_for(recorded):
+    climb = find_climb(recorded, GEMM, dict.fromkeys("mnk", 2048))
+    sheet = derive_ladder_sheet(climb)
+    whole = str(charts.ladder_chart(sheet, FULL, find_workloads(recorded, climb)).to_dict())
+    assert "% of cuBLAS fp32 at m=n=k=2048'" in whole
+    assert "% of cuBLAS fp32 at m=n=k=8192'" not in whole
 
 
 # All in one

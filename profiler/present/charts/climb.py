@@ -31,16 +31,20 @@ _NAME_WIDTH = 40
 _COLOURS = (ORANGE, GREEN, BLUE, PURPLE, RED)
 
 
-def climb_chart(findings: Sequence[LadderFinding], published: Mapping[int, Published]) -> ChartType | None:
-    """None unless the ladder was timed under several workloads, which the findings hold one by one."""
-    rows = [
-        _row(rung, finding.workload or {})
-        for finding in findings
-        for rung in finding.kernels
-        if rung.reference_pct is not None and rung.basis == "unprofiled"
-    ]
+def climb_chart(
+    findings: Sequence[LadderFinding],
+    published: Mapping[int, Published],
+    workload: Mapping[str, int] | None = None,
+) -> ChartType | None:
+    """None unless the ladder was timed under several workloads, which the findings hold one by one.
+
+    The title is of the last of them, or of the `workload` asked for: without it there is no chart either.
+    """
+    timed = [finding for finding in findings if _timed(finding)]
+    told = next((one for one in reversed(timed) if workload in (None, one.workload)), None)
+    rows = [_row(rung, finding.workload or {}) for finding in timed for rung in _timed(finding)]
     workloads = list(dict.fromkeys(row["workload"] for row in rows))
-    if len(workloads) < 2:
+    if len(workloads) < 2 or told is None:
         return None
     order = {rung.kernel: rung_title(rung) for finding in findings for rung in finding.kernels}
     names = [order[kernel] for kernel in sorted(order) if order[kernel] in {row["rung"] for row in rows}]
@@ -58,27 +62,31 @@ def climb_chart(findings: Sequence[LadderFinding], published: Mapping[int, Publi
         tooltip=tooltips("rung:N", "workload:N", "pct:Q", "reference:N"),
     )
     whole = alt.Chart(source([{"pct": 100.0}])).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("pct:Q"))
+    ticks = _published_rows(order, published)
     against = (
         base.mark_text(align="left", baseline="middle")
         .encode(x=at_pixel(_WIDTH + 12), text=alt.Text("reference:N"))
         .properties(data=source(references))
     )
-    ticks = _published_ticks(base, order, published)
-    return alt.layer(whole, *([ticks] if ticks is not None else []), points, against).properties(
-        width=_WIDTH, height=_ROW * len(names), title=_title(findings, published)
+    drawn = [_published_ticks(base, ticks)] if ticks else []
+    return alt.layer(whole, *drawn, points, against).properties(
+        width=_WIDTH, height=_ROW * len(names), title=_title(told, ticks)
     )
 
 
-def _published_ticks(
-    base: alt.Chart, order: Mapping[int, str], published: Mapping[int, Published]
-) -> ChartType | None:
-    rows = [
-        {"rung": order[kernel], "pct": one.reference_pct, "gpu": one.gpu}
+def _timed(finding: LadderFinding) -> list[RungFinding]:
+    return [rung for rung in finding.kernels if rung.reference_pct is not None and rung.basis == "unprofiled"]
+
+
+def _published_rows(order: Mapping[int, str], published: Mapping[int, Published]) -> list[Record]:
+    return [
+        {"rung": order[kernel], "pct": one.reference_pct, "gpu": shortened(one.gpu, _NAME_WIDTH)}
         for kernel, one in published.items()
         if kernel in order and one.reference_pct is not None
     ]
-    if not rows:
-        return None
+
+
+def _published_ticks(base: alt.Chart, rows: Sequence[Record]) -> ChartType:
     ticks: ChartType = (
         base.mark_tick(thickness=2, size=18)
         .encode(x=alt.X("pct:Q"), tooltip=tooltips("rung:N", "pct:Q", "gpu:N"))
@@ -94,16 +102,15 @@ def _row(rung: RungFinding, workload: Mapping[str, int]) -> Record:
     }  # fmt: skip
 
 
-def _title(findings: Sequence[LadderFinding], published: Mapping[int, Published]) -> alt.TitleParams:
+def _title(told: LadderFinding, ticks: Sequence[Record]) -> alt.TitleParams:
     """Of the reference that the climb began with: that of other rungs is another matter."""
-    largest = findings[-1]
-    climbed = [rung for rung in largest.kernels if rung.kernel and rung.reference_pct is not None]
+    climbed = [rung for rung in _timed(told) if rung.kernel]
     climbed = [rung for rung in climbed if rung.reference == climbed[0].reference]
-    title = shortened(largest.title, 100)
+    title = shortened(told.title, 100)
     if climbed:
         best = max(climbed, key=lambda rung: rung.reference_pct or 0.0)
-        workload = size_text(largest.workload or {})
+        workload = size_text(told.workload or {})
         title = f"{rung_title(best)} reaches {figure(best.reference_pct or 0.0)} % of {shortened(best.reference, _NAME_WIDTH)} at {workload}"
-    gpus = sorted({shortened(one.gpu, _NAME_WIDTH) for one in published.values() if one.reference_pct})
-    ticks = [f"Grey bars: as published, on {', '.join(gpus)}"] if gpus else []
-    return heading(title, f"{shortened(largest.gpu, 120)}, medians without the profiler", *ticks)
+    gpus = sorted({row["gpu"] for row in ticks})
+    key = [f"Grey bars: as published, on {', '.join(gpus)}"] if gpus else []
+    return heading(title, f"{shortened(told.gpu, 120)}, medians without the profiler", *key)

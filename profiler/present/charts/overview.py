@@ -41,7 +41,7 @@ def ladder_chart(
     ladder = sheet.ladder
     columns = [
         [
-            climb_chart(workloads, published or {}) or reference_chart(ladder),
+            climb_chart(workloads, published or {}, ladder.workload) or reference_chart(ladder),
             ladder_times_chart(ladder),
             steps_chart(sheet),
         ],
