@@ -10,10 +10,10 @@ import struct
 
 import msgspec
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, strategies as st
 
 import profiler
-from profiler.analyse.findings import Attribution, Comparison, Factor
+from profiler.analyse.findings import Attribution, Comparison, Factor, Part
 from profiler.analyse.ladder import derive_ladder, derive_steps
 from profiler.analyse.profile import profile_kernel
 from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
@@ -178,6 +178,44 @@ def test_the_titles_are_computed(compared):
     assert title_of(charts.waterfall_chart(slower)).startswith("Largest share of the slowdown")
     assert title_of(charts.instructions_chart(faster)) == "9.2 % fewer instructions executed"
     assert title_of(charts.instructions_chart(slower)) == "10 % more instructions executed"
+
+
+@pytest.mark.parametrize(
+    ("pair", "largest"),
+    [
+        (("5", "6"), "instructions, 73 %"),
+        (("2", "3"), "instructions, 131 %"),
+        (("1", "2"), "stall_lg_throttle, 98 %"),
+        (("textbook-5", "textbook-6"), "active_warps, 108 %"),
+        (
+            ("9", "14"),
+            "sm_active, 94 %",
+        ),  # stall_barrier's 110 % are undone by those of stall_short_scoreboard
+        (("10", "11"), "issue_rate, 440 %, against instructions, −320 %"),
+    ],
+)
+def test_the_title_of_a_waterfall_names_what_the_speedup_is_from(compared, pair, largest):
+    assert title_of(charts.waterfall_chart(compared(*pair))).endswith(f"the profiler: {largest}")
+
+
+@given(st.lists(st.floats(-3, 3), min_size=2, max_size=4), st.lists(st.floats(-3, 3), min_size=2, max_size=4))
+def test_what_a_waterfall_is_titled_with_is_not_undone_beside_it_unless_that_is_told(outer, inner):
+    """`f0` is made of parts, the others of nothing; the shares are of whatever speedup there is."""
+    whole = sum(inner) + sum(outer)
+    assume(abs(whole) > 0.1)
+    parts = [Part(f"p{at}", 1, 2, math.exp(log), log / whole) for at, log in enumerate(inner)]
+    logs = [sum(inner), *outer]
+    factors = [Factor(f"f{at}", math.exp(log), log / whole, 1, 2, "x") for at, log in enumerate(logs)]
+    attribution = Attribution("bytes", "", {}, math.exp(whole), factors, 0.0, stalls=parts)
+    (name, *against) = re.findall(r"([fp]\d), ", charts.attribution._waterfall_title(attribution))
+    beside = {one.name: one.share for one in (parts if name.startswith("p") else factors)}
+    undone = -sum(share for share in beside.values() if share < 0)
+    assert beside[name] == max(beside.values())
+    assert bool(against) == (undone > beside[name] / 2)
+    assert against in ([], [min(beside, key=beside.get)])
+    if name.startswith("p"):
+        assert beside[name] >= factors[0].share / 2
+        assert factors[0].share == max(factor.share for factor in factors)
 
 
 def test_the_same_twice_is_neither_faster_nor_different(compared):

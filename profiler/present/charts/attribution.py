@@ -34,6 +34,8 @@ _ROOM_FOR_LABEL = 4  # right of the longest bar, in margins
 _MOST_STALLS = len(CATEGORIES)
 # Parts that move the time by less are drawn as one.
 _SMALLEST_STEP = math.log(1 + SMALLEST_RELATIVE_EFFECT)
+# Of a share: what is less than this part of it is not what it comes from, what takes more away all but undoes it.
+_MOST = 0.5
 # Segments narrower than this part of the longer bar have no room for a figure.
 _ROOM_FOR_TEXT = 0.07
 
@@ -172,8 +174,43 @@ def _waterfall_title(attribution: Attribution) -> str:
     if abs(math.log(attribution.profiled_ratio)) < SMALLEST_RELATIVE_EFFECT:
         return "Under the profiler, neither is faster"
     change = "speedup" if attribution.profiled_ratio > 1 else "slowdown"
-    name, _, share = max(_leaves(attribution), key=lambda leaf: leaf[2])
-    return f"Largest share of the {change} under the profiler: {name}, {100 * share:.0f} %"
+    return f"Largest share of the {change} under the profiler: {_largest_share(attribution)}"
+
+
+def _largest_share(attribution: Attribution) -> str:
+    """Of the innermost factor or part that is most of what it belongs to, and not mostly undone by those beside it.
+
+    Where the outermost is mostly undone, the one that undoes most of it is told as well.
+    """
+    parts = [*attribution.stalls, *attribution.traffic]
+    found = max(attribution.factors, key=_share)
+    if _is_undone(found, attribution.factors):
+        against = min(attribution.factors, key=_share)
+        return f"{_share_text(found)}, against {_share_text(against)}"
+    while beside := _inside(found, parts):
+        largest = max(beside, key=_share)
+        if largest.share < _MOST * found.share or _is_undone(largest, beside):
+            break
+        found = largest
+    return _share_text(found)
+
+
+def _inside(factor: Factor | Part, parts: Sequence[Part]) -> Sequence[Factor | Part]:
+    if isinstance(factor, Part):
+        return ()
+    return factor.factors or (parts if parts and _is_sum(factor, parts) else ())
+
+
+def _is_undone(factor: Factor | Part, beside: Sequence[Factor | Part]) -> bool:
+    return -sum(min(0.0, one.share) for one in beside) > _MOST * factor.share
+
+
+def _share(factor: Factor | Part) -> float:
+    return factor.share
+
+
+def _share_text(factor: Factor | Part) -> str:
+    return f"{factor.name}, {100 * factor.share:.0f} %".replace("-", "\N{MINUS SIGN}")
 
 
 def _largest(stalls: Sequence[Part]) -> list[Part]:
