@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from pathlib import Path
+from statistics import median
 
 import pytest
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from profiler.analyse.climb import (
     find_climb,
     find_workloads,
 )
+from profiler.analyse.pairs import profile_timings
 from profiler.analyse.profile import profile_kernel
 from profiler.analyse.roofline import Ceiling, Point, Roofline, Stream
 from profiler.analyse.source_lines import SourceLine, SourceLines
@@ -100,6 +102,28 @@ def test_repeats_scatter_as_timed(recorded, rows_of):
     assert [row["value"] * 1e6 for row in rows] == pytest.approx(list(profile.timings_ns))
 
 
+def test_the_line_through_the_times_is_their_median_and_says_so(recorded, rows_of):
+    """As `prof show` has it: of two groups of repeats the mean lies where none is."""
+    run = recorded.find("gemm-9-timed", ladder="gemm")
+    profile = profile_timings(run)
+    (line,) = {
+        (row["value"], row["label"]) for row in rows_of(charts.repeats_chart(profile)) if "label" in row
+    }
+    middle_ms = median(profile.timings_ns) / 1e6
+    assert line == (pytest.approx(middle_ms), f"median {middle_ms:.2f} ms")
+    assert line[0] != pytest.approx(profile.timings_ns.mean() / 1e6, rel=1e-3)
+
+
+def test_the_line_through_the_launches_is_their_mean_and_says_so(recorded, rows_of):
+    run = recorded.find("5", ladder="gemm")
+    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    (line,) = {
+        (row["value"], row["label"]) for row in rows_of(charts.launches_chart(profile)) if "label" in row
+    }
+    mean_ms = profile.series["duration_ns"].values.mean() / 1e6
+    assert line == (pytest.approx(mean_ms), f"mean {mean_ms:.3f} ms")
+
+
 def test_times_far_apart_are_drawn_on_a_logarithmic_axis(sheet):
     kernels = sheet.ladder.kernels
     for shown, scale in ((kernels, "log"), (kernels[5:10], None)):
@@ -177,6 +201,20 @@ def test_the_first_panel_is_the_time_without_the_profiler(sheet, rows_of):
             assert 1 + row["delta"] / 100 == pytest.approx(1 / rung.speedup.ratio)
             assert row["low"] <= row["delta"] <= row["high"]
             assert row["verdict"] == rung.verdict
+
+
+def test_the_mark_of_what_is_the_same_leaves_the_line_of_its_row_free(sheet):
+    """An equals sign: what lies on that line alone cannot be told from it."""
+    (legend,) = {
+        tuple(layer["encoding"]["shape"]["scale"]["range"])
+        for panel in charts.steps_chart(sheet).to_dict()["concat"]
+        for layer in panel["layer"]
+        if "shape" in layer["encoding"]
+    }
+    (path,) = [shape for shape in legend if shape.startswith("M")]
+    bars = [{float(y) for y in re.findall(r",(-?[\d.]+)", bar)} for bar in path.split("Z") if bar]
+    assert len(bars) == 2
+    assert max(bars[0]) < 0 < min(bars[1])
 
 
 def test_steps_that_may_not_be_compared_make_no_row(sheet, rows_of):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 import altair as alt
 from altair.typing import ChartType
@@ -12,6 +13,7 @@ from profiler.analyse.stats import Readings
 from profiler.errors import MetricNotFound
 from profiler.present.charts.style import (
     CATEGORIES,
+    at_pixel,
     figure,
     heading,
     readable_unit,
@@ -26,23 +28,27 @@ _MANY = 60
 
 
 def launches_chart(profile: Profile, metric: str = "duration_ns") -> ChartType:
-    """One point a launch and the mean as a line; processes differ in colour and in shape."""
+    """One point a launch and the mean as a line, as a sheet has it; processes differ in colour and in shape."""
     series = profile.find(metric)
     if series is None or not series.values:
         raise MetricNotFound(f"{profile.label}: '{metric}' was not recorded")
     title = _title(profile, metric, series.values, "launches")
-    return _scatter(series.values, "launch", series.metric.name, series.metric.unit, title)
+    middle = ("mean", series.values.mean())
+    return _scatter(series.values, "launch", series.metric.name, series.metric.unit, middle, title)
 
 
 def repeats_chart(profile: Profile) -> ChartType | None:
-    """The same of the times without the profiler; None where it was not timed."""
+    """The same of the times without the profiler, of which the median counts; None where it was not timed."""
     if not profile.timings_ns:
         return None
     title = _title(profile, "time without the profiler", profile.timings_ns, "repeats")
-    return _scatter(profile.timings_ns, "repeat", "time", "ns", title)
+    middle = ("median", median(profile.timings_ns))
+    return _scatter(profile.timings_ns, "repeat", "time", "ns", middle, title)
 
 
-def _scatter(values: Readings, what: str, name: str, unit: str, title: str) -> ChartType:
+def _scatter(
+    values: Readings, what: str, name: str, unit: str, middle: tuple[str, float], title: str
+) -> ChartType:
     divisor, unit = readable_unit(unit, max(abs(value) for value in values))
     rows = [
         {"number": number, "value": value / divisor, "process": str(process)}
@@ -50,7 +56,7 @@ def _scatter(values: Readings, what: str, name: str, unit: str, title: str) -> C
     ]
     processes: list[str] = list(dict.fromkeys(str(row["process"]) for row in rows))
     colours = [CATEGORIES[place % len(CATEGORIES)] for place in range(len(processes))]
-    legend = alt.Legend(title="process") if len(processes) > 1 else None
+    legend = alt.Legend(title="process", orient="bottom") if len(processes) > 1 else None
     points = (
         alt.Chart(source(rows), width=_WIDTH, height=_HEIGHT)
         .mark_point(filled=True, size=60 if len(rows) <= _MANY else 20, opacity=0.9)
@@ -72,12 +78,15 @@ def _scatter(values: Readings, what: str, name: str, unit: str, title: str) -> C
             tooltip=tooltips("number:Q", "process:N", "value:Q"),
         )
     )
-    mean = (
-        alt.Chart(source([{"value": values.mean() / divisor}]))
-        .mark_rule(strokeDash=[4, 3])
-        .encode(y=alt.Y("value:Q"))
+    label, value = middle
+    shown = [{"value": value / divisor, "label": f"{label} {figure(value / divisor, 4)} {unit}"}]
+    line = alt.Chart(source(shown)).mark_rule(strokeDash=[4, 3]).encode(y=alt.Y("value:Q"))
+    text = (
+        alt.Chart(source(shown))
+        .mark_text(align="left", baseline="middle")
+        .encode(y=alt.Y("value:Q"), x=at_pixel(_WIDTH + 12), text=alt.Text("label:N"))
     )
-    return alt.layer(mean, points).properties(title=heading(title))
+    return alt.layer(line, points, text).properties(title=heading(title))
 
 
 def _title(profile: Profile, name: str, values: Sequence[float], what: str) -> str:
