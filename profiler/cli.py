@@ -47,7 +47,7 @@ from profiler.errors import InternalError, ProfError
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
-# What a verb makes lives until it ends: looking for garbage every 700 objects took 7 % of `prof compare`.
+# What a verb that answers once makes lives until it ends: looking for garbage every 700 objects took 7 % of `prof compare`.
 _GC_THRESHOLD = 50_000
 _FLAGS = ("--quiet", "-q", "--verbose", "-v")
 

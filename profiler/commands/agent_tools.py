@@ -25,7 +25,6 @@ from profiler.errors import InternalError, ProfError
 from profiler.present.budget import Cut, fit
 from profiler.present.encode import to_json
 from profiler.present.listing import Listing
-from profiler.store.decoding import decodable
 
 INSTRUCTIONS = """\
 prof reads recorded Nsight Compute profiles of CUDA kernels and says what changed between two of them, why, and how surely.
@@ -189,9 +188,6 @@ class Tool:
     takes: type[Input]
     gives: tuple[type[Struct], ...]
     answer: Callable[[Any, Settings], str]
-
-    def __post_init__(self) -> None:
-        decodable(self.takes)  # calls come side by side
 
     @property
     def input_schema(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,7 @@ def verify(
 
       prof verify --set-param m=1000 --set-param n=777 --set-param k=33
     """
+    from profiler.errors import GpuNotFound
     from profiler.measure.program import Job, fresh_seed
     from profiler.measure.toolchain import find_gpu
     from profiler.measure.verify import Checked, check_kernel
@@ -65,8 +67,9 @@ def verify(
     shapes = workloads(opened, size, set_param)
     built = build_rungs(opened, kernels, find_gpu().arch, settings, jobs)
     checked: list[Checked] = []
-    interrupted = None
-    with Progress("verifying", len(shapes) * len(kernels), settings) as progress:
+    ended: BaseException | None = None
+    whole = len(shapes) * len(kernels)
+    with Progress("verifying", whole, settings) as progress:
         try:
             for values, one in product(shapes, kernels):
                 binary = built.get(one.number)
@@ -79,10 +82,10 @@ def verify(
                 else:
                     checked.append(check_kernel(job, timeout))
                     progress.advance(_line(checked[-1]), checked[-1].error)
-        except KeyboardInterrupt as error:  # what was found until now is shown all the same
-            interrupted = error
-    if interrupted is not None and not checked:
-        raise interrupted
+        except (KeyboardInterrupt, GpuNotFound) as error:  # what was found until now is shown all the same
+            ended = error
+    if ended is not None and not checked:
+        raise ended
     rows = [check_row(one) for one in checked]
     styles = [_STYLES[one.verdict] for one in checked]
     print_rows(
@@ -94,8 +97,9 @@ def verify(
         cells=check_cells,
         styles=styles,
     )
-    if interrupted is not None:
-        raise interrupted
+    if ended is not None:
+        print(f"only {len(checked)} of {whole} were verified", file=sys.stderr)
+        raise ended
     _judge(checked, asked=bool(kernel))
 
 

@@ -89,10 +89,21 @@ def test_what_was_verified_before_ctrl_c_is_shown(here) -> None:
 
     verify.send_signal(signal.SIGINT)
 
-    shown, _ = verify.communicate(timeout=20)
+    shown, told = verify.communicate(timeout=20)
     assert verify.returncode == 130
     assert "correct" in shown.splitlines()[1]
     assert "wrong" not in shown
+    assert "only 1 of 2 were verified" in told
+
+
+def test_what_was_verified_before_the_gpu_went_away_is_shown(prof_here, here) -> None:
+    path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"
+    gone = "sys.exit('no CUDA-capable device is detected' if sys.argv[1] == '2' else 0)"
+    path.write_text(LADDER.replace("sys.exit(4 * (sys.argv[1] == '2'))", gone))
+    done = prof_here("verify", "--ladder", "scripts", "--quiet", "--format", "json", **here)
+    assert done.returncode == 52
+    assert [one["verdict"] for one in json.loads(done.stdout)] == ["correct"]
+    assert "only 1 of 2 were verified" in done.stderr
 
 
 @pytest.fixture
