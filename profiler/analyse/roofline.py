@@ -203,7 +203,7 @@ def _point(rung: Rung, summary: TimingSummary, ceilings: Mapping[str, Ceiling]) 
         for name, moved in ((arithmetic, None), (DRAM, dram_bytes), (L2, l2_bytes))
         if name in ceilings and (moved or name == arithmetic)
     }
-    # The lowest of some ceilings is no limit while the others are unknown.
+    # The lowest of some ceilings is no limit while arithmetic or memory is unknown; the L2 counts where its bytes were counted.
     lowest = min(limits, key=limits.__getitem__) if {arithmetic, DRAM} <= set(limits) else None
     return Point(
         kernel=rung.kernel.number,

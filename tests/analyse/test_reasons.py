@@ -57,6 +57,12 @@ def test_bytes_count_where_memory_is_busy_and_widths_and_instructions_follow(rea
     )
 
 
+def test_a_few_wider_loads_among_many_are_no_change(reason):
+    busy = {"dram_throughput_pct": 90.0}
+    few = ({"LDG.E": 100.0}, {"LDG.E": 98.0, "LDG.E.64": 2.0})
+    assert reason(busy, busy, few) == "DRAM 90 % busy both before and after"
+
+
 def test_loads_that_become_copies_of_blocks_are_told(reason):
     threads, blocks = {"LDG.E.128": 8.0}, {"UBLKCP.S.G": 1.0}
     assert reason({}, {}, (threads, blocks)) == "loads by bulk copies"
