@@ -7,6 +7,7 @@ becomes a `Run` too (see `open_report`), so nothing downstream needs to know.
 from __future__ import annotations
 
 import difflib
+import re
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,9 +16,11 @@ from typing import TYPE_CHECKING
 from profiler.errors import RunDamaged, RunNotFound
 from profiler.store.manifest import (
     MANIFEST_FILE,
+    TIMED_SUFFIX,
     Manifest,
     RunId,
     decode_manifest,
+    path_name,
     rung_name,
     timed_name,
 )
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Run", "RunStore", "open_report", "open_reports"]
 _AT_ONCE = 1000  # manifests held as bytes
 _RECENT_S = 2.0
+_DATE_DIGITS = 8
 
 
 class RunStore:
@@ -146,7 +150,10 @@ class RunStore:
             named = [run_id for run_id in ids if run_id.name == timed_name(ladder, int(reference))]
         if named:
             return self.open(named[-1])
-        starting = [run_id for run_id in ids if str(run_id).startswith(reference)]
+        whole = (
+            not reference.isdecimal() or len(reference) >= _DATE_DIGITS
+        )  # 2 is a kernel, not the 21st century
+        starting = [run_id for run_id in ids if whole and str(run_id).startswith(reference)]
         if len(starting) == 1 or (starting and str(starting[0]) == reference):
             return self.open(starting[0])
         if starting:
@@ -155,7 +162,11 @@ class RunStore:
                 details=[f"  {run_id}" for run_id in starting[:8]],
                 remedy="Give more of the id.",
             )
-        raise RunNotFound(self._nothing_found(reference, name, ids))
+        raise RunNotFound(f"{self.root}: {_nothing_found(reference, name, ladder, ids)}")
+
+    def knows_ladder(self, ladder: str) -> bool:
+        """Whether any run is of one of its kernels. Looks at names alone."""
+        return bool(_kernels_of(ladder, (run_id.name for run_id in self._recent_ids()), any_preset=True))
 
     def with_hash(self, sha256: str) -> Run | None:
         """The run that a report with this hash became."""
@@ -171,12 +182,40 @@ class RunStore:
             return self.ids()
         return self._ids
 
-    def _nothing_found(self, reference: str, name: str, ids: Iterable[RunId]) -> str:
-        names = sorted({run_id.name for run_id in ids})
-        what = f"kernel {reference} ('{name}')" if reference.isdecimal() else f"'{reference}'"
-        near = difflib.get_close_matches(name, names, n=3) or names[:5]
-        hint = f"; there is {', '.join(near)}" if near else "; it holds no runs"
-        return f"{self.root}: no run of {what}{hint}"
+
+def _nothing_found(reference: str, name: str, ladder: str, ids: Iterable[RunId]) -> str:
+    """With what comes near: of a number the ladder's others, of a name those like it."""
+    names = sorted({run_id.name for run_id in ids})
+    what = f"no run of kernel {reference}" if reference.isdecimal() else f"no run of '{reference}'"
+    if not names:
+        return f"{what}; it holds no runs"
+    if not reference.isdecimal():
+        near = [f"'{one}'" for one in difflib.get_close_matches(name, names, n=3)]
+        if not near:
+            return f"{what}; it holds runs of {len(names)} other names"
+        return f"{what}; did you mean {' or '.join([', '.join(near[:-1]), near[-1]] if near[1:] else near)}?"
+    if presets := [one for one in names if one.startswith(f"{name}-")]:
+        return f"{what} with the default preset; there is {', '.join(presets)}"
+    kernels = _kernels_of(ladder, names)
+    return f"{what}; {ladder} has runs of {_spans(kernels)}" if kernels else f"{what}; {ladder} has no runs"
+
+
+def _kernels_of(ladder: str, names: Iterable[str], *, any_preset: bool = False) -> list[int]:
+    """The numbers of a ladder's kernels that `find` would find, or that have any run; lowest first."""
+    suffix = "(?:-.+)?" if any_preset else f"(?:{TIMED_SUFFIX})?"
+    pattern = re.compile(rf"{re.escape(path_name(ladder))}-(\d+){suffix}")
+    return sorted({int(match[1]) for name in names if (match := pattern.fullmatch(name))})
+
+
+def _spans(numbers: Iterable[int]) -> str:
+    """`0 to 6, 8, 10 to 12`."""
+    spans: list[tuple[int, int]] = []
+    for number in numbers:
+        if spans and spans[-1][1] == number - 1:
+            spans[-1] = (spans[-1][0], number)
+        else:
+            spans.append((number, number))
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in spans)
 
 
 def open_report(path: Path) -> Run:

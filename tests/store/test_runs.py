@@ -49,7 +49,7 @@ def test_a_number_is_a_kernel_of_the_ladder(reports: Path, tmp_path: Path) -> No
     assert store.find("5", ladder="gemm").label == "gemm 5"
     assert store.find("5", ladder="reduce").label == "reduce 5"
     assert store.find("gemm-5", ladder="other").label == "gemm 5"
-    with pytest.raises(RunNotFound, match=r"no run of kernel 6 \('gemm-6'\); there is gemm-5"):
+    with pytest.raises(RunNotFound, match=r"no run of kernel 6; gemm has runs of 5$"):
         store.find("6", ladder="gemm")
 
 
@@ -81,13 +81,55 @@ def test_an_ambiguous_start_lists_what_it_may_mean(copy: RunStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "hint"), [("grap", "there is graph"), ("rnage", "there is range"), ("x", "graph, range")]
+    ("reference", "hint"),
+    [
+        ("grap", "did you mean 'graph'?"),
+        ("rnage", "did you mean 'range'?"),
+        ("rangraph", "did you mean 'graph' or 'range'?"),
+        ("x", "it holds runs of 2 other names"),
+    ],
 )
-def test_a_name_that_is_not_there_names_the_nearest(copy: RunStore, reference: str, hint: str) -> None:
-    if reference == "grap":  # not even the start of an id
-        assert not any(str(run_id).startswith(reference) for run_id in copy.ids())
-    with pytest.raises(RunNotFound, match=f"no run of '{reference}'; .*{hint}"):
+def test_a_name_that_is_not_there_names_those_near_or_counts_them(
+    copy: RunStore, reference: str, hint: str
+) -> None:
+    with pytest.raises(RunNotFound) as caught:
         copy.find(reference, ladder="gemm")
+    assert caught.value.message == f"{copy.root}: no run of '{reference}'; {hint}"
+    assert "`prof list` shows what is stored" in caught.value.remedy
+
+
+def test_a_number_that_is_not_there_tells_which_of_its_ladder_are(make_run, tmp_path: Path) -> None:
+    names = [*(f"gemm-{number}" for number in (0, 1, 2, 4, 9, 10)), "gemm-3-timed", "gemm-7-source"]
+    for name in [*names, "gemm-fp16-5", "other-8"]:
+        make_run({"kernel": "k"}, name=name, root=tmp_path)
+    store = RunStore(tmp_path)
+    with pytest.raises(RunNotFound, match=r"no run of kernel 66; gemm has runs of 0 to 4, 9 to 10$"):
+        store.find("66", ladder="gemm")
+    with pytest.raises(
+        RunNotFound, match=r"no run of kernel 7 with the default preset; there is gemm-7-source$"
+    ):
+        store.find("7", ladder="gemm")
+    with pytest.raises(RunNotFound, match="no run of kernel 1; reduce has no runs"):
+        store.find("1", ladder="reduce")
+
+
+def test_a_number_is_no_start_of_an_id_before_it_is_a_whole_date(make_run, tmp_path: Path) -> None:
+    """Where a single run is stored, kernel 2 would be that of 2026, whatever it is."""
+    run = make_run({"kernel": "k"}, name="gemm-1", root=tmp_path)
+    store = RunStore(tmp_path)
+    for number in ("2", "20", "2026"):
+        with pytest.raises(RunNotFound, match=f"no run of kernel {number};"):
+            store.find(number, ladder="gemm")
+    assert store.find("20260101", ladder="gemm").manifest.run_id == run.manifest.run_id
+
+
+def test_a_ladder_is_known_by_a_run_of_any_of_its_kernels(make_run, tmp_path: Path) -> None:
+    for name in ("gemm-7-source", "relu-0-timed", "relu-fp16-x"):
+        make_run({"kernel": "k"}, name=name, root=tmp_path)
+    known = [
+        ladder for ladder in ("gemm", "relu", "relu-fp16", "gem") if RunStore(tmp_path).knows_ladder(ladder)
+    ]
+    assert known == ["gemm", "relu"]
 
 
 def test_an_empty_store_says_so(tmp_path: Path) -> None:
