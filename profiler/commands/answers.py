@@ -122,7 +122,7 @@ def find_ladder(
     wanted = None
     if size is not None or set_param:
         (wanted,) = workloads(opened, None if size is None else [size], set_param)
-    return find_climb(RunStore(settings.runs_folder), opened, wanted, view)
+    return find_climb(RunStore(settings.runs_to_read), opened, wanted, view)
 
 
 def find_machine_code(
@@ -164,4 +164,4 @@ def find_listing(settings: Settings, name: str | None) -> Listing:
         if settings.ladder_given:
             raise
         ladder = None
-    return derive_listing(RunStore(settings.runs_folder), ladder, name)
+    return derive_listing(RunStore(settings.runs_to_read), ladder, name)

@@ -48,7 +48,7 @@ def compact(
     from profiler.store.runs import RunStore
 
     settings = settings_of(context, runs, None, format)
-    store = RunStore(settings.runs_folder)
+    store = RunStore(settings.runs_to_read)
     plan = plan_packs(store, older_than)
     before = stored_files(store.place)
     done = None

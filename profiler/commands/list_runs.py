@@ -62,7 +62,7 @@ def list_runs(
     from profiler.store.runs import RunStore
 
     settings = settings_of(context, runs, ladder, format)
-    store = RunStore(settings.runs_folder)
+    store = RunStore(settings.runs_to_read)
     if settings.ladder_given:
         open_ladder(settings)  # an unknown one is an error, whatever is listed
     wanted = kernels or (name is None and settings.format is Format.table)

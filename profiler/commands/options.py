@@ -95,8 +95,20 @@ class Settings:
 
     @property
     def runs_folder(self) -> Location:
-        """A path, or the URL of an object store's prefix."""
+        """A path, or the URL of an object store's prefix; what records makes the folder."""
         return self.runs or find_runs_folder(Path.cwd())
+
+    @property
+    def runs_to_read(self) -> Location:
+        """The same for a verb that only reads: a folder that was named and is not there is misspelt, not empty."""
+        if isinstance(self.runs, Path) and not self.runs.exists():
+            from profiler.errors import RunNotFound
+
+            raise RunNotFound(
+                f"{self.runs}: no such folder",
+                remedy="Check --runs, or PROF_RUNS where that is set; `prof collect` and `prof ingest` make the folder.",
+            )
+        return self.runs_folder
 
 
 def settings_of(

@@ -38,5 +38,5 @@ def query(
         from profiler.store.query import run_query
         from profiler.store.runs import RunStore
 
-        header, rows = run_query(RunStore(settings.runs_folder), sql)
+        header, rows = run_query(RunStore(settings.runs_to_read), sql)
     print_rows(header, rows, settings)

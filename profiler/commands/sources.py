@@ -9,7 +9,7 @@ from profiler.commands.ladders import ladder_name
 from profiler.commands.options import Settings
 
 if TYPE_CHECKING:
-    from profiler.store.runs import Run
+    from profiler.store.runs import Run, RunStore
 
 
 def open_sources(references: list[str], settings: Settings, *, timed: bool = False) -> list[Run]:
@@ -17,7 +17,7 @@ def open_sources(references: list[str], settings: Settings, *, timed: bool = Fal
     from profiler.errors import RunNotProfiled
     from profiler.store.runs import RunStore, open_reports
 
-    store = RunStore(settings.runs_folder)
+    store: RunStore | None = None  # reports need none
     reports = [Path(reference) for reference in references if is_report_path(reference)]
     read = iter(open_reports(reports) if reports else [])
     runs = []
@@ -25,7 +25,10 @@ def open_sources(references: list[str], settings: Settings, *, timed: bool = Fal
         if is_report_path(reference):
             runs.append(next(read))
         else:
-            run = _run_at(reference) or store.find(reference, ladder_name(settings))
+            run = _run_at(reference)
+            if run is None:
+                store = store or RunStore(settings.runs_to_read)
+                run = _run_named(reference, store, settings)
             if not run.manifest.is_profiled and not timed:
                 raise RunNotProfiled(
                     f"{reference}: run {run.manifest.run_id} holds timings alone, no profile"
@@ -33,6 +36,20 @@ def open_sources(references: list[str], settings: Settings, *, timed: bool = Fal
             run.verify_reports()
             runs.append(run)
     return runs
+
+
+def _run_named(reference: str, store: RunStore, settings: Settings) -> Run:
+    """A number in a ladder that neither a run nor a file knows is the ladder's mistake, not the number's."""
+    from profiler.catalog.ladder import find_ladder
+    from profiler.errors import RunNotFound
+
+    ladder = ladder_name(settings)
+    try:
+        return store.find(reference, ladder)
+    except RunNotFound:
+        if reference.isdecimal() and settings.ladder_given and not store.knows_ladder(ladder):
+            find_ladder(settings.ladder, Path.cwd())
+        raise
 
 
 def is_report_path(reference: str) -> bool:

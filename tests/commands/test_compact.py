@@ -92,11 +92,11 @@ def test_the_summary_for_a_program(root, prof_here):
 
 
 def test_where_there_are_no_runs_there_is_nothing_to_pack(prof_here, tmp_path):
-    result = prof_here("--runs", tmp_path / "none", "compact")
+    result = prof_here("compact", cwd=tmp_path)
     assert (result.returncode, result.stdout) == (
-        0, f"{tmp_path}/none: nothing to pack: 0 runs in folders of their own, 0 packs\n",
+        0, f"{tmp_path}/runs: nothing to pack: 0 runs in folders of their own, 0 packs\n",
     )  # fmt: skip
-    assert not (tmp_path / "none").exists()
+    assert not (tmp_path / "runs").exists()
 
 
 def test_other_verbs_tell_nothing_of_it(root, prof_here):

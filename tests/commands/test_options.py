@@ -1,0 +1,50 @@
+"""A folder of runs that was named and is not there is misspelt; one that nobody named is empty."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list"],
+        ["list", "gemm", "--format", "json"],
+        ["show", "5"],
+        ["compare", "5", "6"],
+        ["sass", "5"],
+        ["check", "--baseline", "5"],
+        ["ladder"],
+        ["query", "select 1"],
+        ["compact", "--dry-run"],
+    ],
+    ids=" ".join,
+)
+def test_a_verb_that_reads_names_the_folder_that_is_not_there(prof_here, tmp_path, words):
+    missing = tmp_path / "rusn"
+    by_option = prof_here("--runs", missing, *words)
+    by_environment = prof_here(*words, env={"PROF_RUNS": str(missing)})
+    for done in (by_option, by_environment):
+        assert (done.returncode, done.stdout) == (21, "")
+        assert done.stderr.splitlines() == [
+            f"prof: {missing}: no such folder",
+            "      Check --runs, or PROF_RUNS where that is set; `prof collect` and `prof ingest` make the folder.",
+        ]
+    assert not missing.exists()
+
+
+def test_a_new_project_has_no_runs_yet_and_that_is_no_error(prof_here, tmp_path):
+    done = prof_here("list", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert f"{tmp_path}/runs: no runs yet" in done.stderr
+
+
+def test_reports_need_no_folder_of_runs(prof_here, reports, tmp_path):
+    words = ("compare", reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep")
+    assert prof_here("--runs", tmp_path / "none", *words).returncode == 0
+
+
+def test_what_records_makes_the_folder(prof_here, reports, tmp_path):
+    new = tmp_path / "new" / "runs"
+    assert prof_here("--runs", new, "ingest", reports / "graph.ncu-rep").returncode == 0
+    assert prof_here("--runs", new, "list").returncode == 0
