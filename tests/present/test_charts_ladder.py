@@ -28,7 +28,7 @@ from profiler.catalog.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
 from profiler.errors import MetricsMissing
 from profiler.present import charts
-from profiler.present.charts import roof
+from profiler.present.charts import roof, style
 from profiler.present.charts.render import chart_spec, title_of
 
 
@@ -273,6 +273,34 @@ def test_every_point_has_its_number_beside_it_and_apart_from_the_others(rows_of)
     assert set(numbers) == set(marks) == set("012345")
     assert all(math.dist(one, other) >= 10 for one, other in itertools.combinations(numbers.values(), 2))
     assert all(math.dist(numbers[name], marks[name]) <= 32 for name in marks)
+
+
+@pytest.fixture(scope="module")
+def measured(recorded):
+    return profiler.roofline("gemm", recorded)
+
+
+def test_no_number_stands_beyond_a_roof_that_its_point_is_under(measured, rows_of):
+    """The fp32 roof at 65.8 TFLOP/s has most rungs just below it; those of tensor cores stand above."""
+    rows = rows_of(charts.roofline_chart(measured))
+    roofs = [one.value / 1000 for one in measured.ceilings if one.unit == "GFLOP/s"]
+    height = {row["rung"].split()[0]: row["y"] for row in rows if row.get("level") == "dram"}
+    numbers = {row["number"]: row for row in rows if "number" in row}
+    assert set(numbers) == set(height) == {str(one.kernel) for one in measured.points}
+    slope = measured.find("dram").value / 1000
+    for number, row in numbers.items():
+        assert all((row["y"] > roof) == (height[number] > roof) for roof in roofs), number
+        assert row["y"] < slope * row["x"], number
+
+
+def test_the_key_of_the_points_stands_with_them_and_a_bar_has_the_colour_of_its_ceiling(measured, rows_of):
+    chart = charts.roofline_chart(measured)
+    roof_panel, reached = chart.to_dict()["vconcat"]
+    assert "bytes moved by" in str(roof_panel)
+    assert "legend" not in str(reached)
+    assert chart.to_dict()["resolve"]["legend"] == {"color": "independent", "shape": "independent"}
+    colours = {row["label"].split()[-1]: row["colour"] for row in rows_of(chart) if "colour" in row}
+    assert colours == {"l2": style.ORANGE, "fp32": style.GREY, "bf16": style.GREY, "tf32": style.GREY}
 
 
 def test_the_title_tells_who_comes_closest_and_the_subtitle_what_is_missing():

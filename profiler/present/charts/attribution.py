@@ -183,7 +183,7 @@ def _largest_share(attribution: Attribution) -> str:
     Where the outermost is mostly undone, the one that undoes most of it is told as well.
     """
     parts = [*attribution.stalls, *attribution.traffic]
-    found = max(attribution.factors, key=_share)
+    found: Factor | Part = max(attribution.factors, key=_share)
     if _is_undone(found, attribution.factors):
         against = min(attribution.factors, key=_share)
         return f"{_share_text(found)}, against {_share_text(against)}"

@@ -13,6 +13,9 @@ from profiler.analyse.roofline import DRAM, L2, Ceiling, Point, Roofline
 from profiler.present.charts.ladder import rung_title
 from profiler.present.charts.style import BLUE, GREY, ORANGE, Record, figure, readable_unit, source, tooltips
 
+# The colour of each memory whose ceiling is drawn; that of arithmetic has none.
+LEVELS = {DRAM: BLUE, L2: ORANGE}
+
 _Place = tuple[float, float]  # in pixels, from the left and from the top
 
 _WIDTH, _HEIGHT = 460, 300
@@ -69,10 +72,10 @@ def roof_chart(roofline: Roofline) -> ChartType:
             x=x,
             y=y,
             color=alt.Color(
-                "level:N", scale=alt.Scale(domain=[DRAM, L2], range=[BLUE, ORANGE]), legend=legend
+                "level:N", scale=alt.Scale(domain=list(LEVELS), range=list(LEVELS.values())), legend=legend
             ),
             shape=alt.Shape(
-                "level:N", scale=alt.Scale(domain=[DRAM, L2], range=["circle", "diamond"]), legend=legend
+                "level:N", scale=alt.Scale(domain=list(LEVELS), range=["circle", "diamond"]), legend=legend
             ),
             tooltip=tooltips("rung:N", "level:N", "x:Q", "y:Q", "arithmetic:N"),
         )
@@ -183,13 +186,15 @@ def _numbers(roofline: Roofline, frame: _Frame) -> list[Record]:
     """A number beside each point where nothing else stands; where it can be, nearer to it than to any other."""
     marks = {frame.pixel(row["x"], row["y"]) for row in _marks(roofline, frame)}
     lines = [place for line in _lines(roofline, frame) for place in line]
+    ceilings = _ceilings(roofline, frame)
     numbers: list[_Place] = []
     rows = []
     for point in roofline.points:
         x, y = point.flops_per_dram_byte, point.gflops / frame.divisor
         own = frame.pixel(x, y)
         others = marks - {own}
-        places = [(own[0] + dx, own[1] + dy) for dx, dy in _OFFSETS]
+        around = [(own[0] + dx, own[1] + dy) for dx, dy in _OFFSETS]
+        places = [at for at in around if not _crosses(own, at, ceilings)] or around
         free = [
             at
             for at in places
@@ -201,6 +206,25 @@ def _numbers(roofline: Roofline, frame: _Frame) -> list[Record]:
         at_x, at_y = frame.moved(x, y, chosen[0] - own[0], chosen[1] - own[1])
         rows.append({"number": str(point.kernel), "x": at_x, "y": at_y})
     return rows
+
+
+def _ceilings(roofline: Roofline, frame: _Frame) -> list[tuple[_Place, _Place]]:
+    """Both ends of each."""
+    ends: dict[str, list[_Place]] = {}
+    for row in _edges(roofline, frame):
+        ends.setdefault(row["ceiling"], []).append(frame.pixel(row["x"], row["y"]))
+    return [(places[0], places[-1]) for places in ends.values()]
+
+
+def _crosses(start: _Place, end: _Place, ceilings: Iterable[tuple[_Place, _Place]]) -> bool:
+    """Whether one stands under a ceiling and the other beyond it: a number there is read as that of another roof."""
+    return any(_is_beyond(start, ceiling) != _is_beyond(end, ceiling) for ceiling in ceilings)
+
+
+def _is_beyond(at: _Place, ceiling: tuple[_Place, _Place]) -> bool:
+    """Of the line through both ends, however far: pixels grow downwards."""
+    (left, left_down), (right, right_down) = ceiling
+    return at[1] < left_down + (right_down - left_down) * (at[0] - left) / (right - left)
 
 
 def _apart(at: _Place, others: Iterable[_Place], pixels: float) -> bool:

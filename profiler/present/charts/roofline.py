@@ -7,8 +7,8 @@ from altair.typing import ChartType
 
 from profiler.analyse.roofline import DRAM, L2, Point, Roofline, Stream
 from profiler.present.charts.ladder import conditions_text, rung_title
-from profiler.present.charts.roof import compute_ceilings, roof_chart
-from profiler.present.charts.style import BLUE, ORANGE, Record, at_pixel, figure, heading, source, tooltips
+from profiler.present.charts.roof import LEVELS, compute_ceilings, roof_chart
+from profiler.present.charts.style import GREY, ORANGE, Record, at_pixel, figure, heading, source, tooltips
 
 _WIDTH = 460
 _ROW = 24
@@ -29,9 +29,13 @@ def roofline_chart(roofline: Roofline) -> ChartType | None:
     if roofline.find(L2) and roofline.points and not any(point.l2_bytes for point in roofline.points):
         notes.append("without l2: the bytes through it were not counted")
     notes += [f"without {number}: {why}" for number, why in roofline.left_out.items()]
-    return alt.vconcat(*drawn, spacing=24).properties(
-        title=heading(roofline_sentence(roofline), conditions_text(roofline), *notes)
+    whole: ChartType = (
+        alt.vconcat(*drawn, spacing=24)
+        .resolve_scale(color="independent", shape="independent")
+        .resolve_legend(color="independent", shape="independent")
+        .properties(title=heading(roofline_sentence(roofline), conditions_text(roofline), *notes))
     )
+    return whole
 
 
 def roofline_sentence(roofline: Roofline) -> str:
@@ -72,7 +76,7 @@ def _reached(roofline: Roofline) -> ChartType:
     base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
         y=alt.Y("rung:N", sort=names, title=None), tooltip=tooltips("rung:N", "label:N")
     )
-    bars = base.mark_bar(height=14, color=BLUE).encode(x=x)
+    bars = base.mark_bar(height=14).encode(x=x, color=alt.Color("colour:N", scale=None))
     moved = base.mark_tick(color=ORANGE, thickness=3, height=20, opacity=1).encode(x=alt.X("moved:Q"))
     text = base.mark_text(align="left", baseline="middle").encode(
         x=at_pixel(_WIDTH + 12), text=alt.Text("label:N")
@@ -83,7 +87,10 @@ def _reached(roofline: Roofline) -> ChartType:
 
 def _point_row(point: Point) -> Record:
     label = "not known" if point.ceiling_pct is None else f"{figure(point.ceiling_pct)} % of {point.ceiling}"
-    return {"rung": rung_title(point), "pct": point.ceiling_pct, "moved": None, "label": label}
+    return {
+        "rung": rung_title(point), "pct": point.ceiling_pct, "moved": None, "label": label,
+        "colour": LEVELS.get(point.ceiling or "", GREY),
+    }  # fmt: skip
 
 
 def _stream_row(stream: Stream) -> Record:
@@ -94,6 +101,7 @@ def _stream_row(stream: Stream) -> Record:
     ]
     return {
         "rung": rung_title(stream), "pct": stream.useful_pct, "moved": stream.dram_pct, "label": ", ".join(parts),
+        "colour": LEVELS[DRAM],
     }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ Record = dict[str, Any]
 BLUE, ORANGE, GREEN, PURPLE, RED, GREY = "#4f64ff", "#d18305", "#0aa970", "#a860c2", "#b33626", "#59616c"
 VERDICTS = {"better": BLUE, "worse": RED, "changed": GREY, "same": GREY, "unclear": GREY}
 # Of what is the same an equals sign, its bars to both sides of the row's line: a single one would lie on it.
-_EQUALS = "M-1,-0.65L1,-0.65L1,-0.2L-1,-0.2ZM-1,0.2L1,0.2L1,0.65L-1,0.65Z"
+_EQUALS = "M-1.2,-0.9L1.2,-0.9L1.2,-0.3L-1.2,-0.3ZM-1.2,0.3L1.2,0.3L1.2,0.9L-1.2,0.9Z"
 VERDICT_SHAPES = {
     "better": "circle",
     "worse": "cross",
