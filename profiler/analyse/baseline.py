@@ -1,25 +1,36 @@
 """Which recording is held against which: a candidate and the baseline of the same name and workload.
 
-Stores and runs in; pairs of runs out, and notes on what has no counterpart.
+Stores and runs in; pairs of runs out, and notes on what has no counterpart. A recording held against itself
+passes whatever became of the code: where there is nothing else, that is refused.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from profiler.catalog.ladder import size_text
 from profiler.errors import RunNotFound
-from profiler.store.manifest import Manifest
+from profiler.store.manifest import Manifest, RunId
+from profiler.store.places import Location
 from profiler.store.runs import Run, RunStore
 
 RunPair = tuple[Run, Run]
 _Subject = tuple[str, frozenset[tuple[str, int]] | None]
 _MOST_NAMED = 6
+_NOTHING_NEW = (
+    "Hold new runs against those of before: --runs (or PROF_RUNS) has the new ones, --baseline the others."
+)
 
 
 def pair_stores(baseline: RunStore, candidate: RunStore) -> tuple[list[RunPair], list[str]]:
     """The newest run of every name and workload that both folders hold, the baseline first."""
+    if _resolved(baseline.root) == _resolved(candidate.root):
+        raise RunNotFound(
+            f"{candidate.root} is the baseline and what is checked, so every run would be held against itself",
+            remedy=_NOTHING_NEW,
+        )
     names = [{run_id.name for run_id in store.ids()} for store in (baseline, candidate)]
     before, after = (_newest(store, names[0] & names[1]) for store in (baseline, candidate))
     pairs = [(before[subject], run) for subject, run in after.items() if subject in before]
@@ -28,12 +39,27 @@ def pair_stores(baseline: RunStore, candidate: RunStore) -> tuple[list[RunPair],
             f"{baseline.root} and {candidate.root} hold no run of the same name and workload",
             remedy="Record the same kernels at the same sizes in both; `prof list --runs DIR` shows what is there.",
         )
+    if all(_are_one(*pair) for pair in pairs):
+        raise RunNotFound(
+            f"{baseline.root} and {candidate.root} hold the same recordings ({len(pairs)} of them): nothing new to check",
+            remedy=_NOTHING_NEW,
+        )
     pairs.sort(key=lambda pair: _natural(title_of(pair[1])))
     lonely = [[title_of(run) for subject, run in one.items() if subject not in other] for one, other in ((before, after), (after, before))]  # fmt: skip
     return pairs, [
         *_note(f"not recorded in {candidate.root}", [*(names[0] - names[1]), *lonely[0]]),
         *_note(f"no baseline in {baseline.root}", [*(names[1] - names[0]), *lonely[1]]),
     ]
+
+
+def pair_runs(baseline: Run, candidate: Run) -> RunPair:
+    """Two that were named."""
+    if _are_one(baseline, candidate):
+        raise RunNotFound(
+            f"{title_of(candidate)}: the same recording on both sides, so nothing would be checked",
+            remedy=_NOTHING_NEW,
+        )
+    return baseline, candidate
 
 
 def find_newest(store: RunStore, like: Run) -> Run:
@@ -62,6 +88,16 @@ def title_of(run: Run) -> str:
         return run.label
     workload = run.manifest.workload
     return f"{run.manifest.name}, {size_text(workload)}" if workload else run.manifest.name
+
+
+def _are_one(one: Run, other: Run) -> bool:
+    """Also as copies, under whatever name: what was recorded, and when."""
+    this, that = (RunId.parse(run.manifest.run_id) for run in (one, other))
+    return this is not None and that is not None and (this.time, this.hash) == (that.time, that.hash)
+
+
+def _resolved(root: Location) -> Location:
+    return root.resolve() if isinstance(root, Path) else root
 
 
 def _newest(store: RunStore, names: Iterable[str]) -> dict[_Subject, Run]:

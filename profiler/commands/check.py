@@ -95,16 +95,16 @@ def check(
 
 def _pairs(baseline: str, candidate: str | None, settings: Settings) -> tuple[list[RunPair], list[str]]:
     """The runs to hold against each other, the baseline first, and notes on what has no counterpart."""
-    from profiler.analyse.baseline import find_newer, find_newest, pair_stores
+    from profiler.analyse.baseline import find_newer, find_newest, pair_runs, pair_stores
     from profiler.commands.sources import is_report_path, open_sources
+    from profiler.errors import ReportNotFound
     from profiler.store.places import location_of
     from profiler.store.runs import RunStore
 
-    store = RunStore(settings.runs_folder)
     if _is_store(baseline):
         folder = location_of(baseline)
         if candidate is None:
-            pairs, notes = pair_stores(RunStore(folder), store)
+            pairs, notes = pair_stores(RunStore(folder), RunStore(settings.runs_to_read))
             for run in {id(run): run for pair in pairs for run in pair}.values():
                 run.verify_reports()
             return pairs, notes
@@ -115,14 +115,16 @@ def _pairs(baseline: str, candidate: str | None, settings: Settings) -> tuple[li
         (after,) = open_sources([candidate], settings, timed=True)
         before = find_newest(RunStore(folder), after)
         before.verify_reports()
-        return [(before, after)], []
+        return [pair_runs(before, after)], []
+    if is_report_path(baseline) and not Path(baseline).exists():
+        raise ReportNotFound(f"{baseline}: no such file or folder")
     if candidate is not None:
         before, after = open_sources([baseline, candidate], settings, timed=True)
-        return [(before, after)], []
+        return [pair_runs(before, after)], []
     if is_report_path(baseline):
         raise typer.BadParameter("give a candidate too: prof check --baseline before.ncu-rep after.ncu-rep")
     (before,) = open_sources([baseline], settings, timed=True)
-    after = find_newer(store, before)
+    after = find_newer(RunStore(settings.runs_to_read), before)
     after.verify_reports()
     return [(before, after)], []
 

@@ -15,6 +15,8 @@ from profiler.present.text import counted, number, printable, relative, shortene
 _HEADER = ("kernel", "metric", "baseline", "candidate", "change", "95 % interval", "allowed", "outcome")
 _RIGHT = (2, 3, 4, 5, 6)
 _NAME_WIDTH = 60
+_MOST_NAMED = 6
+_ITSELF = "the same recording on both sides"
 _STYLE: dict[Outcome, str] = {
     "passed": "green",
     "regression": "red",
@@ -61,7 +63,10 @@ def check_csv(finding: CheckFinding) -> str:
 
 
 def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
-    """JUnit's XML: a test case for each limit; what cannot be told is an error, or skipped where allowed."""
+    """JUnit's XML: a test case for each limit; what cannot be told is an error, or skipped where allowed.
+
+    A recording held against itself is skipped too.
+    """
     cases = list(_lines(finding))
     counts = {"failures": 0, "errors": 0, "skipped": 0}
     suite = ElementTree.Element("testsuite", name="prof check")
@@ -71,12 +76,13 @@ def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
         )
         outcome = one.outcome if one else pair.outcome
         kind = {"regression": "failure", "not_comparable": "error", "unclear": "error"}.get(outcome)
-        if kind is None:
+        if kind is None and not _is_itself(pair):
             continue
-        if outcome == "unclear" and allow_unclear:
+        if kind is None or (outcome == "unclear" and allow_unclear):
             kind = "skipped"
         counts["skipped" if kind == "skipped" else f"{kind}s"] += 1
-        ElementTree.SubElement(case, kind, message=_message(pair, one), type=outcome)
+        why = "same_recording" if outcome == "passed" else outcome
+        ElementTree.SubElement(case, kind, message=_message(pair, one), type=why)
     for element in (suite, root := ElementTree.Element("testsuites")):
         element.attrib |= {"tests": str(len(cases)), **{name: str(count) for name, count in counts.items()}}
     root.append(suite)
@@ -90,10 +96,10 @@ def sentence(finding: CheckFinding) -> str:
     pairs = finding.pairs
     bad = [shortened(pair.name, _NAME_WIDTH) for pair in pairs if pair.outcome == finding.outcome]
     named = f": {', '.join(bad[:3])}{f' and {len(bad) - 3} more' if len(bad) > 3 else ''}"
-    if finding.outcome == "passed" and all(pair.before == pair.after for pair in pairs):
-        return "passed, but every recording is its own baseline: nothing new was checked"
     if finding.outcome == "passed":
-        return f"passed: no regression in {counted(len(pairs), 'kernel', 'kernels')}"
+        alike = sum(_is_itself(pair) for pair in pairs)
+        left_out = f"; {alike} of {len(pairs)} not checked, {_ITSELF}" if alike else ""
+        return f"passed: no regression in {counted(len(pairs) - alike, 'kernel', 'kernels')}{left_out}"
     kernels = f"{len(bad)} of {counted(len(pairs), 'kernel', 'kernels')}"
     if finding.outcome == "regression":
         return f"regression in {kernels}{named}"
@@ -108,6 +114,11 @@ def _sides(finding: CheckFinding) -> str:
         return ""
     (pair,) = finding.pairs
     return f"baseline   {printable(pair.before)}\ncandidate  {printable(pair.after)}"
+
+
+def _is_itself(pair: PairCheck) -> bool:
+    """Whatever became of the code, a recording is as fast as itself."""
+    return pair.before == pair.after
 
 
 def _lines(finding: CheckFinding) -> Iterator[tuple[PairCheck, MetricCheck | None]]:
@@ -136,7 +147,7 @@ def _cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
         relative(one.before, one.after) if one.change_pct is None else _percent(one.change_pct),
         "" if one.ci_pct is None else f"{_percent(one.ci_pct[0])} to {_percent(one.ci_pct[1])}",
         f"{'+' if one.way == 'rise' else '-'}{one.limit_pct:g} %",
-        f"{one.outcome} ({reason})" if reason else one.outcome,
+        _ITSELF if _is_itself(pair) else f"{one.outcome} ({reason})" if reason else one.outcome,
     )
 
 
@@ -161,10 +172,15 @@ def _message(pair: PairCheck, one: MetricCheck | None) -> str:
 def _notes(finding: CheckFinding) -> list[str]:
     """What the table does not say; the same caution of many pairs once."""
     notes = [f"{_name(pair)}: {line}" for pair in finding.pairs for line in pair.refused]
+    if alike := [_name(pair) for pair in finding.pairs if _is_itself(pair)]:
+        more = f" and {len(alike) - _MOST_NAMED} more" if len(alike) > _MOST_NAMED else ""
+        notes.append(
+            f"caution: {len(alike)} of {counted(len(finding.pairs), 'kernel', 'kernels')} not checked, "
+            f"{_ITSELF}: {'; '.join(alike[:_MOST_NAMED])}{more}"
+        )
     told: dict[str, list[str]] = {}
     for pair in finding.pairs:
-        itself = ["the same recording on both sides"] if pair.before == pair.after else []
-        for warning in [*pair.warnings, *itself]:
+        for warning in pair.warnings:
             told.setdefault(warning, []).append(_name(pair))
     for warning, names in told.items():
         which = "" if len(names) == len(finding.pairs) else f"{', '.join(names)}: "

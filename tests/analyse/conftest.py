@@ -48,10 +48,10 @@ def made_ladder(tmp_path_factory: pytest.TempPathFactory) -> Ladder:
 class MadeStore:
     """Fills a folder of runs; every run is a second newer than the one before."""
 
-    def __init__(self, root: Path, make_run: Callable[..., Any]) -> None:
+    def __init__(self, root: Path, make_run: Callable[..., Any], second: int = 0) -> None:
         self.store = RunStore(root)
         self._make_run = make_run
-        self._second = 0
+        self._second = second
 
     def profile(self, name: str, *durations: float, kernel: str = "kernel", **fields: Any) -> str:
         """A profiled run of these durations; `counters` by ncu's name and `opcodes` are the same in every launch."""
@@ -94,5 +94,5 @@ def made(tmp_path: Path, make_run: Callable[..., Any]) -> MadeStore:
 
 @pytest.fixture
 def made_elsewhere(tmp_path: Path, make_run: Callable[..., Any]) -> MadeStore:
-    """A second folder, for a baseline."""
-    return MadeStore(tmp_path / "elsewhere", make_run)
+    """A second folder, for a baseline: what is recorded there is not what is recorded in the other."""
+    return MadeStore(tmp_path / "elsewhere", make_run, second=100)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.baseline import find_newer, find_newest, pair_stores, title_of
+from profiler.analyse.baseline import find_newer, find_newest, pair_runs, pair_stores, title_of
 from profiler.errors import RunNotFound
 
 
@@ -59,6 +59,22 @@ def test_folders_with_nothing_in_common_are_an_error(made, made_elsewhere):
     made_elsewhere.profile("k", 100.0, workload={"m": 2})
     with pytest.raises(RunNotFound, match="no run of the same name and workload"):
         pair_stores(made_elsewhere.store, made.store)
+
+
+def test_a_folder_is_no_baseline_of_its_own(made):
+    made.profile("k", 100.0)
+    with pytest.raises(RunNotFound, match="is the baseline and what is checked") as refused:
+        pair_stores(made.store, made.store)
+    assert "--runs (or PROF_RUNS) has the new ones" in refused.value.remedy
+
+
+def test_two_that_are_named_must_be_two_recordings(made):
+    made.profile("k", 100.0)
+    made.profile("k", 90.0)
+    older, newer = made.store.open_all(made.store.ids())
+    assert pair_runs(older, newer) == (older, newer)
+    with pytest.raises(RunNotFound, match="the same recording on both sides, so nothing would be checked"):
+        pair_runs(newer, made.store.open(made.store.ids()[-1]))
 
 
 def test_the_candidate_of_a_run_is_the_newest_of_its_name_and_workload(made):

@@ -103,9 +103,7 @@ def test_no_error_of_the_house_ends_with_1(record, check, tmp_path):
 def test_the_recorded_kernels_got_faster_and_the_other_way_round_slower(prof_here, recorded):
     forth = prof_here("--runs", recorded.root, "check", "--baseline", "5", "6")
     back = prof_here("--runs", recorded.root, "check", "--baseline", "6", "5")
-    itself = prof_here("--runs", recorded.root, "check", "--baseline", "6", "6")
-    assert (forth.returncode, back.returncode, itself.returncode) == (0, 1, 0)
-    assert "the same recording on both sides" in itself.stdout
+    assert (forth.returncode, back.returncode) == (0, 1)
 
 
 def test_two_reports_need_no_store(prof_here, reports, tmp_path, monkeypatch):
@@ -120,6 +118,70 @@ def test_the_newest_run_is_no_baseline_of_its_own(record, check):
     result = check("--baseline", "k")
     assert result.returncode == 21
     assert "newer than the baseline" in result.stderr
+
+
+def test_a_folder_is_no_baseline_of_its_own(record, check, tmp_path, monkeypatch):
+    """A wrong PROF_RUNS would make every job green, for ever."""
+    record("runs", "k1")
+    record("runs", "k2")
+    (tmp_path / "linked").symlink_to("runs")
+    for baseline in ("runs", "./runs/", "linked"):
+        result = check("--baseline", baseline, "--allow-unclear", "--junit", "check.xml")
+        assert (result.returncode, result.stdout) == (21, "")
+        assert "is the baseline and what is checked" in result.stderr
+        assert "--runs (or PROF_RUNS) has the new ones" in result.stderr
+    assert not (tmp_path / "check.xml").exists()
+
+
+def test_a_copy_of_the_runs_holds_nothing_new_to_check(record, check, tmp_path):
+    record("runs", "k1")
+    record("runs", "k2")
+    shutil.copytree(tmp_path / "runs", tmp_path / "main")
+    result = check("--baseline", "main")
+    assert (result.returncode, result.stdout) == (21, "")
+    assert "hold the same recordings (2 of them): nothing new to check" in result.stderr
+
+
+def test_what_was_not_recorded_anew_is_counted_and_not_called_passed(record, check, tmp_path):
+    for name in ("k1", "k2", "k3"):
+        record("runs", name)
+    shutil.copytree(tmp_path / "runs", tmp_path / "main")
+    record("runs", "k3", 1.001)
+    result = check("--baseline", "main", "--junit", "check.xml")
+    assert result.returncode == 0
+    told = result.stdout.splitlines()
+    assert (
+        "caution: 2 of 3 kernels not checked, the same recording on both sides: k1, m=4096; k2, m=4096"
+        in told
+    )
+    assert (
+        told[-1] == "passed: no regression in 1 kernel; 2 of 3 not checked, the same recording on both sides"
+    )
+    assert len(ElementTree.parse(tmp_path / "check.xml").findall(".//skipped")) == 2
+
+
+def test_a_recording_that_is_named_twice_is_not_checked(record, check, reports, tmp_path):
+    run_id = record("runs", "k")
+    shutil.copytree(tmp_path / "runs", tmp_path / "main")
+    copied = shutil.copy(reports / "gemm_5.ncu-rep", tmp_path / "copied.ncu-rep")
+    for words in (
+        ["k", "k"],
+        ["k", run_id],
+        ["main", "k"],
+        [reports / "gemm_5.ncu-rep", copied],
+    ):
+        result = check("--baseline", *words)
+        assert (result.returncode, result.stdout) == (21, ""), words
+        assert "the same recording on both sides, so nothing would be checked" in result.stderr
+
+
+@pytest.mark.parametrize("candidate", [[], ["k"]])
+@pytest.mark.parametrize("baseline", ["no/such/folder", "no.ncu-rep"])
+def test_a_path_that_leads_nowhere_is_told_as_that(record, check, baseline, candidate):
+    record("runs", "k")
+    result = check("--baseline", baseline, *candidate)
+    assert result.returncode == 11
+    assert result.stderr.splitlines()[0] == f"prof: {baseline}: no such file or folder"
 
 
 def test_a_folder_of_runs_checks_every_name_in_both(record, check):
@@ -152,16 +214,19 @@ def test_a_report_has_no_counterpart_in_a_folder(record, check, reports):
     assert check("--baseline", "main", reports / "gemm_5.ncu-rep").returncode == 2
 
 
-def test_every_kernel_of_two_reports(prof_here, store, tmp_path, monkeypatch):
+def test_every_kernel_of_two_recordings(prof_here, make_run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    itself = ["--runs", store.root, "check", "--baseline", "several", "several", "--format", "json"]
-    assert prof_here(*itself).returncode == 32, "which of them?"
-    pairs = json.loads(prof_here(*itself, "--all").stdout)["pairs"]
-    assert len({pair["kernel"] for pair in pairs}) == len(pairs) == 3
-    (chosen,) = json.loads(prof_here(*itself, "--kernel-name", pairs[1]["kernel"].split("(")[0]).stdout)[
-        "pairs"
-    ]
-    assert chosen["kernel"] == pairs[1]["kernel"]
+    for name in ("before", "after"):
+        launches = [
+            {"kernel": kernel, "metrics": {DURATION: (one, "ns")}} for kernel in "abc" for one in STEADY
+        ]
+        make_run(*launches, name=name, root=tmp_path / "runs")
+    both = ["check", "--baseline", "before", "after", "--format", "json"]
+    assert prof_here(*both).returncode == 32, "which of them?"
+    pairs = json.loads(prof_here(*both, "--all").stdout)["pairs"]
+    assert [pair["kernel"] for pair in pairs] == ["a", "b", "c"]
+    (chosen,) = json.loads(prof_here(*both, "--kernel-name", "b").stdout)["pairs"]
+    assert chosen["kernel"] == "b"
 
 
 def test_timings_alone_are_checked(prof_here, recorded, tmp_path, monkeypatch):

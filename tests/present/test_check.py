@@ -87,15 +87,25 @@ def test_a_caution_of_every_pair_is_told_once_and_one_of_some_with_their_names()
     assert "caution: b: of one" in lines
 
 
-def test_a_run_held_against_itself_is_told():
-    both = text(derive_finding([pair(before="run-after"), pair(name="gemm-7")], []))
-    assert "caution: gemm-6: the same recording on both sides" in both
-    assert both.splitlines()[-1] == "passed: no regression in 2 kernels"
+def test_a_run_held_against_itself_is_not_called_checked():
+    page = text(derive_finding([pair(before="run-after"), pair(name="gemm-7")], []))
+    rows = {line.split()[0]: line for line in page.splitlines() if line}
+    assert rows["gemm-6"].endswith("the same recording on both sides")
+    assert rows["gemm-7"].endswith("passed")
+    assert (
+        "caution: 1 of 2 kernels not checked, the same recording on both sides: gemm-6" in page.splitlines()
+    )
+    assert page.splitlines()[-1] == (
+        "passed: no regression in 1 kernel; 1 of 2 not checked, the same recording on both sides"
+    )
 
 
-def test_where_nothing_new_was_recorded_the_sentence_says_so():
-    told = sentence(derive_finding([pair(before="run-after"), pair(name="gemm-7", before="run-after")], []))
-    assert told == "passed, but every recording is its own baseline: nothing new was checked"
+def test_of_many_that_are_held_against_themselves_some_are_named_and_all_counted():
+    pairs = [pair(name=f"gemm-{number}", before="run-after") for number in range(9)]
+    page = text(derive_finding([*pairs, pair(name="new")], []))
+    (caution,) = [line for line in page.splitlines() if line.startswith("caution")]
+    assert caution.startswith("caution: 9 of 10 kernels not checked")
+    assert caution.endswith("gemm-4; gemm-5 and 3 more")
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -165,6 +175,15 @@ def test_junit_counts_what_it_holds():
         "gemm-8",
         "gemm-9",
     ]
+
+
+def test_a_run_held_against_itself_is_skipped():
+    itself, other = junit(derive_finding([pair(before="run-after"), pair(name="gemm-7")], [])).iter(
+        "testcase"
+    )
+    assert [child.tag for child in itself] == ["skipped"]
+    assert "the same recording on both sides" in itself.find("skipped").attrib["message"]
+    assert len(other) == 0
 
 
 def test_a_regression_is_a_failure_with_the_figures():
