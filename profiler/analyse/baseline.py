@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 from profiler.catalog.ladder import size_text
 from profiler.errors import RunNotFound
 from profiler.store.manifest import Manifest, RunId
-from profiler.store.places import Location
 from profiler.store.runs import Run, RunStore
 
 RunPair = tuple[Run, Run]
@@ -26,7 +24,7 @@ _NOTHING_NEW = (
 
 def pair_stores(baseline: RunStore, candidate: RunStore) -> tuple[list[RunPair], list[str]]:
     """The newest run of every name and workload that both folders hold, the baseline first."""
-    if _resolved(baseline.root) == _resolved(candidate.root):
+    if baseline.is_same_place(candidate):
         raise RunNotFound(
             f"{candidate.root} is the baseline and what is checked, so every run would be held against itself",
             remedy=_NOTHING_NEW,
@@ -94,10 +92,6 @@ def _are_one(one: Run, other: Run) -> bool:
     """Also as copies, under whatever name: what was recorded, and when."""
     this, that = (RunId.parse(run.manifest.run_id) for run in (one, other))
     return this is not None and that is not None and (this.time, this.hash) == (that.time, that.hash)
-
-
-def _resolved(root: Location) -> Location:
-    return root.resolve() if isinstance(root, Path) else root
 
 
 def _newest(store: RunStore, names: Iterable[str]) -> dict[_Subject, Run]:

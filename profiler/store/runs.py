@@ -69,6 +69,11 @@ class RunStore:
         """As `ids` found them, oldest first."""
         return self.shelf.packs
 
+    def is_same_place(self, other: RunStore) -> bool:
+        """Also by another path, or a link."""
+        here, there = (root.resolve() if isinstance(root, Path) else root for root in (self.root, other.root))
+        return here == there
+
     def staging(self) -> Staging:
         """Where runs are prepared, and committed from."""
         from profiler.store.staging import Staging
