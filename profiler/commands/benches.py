@@ -81,11 +81,17 @@ class Benches:
 
 
 @contextmanager
+def planned_benches(gpus: str | None, choice: CrewChoice) -> Iterator[Benches]:
+    """For a dry run, which starts and asks no workers, and can do without a GPU and its tools."""
+    from profiler.measure.planned import planned_bench
+
+    _require_one_place(gpus, choice)
+    yield Benches(planned_bench(gpus), note=lambda _: None)
+
+
+@contextmanager
 def open_benches(gpus: str | None, choice: CrewChoice, settings: Settings) -> Iterator[Benches]:
-    if gpus is not None and choice.is_given:
-        raise typer.BadParameter(
-            "--gpus chooses among the GPUs of this host: not with --scheduler or --slurm"
-        )
+    _require_one_place(gpus, choice)
 
     def note(line: str) -> None:
         if not settings.quiet:
@@ -110,3 +116,10 @@ def open_benches(gpus: str | None, choice: CrewChoice, settings: Settings) -> It
     chosen = choose_gpus(gpus, visible)
     named = {f"gpu{visible.index(gpu)}": gpu for gpu in chosen}
     yield Benches(bound_bench(chosen[0], ncu), note, gpus=named)
+
+
+def _require_one_place(gpus: str | None, choice: CrewChoice) -> None:
+    if gpus is not None and choice.is_given:
+        raise typer.BadParameter(
+            "--gpus chooses among the GPUs of this host: not with --scheduler or --slurm"
+        )

@@ -166,7 +166,7 @@ def collect(
       prof collect --all --size 1024 --size 4096 --scheduler tcp://head:8786
     """
     from profiler.catalog.presets import find_preset
-    from profiler.commands.benches import open_benches
+    from profiler.commands.benches import open_benches, planned_benches
     from profiler.measure.collection import CollectPlan
     from profiler.measure.ncu import Recording
 
@@ -182,7 +182,7 @@ def collect(
         extra=tuple(ncu_option or ()),
     )
     signal.signal(signal.SIGTERM, terminate)
-    with open_benches(gpus, crew, settings) as benches:
+    with planned_benches(gpus, crew) if dry_run else open_benches(gpus, crew, settings) as benches:
         targets, missing = (
             ([program_target(program, name or "", kernel_regex, launch_skip, launches, recording)], [])
             if program

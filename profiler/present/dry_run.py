@@ -1,4 +1,7 @@
-"""The commands of a collection, as they would be typed, in the order in which they would run."""
+"""The commands of a collection, as they would be typed, in the order in which they would run.
+
+What a shell should not run is a comment: of kernels that are only timed, and of tools that are not here.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,20 @@ from dataclasses import replace
 
 from profiler.measure.build import build_command
 from profiler.measure.collection import CollectPlan, Step, steps_of
+from profiler.measure.planned import missing, planned_toolchain
 from profiler.measure.process import shown
-from profiler.measure.program import program_command
+from profiler.measure.program import Job, program_command
 from profiler.measure.target import Target, typed_command
-from profiler.measure.toolchain import find_toolchain
+from profiler.measure.toolchain import Toolchain
 
 
 def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]:
-    yield from dict.fromkeys(_build_lines(plan, targets))
+    compiled = [target.job for target in targets if target.job is not None and target.job.binary is not None]
+    toolchain = planned_toolchain() if compiled else None
+    for line in missing(plan.ncu, plan.gpu, toolchain):
+        yield f"# {line}"
+    if toolchain is not None:
+        yield from dict.fromkeys(_build_lines(plan, compiled, toolchain))
     for target in targets:
         if not target.is_profiled:
             yield f"# {target.label} is timed, not profiled"
@@ -26,11 +35,9 @@ def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]
         yield shown(_words(plan, target, step))
 
 
-def _build_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]:
-    compiled = [target.job for target in targets if target.job is not None and target.job.binary is not None]
-    toolchain = find_toolchain() if compiled else None
+def _build_lines(plan: CollectPlan, compiled: Sequence[Job], toolchain: Toolchain) -> Iterator[str]:
     for job in compiled:
-        if toolchain is not None and job.binary is not None:
+        if job.binary is not None:
             yield shown(build_command(job.kernel, plan.gpu.arch, toolchain, job.binary))
 
 

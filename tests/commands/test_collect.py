@@ -403,6 +403,7 @@ def test_what_cannot_be_meant_is_refused(here: Here, words: list[str], told: str
         (["--kernel", "1", "--metric", "durration"], 40),
         (["--kernel", "1", "--set-param", "n=5"], 47),
         (["--kernel", "1", "--gpus", "1"], 52),
+        (["--kernel", "1", "--gpus", "1", "--dry-run"], 52),
     ],
 )
 def test_what_is_not_there_is_told(here: Here, words: list[str], code: int) -> None:
@@ -507,6 +508,43 @@ def test_every_option_for_ncu_arrives(here: Here) -> None:
         assert line[line.index(option) + 1] == value
     assert line[line.index("--metrics") + 1].endswith(",launch__registers_per_thread,a__b.sum")
     assert line[line.index("--export") - 2 :][:2] == ["--nvtx", "--apply-rules=no"]
+
+
+@pytest.fixture
+def bare(here: Here) -> Here:
+    """A laptop: no GPU, and neither an ncu nor an nvcc that works."""
+    for tool in ("ncu", "nvcc", "nvidia-smi"):
+        here.tool(tool, "exit 1")
+    return here
+
+
+def test_a_machine_without_a_gpu_and_its_tools_prints_it_with_words_that_stand_for_them(bare: Here) -> None:
+    done = bare.collect("--ladder", "compiled", "--kernel", 3, "--repeat", 1, "--dry-run")
+    assert (done.returncode, done.stderr) == (0, "")
+    *comments, compiler, profiler = done.stdout.splitlines()
+    assert comments == [
+        "# no ncu was found here: `ncu` stands for its path",
+        "# no nvcc was found here: `nvcc` stands for its path, and cuBLAS is left out",
+        "# no GPU was found here: XX stands for its architecture, 90 on an H100 or H200",
+    ]
+    assert compiler.startswith("nvcc -Xptxas=-v -lineinfo -gencode=arch=compute_XX,code=sm_XX ")
+    assert profiler.startswith("ncu --config-file off ")
+    assert f"--export compiled-3.ncu-rep {bare.folder}/build/compiled/sm_XX/03_rung3 3 profile" in profiler
+
+
+def test_there_only_what_a_command_names_is_missing(bare: Here) -> None:
+    script = bare.scripts("--kernel", 1, "--dry-run")
+    program = bare.collect("--name", "mine", "--repeat", 1, "--gpus", "all", "--dry-run", "--", "./mine")
+    for done in (script, program):
+        comment, command = done.stdout.splitlines()
+        assert comment == "# no ncu was found here: `ncu` stands for its path"
+        assert command.startswith("ncu --config-file off ")
+
+
+def test_no_worker_is_started_or_asked_to_print_it(bare: Here) -> None:
+    for crew in (["--slurm", "--partition=gpu"], ["--scheduler", "tcp://127.0.0.1:1"]):
+        done = bare.scripts("--kernel", 1, *crew, "--dry-run")
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 # Several GPUs
