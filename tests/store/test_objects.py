@@ -13,6 +13,7 @@ from pathlib import Path
 
 import fsspec
 import pytest
+from msgspec.structs import replace
 from s3fs import S3FileSystem
 
 from profiler.errors import RemoteFailed, RunDamaged, StoreNotWritable
@@ -59,10 +60,10 @@ def commit(store: RunStore, source, name: str | None = None) -> str | None:
         return run_id if staging.commit(folder, run_id) else None
 
 
-def copied(source, folder: Path, name: str | None = None) -> str:
-    """Into a folder, as if it had been prepared there; the id it has under this name."""
+def copied(source, folder: Path, name: str | None = None, run_id: str | None = None) -> str:
+    """Into a folder, as if it had been prepared there; the id it has, under this name where none is given."""
     shutil.copytree(source.path, folder)
-    run_id = renamed(source, name)
+    run_id = run_id or renamed(source, name)
     manifest = folder / MANIFEST_FILE
     manifest.write_bytes(manifest.read_bytes().replace(source.manifest.run_id.encode(), run_id.encode()))
     return run_id
@@ -124,10 +125,21 @@ def test_a_run_is_named_by_its_url(uploaded, some, prof_here):
     assert (there.returncode, there.stdout) == (0, here.stdout)
 
 
-def test_a_bucket_may_be_the_baseline_of_a_check(uploaded, some, prof_here):
-    here, there = (prof_here("--runs", some.root, "check", "-b", store.root) for store in (some, uploaded))
-    assert (there.returncode, there.stdout) == (here.returncode, here.stdout)
-    assert there.returncode in (0, 80)
+def test_a_bucket_may_be_the_baseline_of_a_check(uploaded, some, prof_here, tmp_path):
+    older = some.find("gemm-5", "gemm")
+    run_id = replace(RunId.parse(older.manifest.run_id), time="20270101t000000z")
+    copied(older, tmp_path / str(run_id), run_id=str(run_id))
+    here, there = (prof_here("--runs", tmp_path, "check", "-b", store.root) for store in (some, uploaded))
+    assert (there.returncode, here.returncode) == (0, 0)
+    told = "passed: no regression in 1 kernel"
+    assert there.stdout.splitlines()[-1] == here.stdout.splitlines()[-1] == told
+    assert there.stdout.replace(str(uploaded.root), str(some.root)) == here.stdout
+
+
+def test_a_bucket_is_no_baseline_of_its_own(uploaded, prof_here):
+    done = prof_here("--runs", f"{uploaded.root}/", "check", "-b", uploaded.root)
+    assert (done.returncode, done.stdout) == (21, "")
+    assert f"{uploaded.root} is the baseline and what is checked" in done.stderr
 
 
 def test_the_doctor_reaches_a_bucket(uploaded, prof_here):
