@@ -105,12 +105,18 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
     if clocks[0] and clocks[1]:
         first, second = fmean(clocks[0].values), fmean(clocks[1].values)
         if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
-            cautions.append(f"the SM clock of the second is {second / first:.2f} times that of the first")
+            one, other = _names(before, after)
+            cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
     for profile in (before, after):
         if profile.launches == 1:
             cautions.append(f"{profile.label}: one launch only, so no interval can be given")
         cautions += find_doubts(profile)
     return [*cautions, *find_process_cautions(before, after)]
+
+
+def _names(before: Profile, after: Profile) -> tuple[str, str]:
+    """Of two recordings of one kernel only the order tells them apart."""
+    return (before.label, after.label) if before.label != after.label else ("the first", "the second")
 
 
 def find_process_cautions(before: Profile, after: Profile) -> list[str]:

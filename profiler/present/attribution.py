@@ -7,7 +7,6 @@ printed speedup; what the factors miss of it is printed as one more.
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from profiler.analyse.attribution import bounded_exp
@@ -15,10 +14,9 @@ from profiler.analyse.findings import Attribution, Comparison, Factor, MissingMe
 from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.presets import PRESETS
 from profiler.present import encode
-from profiler.present.terminal import render_table, styled
+from profiler.present.terminal import render_table, styled, wrapped
 from profiler.present.text import number
 
-_READABLE_WIDTH = 100
 MOST_PARTS = 5
 _LARGEST_GAP_PCT = 1.0
 _LARGEST_MAGNITUDE = 4
@@ -42,9 +40,8 @@ _PRECISIONS = ((3, 3), (3, 4), (3, 5), (4, 5), (4, 6), (5, 7), (6, 9))
 def attribution_text(comparison: Comparison, *, full: bool, colour: bool, width: int | None) -> str:
     """The sentence, the table under it, and how far both can be believed."""
     attribution = comparison.attribution
-    readable = min(width or _READABLE_WIDTH, _READABLE_WIDTH)
     if attribution is None:
-        return "\n".join(_wrapped(line, readable) for line in lack_lines(comparison.attribution_missing))
+        return "\n".join(wrapped(line, width) for line in lack_lines(comparison.attribution_missing))
     table = render_table(
         attribution_header(attribution),
         attribution_rows(attribution, most=None if full else MOST_PARTS, indent="  "),
@@ -53,12 +50,13 @@ def attribution_text(comparison: Comparison, *, full: bool, colour: bool, width:
         colour=colour,
         width=width,
     )
+    sentence = speedup_sentence(attribution)
     return "\n".join(
         [
-            _wrapped(attribution_title(attribution), readable),
-            styled(_wrapped(speedup_sentence(attribution), width), "bold", colour=colour),
+            wrapped(attribution_title(attribution), width),
+            styled(sentence if width is None else wrapped(sentence, width), "bold", colour=colour),
             table,
-            *(_wrapped(note, readable) for note in attribution_notes(comparison, attribution)),
+            *(wrapped(note, width) for note in attribution_notes(comparison, attribution)),
         ]
     )
 
@@ -244,9 +242,3 @@ def _remedy(missing: Sequence[MissingMetric]) -> str:
 
 def _markdown_lines(lines: Sequence[str]) -> str:
     return "  \n".join(encode.markdown_text(line) for line in lines)
-
-
-def _wrapped(text: str, width: int | None) -> str:
-    if width is None:
-        return text
-    return textwrap.fill(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from profiler.analyse.ideas import Idea, IdeasFinding
 from profiler.catalog.ladder import Claim, size_text
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
 from profiler.present.ladder import caution_lines
-from profiler.present.terminal import render_table, styled
+from profiler.present.terminal import render_table, styled, wrapped
 from profiler.present.text import number, printable
 
 IDEAS_HEADER = ("", "name", "idea", "from", "claimed", "here", "story", "counters")
 STORY_STYLE = {"holds": "green", "does not hold": "red", "unclear": "yellow", "not published": "dim"}
 _CLAIMS: dict[Claim, str] = {"faster": "faster", "same": "no gain", "slower": "slower"}
 _BELOW = ("idea", "counters")  # too long for a column of a terminal
-_READABLE, _INDENT = 100, "    "
+_INDENT = "    "
 _MARKS = {"same": " =", "unclear": " ?"}
 _LEGEND = (
     "claimed: the step from that rung as published, for the GPU named, or as the ladder says;",
@@ -36,18 +34,18 @@ def ideas_text(finding: IdeasFinding, *, colour: bool, width: int | None) -> str
     header, *steps = table.split("\n")
     lines = [header]
     for step, one in zip(steps, finding.ideas, strict=True):
-        lines += [step, *_below(one, min(width or _READABLE, _READABLE))]
-    parts = [styled(_heading(finding), "bold", colour=colour), "\n".join(lines), "\n".join(_notes(finding))]
+        lines += [step, *_below(one, width)]
+    parts = [
+        styled(_heading(finding), "bold", colour=colour),
+        "\n".join(lines),
+        "\n".join(wrapped(note, width) for note in _notes(finding)),
+    ]
     return "\n\n".join(parts)
 
 
-def _below(one: Idea, width: int) -> list[str]:
+def _below(one: Idea, width: int | None) -> list[str]:
     texts = filter(None, [printable(one.idea), printable(one.reason)])
-    return [
-        line
-        for text in texts
-        for line in textwrap.wrap(text, width, initial_indent=_INDENT, subsequent_indent=_INDENT)
-    ]
+    return [wrapped(_INDENT + text, width, _INDENT) for text in texts]
 
 
 def ideas_markdown(finding: IdeasFinding) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
@@ -10,9 +9,9 @@ from profiler.analyse.ideas import Idea
 from profiler.analyse.ladder import HEADLINES, LadderFinding, RungFinding
 from profiler.catalog.ladder import size_text
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
-from profiler.present.ladder_views import LEGEND_WIDTH, counter_columns, counter_legend
+from profiler.present.ladder_views import counter_columns, counter_legend
 from profiler.present.rungs import branches_text, duration
-from profiler.present.terminal import VERDICT_STYLE, render_table, styled
+from profiler.present.terminal import VERDICT_STYLE, render_table, styled, wrapped
 from profiler.present.text import number, printable
 
 _WORK_STAYS = 100  # longer than any counter, where the window is narrow
@@ -37,10 +36,11 @@ def ladder_text(finding: LadderFinding, others: Sequence[str], *, colour: bool, 
         width=width,
     )
     titles = table.split("\n", 1)[0]
+    notes = ladder_notes(finding, [title for title in header if title in titles])
     parts = [
         styled(ladder_heading(finding), "bold", colour=colour) + _others(others),
         table,
-        "\n".join(ladder_notes(finding, [title for title in header if title in titles])),
+        "\n".join(wrapped(note, width) for note in notes),
     ]
     return "\n\n".join(parts)
 
@@ -172,11 +172,12 @@ def ladder_notes(finding: LadderFinding, shown: Sequence[str]) -> list[str]:
         notes += [f"{rung.kernel} against {rung.before} refused: {printable(line)}" for line in rung.refused]
     notes += caution_lines(rungs)
     if any(rung.speedup for rung in rungs):
-        notes += textwrap.wrap(
-            f"step: times as fast as the rung before{branches_text(finding)}, = if no difference matters, ? if unclear",
-            LEGEND_WIDTH,
+        notes.append(
+            f"step: times as fast as the rung before{branches_text(finding)}, "
+            "= if no difference matters, ? if unclear"
         )
-    return [*notes, *counter_legend(finding, shown)]
+    legend = counter_legend(finding, shown)
+    return [*notes, legend] if legend else notes
 
 
 def caution_lines(rungs: Sequence[RungFinding | Idea]) -> list[str]:

@@ -6,7 +6,6 @@ gives way to a narrow window. `present/ladder.py` makes the table.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,6 @@ from profiler.present.memory import width_text
 from profiler.present.text import number
 
 _SAME, _UNCLEAR = "=", "?"
-LEGEND_WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,8 @@ def counter_columns(finding: LadderFinding) -> list[CounterColumn]:
     return [column for column in _VIEWS[finding.view] if recorded.intersection(column.metrics)]
 
 
-def counter_legend(finding: LadderFinding, shown: Sequence[str]) -> list[str]:
-    """What the titles `shown` mean, where any of them is a counter's."""
+def counter_legend(finding: LadderFinding, shown: Sequence[str]) -> str:
+    """What the titles `shown` mean; empty where none of them is a counter's."""
     told = []
     for titles, meaning in _LEGENDS[finding.view]:
         here = [title for title in titles if title in shown]
@@ -43,8 +41,7 @@ def counter_legend(finding: LadderFinding, shown: Sequence[str]) -> list[str]:
     marked = [column.title for column in _VIEWS[finding.view] if column.cell is not _width]
     if any(title in shown for title in marked):
         told.append(_MARKS_LEGEND)
-    lines = textwrap.wrap("; ".join(told), LEGEND_WIDTH)
-    return [line.replace(_KEPT_TOGETHER, " ") for line in lines]
+    return "; ".join(told)
 
 
 def _counter(title: str, metric: str, stays: int, form: Callable[[float], str]) -> CounterColumn:
@@ -122,5 +119,4 @@ _LEGENDS: dict[LadderView, tuple[tuple[tuple[str, ...], str], ...]] = {
         (("width",), "bits of a thread's global loads/stores, bulk for copies of blocks"),
     ),
 }
-_KEPT_TOGETHER = "\N{NO-BREAK SPACE}"
-_MARKS_LEGEND = f"{_KEPT_TOGETHER.join('↑↓=?')} than at the rung it follows"
+_MARKS_LEGEND = "arrows, = and ?: compared with the rung it follows"

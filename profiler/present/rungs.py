@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from profiler.analyse.ladder import LadderFinding
 from profiler.analyse.timings import TimingSummary
 from profiler.catalog.ladder import Kernel, size_text
 from profiler.measure.build import Built
 from profiler.measure.verify import Checked
 from profiler.present.text import number
+
+if TYPE_CHECKING:
+    from profiler.analyse.ladder import LadderFinding
 
 Cell = str | float | int | None
 Row = tuple[Cell, ...]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from profiler.analyse.findings import Suspect
 from profiler.present.encode import markdown_text, to_markdown
-from profiler.present.terminal import styled
+from profiler.present.terminal import styled, wrapped
 
-_READABLE_WIDTH = 100
 _MOST_MISSING = 5
 _INDENT = " " * 8
 NOTHING_STANDS_OUT = "nothing stands out: no resource is near its peak, and no stall takes 5 % of the time"
@@ -20,17 +18,14 @@ def suspects_text(
     whose: str, suspects: Sequence[Suspect], missing: Sequence[str], *, colour: bool, width: int | None
 ) -> str:
     """`whose` is the kernel in a word or two; `missing` are the metrics for want of which some were not judged."""
-    width = min(width or _READABLE_WIDTH, _READABLE_WIDTH)
     if not suspects:
-        return _wrapped(
-            f"what binds {whose}: {unjudged_text(missing) or NOTHING_STANDS_OUT}", width, indent="  "
-        )
-    lines = [_wrapped(f"what binds {whose}, {SHARE_MEANING}", width, indent="  ")]
+        return wrapped(f"what binds {whose}: {unjudged_text(missing) or NOTHING_STANDS_OUT}", width)
+    lines = [wrapped(f"what binds {whose}, {SHARE_MEANING}", width)]
     for suspect in suspects:
         lines.append(f"{weight_text(suspect):>6}  {styled(suspect.name, 'bold', colour=colour)}")
-        lines.append(_wrapped(f"{_INDENT}{suspect.sentence}", width, indent=_INDENT))
+        lines.append(wrapped(f"{_INDENT}{suspect.sentence}", width, _INDENT))
     if missing:
-        lines.append(_wrapped(unjudged_text(missing), width, indent="  "))
+        lines.append(wrapped(unjudged_text(missing), width))
     return "\n".join(lines)
 
 
@@ -57,7 +52,3 @@ def unjudged_text(missing: Sequence[str]) -> str:
     more = len(missing) - _MOST_MISSING
     names = ", ".join(missing[:_MOST_MISSING]) + (f" and {more} more" if more > 0 else "")
     return f"not every suspect could be judged, for want of {names}"
-
-
-def _wrapped(text: str, width: int, indent: str) -> str:
-    return "\n".join(textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
@@ -17,6 +18,7 @@ VERDICT_STYLE = {"better": "green", "worse": "red", "changed": "", "unclear": "y
 _GAP = 2
 _FOLDED_WIDTH = 20
 _UNLIMITED_WIDTH = 2000  # into a file or a pipe: never fold
+_READABLE_WIDTH = 100
 
 
 def render_table(
@@ -33,7 +35,7 @@ def render_table(
     """Columns in `right` are aligned right.
 
     When space is short, column `fold` gives way, then the columns in `optional` are left
-    out, in that order. No cell is ever cut: half a number is another number.
+    out, in that order, and a line below names them. No cell is ever cut: half a number is another number.
     """
     aligned = set(right)
     header = [printable(name) for name in header]
@@ -50,7 +52,21 @@ def render_table(
     for position, row in enumerate(cells):
         style = styles[position] if position < len(styles) else ""
         table.add_row(*[Text(row[index]) for index in columns], style=style)
-    return _render(table, colour, width)
+    hidden = [name for index, name in enumerate(header) if index not in columns]
+    note = f"no room for {', '.join(hidden)}: widen the window, or --format markdown"
+    return _render(table, colour, width) + (f"\n{wrapped(note, width)}" if hidden else "")
+
+
+def wrapped(sentence: str, width: int | None, indent: str = "  ") -> str:
+    """No wider than the window, nor than a person reads in one line; `indent` starts all lines but the first."""
+    lines = textwrap.wrap(
+        sentence,
+        min(width or _READABLE_WIDTH, _READABLE_WIDTH),
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines)
 
 
 def _fitting(

@@ -96,8 +96,11 @@ def test_the_order_of_sections_and_of_workload_parameters_does_not_matter(make_r
 
 @pytest.mark.parametrize("clocks", [(1.98e9, 1.5e9), (1.5e9, 1.98e9)])
 def test_a_clock_that_ran_differently_is_a_caution_whichever_side_was_faster(make_run, clocks):
-    (warning,) = compare_profiles(*_at_clocks(make_run, clocks)).comparable.warnings
+    before, after = _at_clocks(make_run, clocks)
+    (warning,) = compare_profiles(before, after).comparable.warnings
     assert warning == f"the SM clock of the second is {clocks[1] / clocks[0]:.2f} times that of the first"
+    (named,) = compare_profiles(before, replace(after, label="gemm 6")).comparable.warnings
+    assert named == f"the SM clock of gemm 6 is {clocks[1] / clocks[0]:.2f} times that of {before.label}"
 
 
 def test_a_clock_within_five_per_cent_and_a_clock_of_zero_are_not_worth_a_caution(make_run):

@@ -59,7 +59,7 @@ def test_bytes_count_where_memory_is_busy_and_widths_and_instructions_follow(rea
 
 def test_a_few_wider_loads_among_many_are_no_change(reason):
     busy = {"dram_throughput_pct": 90.0}
-    few = ({"LDG.E": 100.0}, {"LDG.E": 98.0, "LDG.E.64": 2.0})
+    few = ({"LDG.E": 100.0}, {"LDG.E": 95.0, "LDG.E.64": 5.0})
     assert reason(busy, busy, few) == "DRAM 90 % busy both before and after"
 
 

@@ -276,11 +276,11 @@ def test_only_what_is_shown_is_explained():
         "Max Bandwidth",
         "Mem Pipes Busy",
         "per useful byte",
-        "↑ ↓ = ? than",
+        "arrows, = and ?: compared",
     ):
-        assert meaning in wide.replace("\n", " ")
+        assert meaning in " ".join(wide.split())
         assert meaning not in narrow
-    assert "width: bits of a thread's global loads/stores" in narrow
+    assert "width: bits of a thread's global loads/stores" in " ".join(narrow.split())
 
 
 def test_the_view_decides_which_work_is_shown_where_both_are_known():
