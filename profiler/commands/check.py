@@ -63,7 +63,8 @@ def check(
 
     The exit code is 0 where nothing got worse beyond noise and beyond the limits of `prof.toml`
     or `pyproject.toml` (2 % of the duration where there are none), 1 where something did, 31 for
-    recordings that are not comparable, 80 where the launches cannot tell.
+    recordings that are not comparable, 80 where the launches cannot tell. A recording is no baseline
+    of its own: where both sides hold the same, nothing was checked, which is 21.
 
     Examples:
 
