@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
@@ -14,6 +16,7 @@ _UNFOLDED = """() => {
   for (const view of document.querySelectorAll(".view:not(.current)")) view.remove();
   for (const details of document.querySelectorAll(".current details")) details.open = true;
   for (const row of document.querySelectorAll(".current tr:nth-child(n + 4)")) row.remove();
+  for (const box of document.querySelectorAll(".scroll")) box.style.background = "none"; // axe measures no contrast with a gradient
 }"""
 
 # The contrast of each chart's letters with the paper, by WCAG's formula; letters on a bar are another matter.
@@ -86,6 +89,141 @@ def test_no_view_is_wider_than_the_window(open_page, ladder_page, width):
         }"""
     )
     assert wide == []
+
+
+# Tables wider than their box
+
+
+def box_of(page, caption):
+    return page.locator(f".current .scroll:has(caption:text-is('{caption}'))")
+
+
+def scroll(box, left):
+    box.scroll_into_view_if_needed()
+    box.evaluate("(box, left) => { box.scrollLeft = left; }", left)
+
+
+# Whether a point of a cell is covered by none of its neighbours, whichever of them is scrolled below it.
+_UNCOVERED = """cell => {
+  const { left, right, top, bottom } = cell.getBoundingClientRect();
+  const y = (top + bottom) / 2;
+  return [left + 1, right - 2].every((x) => cell.contains(document.elementFromPoint(x, y)));
+}"""
+
+
+@schemes
+@pytest.mark.parametrize(
+    ("anchor", "caption", "pinned"),
+    [("5-6", "Metrics", 1), ("6", "Headline metrics", 1), ("ladder", "Every rung, and its step from the one it follows", 2)],
+    ids=["comparison", "kernel", "ladder"],
+)  # fmt: skip
+def test_a_name_stays_where_its_figures_scroll(open_page, ladder_page, scheme, anchor, caption, pinned):
+    page = open_page(ladder_page, f"#{anchor}", width=375, color_scheme=scheme)
+    box = box_of(page, caption)
+    scroll(box, 10_000)
+    row = box.locator("tbody tr").nth(2)
+    for place in range(pinned):
+        cell = row.locator("> *").nth(place)
+        assert cell.evaluate(_UNCOVERED)
+        assert cell.evaluate("one => one.getBoundingClientRect().left") >= 15
+    assert row.locator("> *").last.evaluate("one => one.getBoundingClientRect().right") <= 375
+    for hovered in (False, True):
+        if hovered:
+            row.hover()
+        paper = "(row, hovered) => getComputedStyle(hovered ? row : document.body).backgroundColor"
+        assert row.locator("> *").first.evaluate(
+            "one => getComputedStyle(one).backgroundColor"
+        ) == row.evaluate(paper, hovered)
+
+
+def test_a_metric_and_its_verdict_are_read_together_on_a_phone(open_page, ladder_page):
+    page = open_page(ladder_page, "#9-14", width=375)
+    box = box_of(page, "Metrics")
+    scroll(box, 10_000)
+    row = box.locator("tr", has_text="too small to matter").first
+    for cell in (row.locator("> *").first, row.locator("> *").last):
+        assert cell.evaluate(_UNCOVERED)
+
+
+@schemes
+def test_a_shadow_tells_that_there_is_more_until_there_is_not(open_page, ladder_page, scheme):
+    page = open_page(ladder_page, "#5-6", width=375, color_scheme=scheme)
+    box = box_of(page, "Metrics")
+
+    def edge():
+        """The last pixel of the box above the header's letters, as a picture of one pixel."""
+        place = box.bounding_box()
+        at = {"x": place["x"] + place["width"] - 1, "y": place["y"] + 1, "width": 1, "height": 1}
+        return page.screenshot(clip=at)
+
+    scroll(box, 0)
+    paper = page.screenshot(clip={"x": 1, "y": box.bounding_box()["y"] + 1, "width": 1, "height": 1})
+    assert edge() != paper
+    scroll(box, 10_000)
+    assert edge() == paper
+
+
+def test_where_there_is_room_nothing_is_clipped_and_nothing_hints_at_more(open_page, ladder_page):
+    page = open_page(ladder_page, "#9-14", width=1440)
+    box = box_of(page, "Metrics")
+    assert box.evaluate("one => one.scrollWidth - one.clientWidth") == 0
+    verdict = box.locator("td", has_text="same (certain, but too small to matter)").first
+    inside = (
+        "one => [one.getBoundingClientRect().right, one.closest('.scroll').getBoundingClientRect().right]"
+    )
+    right, edge = verdict.evaluate(inside)
+    assert right <= edge
+
+
+def test_a_long_name_breaks_between_its_words_and_is_the_same_text(open_page, ladder_page):
+    page = open_page(ladder_page, "#5-6", width=375)
+    name = box_of(page, "Metrics").locator("tbody th", has_text="shared_store_wavefronts")
+    assert name.inner_text() == "shared_store_wavefronts"
+    lines = """one => {
+      const tops = [];
+      const walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+      while (walker.nextNode()) {
+        const range = document.createRange();
+        range.selectNodeContents(walker.currentNode);
+        tops.push(range.getClientRects().length);
+      }
+      return tops;
+    }"""
+    assert name.evaluate(lines) == [1, 1, 1], "each word is on one line"
+
+
+def test_no_line_ends_between_a_figure_and_its_unit(open_page, ladder_page):
+    page = open_page(ladder_page, "#9-14")
+    prose = ".current p, .current li, .current figcaption, .current dd"
+    texts = page.locator(prose).evaluate_all("all => all.map((one) => one.textContent)")
+    assert any("\N{NO-BREAK SPACE}%" in text for text in texts)
+    assert [text for text in texts if re.search(r"\d (%|ms|us|GB/s|GFLOP/s)(?!\w)", text)] == []
+
+
+def test_the_mark_of_a_verdict_stands_in_the_column_that_is_judged(open_page, ladder_page):
+    marks = """rows => rows.map((row) => [...row.cells].map((cell) => getComputedStyle(cell, "::before").content !== "none"))"""
+    page = open_page(ladder_page)
+    for anchor, caption, judged in (
+        ("ladder", "Every rung, and its step from the one it follows", "step"),
+        ("5-6", "Metrics", "verdict"),
+    ):
+        page.evaluate("anchor => { location.hash = anchor; }", anchor)
+        box = box_of(page, caption)
+        titles = [title.strip() for title in box.locator("thead th").all_inner_texts()]
+        rows = box.locator("tbody tr.better, tbody tr.worse").evaluate_all(marks)
+        assert rows
+        for row in rows:
+            assert [title for title, marked in zip(titles, row, strict=True) if marked] == [judged]
+    expect(page.locator("#ladder .notes")).to_contain_text("step: ● faster beyond the noise, ■ slower")
+
+
+def test_on_paper_nothing_is_pinned_and_nothing_shaded(open_page, ladder_page):
+    page = open_page(ladder_page, "#5-6")
+    page.emulate_media(media="print")
+    box = box_of(page, "Metrics")
+    assert box.evaluate("one => getComputedStyle(one).backgroundImage") == "none"
+    positions = "cells => [...new Set(cells.map((one) => getComputedStyle(one).position))]"
+    assert box.locator("th, td").evaluate_all(positions) == ["static"]
 
 
 def test_the_type_grows_with_the_screen(open_page, ladder_page):

@@ -41,7 +41,7 @@ def test_the_page_opens_with_the_ladder_and_a_picture_of_it(ladder):
     page = ladder()
     assert shown(page) == ["ladder"]
     expect(page.locator(".view.current figure").first).to_contain_text(
-        re.compile(r"13 split_tf32 reaches 2\d\d %")
+        re.compile(r"13 split_tf32 reaches 2\d\d\s%")
     )
     expect(page).to_have_title("The ladder at a glance · gemm: Matrix multiplication, C = A * B, row-major")
 
@@ -86,6 +86,18 @@ def test_the_focus_goes_to_the_heading_of_what_is_shown(ladder):
     page = ladder()
     page.get_by_role("link", name="5 to 6").click()
     expect(page.get_by_role("heading", name="5 tile_2d → 6 vectorized")).to_be_focused()
+
+
+def test_a_comparison_with_another_than_the_rung_before_says_with_which(ladder):
+    """Between 13 and 14 stands the comparison of 14 with 9, which it follows."""
+    links = ladder().eval_on_selector_all(
+        "nav a", "all => all.map(a => [a.hash.slice(1), a.innerText.trim()])"
+    )
+    texts = dict(links)
+    assert texts["9-14"] == "9›"
+    assert {text for anchor, text in links if "-" in anchor} == {"›", "9›"}
+    places = [anchor for anchor, _ in links]
+    assert places[places.index("13") :] == ["13", "9-14", "14"]
 
 
 # Keys

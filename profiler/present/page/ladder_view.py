@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from profiler.analyse.ladder import LadderFinding, RungFinding
+from profiler.analyse.ladder import LadderFinding
 from profiler.present.ladder import ladder_header, ladder_notes, rung_cells
 from profiler.present.page.contents import Contents, KernelPart, Pictures
 from profiler.present.page.kernel_view import profiled_duration_ns
@@ -16,6 +16,8 @@ from profiler.present.text import number, shortened
 
 _NAME_WIDTH = 80
 _TEXT_COLUMNS = ("name", "binding")
+# As the page draws them.
+_MARKS = {"better": "● faster beyond the noise", "worse": "■ slower beyond the noise"}
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,11 @@ def ladder_view(contents: Contents) -> LadderView:
         return LadderView("At a glance", _recordings(contents), [], None, {})
     finding = contents.ladder.ladder
     header = ladder_header(finding)
-    notes = [*ladder_notes(finding, header), *(f"also stored: {other}" for other in contents.others)]
+    notes = [
+        *_marks_notes(finding),
+        *ladder_notes(finding, header),
+        *(f"also stored: {other}" for other in contents.others),
+    ]
     return LadderView(
         "The ladder at a glance",
         _rungs(contents, finding, header),
@@ -59,7 +65,9 @@ def _rungs(contents: Contents, finding: LadderFinding, header: Sequence[str]) ->
         ["rung", *header[1:]],
         rows,
         right=[place for place, title in enumerate(header) if title not in _TEXT_COLUMNS],
-        styles=[_verdict(rung) for rung in finding.kernels],
+        styles=[rung.verdict or "" for rung in finding.kernels],
+        marked=header.index("step"),
+        pinned=2,
         sortable=True,
         searchable=True,
     )
@@ -73,8 +81,11 @@ def _replace(
         cells[place] = Cell(cells[place].text, value, anchor)
 
 
-def _verdict(rung: RungFinding) -> str:
-    return rung.verdict or ""
+def _marks_notes(finding: LadderFinding) -> list[str]:
+    """Of the marks before the steps, those that are there."""
+    found = {rung.verdict for rung in finding.kernels}
+    told = [text for verdict, text in _MARKS.items() if verdict in found]
+    return [f"step: {', '.join(told)}"] if told else []
 
 
 def _recordings(contents: Contents) -> Table | None:
@@ -92,6 +103,7 @@ def _recordings(contents: Contents) -> Table | None:
             ("", "recording", "kernel", "GPU", "launches", "time", "under the profiler", "binding", "step"),
             rows,
             right=(0, 4, 5, 6, 8),
+            pinned=2,
             sortable=True,
             searchable=True,
         )

@@ -21,7 +21,7 @@ from profiler.present.page.kernel_view import SuspectsView, suspects_view, time_
 from profiler.present.page.tables import Table, table
 from profiler.present.text import counted
 
-_INDENT = "\N{EM SPACE}"
+_INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line may end there
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,7 @@ def _metrics(caption: str, deltas: list[MetricDelta]) -> Table | None:
         [words.metric_cells(delta) for delta in deltas],
         right=words.METRICS_RIGHT,
         styles=[delta.verdict for delta in deltas],
+        marked=words.METRICS_HEADER.index("verdict"),
         sortable=True,
         searchable=True,
     )

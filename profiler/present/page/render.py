@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from profiler.present.text import printable, shortened
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME_WIDTH = 160
+_NAME_FITS = 20
+# The space between a figure and its unit, where no line may end.
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[munμ]?s|[kMG]?Hz|[kMGT]?(?:B|FLOP)(?:/s)?)(?!\w))")
 _DAY = len("2026-01-31")
 
 
@@ -53,12 +57,21 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["brief"] = lambda text: shortened(text, _NAME_WIDTH)
+    environment.filters["prose"] = lambda text: _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
+    environment.filters["breakable"] = _breakable
     environment.filters["svg"] = Markup  # drawn by Vega, which escapes what it writes
     return environment
 
 
 def _harmless(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _breakable(name: str) -> str | Markup:
+    """A name too long for a phone's column breaks between its words; Nsight Compute's own, of which there are very many, anywhere."""
+    if len(name) <= _NAME_FITS or "__" in name:
+        return name
+    return Markup("_<wbr>").join(printable(name).split("_"))
 
 
 def _policy(style: str, script: str) -> str:

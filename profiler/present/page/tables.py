@@ -18,15 +18,30 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns in `right` are numbers; `styles` are of rows; `wide` is what scrolls at any width."""
+    """Columns in `right` are numbers; `styles` are of rows, and drawn as a mark in the column that they judge.
+
+    The first columns stay in view where a table is wider than its box: `pinned`, one or two.
+    """
 
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     right: Collection[int] = ()
     styles: Sequence[str] = ()
+    marked: int | None = None
+    pinned: int = 1
     sortable: bool = False
     searchable: bool = False
+
+    @property
+    def classes(self) -> list[str]:
+        """Of the cells of each column."""
+        return [
+            " ".join(
+                name for name, holds in (("r", place in self.right), ("mark", place == self.marked)) if holds
+            )
+            for place in range(len(self.header))
+        ]
 
     @property
     def styled_rows(self) -> list[tuple[str, Sequence[Cell]]]:
@@ -41,6 +56,8 @@ def table(
     right: Collection[int] = (),
     styles: Sequence[str] = (),
     *,
+    marked: int | None = None,
+    pinned: int = 1,
     sortable: bool = False,
     searchable: bool = False,
 ) -> Table | None:
@@ -48,7 +65,7 @@ def table(
     if not rows:
         return None
     cells = [[one if isinstance(one, Cell) else Cell(str(one)) for one in row] for row in rows]
-    return Table(caption, header, cells, frozenset(right), styles, sortable, searchable)
+    return Table(caption, header, cells, frozenset(right), styles, marked, pinned, sortable, searchable)
 
 
 def without_empty_columns(made: Table | None) -> Table | None:
@@ -61,4 +78,5 @@ def without_empty_columns(made: Table | None) -> Table | None:
         header=[made.header[place] for place in kept],
         rows=[[row[place] for place in kept] for row in made.rows],
         right=frozenset(kept.index(place) for place in made.right if place in kept),
+        marked=kept.index(made.marked) if made.marked in kept else None,
     )
