@@ -155,10 +155,8 @@ class RunStore:
             named = [run_id for run_id in ids if run_id.name == timed_name(ladder, int(reference))]
         if named:
             return self.open(named[-1])
-        whole = (
-            not reference.isdecimal() or len(reference) >= _DATE_DIGITS
-        )  # 2 is a kernel, not the 21st century
-        starting = [run_id for run_id in ids if whole and str(run_id).startswith(reference)]
+        is_start = len(reference) >= _DATE_DIGITS or not reference.isdecimal()  # 2 is a kernel, no year
+        starting = [run_id for run_id in ids if is_start and str(run_id).startswith(reference)]
         if len(starting) == 1 or (starting and str(starting[0]) == reference):
             return self.open(starting[0])
         if starting:
