@@ -1,7 +1,7 @@
 """Which recording is held against which: a candidate and the baseline of the same name and workload.
 
 Stores and runs in; pairs of runs out, and notes on what has no counterpart. A recording held against itself
-passes whatever became of the code: where there is nothing else, that is refused.
+passes whatever became of the code: a folder against itself, or a run that is named twice, is refused.
 """
 
 from __future__ import annotations
@@ -36,11 +36,6 @@ def pair_stores(baseline: RunStore, candidate: RunStore) -> tuple[list[RunPair],
         raise RunNotFound(
             f"{baseline.root} and {candidate.root} hold no run of the same name and workload",
             remedy="Record the same kernels at the same sizes in both; `prof list --runs DIR` shows what is there.",
-        )
-    if all(_are_one(*pair) for pair in pairs):
-        raise RunNotFound(
-            f"{baseline.root} and {candidate.root} hold the same recordings ({len(pairs)} of them): nothing new to check",
-            remedy=_NOTHING_NEW,
         )
     pairs.sort(key=lambda pair: _natural(title_of(pair[1])))
     lonely = [[title_of(run) for subject, run in one.items() if subject not in other] for one, other in ((before, after), (after, before))]  # fmt: skip

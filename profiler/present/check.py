@@ -98,6 +98,8 @@ def sentence(finding: CheckFinding) -> str:
     named = f": {', '.join(bad[:3])}{f' and {len(bad) - 3} more' if len(bad) > 3 else ''}"
     if finding.outcome == "passed":
         alike = sum(_is_itself(pair) for pair in pairs)
+        if alike == len(pairs):  # a change that records nothing is no regression
+            return "passed: nothing was recorded anew, so nothing was checked"
         left_out = f"; {alike} of {len(pairs)} not checked, {_ITSELF}" if alike else ""
         return f"passed: no regression in {counted(len(pairs) - alike, 'kernel', 'kernels')}{left_out}"
     kernels = f"{len(bad)} of {counted(len(pairs), 'kernel', 'kernels')}"
