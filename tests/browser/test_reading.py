@@ -194,7 +194,7 @@ def test_a_long_name_breaks_between_its_words_and_is_the_same_text(open_page, la
 
 def test_no_line_ends_between_a_figure_and_its_unit(open_page, ladder_page):
     page = open_page(ladder_page, "#9-14")
-    prose = ".current p, .current li, .current figcaption, .current dd"
+    prose = ".current p, .current li, .current figcaption, .current dd, .current .words td"
     texts = page.locator(prose).evaluate_all("all => all.map((one) => one.textContent)")
     assert any("\N{NO-BREAK SPACE}%" in text for text in texts)
     assert [text for text in texts if re.search(r"\d (%|ms|us|GB/s|GFLOP/s)(?!\w)", text)] == []
