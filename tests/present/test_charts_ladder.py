@@ -133,6 +133,18 @@ def test_times_far_apart_are_drawn_on_a_logarithmic_axis(sheet):
         assert ("log scale" in axis["title"]) == (scale == "log")
 
 
+def test_a_step_from_another_rung_than_the_one_above_is_told_with_that(sheet):
+    times, steps = (
+        chart.to_dict()["title"]
+        for chart in (charts.ladder_times_chart(sheet.ladder), charts.steps_chart(sheet))
+    )
+    assert times["text"] == "The largest step is to 10 tensor_cores: 14.7x as fast as 9 double_buffered"
+    assert times["subtitle"][0].endswith("as fast as the rung before (14: rung 9)")
+    assert "each rung against the one before (14: rung 9), with" in steps["subtitle"][0]
+    alone = replace(sheet.ladder, kernels=[one for one in sheet.ladder.kernels if one.kernel in (9, 14)])
+    assert charts.ladder_times_chart(alone).to_dict()["title"]["subtitle"][0].endswith("as the rung before")
+
+
 # Stalls
 
 

@@ -189,7 +189,7 @@ def _steps_title(finding: LadderFinding) -> str:
     if not steps:
         return shortened(finding.title, 100)
     ratio, best = max(steps, key=lambda step: step[0])
-    followed = titles.get(best.before, "the rung before")
+    followed = titles.get(best.before, f"rung {best.before}")
     return f"The largest step is to {rung_title(best)}: {figure(ratio)}x as fast as {followed}"
 
 

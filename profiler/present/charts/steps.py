@@ -49,7 +49,7 @@ def steps_chart(sheet: LadderSheet, metrics: Sequence[str] | None = None) -> Cha
     Without `metrics`, those that `prof ladder` shows of such a ladder.
     """
     names = {rung.kernel: rung_title(rung) for rung in sheet.ladder.kernels}
-    panels = [("time", "% of the rung before", _time_changes(sheet, names))]
+    panels = [("time", "% of the rung it follows", _time_changes(sheet, names))]
     for metric in HEADLINES[sheet.ladder.view] if metrics is None else metrics:
         if metric != DURATION:  # under the profiler; the first panel is of the time that counts
             panels.append((metric, _unit(sheet, metric), _metric_changes(sheet, metric, names)))

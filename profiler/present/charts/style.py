@@ -66,10 +66,10 @@ def configuration(scheme: Scheme) -> Record:
 
 
 class _Rows(alt.InlineData):
-    """Altair copies a chart with all it holds at nearly every step; rows never change, so they need no copy."""
+    """Altair copies a chart with all it holds at nearly every step. Copies share the rows, which nobody changes."""
 
     def __deepcopy__(self, _: object) -> _Rows:
-        return self
+        return _Rows(**self._kwds)
 
 
 def source(records: Sequence[Record]) -> alt.InlineData:
