@@ -6,7 +6,7 @@ A `Run` in; plain values out, which are what `prof show --format json` prints.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from msgspec import Struct
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Suspect
 from profiler.analyse.plausible import find_doubts
 from profiler.analyse.profile import Profile, Series
+from profiler.analyse.stats import standard_deviation
 from profiler.analyse.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.timings import TimingSummary, summarise
 from profiler.errors import RunDamaged
@@ -140,7 +141,7 @@ def _metric(series: Series) -> SheetMetric:
         name=series.metric.name,
         unit=series.metric.unit,
         mean=fmean(values),
-        spread=stdev(values) if len(values) > 1 else None,
+        spread=standard_deviation(values) if len(values) > 1 else None,
         launches=len(values),
         ncu=series.ncu,
     )

@@ -129,6 +129,11 @@ def _noise(groups: Sequence[Sequence[float]]) -> _Noise:
     )
 
 
+def standard_deviation(values: Sequence[float]) -> float:
+    """As `statistics.stdev` has it, but for the last bit, which takes it seven times as long."""
+    return math.sqrt(_squares(values) / (len(values) - 1))
+
+
 def _mean(values: Sequence[float]) -> float:
     """Of equal values the value itself, which dividing a sum may miss by a bit."""
     return values[0] if min(values) == max(values) else fmean(values)

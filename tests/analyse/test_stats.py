@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from statistics import fmean
+from statistics import fmean, stdev
 
 import pytest
 from hypothesis import given, strategies as st
@@ -15,6 +15,7 @@ from profiler.analyse.stats import (
     Readings,
     discoveries,
     mean_difference,
+    standard_deviation,
     student_quantile,
     student_tails,
 )
@@ -46,6 +47,15 @@ def test_the_tails_are_scipys_however_far_out(freedom):
     for t in (0.0, 1e-3, 0.5, 2.0, 5.0, 1e5, 1e200):
         assert student_tails(t, freedom) == pytest.approx(2 * stats.t.sf(t, freedom), rel=1e-6, abs=1e-300)
         assert student_tails(-t, freedom) == student_tails(t, freedom)
+
+
+@given(st.lists(st.floats(-1e12, 1e12, allow_subnormal=False), min_size=2, max_size=8))
+def test_the_standard_deviation_is_the_librarys(values):
+    largest = max(map(abs, values))
+    assert standard_deviation(values) == pytest.approx(
+        stdev(values), rel=1e-9, abs=max(1e-15 * largest, 1e-150)
+    )
+    assert standard_deviation([values[0]] * 3) == 0.0
 
 
 def test_of_one_process_a_side_the_interval_is_welchs_over_launches():

@@ -20,11 +20,11 @@ from profiler.present.charts.style import (
     RED,
     WHITE,
     Record,
+    chart_of,
     figure,
     heading,
     ink_on,
     signed_figure,
-    source,
     tooltips,
 )
 
@@ -53,7 +53,7 @@ def waterfall_chart(comparison: Comparison) -> ChartType | None:
     margin = (high / low) ** 0.04
     scale = alt.Scale(type="log", domain=[low / margin, high * margin**_ROOM_FOR_LABEL], nice=False)
     axis = alt.Axis(format=".3~g", values=_ticks(low, high), title="times as fast (log scale)")
-    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
+    base = chart_of(rows, width=_WIDTH, height=_ROW * len(rows)).encode(
         y=alt.Y("factor:N", sort=names, title=None), tooltip=tooltips("factor:N", "label:N", "share:N")
     )
     bars = base.mark_bar(height=15).encode(
@@ -64,7 +64,7 @@ def waterfall_chart(comparison: Comparison) -> ChartType | None:
     labels = base.mark_text(align="left", baseline="middle", dx=6).encode(
         x=alt.X("right:Q"), text=alt.Text("label:N")
     )
-    one = alt.Chart(source([{"x": 1.0}])).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("x:Q"))
+    one = chart_of([{"x": 1.0}]).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("x:Q"))
     return alt.layer(one, bars, labels).properties(
         title=heading(
             _waterfall_title(attribution),
@@ -85,7 +85,7 @@ def stalls_chart(comparison: Comparison) -> ChartType | None:
     sides = ["before", "after"]
     rows = [record for side in sides for record in _segments(side, parts, colours)]
     names = list(colours)
-    base = alt.Chart(source(rows), width=_WIDTH, height=96).encode(
+    base = chart_of(rows, width=_WIDTH, height=96).encode(
         y=alt.Y("side:N", sort=sides, title=None), tooltip=tooltips("side:N", "stall:N", "cycles:Q")
     )
     bars = base.mark_bar(height=34).encode(
@@ -98,7 +98,7 @@ def stalls_chart(comparison: Comparison) -> ChartType | None:
         ),
     )
     texts = [
-        alt.Chart(source([row for row in rows if row["ink"] == ink]))
+        chart_of([row for row in rows if row["ink"] == ink])
         .mark_text(baseline="middle", fontSize=10, color=ink)
         .encode(y=alt.Y("side:N", sort=sides), x=alt.X("middle:Q"), text=alt.Text("text:N"))
         for ink in (BLACK, WHITE)

@@ -18,6 +18,7 @@ from profiler.present.charts.style import (
     RED,
     Record,
     at_pixel,
+    chart_of,
     figure,
     heading,
     source,
@@ -48,7 +49,7 @@ def climb_chart(
         return None
     order = {rung.kernel: rung_title(rung) for finding in findings for rung in finding.kernels}
     names = [order[kernel] for kernel in sorted(order) if order[kernel] in {row["rung"] for row in rows}]
-    base = alt.Chart(source(rows)).encode(y=alt.Y("rung:N", sort=names, title=None))
+    base = chart_of(rows).encode(y=alt.Y("rung:N", sort=names, title=None))
     references = [next(row for row in rows if row["rung"] == name) for name in names]
     x = alt.X("pct:Q", title="% of the speed of the reference named at the right", scale=alt.Scale(zero=True))
     points = base.mark_point(filled=True, opacity=0.9, size=45).encode(
@@ -61,7 +62,7 @@ def climb_chart(
         ),
         tooltip=tooltips("rung:N", "workload:N", "pct:Q", "reference:N"),
     )
-    whole = alt.Chart(source([{"pct": 100.0}])).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("pct:Q"))
+    whole = chart_of([{"pct": 100.0}]).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("pct:Q"))
     ticks = _published_rows(order, published)
     against = (
         base.mark_text(align="left", baseline="middle")

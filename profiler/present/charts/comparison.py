@@ -17,11 +17,11 @@ from profiler.present.charts.style import (
     VERDICTS,
     Record,
     at_pixel,
+    chart_of,
     figure,
     heading,
     readable_unit,
     signed_figure,
-    source,
     tooltips,
 )
 from profiler.present.text import shortened
@@ -115,7 +115,7 @@ def _panel(unit: str, deltas: Sequence[MetricDelta]) -> ChartType:
     divisor, unit = readable_unit(unit, largest)
     rows = [_row(one, divisor) for one in deltas]
     names = [row["metric"] for row in rows]
-    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
+    base = chart_of(rows, width=_WIDTH, height=_ROW * len(rows)).encode(
         y=alt.Y("metric:N", sort=names, title=None),
         color=alt.Color("colour:N", scale=None),
         tooltip=tooltips("metric:N", "before:Q", "after:Q", "label:N"),
@@ -128,7 +128,7 @@ def _panel(unit: str, deltas: Sequence[MetricDelta]) -> ChartType:
     after = base.mark_point(size=70, filled=True, opacity=1).encode(x=alt.X("after:Q"))
     interval = base.mark_rule(strokeWidth=9, opacity=0.35).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
     label = (
-        alt.Chart(source(rows))
+        chart_of(rows)
         .mark_text(align="left", baseline="middle")
         .encode(y=alt.Y("metric:N", sort=names), x=at_pixel(_WIDTH + 12), text=alt.Text("label:N"))
     )

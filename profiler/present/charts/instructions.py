@@ -15,11 +15,11 @@ from profiler.present.charts.style import (
     GREY,
     ORANGE,
     Record,
+    chart_of,
     figure,
     heading,
     readable_unit,
     signed_figure,
-    source,
     tooltips,
 )
 from profiler.present.text import shortened
@@ -103,7 +103,7 @@ def _panels(rows: Sequence[Record], title: str) -> ChartType:
         for side in _SIDES:
             own = [row for row in rows if row["side"] == side]
             names_axis = alt.Axis() if side == _SIDES[0] else None
-            base = alt.Chart(source(own), width=_PANEL, height=_ROW * len(names)).encode(
+            base = chart_of(own, width=_PANEL, height=_ROW * len(names)).encode(
                 y=alt.Y("opcode:N", sort=names, title=None, axis=names_axis),
                 tooltip=tooltips("side:N", "opcode:N", "width:N", "count:Q"),
             )

@@ -16,11 +16,11 @@ from profiler.present.charts.style import (
     ORANGE,
     Record,
     at_pixel,
+    chart_of,
     figure,
     heading,
     readable_unit,
     signed_figure,
-    source,
     tooltips,
 )
 from profiler.present.rungs import branches_text, duration
@@ -41,7 +41,7 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
         return None
     rows = [_reference_row(rung) for rung in rungs]
     names, references = _names(rows), list(dict.fromkeys(row["reference"] for row in rows))
-    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
+    base = chart_of(rows, width=_WIDTH, height=_ROW * len(rows)).encode(
         y=alt.Y("rung:N", sort=names, title=None),
         tooltip=tooltips("rung:N", "pct:Q", "reference:N", "basis:N"),
     )
@@ -63,7 +63,7 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
     text = base.mark_text(align="left", baseline="middle").encode(
         x=at_pixel(_WIDTH + 12), text=alt.Text("label:N")
     )
-    whole = alt.Chart(source([{"pct": 100.0}])).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("pct:Q"))
+    whole = chart_of([{"pct": 100.0}]).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("pct:Q"))
     return alt.layer(whole, bars, text).properties(
         title=heading(_reference_title(rungs), conditions_text(finding))
     )
@@ -82,7 +82,7 @@ def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
         row["time"] = row["ns"] / divisor
     names = _names(rows)
     bases = [basis for basis in ("unprofiled", "profiled") if any(row["basis"] == basis for row in rows)]
-    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(names)).encode(
+    base = chart_of(rows, width=_WIDTH, height=_ROW * len(names)).encode(
         y=alt.Y("rung:N", sort=names, title=None, axis=alt.Axis(grid=True)),
         tooltip=tooltips("rung:N", "basis:N", "label:N"),
     )
@@ -100,7 +100,7 @@ def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
         shape=alt.Shape("basis:N", scale=_styles(bases, ("circle", "diamond")), legend=legend),
     )
     text = (
-        alt.Chart(source(rows))
+        chart_of(rows)
         .mark_text(align="left", baseline="middle")
         .encode(y=alt.Y("rung:N", sort=names), x=at_pixel(_WIDTH + 12), text=alt.Text("label:N"))
     )
@@ -121,18 +121,18 @@ def profiler_effect_chart(finding: LadderFinding) -> ChartType | None:
     if not rows:
         return None
     names = _names(rows)
-    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
+    base = chart_of(rows, width=_WIDTH, height=_ROW * len(rows)).encode(
         y=alt.Y("rung:N", sort=names, title=None), tooltip=tooltips("rung:N", "label:N")
     )
     bars = base.mark_bar(height=14, color=ORANGE).encode(
         x=alt.X("pct:Q", title="under the profiler, % longer than without it", axis=alt.Axis(tickCount=6))
     )
     text = (
-        alt.Chart(source(rows))
+        chart_of(rows)
         .mark_text(align="left", baseline="middle")
         .encode(y=alt.Y("rung:N", sort=names), x=at_pixel(_WIDTH + 12), text=alt.Text("label:N"))
     )
-    zero = alt.Chart(source([{"pct": 0.0}])).mark_rule().encode(x=alt.X("pct:Q"))
+    zero = chart_of([{"pct": 0.0}]).mark_rule().encode(x=alt.X("pct:Q"))
     return alt.layer(bars, zero, text).properties(
         title=heading(
             _effect_title(finding), f"{conditions_text(finding)}; right: without the profiler → under it"

@@ -14,10 +14,10 @@ from profiler.errors import MetricNotFound
 from profiler.present.charts.style import (
     CATEGORIES,
     at_pixel,
+    chart_of,
     figure,
     heading,
     readable_unit,
-    source,
     tooltips,
 )
 from profiler.present.text import shortened
@@ -58,7 +58,7 @@ def _scatter(
     colours = [CATEGORIES[place % len(CATEGORIES)] for place in range(len(processes))]
     legend = alt.Legend(title="process", orient="bottom") if len(processes) > 1 else None
     points = (
-        alt.Chart(source(rows), width=_WIDTH, height=_HEIGHT)
+        chart_of(rows, width=_WIDTH, height=_HEIGHT)
         .mark_point(filled=True, size=60 if len(rows) <= _MANY else 20, opacity=0.9)
         .encode(
             x=alt.X(
@@ -80,9 +80,9 @@ def _scatter(
     )
     label, value = middle
     shown = [{"value": value / divisor, "label": f"{label} {figure(value / divisor, 4)} {unit}"}]
-    line = alt.Chart(source(shown)).mark_rule(strokeDash=[4, 3]).encode(y=alt.Y("value:Q"))
+    line = chart_of(shown).mark_rule(strokeDash=[4, 3]).encode(y=alt.Y("value:Q"))
     text = (
-        alt.Chart(source(shown))
+        chart_of(shown)
         .mark_text(align="left", baseline="middle")
         .encode(y=alt.Y("value:Q"), x=at_pixel(_WIDTH + 12), text=alt.Text("label:N"))
     )

@@ -11,7 +11,16 @@ from altair.typing import ChartType
 
 from profiler.analyse.roofline import DRAM, L2, Ceiling, Point, Roofline
 from profiler.present.charts.ladder import rung_title
-from profiler.present.charts.style import BLUE, GREY, ORANGE, Record, figure, readable_unit, source, tooltips
+from profiler.present.charts.style import (
+    BLUE,
+    GREY,
+    ORANGE,
+    Record,
+    chart_of,
+    figure,
+    readable_unit,
+    tooltips,
+)
 
 # The colour of each memory whose ceiling is drawn; that of arithmetic has none.
 LEVELS = {DRAM: BLUE, L2: ORANGE}
@@ -51,10 +60,10 @@ def roof_chart(roofline: Roofline) -> ChartType:
         ),
     )
     edges = list(_edges(roofline, frame))
-    base = alt.Chart(source(edges), width=_WIDTH, height=_HEIGHT)
+    base = chart_of(edges, width=_WIDTH, height=_HEIGHT)
     lines = base.mark_line(color=GREY, strokeWidth=2).encode(x=x, y=y, detail=alt.Detail("ceiling:N"))
     sloped, level = (
-        alt.Chart(source([row for row in edges if row["label"] and row["sloped"] is wanted]))
+        chart_of([row for row in edges if row["label"] and row["sloped"] is wanted])
         .mark_text()
         .encode(x=x, y=y, text=alt.Text("label:N"))
         for wanted in (True, False)
@@ -66,7 +75,7 @@ def roof_chart(roofline: Roofline) -> ChartType:
     levels = [ceiling.name for ceiling in _memory(roofline)]
     legend = alt.Legend(title="bytes moved by", orient="bottom") if len(levels) > 1 else None
     points = (
-        alt.Chart(source(list(_marks(roofline, frame))))
+        chart_of(list(_marks(roofline, frame)))
         .mark_point(filled=True, size=55, opacity=1)
         .encode(
             x=x,
@@ -81,7 +90,7 @@ def roof_chart(roofline: Roofline) -> ChartType:
         )
     )
     numbers = (
-        alt.Chart(source(_numbers(roofline, frame)))
+        chart_of(_numbers(roofline, frame))
         .mark_text(baseline="middle", fontSize=11, fontWeight=600)
         .encode(x=x, y=y, text=alt.Text("number:N"))
     )

@@ -8,7 +8,16 @@ from altair.typing import ChartType
 from profiler.analyse.roofline import DRAM, L2, Point, Roofline, Stream
 from profiler.present.charts.ladder import conditions_text, rung_title
 from profiler.present.charts.roof import LEVELS, compute_ceilings, roof_chart
-from profiler.present.charts.style import GREY, ORANGE, Record, at_pixel, figure, heading, source, tooltips
+from profiler.present.charts.style import (
+    GREY,
+    ORANGE,
+    Record,
+    at_pixel,
+    chart_of,
+    figure,
+    heading,
+    tooltips,
+)
 
 _WIDTH = 460
 _ROW = 24
@@ -73,7 +82,7 @@ def _reached(roofline: Roofline) -> ChartType:
         scale=alt.Scale(domain=[0, highest]),
         axis=alt.Axis(tickCount=5),
     )
-    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(rows)).encode(
+    base = chart_of(rows, width=_WIDTH, height=_ROW * len(rows)).encode(
         y=alt.Y("rung:N", sort=names, title=None), tooltip=tooltips("rung:N", "label:N")
     )
     bars = base.mark_bar(height=14).encode(x=x, color=alt.Color("colour:N", scale=None))
@@ -81,7 +90,7 @@ def _reached(roofline: Roofline) -> ChartType:
     text = base.mark_text(align="left", baseline="middle").encode(
         x=at_pixel(_WIDTH + 12), text=alt.Text("label:N")
     )
-    whole = alt.Chart(source([{"pct": 100.0}])).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("pct:Q"))
+    whole = chart_of([{"pct": 100.0}]).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("pct:Q"))
     return alt.layer(whole, bars, *([moved] if roofline.streams else []), text)
 
 

@@ -17,10 +17,10 @@ from profiler.present.charts.style import (
     WHITE,
     Record,
     at_pixel,
+    chart_of,
     figure,
     heading,
     ink_on,
-    source,
     tooltips,
 )
 
@@ -55,7 +55,7 @@ def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> Cha
         for row in _segments(name, reasons, colours, longest, as_shares)
     ]
     names = list(shown)
-    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(names)).encode(
+    base = chart_of(rows, width=_WIDTH, height=_ROW * len(names)).encode(
         y=alt.Y("rung:N", sort=names, title=None), tooltip=tooltips("rung:N", "reason:N", "cycles:Q")
     )
     unit = "% of the cycles from one instruction of a warp to its next" if as_shares else "cycles per issue"
@@ -81,7 +81,7 @@ def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> Cha
     )
     texts = [_texts(rows, names, ink) for ink in (BLACK, WHITE, "")]
     total = (
-        alt.Chart(source([{"rung": name, "total": f"{figure(totals[name])} cycles"} for name in names]))
+        chart_of([{"rung": name, "total": f"{figure(totals[name])} cycles"} for name in names])
         .mark_text(align="left", baseline="middle")
         .encode(y=alt.Y("rung:N", sort=names), x=at_pixel(_WIDTH + 12), text=alt.Text("total:N"))
     )
@@ -146,7 +146,7 @@ def _texts(rows: Sequence[Record], names: list[str], ink: str) -> ChartType:
     """In the ink that is readable on the segment; on the paper, in the paper's own."""
     written = [row for row in rows if row["ink"] == ink and row["text"]]
     chart: ChartType = (
-        alt.Chart(source(written))
+        chart_of(written)
         .mark_text(baseline="middle", fontSize=10, color=ink or alt.Undefined)
         .encode(y=alt.Y("rung:N", sort=names), x=alt.X("middle:Q"), text=alt.Text("text:N"))
     )

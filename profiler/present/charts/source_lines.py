@@ -15,10 +15,10 @@ from profiler.present.charts.style import (
     GREY,
     OTHERS,
     Record,
+    chart_of,
     figure,
     heading,
     readable_unit,
-    source,
     tooltips,
 )
 from profiler.present.text import counted, shortened
@@ -97,7 +97,7 @@ def _executed(lines: SourceLines, shown: Sequence[SourceLine]) -> ChartType:
         }
         for line in shown
     ]  # fmt: skip
-    base = alt.Chart(source(rows), width=_PANEL, height=_ROW * len(rows)).encode(
+    base = chart_of(rows, width=_PANEL, height=_ROW * len(rows)).encode(
         y=_rows_axis(shown, named=True), tooltip=tooltips("line:N", "executed:Q", "label:N")
     )
     x = _x("executed", f"executed, {unit} per launch", max(row["executed"] for row in rows))
@@ -118,7 +118,7 @@ def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) ->
         for line in shown
     ]  # fmt: skip
     y = _rows_axis(shown, named=named)
-    base = alt.Chart(source(rows), width=_PANEL, height=_ROW * len(shown)).encode(
+    base = chart_of(rows, width=_PANEL, height=_ROW * len(shown)).encode(
         y=y, tooltip=tooltips("line:N", "reason:N", "samples:Q")
     )
     x = _x("start", "stall samples, % of the kernel's", max(row["end"] for row in totals))
@@ -132,7 +132,7 @@ def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) ->
         height=13, filled=False, stroke=GREY, strokeWidth=1
     )
     text = (
-        alt.Chart(source(totals))
+        chart_of(totals)
         .mark_text(align="left", baseline="middle", dx=4, fontSize=10)
         .encode(y=y, x=alt.X("end:Q"), text=alt.Text("label:N"))
     )

@@ -18,10 +18,10 @@ from profiler.present.charts.style import (
     VERDICTS,
     Record,
     at_pixel,
+    chart_of,
     heading,
     readable_unit,
     signed_figure,
-    source,
     tooltips,
 )
 from profiler.present.rungs import branches_text
@@ -132,7 +132,7 @@ def _panel(
         title=None,
         axis=alt.Axis(grid=True) if named else alt.Axis(grid=True, labels=False, minExtent=0),
     )
-    base = alt.Chart(source(rows), width=_WIDTH, height=_ROW * len(steps)).encode(
+    base = chart_of(rows, width=_WIDTH, height=_ROW * len(steps)).encode(
         y=y, tooltip=tooltips("step:N", "delta:Q", "low:Q", "high:Q", "verdict:N")
     )
     x = alt.X("delta:Q", title=unit, scale=alt.Scale(nice=False, padding=6), axis=alt.Axis(tickCount=3))
@@ -148,11 +148,11 @@ def _panel(
             legend=alt.Legend(title=None, orient="bottom"),
         ),
     }
-    zero = alt.Chart(source([{"delta": 0.0}])).mark_rule(strokeDash=[3, 3]).encode(x=x)
+    zero = chart_of([{"delta": 0.0}]).mark_rule(strokeDash=[3, 3]).encode(x=x)
     reach = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=styles["color"])
     points = base.mark_point(filled=True, size=55, opacity=1).encode(x=x, **styles)
     label = (
-        alt.Chart(source(rows))
+        chart_of(rows)
         .mark_text(align="left", baseline="middle", fontSize=10)
         .encode(y=alt.Y("step:N", sort=steps), x=at_pixel(_WIDTH + 6), text=alt.Text("label:N"))
     )

@@ -65,15 +65,20 @@ def configuration(scheme: Scheme) -> Record:
     }  # fmt: skip
 
 
-class _Rows(alt.InlineData):
-    """Altair copies a chart with all it holds at nearly every step. Copies share the rows, which nobody changes."""
+class _Chart(alt.Chart):
+    """Altair copies a chart with all it holds at nearly every step, which takes longer than to draw it. Nobody changes
+    what ours hold, so that copies share it."""
 
-    def __deepcopy__(self, _: object) -> _Rows:
-        return _Rows(**self._kwds)
+    def __deepcopy__(self, _: object) -> _Chart:
+        return self.copy(deep=False)
+
+
+def chart_of(records: Sequence[Record], **properties: Any) -> alt.Chart:
+    return _Chart(source(records), **properties)
 
 
 def source(records: Sequence[Record]) -> alt.InlineData:
-    return _Rows(values=list(records))
+    return alt.InlineData(values=list(records))
 
 
 def tooltips(*fields: str) -> list[alt.Tooltip]:

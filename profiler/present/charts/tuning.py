@@ -9,7 +9,14 @@ from altair.typing import ChartType
 
 from profiler.analyse.tuning import ParameterWorth, TuningFinding
 from profiler.catalog.ladder import size_text
-from profiler.present.charts.style import BLUE, GREY, ORANGE, Record, heading, source
+from profiler.present.charts.style import (
+    BLUE,
+    GREY,
+    ORANGE,
+    Record,
+    chart_of,
+    heading,
+)
 from profiler.present.rungs import duration
 from profiler.present.text import counted, shortened
 from profiler.present.tuning import settings_text, short_names, worth_title
@@ -70,15 +77,13 @@ def _panel(
     x = alt.X("value:O", title=name, sort=values, axis=alt.Axis(labelAngle=0))
     title = "% of the fastest's speed" if is_first else None
     height = alt.Y("pct:Q", title=title, scale=y, axis=alt.Axis(minExtent=0, grid=True, tickCount=6))
-    base = alt.Chart(
-        source([_plain(row) for row in points]), width=_VALUE_WIDTH * max(2, len(values)), height=_HEIGHT
-    )
+    base = chart_of([_plain(row) for row in points], width=_VALUE_WIDTH * max(2, len(values)), height=_HEIGHT)
     marks = base.mark_point(filled=False, size=36, opacity=1).encode(
         x=x, y=height, tooltip=["point:N", "timed:N"],
         color=alt.Color("timed:N", scale=alt.Scale(domain=[_FULL, _BRIEF], range=[BLUE, GREY]), legend=alt.Legend(title=None, orient="bottom")),
         shape=alt.Shape("timed:N", scale=alt.Scale(domain=[_FULL, _BRIEF], range=["circle", "stroke"])),
     )  # fmt: skip
-    line = alt.Chart(source(best)).mark_line(color=ORANGE, strokeWidth=1.5).encode(x=x, y=height)
+    line = chart_of(best).mark_line(color=ORANGE, strokeWidth=1.5).encode(x=x, y=height)
     winner = (
         base.transform_filter(alt.datum.is_best)
         .mark_point(filled=True, size=90, shape="diamond", color=ORANGE, opacity=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 
@@ -34,19 +34,26 @@ class Table:
     searchable: bool = False
 
     @property
-    def classes(self) -> list[str]:
-        """Of the cells of each column."""
+    def titles(self) -> list[tuple[str, str]]:
+        """With the classes of their columns."""
+        return list(zip(self._classes, self.header, strict=True))
+
+    @property
+    def laid_out(self) -> Iterator[tuple[str, list[tuple[str, Cell]], list[tuple[str, Cell]]]]:
+        """Of each row its style, the cells that stay in view, and the others."""
+        classes = self._classes
+        for style, row in zip(self.styles or [""] * len(self.rows), self.rows, strict=True):
+            cells = list(zip(classes, row, strict=True))
+            yield style, cells[: self.pinned], cells[self.pinned :]
+
+    @property
+    def _classes(self) -> list[str]:
         return [
             " ".join(
                 name for name, holds in (("r", place in self.right), ("mark", place == self.marked)) if holds
             )
             for place in range(len(self.header))
         ]
-
-    @property
-    def styled_rows(self) -> list[tuple[str, Sequence[Cell]]]:
-        styles = self.styles or [""] * len(self.rows)
-        return list(zip(styles, self.rows, strict=True))
 
 
 def table(
