@@ -252,6 +252,13 @@ def on_a_terminal(*arguments, width=100, output=None, **environment):
     return written.decode().replace("\r\n", "\n")
 
 
+def test_a_run_id_is_never_broken_however_narrow_the_window(recorded):
+    ids = {str(run_id) for run_id in recorded.ids() if "gemm-5" in run_id.name}
+    for width in (40, 80, 120):
+        words = on_a_terminal("--runs", recorded.root, "list", "gemm-5", width=width, NO_COLOR="1").split()
+        assert ids <= set(words)
+
+
 def test_colour_is_for_terminals(recorded, prof):
     arguments = ("--runs", recorded.root, "compare", "5", "6")
     clean = {"NO_COLOR": None, "FORCE_COLOR": None}

@@ -71,7 +71,11 @@ def list_runs(
     rows = kernel_rows(store) if name is None else run_rows(store, name)
     if rows or settings.format is not Format.table:
         header, right = (NAMES_HEADER, NAMES_RIGHT) if name is None else (RUNS_HEADER, RUNS_RIGHT)
-        print_rows(header, rows, settings, right=right, titles=titles_of(header), optional=(5, 4))
+        narrow = [header.index(name) for name in ("ncu", "gpu", "recorded", "origin", "launches")]
+        # A run id is there to be copied.
+        print_rows(
+            header, rows, settings, right=right, titles=titles_of(header), optional=narrow, folds=False
+        )
         for *_, origin, run_id in rows:
             if origin == DAMAGED and (damaged := RunId.parse(run_id)):
                 store.open(damaged)  # says what is wrong with it

@@ -24,12 +24,13 @@ def print_rows(
     cells: Callable[[Row], Sequence[str]] | None = None,
     titles: Sequence[str] | None = None,
     optional: Sequence[int] = (),
+    folds: bool = True,
     styles: Sequence[str] = (),
 ) -> None:
     """Programs get names and values as they are, people `titles` and what `cells` makes of a row.
 
-    `optional` columns go first where the window is narrow, and columns with `titles` of their
-    own go where no row fills them; `right` ones are aligned right.
+    Where the window is narrow, the last column is written over several lines if it `folds`, then `optional` columns
+    go. Columns with `titles` of their own go where no row fills them; `right` ones are aligned right.
     """
     from profiler.present.encode import to_csv, to_json, to_markdown
     from profiler.present.terminal import render_table, wants_colour
@@ -57,7 +58,7 @@ def print_rows(
             right=aligned,
             optional=[shown.index(index) for index in optional if index in shown],
             styles=styles,
-            fold=len(shown) - 1,
+            fold=len(shown) - 1 if folds else None,
             colour=wants_colour(sys.stdout.isatty()),
             width=terminal_width(),
         )
