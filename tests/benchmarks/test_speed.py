@@ -134,7 +134,11 @@ def recorded_later(report: Path, seconds: int) -> bytes:
     return bytes(data)
 
 
-# Start-up
+# Start-up. Seconds are those of a machine that starts Python in 11 ms; a slower one is given as many more.
+
+
+def slowness(nothing_s: float) -> float:
+    return max(1.0, nothing_s / 0.011)
 
 
 def test_help_takes_little_more_than_starting_python():
@@ -143,28 +147,29 @@ def test_help_takes_little_more_than_starting_python():
         process("-c", "import pyarrow"),
         prof("--help"),
         process("-c", "pass"),
-        enough=lambda imports, ours, _: ours <= 1.1 * imports and ours < 0.15,
+        enough=lambda imports, ours, nothing: ours <= 1.1 * imports and ours < 0.15 * slowness(nothing),
         at_least=7,
     )
     print(f"\nprof --help {ours * 1e3:.0f} ms, import pyarrow {imports * 1e3:.0f} ms: {ours / imports:.2f}x")
     print(f"python -c pass {nothing * 1e3:.0f} ms")
     assert ours <= 1.1 * imports
-    assert ours < 0.15
+    assert ours < 0.15 * slowness(nothing)
 
 
 def test_comparing_two_runs_takes_at_most_four_times_import_pyarrow():
-    imports, ours = best_of(
+    imports, ours, nothing = best_of(
         25,
         process("-c", "import pyarrow"),
         prof("compare", "5", "6"),
-        enough=lambda imports, ours: ours <= 4 * imports and ours < 0.5,
+        process("-c", "pass"),
+        enough=lambda imports, ours, nothing: ours <= 4 * imports and ours < 0.5 * slowness(nothing),
         at_least=7,
     )
     print(
         f"\nprof compare 5 6 {ours * 1e3:.0f} ms, import pyarrow {imports * 1e3:.0f} ms: {ours / imports:.2f}x"
     )
     assert ours <= 4 * imports
-    assert ours < 0.5
+    assert ours < 0.5 * slowness(nothing)
 
 
 # Ten thousand runs
