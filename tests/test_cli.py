@@ -252,6 +252,12 @@ def on_a_terminal(*arguments, width=100, output=None, **environment):
     return written.decode().replace("\r\n", "\n")
 
 
+@pytest.mark.parametrize("arguments", [["compare", "5", "6"], ["query", "select 1"], ["list"]])
+def test_what_a_process_leaves_behind_is_nobodys_business(recorded, prof, arguments):
+    result = prof("--runs", recorded.root, *arguments)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_a_run_id_is_never_broken_however_narrow_the_window(recorded):
     ids = {str(run_id) for run_id in recorded.ids() if "gemm-5" in run_id.name}
     for width in (40, 80, 120):
