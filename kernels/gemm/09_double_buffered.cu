@@ -11,7 +11,7 @@
 //             +--------+ +--------+ +--------+      +-------+-------+
 //                      barrier, before t's last k-step
 //
-// Traffic per element: as in rung 8. A is transposed on its way by 4-byte copies, each lane to its own bank; B goes by 16.
+// Traffic per element: as in rung 8. A is transposed on its way by 4-byte copies, two lanes to a bank; B goes by 16.
 // Tile shape: -DGEMM_BM=... and so on override the choice (all of them or none); NOTES.md has the sweep.
 #include "device.cuh"
 #include "harness.cuh"
