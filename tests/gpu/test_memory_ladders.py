@@ -21,6 +21,7 @@ from profiler.measure.build import build_kernels
 from profiler.measure.toolchain import find_gpu, find_toolchain, toolkit_candidates
 
 ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
 SMALL = {"n": 70_001, "rows": 37, "tokens": 37, "hidden": 1000, "vocab": 500}
 DONE, UNSUPPORTED = 0, 3
 
@@ -97,7 +98,7 @@ def test_every_rung_is_right(place: Path, binaries: Binaries, name: str) -> None
     shape = [f"--set-param={key}={value}" for key, value in small_workload(ladder).items()]
     done = subprocess.run(
         [sys.executable, "-c", "from profiler.cli import main; main()", "verify", "--ladder", name, *numbers, *shape],
-        cwd=place, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300, check=False,
+        cwd=place, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 
