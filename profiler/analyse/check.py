@@ -185,6 +185,8 @@ def _judge_metric(delta: MetricDelta, limit: Threshold) -> tuple[Outcome, Reason
     )
     if outcome == "regression" and delta.verdict == "unclear":  # whatever the interval alone would say
         return "unclear", delta.reason
+    if outcome == "unclear" and delta.verdict == "same":  # a trifle of the whole that it counts a part of
+        return "passed", ""
     return outcome, delta.reason if outcome == "unclear" else reason
 
 

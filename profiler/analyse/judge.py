@@ -1,7 +1,8 @@
 """What the readings of metrics allow to say: better, worse, changed, same, or unclear and why.
 
 Pairs of `Series` in, one `MetricDelta` each out. To be called different takes certainty and a size that
-matters. Certainty allows for how many metrics were asked about, in three questions that do not dilute each
+matters: of the metric, and of the whole that it counts a part of, as bank conflicts are of all wavefronts.
+Certainty allows for how many metrics were asked about, in three questions that do not dilute each
 other: did the duration change, which decides; did what the comparison leads with, or what was asked
 for by name; did any other metric? Of the differences that answer a question, at most 5 % on average are
 there by chance. Where nothing differs, that is also how often a question is answered wrongly at all.
@@ -9,13 +10,14 @@ there by chance. Where nothing differs, that is also how often a question is ans
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from profiler.analyse.findings import MetricDelta, Reason, VerdictName
 from profiler.analyse.profile import Series
 from profiler.analyse.stats import Interval, Readings, discoveries, mean_difference
-from profiler.catalog.metrics import HEADLINE, SMALLEST_RELATIVE_EFFECT, Metric
+from profiler.catalog.metrics import HEADLINE, SMALLEST_RELATIVE_EFFECT, SMALLEST_SHARE_OF_WHOLE, Metric
 
 DURATION = "duration_ns"
 
@@ -34,7 +36,11 @@ class Judgement(NamedTuple):
 
 def judge_metrics(pairs: Sequence[tuple[Series, Series]], wanted: Collection[str]) -> list[MetricDelta]:
     """Each metric's change, in the order given; `wanted` are the names of those asked for."""
-    alone = [judge(before.metric, before.values, after.values) for before, after in pairs]
+    recorded = {before.metric.name: (before, after) for before, after in pairs}
+    alone = [
+        judge(before.metric, before.values, after.values, _whole(before.metric, recorded))
+        for before, after in pairs
+    ]
     together = list(alone)
     questions: dict[str, list[int]] = {}
     for index, (before, _) in enumerate(pairs):
@@ -46,6 +52,17 @@ def judge_metrics(pairs: Sequence[tuple[Series, Series]], wanted: Collection[str
             if position not in answered and alone[index].verdict not in ("same", "unclear"):
                 together[index] = alone[index]._replace(verdict="unclear", reason="among_many")
     return [_delta(*pair, judgement) for pair, judgement in zip(pairs, together, strict=True)]
+
+
+def _whole(metric: Metric, recorded: Mapping[str, tuple[Series, Series]]) -> float:
+    """What the metric counts a part of, on the side where that is less: a trifle of it is one on either side.
+
+    0, of which nothing is a trifle, where there is no whole or it is not recorded.
+    """
+    if not metric.part_of or not recorded.keys() >= set(metric.part_of):
+        return 0.0
+    befores, afters = zip(*(recorded[name] for name in metric.part_of), strict=True)
+    return min(math.fsum(one.values.mean() for one in side) for side in (befores, afters))
 
 
 def _question(name: str, wanted: Collection[str]) -> str:
@@ -69,15 +86,18 @@ def _delta(before: Series, after: Series, judgement: Judgement) -> MetricDelta:
     )
 
 
-def judge(metric: Metric, before: Readings, after: Readings) -> Judgement:
-    """The interval of the change, and what it allows to say where no other metric is asked about."""
+def judge(metric: Metric, before: Readings, after: Readings, whole: float = 0.0) -> Judgement:
+    """The interval of the change, and what it allows to say where no other metric is asked about.
+
+    `whole` is what the metric counts a part of.
+    """
     found = mean_difference(before, after)
     interval = found.interval() if found else None
     if sorted(before) == sorted(after) or len({*before, *after}) == 1:
         return Judgement(interval, "same", "identical")
     launches = min(len(before), len(after))
     largest = max(abs(before.mean()), abs(after.mean()))
-    effect = max(metric.smallest_effect, SMALLEST_RELATIVE_EFFECT * largest)
+    effect = max(metric.smallest_effect, SMALLEST_RELATIVE_EFFECT * largest, SMALLEST_SHARE_OF_WHOLE * whole)
     if len(set(before)) == len(set(after)) == 1:
         delta = after[0] - before[0]
         if metric.fixed or (metric.is_counted and launches > 1):

@@ -84,6 +84,7 @@ class Metric:
     fixed: bool = False  # the same in every launch of a binary: one launch decides
     from_opcodes: FromOpcodes | None = None
     per_useful_byte: str | None = None  # the metric it is made of; known where a ladder says the bytes
+    part_of: tuple[str, ...] = ()  # the metrics that add up to the whole of which this counts a part
 
     @property
     def is_counted(self) -> bool:
@@ -98,6 +99,10 @@ class Metric:
 
 # A relative change below 1 % is called the same, unless a metric is a fixed property.
 SMALLEST_RELATIVE_EFFECT = 0.01
+# So is a change of a part below 0.1 % of its whole, as one of a percentage below 0.1 points is.
+SMALLEST_SHARE_OF_WHOLE = 0.001
+
+_DRAM_BYTES = ("dram_bytes_read", "dram_bytes_written")
 
 
 def _stall(reason: str, ncu_reason: str, doc: str, better: Direction | None = "lower") -> Metric:
@@ -168,9 +173,9 @@ _MEMORY = [
     Metric("dram_bytes_per_s", ("dram__bytes.sum.per_second",), "byte/s", "memory",
            "Memory Throughput: bytes moved to and from device memory per second."),
     Metric("dram_bytes_read", ("dram__bytes_read.sum",), "byte", "memory",
-           "Bytes read from device memory.", "lower"),
+           "Bytes read from device memory.", "lower", part_of=_DRAM_BYTES),
     Metric("dram_bytes_written", ("dram__bytes_write.sum",), "byte", "memory",
-           "Bytes written to device memory.", "lower"),
+           "Bytes written to device memory.", "lower", part_of=_DRAM_BYTES),
     Metric("dram_throughput_pct", ("gpu__dram_throughput" + ELAPSED, "dram__throughput" + ELAPSED), "%", "memory",
            "Device memory throughput, of its peak."),
     Metric("mem_busy_pct", ("gpu__compute_memory_access_throughput" + ELAPSED,), "%", "memory",
@@ -211,11 +216,14 @@ _SHARED = [
     Metric("shared_store_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",), "wavefront", "shared memory",
            "Passes through shared memory made by stores.", "lower"),
     Metric("shared_load_conflicts", ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",), "wavefront", "shared memory",
-           "Extra passes of shared-memory loads because of bank conflicts.", "lower"),
+           "Extra passes of shared-memory loads because of bank conflicts.", "lower",
+           part_of=("shared_load_wavefronts",)),
     Metric("shared_store_conflicts", ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",), "wavefront", "shared memory",
-           "Extra passes of shared-memory stores because of bank conflicts.", "lower"),
+           "Extra passes of shared-memory stores because of bank conflicts.", "lower",
+           part_of=("shared_store_wavefronts",)),
     Metric("shared_conflicts", ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",), "wavefront", "shared memory",
-           "Extra passes of shared-memory accesses because of bank conflicts.", "lower"),
+           "Extra passes of shared-memory accesses because of bank conflicts.", "lower",
+           part_of=("shared_wavefronts",)),
 ]  # fmt: skip
 
 _OCCUPANCY = [

@@ -188,6 +188,20 @@ def test_a_recording_without_a_duration_is_an_error(make_run):
         check(*profiles)
 
 
+def test_what_compare_calls_a_trifle_of_its_whole_does_not_make_a_check_unclear(profile_of):
+    """Two conflicts or none in a million wavefronts: chance, which no number of launches would settle."""
+    conflicts, wavefronts = (BY_NAME[f"shared_load_{what}"].ncu[0] for what in ("conflicts", "wavefronts"))
+    limit = Threshold(BY_NAME["shared_load_conflicts"], "rise", 10.0)
+    steady, counts = noisy(1000), ([1.0, 2.0, 0.0], [2.0, 0.0, 3.0])
+
+    def outcome(**more):
+        sides = [profile_of(*steady[:3], metrics={conflicts: values, **more}) for values in counts]
+        return check(*sides, limit).checks[1].outcome
+
+    assert outcome() == "unclear"
+    assert outcome(**{wavefronts: [1e6, 1e6, 1e6]}) == "passed"
+
+
 # Pairs
 
 

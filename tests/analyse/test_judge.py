@@ -183,4 +183,52 @@ def test_asking_about_more_metrics_at_once_never_makes_a_verdict_bolder(samples)
     for (before, after), delta in zip(pairs, judge_metrics(pairs, ()), strict=True):
         alone = judge(before.metric, before.values, after.values)
         assert delta.ci == alone.interval
-        assert delta.verdict == alone.verdict or (alone.verdict in DIFFERENT and delta.verdict == "unclear")
+        is_part = before.metric.part_of and delta.verdict == "same"
+        bolder = delta.verdict != alone.verdict and not is_part
+        assert not bolder or (alone.verdict in DIFFERENT and delta.verdict == "unclear")
+
+
+# Parts of a whole
+
+LOADS, CONFLICTS = "shared_load_wavefronts", "shared_load_conflicts"
+
+
+@pytest.mark.parametrize(
+    ("wavefronts", "verdict"),
+    [
+        ((500e6, 500e6), "same"),  # 2,000 fewer are a trifle of 500 million
+        ((500e6, 1e6), "better"),  # but not of a million, which is all that the other side has left
+        ((1e6, 500e6), "better"),
+        ((500e6, 0.0), "better"),
+        (None, "better"),  # what is not recorded excuses nothing
+    ],
+)
+def test_bank_conflicts_are_weighed_against_the_wavefronts_that_they_delay(wavefronts, verdict):
+    recorded = {CONFLICTS: ([16e3, 16e3], [14e3, 14e3])}
+    if wavefronts:
+        recorded[LOADS] = tuple([count, count] for count in wavefronts)
+    assert judged(recorded)[CONFLICTS][0] == verdict
+
+
+def test_a_few_bytes_written_are_weighed_against_all_that_device_memory_moved():
+    """A sum writes one number, and what it is told to have written is everybody's."""
+    written = ([2.60e6, 2.61e6, 2.59e6], [2.36e6, 2.37e6, 2.35e6])
+    assert judged({"dram_bytes_written": written})["dram_bytes_written"] == ("better", "")
+    read = ([1e10, 1e10 + 1, 1e10 + 2], [1e10, 1e10 + 1, 1e10 + 3])
+    both = judged({"dram_bytes_written": written, "dram_bytes_read": read})
+    assert both["dram_bytes_written"] == ("same", "below_effect_size")
+
+
+@given(metric=metrics, before=readings(), after=readings(), whole=st.floats(0, 1e15))
+def test_a_whole_can_only_make_a_change_matter_less(metric, before, after, whole):
+    alone, part = judge(metric, before, after), judge(metric, before, after, whole)
+    assert (part.interval, part.p_value) == (alone.interval, alone.p_value)
+    assert part.verdict in (alone.verdict, "same")
+    if part.verdict in ("better", "worse", "changed") and not metric.fixed:
+        assert abs(after.mean() - before.mean()) >= 0.001 * whole * (1 - 1e-9)
+
+
+def test_a_whole_is_of_the_unit_of_its_parts_and_recorded_where_they_are():
+    for metric in CATALOGUE:
+        for name in metric.part_of:
+            assert (BY_NAME[name].unit, BY_NAME[name].group) == (metric.unit, metric.group)
