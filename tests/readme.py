@@ -32,15 +32,17 @@ from profiler.analyse.ideas import derive_ideas
 from profiler.analyse.ladder import RungFinding, choose_view
 from profiler.analyse.rungs import Rung
 from profiler.analyse.timings import TimingSummary, summarise
+from profiler.analyse.tuning import derive_tuning
 from profiler.catalog.ladder import LADDER_FILE, Ladder, Published, find_ladder
 from profiler.catalog.ladder_file import read_ladder
 from profiler.errors import RunNotFound
-from profiler.present.charts import climb_chart, render
+from profiler.present.charts import climb_chart, render, tuning_chart
 from profiler.present.encode import to_markdown
 from profiler.present.ideas import IDEAS_HEADER, idea_cells, short_gpu
 from profiler.present.memory import width_text
 from profiler.present.text import number
 from profiler.store.runs import RunStore
+from profiler.store.sweeps import SweepStore, sweep_name
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -49,6 +51,7 @@ KERNELS, RUNS = ROOT / "kernels", ROOT / "runs"
 SHAPES = RUNS / "shapes"
 PICTURE = ROOT / "dashboards" / "compare.svg"
 CLIMB = KERNELS / "gemm" / "climb.svg"
+TUNING = KERNELS / "gemm" / "tuning.svg"
 _BLOCK = re.compile(
     r"(<!-- (?P<kind>output|ladder|shapes|ideas|best)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
     re.DOTALL,
@@ -86,6 +89,13 @@ def generated_climb() -> bytes:
     chart = climb_chart(find_workloads(store, climb), climb.ladder.published)
     assert chart is not None
     return render(chart, ".svg")
+
+
+def generated_tuning() -> bytes:
+    """Every point of the sweep of GEMM's rung 7, as `prof tune --kernel 7 --stored --chart` draws it."""
+    ladder = read_ladder(find_ladder("gemm", ROOT))
+    sweep = SweepStore(RUNS).newest(sweep_name(ladder.name, 7), ladder.workload.parameters)
+    return render(tuning_chart(derive_tuning(sweep, None, len(sweep.points))), ".svg")
 
 
 def _filled(block: re.Match[str]) -> str:
@@ -299,6 +309,7 @@ def main() -> int:
     wanted = {page: generated_readme(page.read_text()) for page in PAGES} | {
         PICTURE: generated_picture(),
         CLIMB: generated_climb().decode(),
+        TUNING: generated_tuning().decode(),
     }
     if parser.parse_args().write:
         for path, text in wanted.items():

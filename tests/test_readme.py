@@ -54,6 +54,12 @@ def test_the_picture_of_the_climb_is_drawn_from_the_runs_that_are_there():
     assert f"({generator.CLIMB.name})" in (generator.CLIMB.parent / "NOTES.md").read_text()
 
 
+def test_the_picture_of_the_sweep_is_drawn_from_the_one_that_is_stored():
+    generator = _generator()
+    assert generator.TUNING.read_bytes() == generator.generated_tuning(), "run `just docs`"
+    assert f"({generator.TUNING.relative_to(ROOT)})" in (ROOT / "README.md").read_text()
+
+
 def test_the_picture_loads_nothing_from_elsewhere():
     addresses = re.findall(r"https?://[^\"' )]+", _generator().PICTURE.read_text())
     assert set(addresses) <= {"http://www.w3.org/2000/svg", "https://www.textualize.io"}, addresses

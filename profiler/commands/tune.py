@@ -25,10 +25,8 @@ from profiler.commands.options import (
 
 if TYPE_CHECKING:
     from profiler.analyse.tuning import TuningFinding
-    from profiler.catalog.ladder import Kernel
+    from profiler.catalog.ladder import Kernel, Ladder
     from profiler.measure.sweeping import Sweeping
-    from profiler.measure.toolchain import Toolchain
-    from profiler.measure.tune import TunePlan
     from profiler.store.sweeps import StoredSweep
 
 
@@ -75,6 +73,9 @@ def tune(
         typer.Option("--chart", "-o", metavar="FILE", help="Also draw it: .svg, .png, .html or .json."),
     ] = None,
     dark: DarkOption = False,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Show the newest sweep that is stored: needs no GPU.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Measure again what is measured already.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
     jobs: JobsOption = None,
@@ -96,6 +97,8 @@ def tune(
       prof tune --kernel 7 --size 4096 --limit 60 --seed 1 -o tuning.svg
 
       prof tune --kernel 7 --apply
+
+      prof tune --kernel 7 --stored -o tuning.svg
     """
     if schema:
         from profiler.analyse.tuning import TuningFinding
@@ -107,9 +110,13 @@ def tune(
     from profiler.commands.files import tell_written
     from profiler.commands.ladders import choose_kernels, open_ladder, workloads
     from profiler.commands.pictures import chart_file
+    from profiler.measure.sweeping import Sweeping
     from profiler.measure.toolchain import find_gpu, find_toolchain
     from profiler.measure.tune import TunePlan
+    from profiler.store.sweeps import SweepStore, sweep_name
 
+    if stored and (force or profile_extremes):
+        raise typer.BadParameter("--stored measures nothing: leave out --force and --profile-extremes")
     picture = chart_file(chart, dark)
     settings = settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)
@@ -117,33 +124,40 @@ def tune(
     if len(chosen) != 1:
         raise typer.BadParameter("name one kernel: prof tune --kernel 7")
     (values,) = workloads(opened, None if size is None else [size], set_param)
-    toolchain = find_toolchain()
-    plan = TunePlan(
-        ladder=opened,
-        kernel=chosen[0],
-        values=values,
-        gpu=find_gpu(),
-        nvcc_version=toolchain.version,
-        limit=limit,
-        seed=seed,
-        repeats=repeats,
-        within_pct=within,
-        processes=processes,
-        timeout_s=timeout,
-    )
-    sweeping = _sweeping(plan, toolchain, settings, jobs, must_apply=apply)
-    stored = _measured(sweeping, settings, afresh=force)
-    finding = derive_tuning(stored, sweeping.current, top)
+    current = _current(opened, chosen[0], must_apply=apply)
+    store = SweepStore(settings.runs_folder)
+    if stored:
+        sweeping, sweep = None, store.newest(sweep_name(opened.name, chosen[0].number), values)
+        _tell_which(sweep, settings)
+    else:
+        toolchain = find_toolchain()
+        plan = TunePlan(
+            ladder=opened,
+            kernel=chosen[0],
+            values=values,
+            gpu=find_gpu(),
+            nvcc_version=toolchain.version,
+            limit=limit,
+            seed=seed,
+            repeats=repeats,
+            within_pct=within,
+            processes=processes,
+            timeout_s=timeout,
+        )
+        plan.check()
+        sweeping = Sweeping(plan, toolchain, store, current, jobs)
+        sweep = _measured(sweeping, settings, afresh=force)
+    finding = derive_tuning(sweep, current, top)
     print(_rendered(finding, settings.format))
     if picture is not None:
         from profiler.present.charts import tuning_chart
 
-        picture.write(tuning_chart(derive_tuning(stored, sweeping.current, len(stored.points))))
+        picture.write(tuning_chart(derive_tuning(sweep, current, len(sweep.points))))
         tell_written(picture.path, settings)
-    if profile_extremes:
+    if profile_extremes and sweeping is not None:
         from profiler.commands.extremes import print_extremes
 
-        print_extremes(sweeping, stored, finding, settings)
+        print_extremes(sweeping, sweep, finding, settings)
     if apply:
         _apply(finding, chosen[0], settings)
     elif not finding.best.is_current and not settings.quiet:
@@ -152,24 +166,23 @@ def tune(
         )
 
 
-def _sweeping(
-    plan: TunePlan, toolchain: Toolchain, settings: Settings, jobs: int | None, *, must_apply: bool
-) -> Sweeping:
-    """What stands in the way is found here, before anything is measured."""
+def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, int] | None:
+    """What the source has now, where it says so; asked before anything is measured."""
     from profiler.errors import DefaultsNotFound
     from profiler.measure.defaults import read_defaults
     from profiler.measure.points import sweep_of
-    from profiler.measure.sweeping import Sweeping
-    from profiler.store.sweeps import SweepStore
 
-    plan.check()
-    current = None
     try:
-        current = read_defaults(_read_source(plan.kernel), sweep_of(plan.kernel, plan.ladder).parameters)
+        return read_defaults(_read_source(kernel), sweep_of(kernel, ladder).parameters)
     except DefaultsNotFound:
         if must_apply:
             raise
-    return Sweeping(plan, toolchain, SweepStore(settings.runs_folder), current, jobs)
+    return None
+
+
+def _tell_which(sweep: StoredSweep, settings: Settings) -> None:
+    if not settings.quiet:
+        print(f"recorded {sweep.manifest.recorded}, {sweep.path}\n", file=sys.stderr)
 
 
 def _measured(sweeping: Sweeping, settings: Settings, *, afresh: bool) -> StoredSweep:

@@ -139,12 +139,13 @@ def verdict_lines(finding: TuningFinding) -> list[str]:
     )
     lines = [f"The best is {settings_text(best.settings)}: {duration(best.time_ns)}{against}."]
     if finding.runner_up:
+        whose = ", which is what the source has now" if finding.runner_up == finding.current else ""
         lines.append(
-            f"The second, {settings_text(finding.runner_up.settings)}, {_step_text(finding.runner_up)}."
+            f"The second, {settings_text(finding.runner_up.settings)}{whose}, {_step_text(finding.runner_up)}."
         )
     if best.is_current:
         lines.append("It is what the source has now.")
-    elif finding.current:
+    elif finding.current and finding.current != finding.runner_up:
         lines.append(
             f"What the source has now, {settings_text(finding.current.settings)}, {_step_text(finding.current)}."
         )

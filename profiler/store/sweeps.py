@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from profiler.errors import RunDamaged, StoreNotWritable
+from profiler.catalog.ladder import size_text
+from profiler.errors import RunDamaged, RunNotFound, StoreNotWritable
 from profiler.store.decoding import decodable
 from profiler.store.manifest import (
     MANIFEST_FILE,
@@ -32,6 +33,7 @@ from profiler.store.staging import Staging, flush, storage_error, write_table
 from profiler.store.timed import Unprofiled
 
 SWEEPS_FOLDER = "sweeps"
+_MEASURE_ONE = "`prof tune` without --stored measures one, on a machine with a GPU."
 POINTS = Table(
     "points",
     "one point of a sweep: a value for every parameter, and what became of it",
@@ -154,9 +156,25 @@ class SweepStore:
 
     def find(self, name: str, key: str) -> list[SweepManifest]:
         """Sweeps of exactly this, newest first."""
+        return [manifest for manifest in self._manifests(name) if manifest.collection == key]
+
+    def newest(self, name: str, workload: Mapping[str, int]) -> StoredSweep:
+        """Whatever was tried in it; or RunNotFound, with the workloads that were swept."""
+        manifests = self._manifests(name)
+        for manifest in manifests:
+            if manifest.workload == workload:
+                return self.open(manifest.run_id)
+        others = dict.fromkeys(size_text(manifest.workload or {}) for manifest in manifests)
+        raise RunNotFound(
+            f"{self.root}: no sweep called {name!r} at {size_text(workload)}"
+            + (f"; there is one at {', one at '.join(others)}" if others else ""),
+            remedy="Ask for one of these with --size, or --set-param." if others else _MEASURE_ONE,
+        )
+
+    def _manifests(self, name: str) -> list[SweepManifest]:
+        """Newest first."""
         ids = [run_id for run_id in RunStore(self.root).ids() if run_id.name == name]
-        manifests = [_read_manifest(self.root / str(run_id)) for run_id in reversed(ids)]
-        return [manifest for manifest in manifests if manifest.collection == key]
+        return [_read_manifest(self.root / str(run_id)) for run_id in reversed(ids)]
 
     def open(self, run_id: str) -> StoredSweep:
         """Verified: a table that is not the one recorded is RunDamaged."""

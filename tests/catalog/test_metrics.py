@@ -122,14 +122,13 @@ def test_the_catalogue_has_every_stall_reason_that_a_full_report_has(store):
 
 
 def test_the_default_preset_brings_all_that_the_catalogue_knows(recorded):
-    """Tensor copies have no width of loads, and what is stored of cuBLAS is older than one metric."""
+    """Tensor copies have no width of loads."""
     for number in range(15):
         run = recorded.find(str(number), "gemm")
         assert run.manifest.preset == "default"
         series = profile_kernel(run, run.manifest.kernels[0].name).series
         widths = ["load_width_bits"] * (10 <= number <= 13) + ["store_width_bits"] * (11 <= number <= 13)
-        older = ["l2_sectors"] if number == 0 else []
-        assert set(BY_NAME) - set(series) == {*OF_A_LADDER, *widths, *older}
+        assert set(BY_NAME) - set(series) == {*OF_A_LADDER, *widths}
 
 
 def test_what_the_textbook_kernels_lack_is_what_their_sections_do_not_collect(recorded):

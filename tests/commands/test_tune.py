@@ -213,6 +213,26 @@ def test_the_same_is_not_measured_again_and_its_best_is_written_on_request(place
     assert place.timed() == timed
 
 
+def test_what_is_stored_is_shown_drawn_and_applied_where_there_is_no_gpu(place: Place) -> None:
+    measured = finding_of(place.tune("--format", "json"))
+    for tool in ("nvcc", "nvidia-smi"):
+        (place.folder / "bin" / tool).unlink()
+
+    def show(*words: object) -> subprocess.CompletedProcess[str]:
+        words = ("--ladder", "made", "tune", "--kernel", "7", "--stored", *words)
+        return place.run(*map(str, words), cwd=place.folder, env=place.environment)
+
+    shown = show("--format", "json", "-o", place.folder / "chart.svg")
+    assert finding_of(shown) == measured
+    assert measured["run_id"] in shown.stderr
+    assert (place.folder / "chart.svg").read_bytes().startswith(b"<svg")
+    applied = show("--apply")
+    assert applied.returncode == 0, applied.stderr
+    assert place.source.read_text() == SOURCE.replace("SIDE 2 ", "SIDE 4 ")
+    assert show("--set-param", "n=32").returncode == 21
+    assert "--stored measures nothing" in show("--force").stderr
+
+
 def test_a_source_that_changed_is_measured_again(place: Place) -> None:
     finding_of(place.tune("--format", "json"))
     timed = place.timed()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from profiler.errors import CollectBusy, RunDamaged
+from profiler.errors import CollectBusy, RunDamaged, RunNotFound
 from profiler.store.manifest import Provenance
 from profiler.store.query import run_query
 from profiler.store.runs import RunStore
@@ -48,6 +48,18 @@ def test_it_is_found_by_its_name_and_by_what_was_asked_for_the_newest_first(swee
     second = sweeps.commit(replace(MEASURED, recorded=datetime(2026, 1, 3, tzinfo=UTC)))
     assert [one.run_id for one in sweeps.find("made-7-tune", "key")] == [second, first]
     assert sweeps.find("made-8-tune", "key") == []
+
+
+def test_the_newest_of_a_workload_is_found_whatever_was_asked_for(sweeps: SweepStore) -> None:
+    sweeps.commit(MEASURED)
+    newest = sweeps.commit(replace(MEASURED, recorded=datetime(2026, 1, 3, tzinfo=UTC), key="another"))
+    sweeps.commit(replace(MEASURED, recorded=datetime(2026, 1, 4, tzinfo=UTC), workload={"n": 64}))
+    assert sweeps.newest("made-7-tune", {"n": 1024}).manifest.run_id == newest
+    with pytest.raises(RunNotFound, match="'made-7-tune' at n=8; there is one at n=64, one at n=1024"):
+        sweeps.newest("made-7-tune", {"n": 8})
+    with pytest.raises(RunNotFound, match="'made-8-tune' at n=1024") as none:
+        sweeps.newest("made-8-tune", {"n": 1024})
+    assert "on a machine with a GPU" in none.value.remedy
 
 
 def test_runs_are_read_as_if_it_were_not_there(sweeps: SweepStore) -> None:
