@@ -101,10 +101,13 @@ class Check(Struct, frozen=True):
     ok: bool | None
 
 
-class Confirmation(Struct, frozen=True):
+class Confirmation(Struct, frozen=True, omit_defaults=True):
+    """`does_not_apply`, where it is there, says why the checks mean nothing for these two kernels."""
+
     name: str
     confirmed: bool
     checks: list[Check]
+    does_not_apply: str = ""
 
 
 class Opcode(Struct, frozen=True):

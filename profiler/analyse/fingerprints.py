@@ -11,9 +11,13 @@ from profiler.analyse.findings import Check, Confirmation, MetricDelta
 
 @dataclass(frozen=True)
 class Fingerprint:
+    """Speaks of kernels that do what the metric `about` counts; of two that do not, `otherwise` is said."""
+
     name: str
     doc: str
     expected: tuple[tuple[str, Literal["up", "down"]], ...]
+    about: str
+    otherwise: str
 
 
 FOUR_WAY = Fingerprint(
@@ -25,6 +29,8 @@ FOUR_WAY = Fingerprint(
         ("lsu_pipe_pct", "down"),
         ("stall_mio_throttle", "down"),
     ),
+    about="shared_load_wavefronts",
+    otherwise="neither kernel executes a load from shared memory",
 )
 
 FINGERPRINTS = (FOUR_WAY,)
@@ -36,7 +42,10 @@ def confirm(fingerprint: Fingerprint, deltas: Sequence[MetricDelta]) -> Confirma
         Check(metric, expected, _holds(by_name.get(metric), expected))
         for metric, expected in fingerprint.expected
     ]
-    return Confirmation(fingerprint.name, all(check.ok is True for check in checks), checks)
+    about = by_name.get(fingerprint.about)
+    is_absent = about is not None and about.before == about.after == 0
+    confirmed = not is_absent and all(check.ok is True for check in checks)
+    return Confirmation(fingerprint.name, confirmed, checks, fingerprint.otherwise if is_absent else "")
 
 
 def _holds(delta: MetricDelta | None, expected: str) -> bool | None:

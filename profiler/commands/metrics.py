@@ -23,7 +23,7 @@ def metrics(
 
       prof metrics lsu_pipe_pct
     """
-    from profiler.catalog.metrics import CATALOGUE, derivation, find_metric
+    from profiler.catalog.metrics import CATALOGUE, SMALLEST_SHARE_OF_WHOLE, derivation, find_metric
 
     settings = settings_of(context, None, None, format)
     chosen = CATALOGUE if name is None else (find_metric(name),)
@@ -45,5 +45,8 @@ def metrics(
         for title, value in zip(header, rows[0], strict=True):
             if value:
                 print(f"{title:<9}{value}")
+        if whole := chosen[0].part_of:
+            share = f"a change below {SMALLEST_SHARE_OF_WHOLE:.1%} of it is the same".replace("%", " %")
+            print(f"part of  {' + '.join(whole)}: {share}")
     else:
         print_rows(("name", "unit", "better", "meaning"), [(*row[:3], row[4]) for row in rows], settings)

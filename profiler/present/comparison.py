@@ -79,6 +79,10 @@ def comparison_markdown(comparison: Comparison) -> str:
         head += [
             f"**{confirmation_title(confirmation)}**",
             "",
+        ]
+        if confirmation.does_not_apply:
+            continue
+        head += [
             encode.to_markdown(
                 ("metric", "expected", "holds"),
                 [(check.metric, check.expected, OUTCOME[check.ok]) for check in confirmation.checks],
@@ -249,7 +253,11 @@ def _confirmations(comparison: Comparison, layout: Layout) -> str:
     lines = []
     for confirmation in comparison.confirmations:
         style = "bold green" if confirmation.confirmed else "bold yellow"
+        if confirmation.does_not_apply:
+            style = "dim"
         lines.append(styled(confirmation_title(confirmation), style, colour=layout.colour))
+        if confirmation.does_not_apply and not layout.full:
+            continue
         for check in confirmation.checks:
             why = "" if check.ok is not None else " (unclear or not recorded)"
             lines.append(f"  {MARK[check.ok]} {check.metric} {check.expected}{why}")
@@ -257,6 +265,8 @@ def _confirmations(comparison: Comparison, layout: Layout) -> str:
 
 
 def confirmation_title(confirmation: Confirmation) -> str:
+    if confirmation.does_not_apply:
+        return f"{confirmation.name}: does not apply, as {confirmation.does_not_apply}"
     return f"{confirmation.name}: {'confirmed' if confirmation.confirmed else 'not confirmed'}"
 
 

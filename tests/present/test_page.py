@@ -17,6 +17,7 @@ from profiler.present.attribution import speedup_sentence
 from profiler.present.charts.render import chart_spec
 from profiler.present.charts.style import BLUE
 from profiler.present.page.drawing import Drawing, derive_look, draw
+from profiler.present.page.pair_view import confirmation_views
 from profiler.present.text import printable
 
 
@@ -138,6 +139,13 @@ def test_the_sentences_are_those_of_prof_compare(document, compared):
     assert "A operand: 8 LDS -> 2 LDS.128 per k-step" in text
     for suspect in compared.suspects:
         assert suspect.sentence in text
+
+
+def test_a_fingerprint_that_does_not_apply_is_a_note_without_checks(recorded):
+    sides = [recorded.find(name, ladder="relu") for name in ("relu-1", "relu-2")]
+    comparison = compare_profiles(*(profile_kernel(run, choose_kernel(run, None)) for run in sides))
+    (view,) = confirmation_views(comparison)
+    assert (view.title, view.checks) == (words.confirmation_title(comparison.confirmations[0]), [])
 
 
 def test_every_opcode_that_changed_is_counted(document, compared):

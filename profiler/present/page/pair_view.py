@@ -27,8 +27,9 @@ _INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line may end there
 @dataclass(frozen=True)
 class ConfirmationView:
     title: str
-    confirmed: bool
-    checks: list[tuple[str, str, str]]  # mark, what was expected, what became of it
+    checks: list[
+        tuple[str, str, str]
+    ]  # mark, what was expected, what became of it; none where it does not apply
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def pair_view(part: PairPart) -> PairView:
         metrics=_metrics("Metrics", shown),
         other_metrics=_metrics("Other metrics", hidden),
         other_metrics_text=f"{len(hidden)} more: {words.verdict_counts(hidden)}",
-        confirmations=_confirmations(comparison) if comparison else [],
+        confirmations=confirmation_views(comparison) if comparison else [],
         attribution=_attribution(comparison) if comparison else None,
         opcodes=_opcodes(changed),
         opcodes_text=f"{counted(len(changed), 'opcode', 'opcodes')} changed",
@@ -126,14 +127,14 @@ def _metrics(caption: str, deltas: list[MetricDelta]) -> Table | None:
     )
 
 
-def _confirmations(comparison: Comparison) -> list[ConfirmationView]:
+def confirmation_views(comparison: Comparison) -> list[ConfirmationView]:
     return [
         ConfirmationView(
             words.confirmation_title(one),
-            one.confirmed,
             [
                 (words.MARK[check.ok], f"{check.metric} {check.expected}", words.OUTCOME[check.ok])
                 for check in one.checks
+                if not one.does_not_apply
             ],
         )
         for one in comparison.confirmations
