@@ -22,6 +22,7 @@ from profiler.store.runs import RunStore
 from profiler.store.staging import STAGING_FOLDER
 
 PROF = [sys.executable, "-c", "from profiler.cli import main; main()"]
+Finish = Callable[[Path, Path], None]
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +41,23 @@ def folder(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def seconds(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> float:
     """How long one undisturbed ingest takes here, so that kills fall all over it."""
     start = time.monotonic()
-    finish(folder, tmp_path_factory.mktemp("timing") / "runs")
+    assert start_ingest(folder, tmp_path_factory.mktemp("timing") / "runs").wait(timeout=120) == 0
     return time.monotonic() - start
+
+
+@pytest.fixture
+def finish(prof_here) -> Finish:
+    """An undisturbed ingest ends well and leaves each report exactly once and nothing else."""
+
+    def finish(folder: Path, runs: Path) -> None:
+        done = prof_here("--runs", runs, "ingest", folder)
+        assert done.returncode == 0, done.stderr
+        hashes = Counter(run.manifest.reports[0].sha256 for run in whole_runs(runs))
+        assert len(hashes) == len(list(folder.iterdir()))
+        assert set(hashes.values()) == {1}
+        assert not (runs / STAGING_FOLDER).exists()
+
+    return finish
 
 
 STARTED: list[subprocess.Popen[bytes]] = []
@@ -65,18 +81,6 @@ def start_ingest(folder: Path, runs: Path, *options: str) -> subprocess.Popen[by
     )
     STARTED.append(process)
     return process
-
-
-def finish(folder: Path, runs: Path) -> None:
-    """An undisturbed ingest ends well and leaves each report exactly once and nothing else."""
-    done = subprocess.run(
-        [*PROF, "--runs", runs, "ingest", folder], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    hashes = Counter(run.manifest.reports[0].sha256 for run in whole_runs(runs))
-    assert len(hashes) == len(list(folder.iterdir()))
-    assert set(hashes.values()) == {1}
-    assert not (runs / STAGING_FOLDER).exists()
 
 
 def whole_runs(runs: Path) -> list:
@@ -117,7 +121,9 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
     return condition()
 
 
-def kill_campaign(folder: Path, root: Path, seconds: float, kills: int, seed: int) -> Counter[str]:
+def kill_campaign(
+    folder: Path, root: Path, seconds: float, finish: Finish, kills: int, seed: int
+) -> Counter[str]:
     """Kill ingests into the same folder again and again; a complete folder is begun anew."""
     rng = random.Random(seed)
     seen: Counter[str] = Counter()
@@ -143,15 +149,15 @@ def kill_campaign(folder: Path, root: Path, seconds: float, kills: int, seed: in
     return seen
 
 
-def test_killed_at_random_moments_only_whole_runs_are_left(folder, seconds, tmp_path) -> None:
-    seen = kill_campaign(folder, tmp_path, seconds, kills=12, seed=20)
+def test_killed_at_random_moments_only_whole_runs_are_left(folder, seconds, finish, tmp_path) -> None:
+    seen = kill_campaign(folder, tmp_path, seconds, finish, kills=12, seed=20)
 
     assert seen["ended before"] < 6, f"the kills came too late: {seen}"
 
 
 @pytest.mark.campaign
-def test_killed_a_hundred_and_twenty_times(folder, seconds, tmp_path) -> None:
-    seen = kill_campaign(folder, tmp_path, seconds, kills=120, seed=21)
+def test_killed_a_hundred_and_twenty_times(folder, seconds, finish, tmp_path) -> None:
+    seen = kill_campaign(folder, tmp_path, seconds, finish, kills=120, seed=21)
     print(dict(seen))
 
     assert seen["ended before"] < 40, f"the kills came too late: {seen}"
@@ -159,7 +165,7 @@ def test_killed_a_hundred_and_twenty_times(folder, seconds, tmp_path) -> None:
     assert seen["some stored"] > 10
 
 
-def test_killed_while_staging_the_next_ingest_sweeps(folder: Path, tmp_path: Path) -> None:
+def test_killed_while_staging_the_next_ingest_sweeps(folder: Path, finish: Finish, tmp_path: Path) -> None:
     """The parent alone is killed as soon as a worker has begun to write."""
     runs = tmp_path / "runs"
     process = start_ingest(folder, runs)
@@ -173,7 +179,7 @@ def test_killed_while_staging_the_next_ingest_sweeps(folder: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_politely_nothing_but_whole_runs_is_left(folder, tmp_path, sent) -> None:
+def test_interrupted_politely_nothing_but_whole_runs_is_left(folder, finish, tmp_path, sent) -> None:
     runs = tmp_path / "runs"
     process = start_ingest(folder, runs)
     assert wait_until(lambda: any(runs.glob(f"{STAGING_FOLDER}/*/*")), 30)
