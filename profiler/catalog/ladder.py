@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from profiler.catalog.expressions import Expression
+from profiler.catalog.metrics import nearest_hint
 from profiler.errors import LadderNotFound, RungNotFound, WorkloadInvalid
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 LADDER_FILE = "ladder.toml"
 LARGEST_SIZE = 2**63 - 1
+CHOOSE_LADDER = "Give one of these, or a file: --ladder path/to/ladder.toml."
 Mode = Literal["profile", "time", "check"]
 Claim = Literal["faster", "same", "slower"]
 CLAIMS: tuple[Claim, ...] = get_args(Claim)
@@ -193,10 +195,11 @@ def find_ladder(reference: str, start: Path) -> Path:
         path = folder / "kernels" / reference / LADDER_FILE
         if path.is_file():
             return path
-    known = ", ".join(_known_ladders(start))
+    known = known_ladders(start)
     raise LadderNotFound(
         f"no ladder '{reference}': no kernels/{reference}/{LADDER_FILE} in {start} or above"
-        + (f"; there is {known}" if known else "")
+        + (f"{nearest_hint(reference, known)}; there is {', '.join(known)}" if known else ""),
+        remedy=CHOOSE_LADDER if known else None,
     )
 
 
@@ -204,7 +207,8 @@ def is_path(reference: str) -> bool:
     return "/" in reference or reference.endswith(".toml")
 
 
-def _known_ladders(start: Path) -> list[str]:
+def known_ladders(start: Path) -> list[str]:
+    """Those that `find_ladder` finds by name, in the nearest folder that has any."""
     for folder in (start, *start.parents):
         names = sorted(path.parent.name for path in folder.glob(f"kernels/*/{LADDER_FILE}"))
         if names:

@@ -97,7 +97,7 @@ def check(
 def _pairs(baseline: str, candidate: str | None, settings: Settings) -> tuple[list[RunPair], list[str]]:
     """The runs to hold against each other, the baseline first, and notes on what has no counterpart."""
     from profiler.analyse.baseline import find_newer, find_newest, pair_runs, pair_stores
-    from profiler.commands.sources import is_report_path, open_sources
+    from profiler.commands.sources import is_report_path, open_sources, require_ladder
     from profiler.errors import ReportNotFound
     from profiler.store.places import location_of
     from profiler.store.runs import RunStore
@@ -105,7 +105,9 @@ def _pairs(baseline: str, candidate: str | None, settings: Settings) -> tuple[li
     if _is_store(baseline):
         folder = location_of(baseline)
         if candidate is None:
-            pairs, notes = pair_stores(RunStore(folder), RunStore(settings.runs_to_read))
+            candidates = RunStore(settings.runs_to_read)
+            require_ladder(settings, lambda: candidates)
+            pairs, notes = pair_stores(RunStore(folder), candidates)
             for run in {id(run): run for pair in pairs for run in pair}.values():
                 run.verify_reports()
             return pairs, notes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,8 @@ def open_sources(references: list[str], settings: Settings, *, timed: bool = Fal
     from profiler.errors import RunNotProfiled
     from profiler.store.runs import RunStore, open_reports
 
-    store: RunStore | None = None  # reports need none
+    stored = cache(lambda: RunStore(settings.runs_to_read))  # reports need none
+    require_ladder(settings, stored)
     reports = [Path(reference) for reference in references if is_report_path(reference)]
     read = iter(open_reports(reports) if reports else [])
     runs = []
@@ -27,8 +30,7 @@ def open_sources(references: list[str], settings: Settings, *, timed: bool = Fal
         else:
             run = _run_at(reference)
             if run is None:
-                store = store or RunStore(settings.runs_to_read)
-                run = _run_named(reference, store, settings)
+                run = stored().find(reference, ladder_name(settings))
             if not run.manifest.is_profiled and not timed:
                 raise RunNotProfiled(
                     f"{reference}: run {run.manifest.run_id} holds timings alone, no profile"
@@ -38,17 +40,24 @@ def open_sources(references: list[str], settings: Settings, *, timed: bool = Fal
     return runs
 
 
-def _run_named(reference: str, store: RunStore, settings: Settings) -> Run:
-    """A number in a ladder that neither a run nor a file knows is the ladder's mistake, not the number's."""
-    from profiler.catalog.ladder import find_ladder
-    from profiler.errors import RunNotFound
+def require_ladder(settings: Settings, stored: Callable[[], RunStore]) -> None:
+    """One that was asked for, and that neither a file nor a run knows, is misspelt: also where no number needs it."""
+    from profiler.catalog.ladder import CHOOSE_LADDER, find_ladder, is_path, known_ladders
+    from profiler.errors import LadderNotFound
 
-    ladder = ladder_name(settings)
+    if not settings.ladder_given:
+        return
     try:
-        return store.find(reference, ladder)
-    except RunNotFound:
-        if reference.isdecimal() and settings.ladder_given and not store.knows_ladder(ladder):
-            find_ladder(settings.ladder, Path.cwd())
+        find_ladder(settings.ladder, Path.cwd())
+    except LadderNotFound as error:
+        if is_path(settings.ladder):
+            raise
+        if stored().knows_ladder(settings.ladder):
+            return
+        known = known_ladders(Path.cwd())
+        if others := [name for name in stored().ladders() if name not in known]:
+            error.details = (f"  stored runs are {'also ' if known else ''}of {', '.join(others)}",)
+            error.remedy = CHOOSE_LADDER
         raise
 
 

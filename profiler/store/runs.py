@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from profiler.store.staging import Staging
 
 __all__ = ["Run", "RunStore", "open_report", "open_reports"]
+SWEEPS_FOLDER = "sweeps"
 _AT_ONCE = 1000  # manifests held as bytes
 _RECENT_S = 2.0
 _DATE_DIGITS = 8
@@ -96,6 +97,10 @@ class RunStore:
                 unique.setdefault((run_id.time, run_id.hash), run_id)
         self._ids, self._listed_s = list(unique.values()), time.monotonic()
         return list(self._ids)
+
+    def sweep_ids(self) -> list[RunId]:
+        """Of the sweeps beside the runs, oldest first; at a URL there are none."""
+        return RunStore(self.root / SWEEPS_FOLDER).ids() if isinstance(self.root, Path) else []
 
     def open(self, run_id: RunId) -> Run:
         return self.open_raw(run_id)[0]
@@ -170,6 +175,12 @@ class RunStore:
     def knows_ladder(self, ladder: str) -> bool:
         """Whether any run is of one of its kernels. Looks at names alone."""
         return bool(_kernels_of(ladder, (run_id.name for run_id in self._recent_ids()), any_preset=True))
+
+    def ladders(self) -> list[str]:
+        """What comes before the numbers of kernels that `find` would find. Looks at names alone."""
+        pattern = re.compile(rf"(.+)-\d+(?:{TIMED_SUFFIX})?")
+        matches = (pattern.fullmatch(run_id.name) for run_id in self._recent_ids())
+        return sorted({match[1] for match in matches if match})
 
     def with_hash(self, sha256: str) -> Run | None:
         """The run that a report with this hash became."""

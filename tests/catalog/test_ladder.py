@@ -295,8 +295,14 @@ def test_a_ladder_is_found_from_any_folder_below(ladder_file: Path, tmp_path: Pa
     assert find_ladder("mine", ladder_file.parent) == ladder_file
     assert find_ladder(str(ladder_file), Path("/")) == ladder_file
     assert find_ladder(f"{ladder_file.parent}/", Path("/")) == ladder_file
-    with pytest.raises(LadderNotFound, match=r"no ladder 'yours'.*there is mine"):
+    with pytest.raises(LadderNotFound, match=r"no ladder 'yours'.*there is mine") as told:
         find_ladder("yours", deep)
+    assert told.value.remedy.startswith("Give one of these")
+    with pytest.raises(LadderNotFound, match="nearest: mine;"):
+        find_ladder("mien", deep)
+    with pytest.raises(LadderNotFound) as told:
+        find_ladder("mine", Path("/"))
+    assert told.value.remedy.startswith("Go to the folder")
     with pytest.raises(LadderNotFound, match="no such ladder file"):
         find_ladder("elsewhere/ladder.toml", deep)
 

@@ -10,15 +10,42 @@ VERBS = [
     ["sass", "1"],
     ["check", "--baseline", "1"],
     ["report", "1", "2", "-o", "page.html"],
+    ["compare", "copy-1", "copy-1"],  # no number needs it, and yet it was asked for
+    ["show", "copy-1"],
+    ["sass", "copy-1"],
+    ["export", "copy-1", "-o", "copy.parquet"],
+    ["check", "--baseline", "runs"],
 ]
 
 
-@pytest.mark.parametrize("words", VERBS, ids=lambda words: words[0])
-def test_a_ladder_that_nobody_knows_is_told_as_prof_ladder_tells_it(prof_here, make_run, tmp_path, words):
-    make_run({"kernel": "k"}, name="copy-1", root=tmp_path / "runs")
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_a_ladder_that_nobody_knows_is_told_with_those_that_are_known(prof_here, make_run, tmp_path, words):
+    for name in ("copy-1", "copy-10-timed", "relu-fp16-2", "softmax"):
+        make_run({"kernel": "k"}, name=name, root=tmp_path / "runs")
     done = prof_here("--ladder", "cpoy", *words, cwd=tmp_path)
     assert done.returncode == 44
-    assert done.stderr == prof_here("--ladder", "cpoy", "ladder", cwd=tmp_path).stderr
+    told, stored, remedy = done.stderr.splitlines()
+    assert told == prof_here("--ladder", "cpoy", "ladder", cwd=tmp_path).stderr.splitlines()[0]
+    assert stored == "  stored runs are of copy, relu-fp16"
+    assert remedy.strip() == "Give one of these, or a file: --ladder path/to/ladder.toml."
+
+
+def test_of_ladders_with_a_file_those_without_are_kept_apart_and_the_nearest_is_first(
+    prof_here, make_run, tmp_path
+):
+    for name in ("copy", "relu"):
+        (tmp_path / "kernels" / name).mkdir(parents=True)
+        (tmp_path / "kernels" / name / "ladder.toml").write_text("")
+    for name in ("copy-1", "textbook-5"):
+        make_run({"kernel": "k"}, name=name, root=tmp_path / "runs")
+    done = prof_here("--ladder", "copies", "show", "copy-1", cwd=tmp_path)
+    assert "or above; nearest: copy; there is copy, relu\n" in done.stderr
+    assert "  stored runs are also of textbook\n" in done.stderr
+
+
+def test_of_report_files_no_runs_are_needed_for_it(prof_here, reports, tmp_path):
+    done = prof_here("--ladder", "cpoy", "show", reports / "graph.ncu-rep", cwd=tmp_path)
+    assert done.returncode == 44
     assert done.stderr.startswith("prof: no ladder 'cpoy': ")
 
 
