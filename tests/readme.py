@@ -41,8 +41,9 @@ from profiler.present.encode import to_markdown
 from profiler.present.ideas import IDEAS_HEADER, idea_cells, short_gpu
 from profiler.present.memory import width_text
 from profiler.present.text import number
+from profiler.store.manifest import sweep_name
 from profiler.store.runs import RunStore
-from profiler.store.sweeps import SweepStore, sweep_name
+from profiler.store.sweeps import SweepStore
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"

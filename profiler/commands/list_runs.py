@@ -96,7 +96,7 @@ def _print_kernels(store: RunStore, settings: Settings, required: bool) -> bool:
         if required:
             raise
         return False
-    print_rows(LADDER_HEADER, ladder_rows(found, store.ids()), settings, right=LADDER_RIGHT)
+    print_rows(LADDER_HEADER, ladder_rows(found, store), settings, right=LADDER_RIGHT)
     if settings.format is Format.table:
         print()
     return True

@@ -113,7 +113,8 @@ def tune(
     from profiler.measure.sweeping import Sweeping
     from profiler.measure.toolchain import find_gpu, find_toolchain
     from profiler.measure.tune import TunePlan
-    from profiler.store.sweeps import SweepStore, sweep_name
+    from profiler.store.manifest import sweep_name
+    from profiler.store.sweeps import SweepStore
 
     if stored and (force or profile_extremes):
         raise typer.BadParameter("--stored measures nothing: leave out --force and --profile-extremes")

@@ -31,7 +31,7 @@ from profiler.measure.program import fresh_seed, program_command
 from profiler.measure.provenance import derive_provenance, read_commit
 from profiler.measure.toolchain import Toolchain
 from profiler.measure.tune import TuneObserver, TunePlan, Tuning
-from profiler.store.manifest import Provenance
+from profiler.store.manifest import Provenance, sweep_name
 from profiler.store.pending import Plan
 from profiler.store.sweeps import (
     MeasuredSweep,
@@ -40,7 +40,6 @@ from profiler.store.sweeps import (
     SweepFacts,
     SweepStore,
     SweptPoint,
-    sweep_name,
 )
 
 _MOST_REASONS = 5

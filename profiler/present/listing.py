@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 
 from msgspec import Struct
 
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut
 from profiler.catalog.ladder import Ladder, size_text
 from profiler.errors import RunDamaged
-from profiler.store.manifest import TIMED_SUFFIX, RunId, rung_name, timed_name
+from profiler.store.manifest import TIMED_SUFFIX, RunId, rung_name, sweep_name, timed_name
 from profiler.store.runs import RunStore
 
 NAMES_HEADER = ("name", "runs", "recorded", "launches", "gpu", "ncu", "origin", "run_id")
@@ -18,9 +17,9 @@ NAMES_RIGHT = (1, 3)
 RUNS_HEADER = ("name", "workload", *NAMES_HEADER[2:])
 RUNS_RIGHT = (3,)
 DAMAGED = "damaged"
-LADDER_HEADER = ("kernel", "name", "profiled", "timed", "idea")
-LADDER_RIGHT = (0, 2, 3)
-LadderRow = tuple[int, str, int, int, str]
+LADDER_HEADER = ("kernel", "name", "profiled", "timed", "tuned", "idea")
+LADDER_RIGHT = (0, 2, 3, 4)
+LadderRow = tuple[int, str, int, int, int, str]
 Row = tuple[str, str | int, str, int, str, str, str, str]
 
 
@@ -38,7 +37,7 @@ def derive_listing(store: RunStore, ladder: Ladder | None, part: str | None) -> 
     """Every run whose name contains `part`; without one, the newest of each name and the ladder's kernels."""
     if part is not None:
         return Listing(None, [], [dict(zip(RUNS_HEADER, row, strict=True)) for row in run_rows(store, part)])
-    rungs = ladder_rows(ladder, store.ids()) if ladder else []
+    rungs = ladder_rows(ladder, store) if ladder else []
     return Listing(
         ladder.name if ladder else None,
         [dict(zip(LADDER_HEADER, row, strict=True)) for row in rungs],
@@ -65,15 +64,16 @@ def run_rows(store: RunStore, part: str) -> list[Row]:
     return [_row(store, run_id) for run_id in run_ids]
 
 
-def ladder_rows(ladder: Ladder, run_ids: Iterable[RunId]) -> list[LadderRow]:
-    """A ladder's kernels, and how many runs are stored of each. Reads nothing."""
-    runs = Counter(run_id.name for run_id in run_ids)
+def ladder_rows(ladder: Ladder, store: RunStore) -> list[LadderRow]:
+    """A ladder's kernels, and how many runs and sweeps are stored of each. Reads nothing."""
+    runs = Counter(run_id.name for run_id in (*store.ids(), *store.sweep_ids()))
     return [
         (
             kernel.number,
             kernel.name,
             runs[rung_name(ladder.name, kernel.number)],
             runs[timed_name(ladder.name, kernel.number)],
+            runs[sweep_name(ladder.name, kernel.number)],
             kernel.idea,
         )
         for kernel in ladder.kernels

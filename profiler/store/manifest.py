@@ -62,6 +62,10 @@ def timed_name(ladder: str, kernel: int) -> str:
     return rung_name(ladder, kernel) + TIMED_SUFFIX
 
 
+def sweep_name(ladder: str, kernel: int) -> str:
+    return f"{rung_name(ladder, kernel)}-tune"
+
+
 def preset_name(name: str, preset: str) -> str:
     """Each preset under a name of its own: runs of one name can be compared."""
     return name if preset == DEFAULT_PRESET else f"{name}-{preset}"

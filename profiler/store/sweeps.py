@@ -21,18 +21,17 @@ from profiler.store.manifest import (
     MANIFEST_FILE,
     Manifest,
     RunId,
-    rung_name,
+    sweep_name,
     write_manifest,
 )
 from profiler.store.pending import Pending
 from profiler.store.places import Location, location_of
 from profiler.store.remote_files import public_url
-from profiler.store.runs import Run, RunStore
+from profiler.store.runs import SWEEPS_FOLDER, Run, RunStore
 from profiler.store.schema import Column, Table, schema_of
 from profiler.store.staging import Staging, flush, storage_error, write_table
 from profiler.store.timed import Unprofiled
 
-SWEEPS_FOLDER = "sweeps"
 _MEASURE_ONE = "`prof tune` without --stored measures one, on a machine with a GPU."
 POINTS = Table(
     "points",
@@ -122,10 +121,6 @@ class StoredSweep:
     path: Path
     manifest: SweepManifest
     points: list[SweptPoint]
-
-
-def sweep_name(ladder: str, kernel: int) -> str:
-    return f"{rung_name(ladder, kernel)}-tune"
 
 
 class PendingSweep(Pending):

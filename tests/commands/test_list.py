@@ -32,3 +32,11 @@ def test_keys_are_names(prof_here, recorded):
     for words in ([], ["gemm"], ["--kernels"]):
         rows = json.loads(prof_here("--runs", recorded.root, "list", *words, "--format", "json").stdout)
         assert all(key.isidentifier() for row in rows for key in row)
+
+
+def test_beside_each_kernel_stands_what_is_stored_of_it(prof_here, recorded):
+    """Sweeps lie beside the runs, and are counted as runs are."""
+    listed = prof_here("--runs", recorded.root, "list", "--kernels", "--format", "json")
+    rows = {row["kernel"]: row for row in json.loads(listed.stdout)}
+    assert {number: row["tuned"] for number, row in rows.items() if row["tuned"]} == {7: 1}
+    assert (rows[7]["profiled"], rows[7]["timed"]) == (1, 3)
