@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,9 @@ _LITTLE_BYTES = 1 << 30  # the report of a large program takes a tenth of it
 _NEWEST_RUNS = 200
 _SEARCHED_BYTES = 8 << 20  # of compressed reports: well under a second
 _MOST_LISTED = 3
+_NOT_THERE_YET = (
+    "The first recording makes it; if runs should be there, check --runs, or PROF_RUNS where that is set."
+)
 
 
 def check_folders(root: Location, machine: Machine) -> list[Check]:
@@ -48,8 +52,10 @@ def check_runs_folder(root: Location) -> Check:
     if not isinstance(root, Path):
         return Check(name, "storing", "ok", f"{public_url(root)}: {_counted(count, 'run')}")
     place = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
-    what = f"{root}: {_counted(count, 'run')}" if place == root else f"{root}: not there yet"
-    return _check_folder(name, "storing", place, what, remedy)
+    if place == root:
+        return _check_folder(name, "storing", place, f"{root}: {_counted(count, 'run')}", remedy)
+    check = _check_folder(name, "storing", place, f"{root}: not there yet", remedy)
+    return replace(check, remedy=_NOT_THERE_YET) if check.state == "ok" else check
 
 
 def check_unfinished(root: Path) -> Check:

@@ -59,6 +59,19 @@ def test_without_a_gpu_it_is_useful_and_no_failure(prof_here, tools, recorded) -
     ]
 
 
+def test_a_runs_folder_that_is_not_there_may_be_new_or_misspelt_and_is_no_failure(
+    prof_here, tools, tmp_path: Path
+) -> None:
+    tools()
+
+    shown = prof_here("--runs", tmp_path / "rusn", "doctor")
+
+    assert shown.returncode == 0
+    (line,) = [line for line in shown.stdout.splitlines() if line.startswith("runs folder")]
+    assert f"{tmp_path / 'rusn'}: not there yet, " in line
+    assert line.endswith("check --runs, or PROF_RUNS where that is set.")
+
+
 def test_refused_counters_are_a_failure(prof_here, tools, tmp_path: Path) -> None:
     tools(
         nvidia_smi='echo "NVIDIA H200, 9.0, 580.159.04, GPU-0"',

@@ -58,6 +58,7 @@ def test_nothing_is_made_by_looking(tmp_path: Path, machine: Machine) -> None:
 
     assert {check.state for check in checks} == {"ok"}
     assert "not there yet" in checks[1].found
+    assert checks[1].remedy.startswith("The first recording makes it; if runs should be there, check --runs")
     assert not (tmp_path / "not").exists()
     assert list(machine.temporary_folder.iterdir()) == []
 
