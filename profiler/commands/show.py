@@ -15,6 +15,7 @@ from profiler.commands.options import (
     KernelNameOption,
     LadderOption,
     RunsOption,
+    Settings,
     settings_of,
     terminal_width,
 )
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from profiler.analyse.sheet import TimingSheet
     from profiler.commands.answers import Recording
+    from profiler.store.runs import Run
 
 
 def show(
@@ -78,8 +80,26 @@ def show(
     if picture is not None:
         picture.write(_drawn(recording, kernel_name))
     print(_rendered(recording, settings.format, full))
+    _tell_others(source, recording.run, settings)
     if picture is not None:
         tell_written(picture.path, settings)
+
+
+def _tell_others(source: str, run: Run, settings: Settings) -> None:
+    """A number or a name chose the newest, whatever its size; a run id or a file chose itself."""
+    from profiler.commands.sources import other_workloads
+    from profiler.present.text import printable
+
+    name = run.manifest.name
+    if settings.quiet or not run.stored or not (source.isdecimal() or source == name):
+        return
+    if others := other_workloads(run, settings):
+        sizes = printable(", ".join(others))
+        print(
+            f"\nThis is the newest run of {name}. Other sizes are stored: {sizes}.\n"
+            f"Ask for one by its run id, which `prof list {name}` gives.",
+            file=sys.stderr,
+        )
 
 
 def _drawn(recording: Recording, kernel_name: str | None) -> ChartType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ from profiler.commands.options import Settings
 
 if TYPE_CHECKING:
     from profiler.store.runs import Run, RunStore
+
+_MOST_ALIKE = 200  # each is a manifest to read
 
 
 def open_sources(references: list[str], settings: Settings, *, timed: bool = False) -> list[Run]:
@@ -59,6 +62,22 @@ def require_ladder(settings: Settings, stored: Callable[[], RunStore]) -> None:
             error.details = (f"  stored runs are {'also ' if known else ''}of {', '.join(others)}",)
             error.remedy = CHOOSE_LADDER
         raise
+
+
+def other_workloads(run: Run, settings: Settings) -> list[str]:
+    """Of the runs that share its name, newest first: whoever asks by name gets the newest alone."""
+    from profiler.catalog.ladder import size_text
+    from profiler.errors import RunDamaged
+    from profiler.store.runs import RunStore
+
+    store = RunStore(settings.runs_to_read)
+    alike = [run_id for run_id in store.ids() if run_id.name == run.manifest.name][-_MOST_ALIKE:]
+    store.read_ahead(alike)
+    found: dict[str, None] = {}
+    for run_id in reversed(alike):
+        with suppress(RunDamaged):  # another run's, which is not asked for
+            found[size_text(store.open(run_id).manifest.workload or {})] = None
+    return [size for size in found if size and size != size_text(run.manifest.workload or {})]
 
 
 def is_report_path(reference: str) -> bool:

@@ -50,6 +50,45 @@ def test_a_sheet_tells_the_five_figures_of_memory_and_the_accesses(shipped, form
     assert "instructions of all lanes per useful byte" in page
 
 
+@pytest.fixture
+def sized(make_run, tmp_path):
+    """`sized(1024, 8192)`: runs of one kernel at these sizes, one after the other; their ids."""
+
+    def store(*sizes):
+        run_ids = []
+        for second, size in enumerate(sizes, start=1):
+            made = make_run({"kernel": "k"}, name="gemm-9", workload={"m": size}, root=tmp_path)
+            run_ids.append(made.manifest.run_id.replace("000000z", f"00000{second}z"))
+            manifest = made.path / "run.json"
+            manifest.write_text(manifest.read_text().replace(made.manifest.run_id, run_ids[-1]))
+            made.path.rename(tmp_path / run_ids[-1])
+        return run_ids
+
+    return store
+
+
+def test_of_several_sizes_the_newest_is_shown_and_the_others_are_told(prof_here, sized, tmp_path):
+    _, of_2048, *_ = sized(1024, 2048, 1024, 8192)
+    show = ("--runs", tmp_path, "show")
+    told = prof_here(*show, "gemm-9")
+    assert "workload   m=8192\n" in told.stdout
+    assert "Other sizes are stored: m=1024, m=2048.\n" in told.stderr
+    assert "`prof list gemm-9`" in told.stderr
+    assert prof_here(*show, "9").stderr == told.stderr, "a number is a name, too"
+    assert prof_here("--quiet", *show, "9").stderr == ""
+    chosen = prof_here(*show, of_2048)
+    assert "workload   m=2048\n" in chosen.stdout
+    assert chosen.stderr == "", "it was chosen, so there is nothing to tell"
+
+
+def test_of_one_size_nothing_is_told_even_where_a_run_beside_it_is_damaged(prof_here, sized, tmp_path):
+    older, _ = sized(1024, 1024)
+    assert prof_here("--runs", tmp_path, "show", "9").stderr == ""
+    (tmp_path / older / "run.json").write_text("{")
+    done = prof_here("--runs", tmp_path, "show", "9")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_full_adds_what_the_catalogue_does_not_know(shipped):
     short, full = (
         list(csv.DictReader(io.StringIO(shipped("show", "textbook-6", "--format", "csv", *more).stdout)))
