@@ -80,9 +80,9 @@ def show(
     if picture is not None:
         picture.write(_drawn(recording, kernel_name))
     print(_rendered(recording, settings.format, full))
-    _tell_others(source, recording.run, settings)
     if picture is not None:
         tell_written(picture.path, settings)
+    _tell_others(source, recording.run, settings)
 
 
 def _tell_others(source: str, run: Run, settings: Settings) -> None:
@@ -91,7 +91,8 @@ def _tell_others(source: str, run: Run, settings: Settings) -> None:
     from profiler.present.text import printable
 
     name = run.manifest.name
-    if settings.quiet or not run.stored or not (source.isdecimal() or source == name):
+    for_people = settings.format is Format.table and not settings.quiet
+    if not for_people or not run.stored or not (source.isdecimal() or source == name):
         return
     if others := other_workloads(run, settings):
         sizes = printable(", ".join(others))

@@ -76,6 +76,7 @@ def test_of_several_sizes_the_newest_is_shown_and_the_others_are_told(prof_here,
     assert "`prof list gemm-9`" in told.stderr
     assert prof_here(*show, "9").stderr == told.stderr, "a number is a name, too"
     assert prof_here("--quiet", *show, "9").stderr == ""
+    assert prof_here(*show, "9", "--format", "json").stderr == "", "a program reads the size itself"
     chosen = prof_here(*show, of_2048)
     assert "workload   m=2048\n" in chosen.stdout
     assert chosen.stderr == "", "it was chosen, so there is nothing to tell"
