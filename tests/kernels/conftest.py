@@ -2,7 +2,9 @@
 
 `machine_code("relu", 2)` is rung 2 of `kernels/relu/ladder.toml` as the compiler made it for sm_90; `machine_code("gemm", 5,
 "sm_80")` names another of the ladder's ARCHITECTURES. A rung is compiled when a test first asks for it, by one worker for all,
-and again only when its command, its compiler, its source or a header in `kernels/` has changed.
+and again only when its command, its compiler, its source or a header in `kernels/` has changed. On sm_90 it is compiled alone,
+as `prof build` does it; elsewhere with all rungs of its ladder, each in a namespace: most of the time goes into what they
+include. That makes no difference to its machine code, as test_every_ladder.py shows.
 
 What must hold for every rung is in test_every_ladder.py: it compiles, spills nothing and holds the kernel that it promises. A
 ladder's own module therefore states its claims alone:
@@ -19,7 +21,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -39,6 +41,9 @@ from profiler.measure.toolchain import Toolchain, describe_toolchain, find_packa
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 ARCHITECTURES = {"gemm": ("sm_80", "sm_90", "sm_100")}  # of any other ladder, sm_90 alone
+EACH_ALONE = "sm_90"
+_INCLUDE = re.compile(r"^#include .+$", re.MULTILINE)
+_DEFINE = re.compile(r"^#define (\w+)", re.MULTILINE)
 _ARCH = re.compile(r"^\s*code for (sm_\w+)", re.MULTILINE)
 _FUNCTION = re.compile(r"^\s*Function : (\S+)", re.MULTILINE)
 _INSTRUCTION = re.compile(
@@ -127,30 +132,44 @@ class Compiler:
     def headers(self) -> list[Path]:
         return sorted(KERNELS.rglob("*.cuh"))
 
-    def compiled(self, ladder: Ladder, kernel: Kernel) -> Compiled:
-        command = self._command(ladder, kernel)
-        rung = f"{ladder.name}_{kernel.file_name}"
-        path = self.folder / f"{rung}.{self._made_from(command, kernel)}.json"
-        with self.lock(self.folder / f"{rung}.lock"):
+    def alone(self, ladder: Ladder, kernel: Kernel, arch: str) -> Compiled:
+        source = cast(Path, kernel.source)
+        command = self._command(build_flags(kernel, arch), source)
+        return self._compiled(f"{ladder.name}_{kernel.file_name}_{arch}", command, [source])
+
+    def together(self, ladder: Ladder, arch: str) -> Compiled:
+        """Every rung that has a source."""
+        rungs = [kernel for kernel in ladder.kernels if kernel.is_compiled]
+        one_file = self.folder / f"{ladder.name}_{arch}.cu"
+        flags = build_flags(rungs[0], arch)
+        assert all(build_flags(kernel, arch) == flags for kernel in rungs), "one file has one set of flags"
+        command = self._command([*flags, f"-I{ladder.path.parent}"], one_file)
+        sources = [cast(Path, kernel.source) for kernel in rungs]
+        return self._compiled(f"{ladder.name}_{arch}", command, sources, (one_file, one_file_of(rungs)))
+
+    def _command(self, flags: list[str], source: Path) -> list[str]:
+        nvcc = [str(self.toolchain.nvcc), "-Xptxas=-v", "-DPROF_NO_CUBLAS", "-fatbin"]
+        return [*nvcc, *dict.fromkeys(flags), str(source)]
+
+    def _compiled(
+        self, name: str, command: list[str], sources: list[Path], written: tuple[Path, str] | None = None
+    ) -> Compiled:
+        """`written` is the file to compile and its text, where it is made of the sources."""
+        path = self.folder / f"{name}.{self._made_from(command, sources)}.json"
+        with self.lock(self.folder / f"{name}.lock"):
             if not path.exists():
+                if written:
+                    written[0].write_text(written[1])
                 made = self._compile(command, path.with_suffix(".fatbin"))
-                for stale in self.folder.glob(f"{rung}.*.json"):
+                for stale in self.folder.glob(f"{name}.*.json"):
                     stale.unlink()
                 new = path.with_suffix(".new")
                 new.write_bytes(msgspec.json.encode(made))
                 new.replace(path)
             return msgspec.json.decode(path.read_bytes(), type=Compiled)
 
-    def _command(self, ladder: Ladder, kernel: Kernel) -> list[str]:
-        """All architectures in one call."""
-        flags = [build_flags(kernel, arch) for arch in architectures(ladder.name)]
-        return [
-            str(self.toolchain.nvcc), "-Xptxas=-v", "-DPROF_NO_CUBLAS", "-fatbin",
-            *dict.fromkeys(flag for group in flags for flag in group), str(kernel.source),
-        ]  # fmt: skip
-
-    def _made_from(self, command: list[str], kernel: Kernel) -> str:
-        files = [sha256_of(path) for path in (cast(Path, kernel.source), *self.headers, Path(__file__))]
+    def _made_from(self, command: list[str], sources: list[Path]) -> str:
+        files = [sha256_of(path) for path in (*sources, *self.headers, Path(__file__))]
         return hashlib.sha256(repr((self.toolchain, command, files)).encode()).hexdigest()[:16]
 
     def _compile(self, command: list[str], fatbin: Path) -> Compiled:
@@ -183,24 +202,29 @@ def compiler(pytestconfig: pytest.Config, lock) -> Compiler:
 @pytest.fixture(scope="session")
 def machine_code(compiler: Compiler) -> MachineCode:
     ladders: dict[str, Ladder] = {}
-    known: dict[tuple[str, int], Compiled] = {}
+    known: dict[tuple[str, int | None, str], Compiled] = {}
 
-    def machine_code(ladder_name: str, number: int, arch: str = "sm_90") -> Code:
+    def machine_code(ladder_name: str, number: int, arch: str = "sm_90", alone: bool | None = None) -> Code:
         if ladder_name not in ladders:
             ladders[ladder_name] = read_ladder(KERNELS / ladder_name / "ladder.toml")
-        kernel = ladders[ladder_name].kernel(number)
-        if (ladder_name, number) not in known:
-            known[ladder_name, number] = compiler.compiled(ladders[ladder_name], kernel)
-        compiled, target = known[ladder_name, number], kernel.targets.get(arch, arch)
+        ladder = ladders[ladder_name]
+        kernel = ladder.kernel(number)
+        alone = arch == EACH_ALONE if alone is None else alone
+        key = (ladder_name, number if alone else None, arch)
+        if key not in known:
+            known[key] = compiler.alone(ladder, kernel, arch) if alone else compiler.together(ladder, arch)
+        compiled, target = known[key], kernel.targets.get(arch, arch)
+
+        start = "" if alone else f"_ZN{len(namespace_of(kernel))}{namespace_of(kernel)}"
+
+        def is_its_own(function: str) -> bool:
+            return function.startswith(start) and bool(re.search(kernel.regex, function))
+
         return Code(
             kernel,
             target,
-            {name: body for name, body in compiled.code[target].items() if re.search(kernel.regex, name)},
-            [
-                one
-                for one in compiled.resources
-                if one.target == target and re.search(kernel.regex, one.function)
-            ],
+            {name: body for name, body in compiled.code[target].items() if is_its_own(name)},
+            [one for one in compiled.resources if one.target == target and is_its_own(one.function)],
         )
 
     return machine_code
@@ -222,6 +246,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             if kernel.is_compiled and kernel.is_profiled
         ]
         metafunc.parametrize(("any_ladder", "any_number", "any_arch"), rungs)
+
+
+def namespace_of(kernel: Kernel) -> str:
+    return f"rung_{kernel.number:03}"
+
+
+def one_file_of(rungs: Sequence[Kernel]) -> str:
+    """Each rung in a namespace of its own; first what they include, so that none of it ends up in there."""
+    texts = [cast(Path, kernel.source).read_text() for kernel in rungs]
+    lines = dict.fromkeys(line for text in texts for line in _INCLUDE.findall(text))
+    parts = [
+        f'namespace {namespace_of(kernel)} {{\n#include "{kernel.source}"\n}}\n'
+        + "".join(f"#undef {name}\n" for name in _DEFINE.findall(text))
+        for kernel, text in zip(rungs, texts, strict=True)
+    ]
+    return "\n".join([*lines, *parts])
 
 
 def read_sass(text: str) -> dict[str, dict[str, list[Instruction]]]:
