@@ -219,7 +219,10 @@ def _assert_few_false_discoveries(trials, changed=0.5):
 
 @pytest.fixture(scope="module")
 def timings(recorded):
-    """Unprofiled times, a list for each process: of every rung, and of the reference beside them all."""
+    """Unprofiled times, a list for each process: of every rung, and of the reference beside all of one hour.
+
+    Sessions of measurement differ by more than processes do, which is why recordings hours apart carry a caution.
+    """
     kernels, references = defaultdict(list), defaultdict(list)
     for run in map(recorded.open, recorded.ids()):
         manifest, rows = run.manifest, run.table("timings").to_pylist()
@@ -228,7 +231,8 @@ def timings(recorded):
             shape = size_text(manifest.workload or {})
             kernels[manifest.name, shape].append([row["kernel_ns"] for row in of_one])
             if all(row["reference_ns"] for row in of_one):
-                name = f"{manifest.provenance.reference} of {manifest.ladder} at {shape}"
+                hour = manifest.recorded[: len("2026-11-22T01")]
+                name = f"{manifest.provenance.reference} of {manifest.ladder} at {shape}, {hour}"
                 references[name].append([row["reference_ns"] for row in of_one])
     assert kernels
     return kernels, {name: found for name, found in references.items() if len(found) >= 12}
@@ -335,15 +339,20 @@ def test_each_process_of_a_recording_against_its_others(profiles):
 
 
 def test_recordings_of_one_kernel_against_each_other(profiles):
-    """Which were collected one after the other, in processes of their own."""
+    """Which were collected one after the other, in processes of their own; points of a sweep are other programs."""
     _assert_few_false_verdicts(
         "two recordings of one kernel",
         (
             (taken(one), taken(other))
             for one, other in combinations(profiles, 2)
-            if (one.kernel, one.gpu) == (other.kernel, other.gpu)
+            if (one.kernel, one.gpu, built_with(one)) == (other.kernel, other.gpu, built_with(other))
         ),
     )
+
+
+def built_with(profile):
+    provenance = profile.manifest.provenance
+    return provenance.build_flags if provenance else None
 
 
 def _assert_few_false_verdicts(what, sides):
