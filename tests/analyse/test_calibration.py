@@ -339,20 +339,19 @@ def test_each_process_of_a_recording_against_its_others(profiles):
 
 
 def test_recordings_of_one_kernel_against_each_other(profiles):
-    """Which were collected one after the other, in processes of their own; points of a sweep are other programs."""
+    """A rung recorded twice, hours apart and under two presets."""
     _assert_few_false_verdicts(
         "two recordings of one kernel",
         (
             (taken(one), taken(other))
             for one, other in combinations(profiles, 2)
-            if (one.kernel, one.gpu, built_with(one)) == (other.kernel, other.gpu, built_with(other))
+            if one.manifest.ladder and rung_of(one) == rung_of(other)
         ),
     )
 
 
-def built_with(profile):
-    provenance = profile.manifest.provenance
-    return provenance.build_flags if provenance else None
+def rung_of(profile):
+    return profile.manifest.ladder, profile.manifest.kernel, profile.manifest.workload, profile.kernel
 
 
 def _assert_few_false_verdicts(what, sides):
