@@ -19,7 +19,7 @@ from profiler.analyse.profile import (
     profile_kernel,
     timings_of,
 )
-from profiler.analyse.work import useful_bytes, with_work
+from profiler.analyse.work import find_useful_bytes, with_work
 from profiler.catalog.ladder import Kernel, Ladder, size_text
 from profiler.errors import RunNotFound
 from profiler.store.manifest import TIMED_SUFFIX, Manifest, rung_name, timed_name
@@ -99,8 +99,7 @@ def gather_rungs(ladder: Ladder, runs: Sequence[Run]) -> list[Rung]:
 
 
 def _with_work(rung: Rung) -> Rung:
-    moved = useful_bytes(rung.kernel, rung.profile.manifest.workload)
-    return replace(rung, profile=with_work(rung.profile, moved))
+    return replace(rung, profile=with_work(rung.profile, find_useful_bytes(rung.profile, rung.kernel)))
 
 
 def _rung(ladder: Ladder, kernel: Kernel, runs: Sequence[Run]) -> Rung | None:

@@ -28,8 +28,16 @@ def useful_bytes(kernel: Kernel | None, workload: Mapping[str, int] | None) -> f
     return kernel.bytes.evaluate(workload or {})
 
 
+def find_useful_bytes(profile: Profile, kernel: Kernel | None) -> float | None:
+    """Of a launch of what was profiled; None where that is one kernel of several that move them together."""
+    if len(profile.manifest.kernels) > 1 or is_part_of_step(profile):
+        return None
+    return useful_bytes(kernel, profile.manifest.workload)
+
+
 def with_work(profile: Profile, bytes: float | None) -> Profile:
-    if not bytes or is_part_of_step(profile):
+    """The same with the metrics that are counts for each of those bytes."""
+    if not bytes:
         return profile
     series = dict(profile.series)
     for metric in CATALOGUE:

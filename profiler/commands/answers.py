@@ -60,14 +60,12 @@ def find_comparisons(
 
 def _profile(run: Run, kernel: str, settings: Settings) -> tuple[Profile, float | None]:
     """With the bytes that its work has to move, of a rung whose ladder is found here and says so."""
-    from profiler.analyse.plausible import is_part_of_step
     from profiler.analyse.profile import profile_kernel
-    from profiler.analyse.work import useful_bytes, with_work
+    from profiler.analyse.work import find_useful_bytes, with_work
     from profiler.commands.ladders import rung_of
 
     profile = profile_kernel(run, kernel)
-    alone = len(run.manifest.kernels) == 1 and not is_part_of_step(profile)
-    moved = useful_bytes(rung_of(run.manifest, settings), run.manifest.workload) if alone else None
+    moved = find_useful_bytes(profile, rung_of(run.manifest, settings))
     return with_work(profile, moved), moved
 
 

@@ -124,13 +124,11 @@ def _pair_part(
     force: bool,
 ) -> PairPart:
     from profiler.analyse.compare import compare_profiles
+    from profiler.analyse.work import find_useful_bytes
     from profiler.present.page import PairPart
     from profiler.present.page.figures import pair_pictures
 
-    before, after = (
-        kernel.bytes.evaluate(profile.manifest.workload or {}) if kernel and kernel.bytes else None
-        for kernel, profile in zip(kernels, profiles, strict=True)
-    )
+    before, after = map(find_useful_bytes, profiles, kernels)
     comparison = compare_profiles(*profiles, force=force, useful_bytes=(before, after))
     pictures = pair_pictures(comparison, headline, drawing)
     return PairPart(*sides, comparison, _code(profiles), pictures)
@@ -191,6 +189,7 @@ def _named_parts(
     from profiler.analyse.pairs import profile_timings
     from profiler.analyse.profile import choose_kernels, profile_kernel
     from profiler.analyse.sheet import derive_timing_sheet
+    from profiler.analyse.work import find_useful_bytes, with_work
 
     numbers = [rung.number for rung in rungs if rung]
     are_rungs = len(set(numbers)) == len(runs)
@@ -201,6 +200,7 @@ def _named_parts(
         names = choose_kernels([run], pattern)[0] if run.manifest.is_profiled else [run.manifest.name]
         for name in names:
             profile = profile_kernel(run, name) if run.manifest.is_profiled else profile_timings(run)
+            profile = with_work(profile, find_useful_bytes(profile, rung))
             anchor = str(numbers[place] if are_rungs else len(parts) + 1)
             parts[place, name] = _part(
                 anchor, _name(run, rung, name), rung, run, profile, timing, drawing, full=full

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profiler.analyse.profile import profile_kernel
-from profiler.analyse.work import useful_bytes, with_work
+from profiler.analyse.work import find_useful_bytes, useful_bytes, with_work
 from profiler.catalog.metrics import BY_NAME
 
 _EXECUTED = BY_NAME["inst_executed"].ncu[0]
@@ -38,9 +38,12 @@ def test_without_bytes_or_without_a_count_there_is_none(profiled, make_run):
     assert with_work(bare, 1024.0) == bare
 
 
-def test_of_one_kernel_of_several_in_a_step_there_is_none(profiled):
-    part = profiled(8.0, timings=(3e5, 3e5))
-    assert "inst_per_byte" not in with_work(part, 1024.0).series
+def test_one_kernel_of_several_in_a_step_has_no_bytes_of_its_own(profiled, make_run, made_ladder):
+    kernel, workload = made_ladder.kernel(1), 4096
+    assert find_useful_bytes(profiled(8.0, timings=(1e5, 1e5)), kernel) == 8 * workload
+    assert find_useful_bytes(profiled(8.0, timings=(3e5, 3e5)), kernel) is None
+    two = make_run({"kernel": "k", "metrics": {}}, {"kernel": "other", "metrics": {}})
+    assert find_useful_bytes(profile_kernel(two, "k"), kernel) is None
 
 
 def test_the_bytes_are_the_ladders_where_the_workload_is_known(made_ladder):

@@ -68,6 +68,14 @@ def test_so_do_a_sheet_and_a_comparison(here):
     assert "moved_per_useful_byte" not in compared
 
 
+def test_a_page_says_what_the_terminal_says(here, tmp_path):
+    path = tmp_path / "page.html"
+    assert here("report", "-o", path).returncode == 0
+    page = path.read_text()
+    assert "1.667x as fast" in page
+    assert "moved_per_useful_byte" not in page
+
+
 def test_and_what_the_idea_was_worth_is_by_the_times_alone(here):
     (idea,) = json.loads(here("ladder", "--ideas", "--format", "json").stdout)["ideas"]
     assert idea["story"] == "holds"

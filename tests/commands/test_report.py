@@ -146,6 +146,19 @@ def test_a_step_to_what_was_only_timed_says_how_much_faster_and_no_more(report, 
     assert "What the counters say" not in step
 
 
+def test_reports_of_rungs_that_were_only_ingested_are_a_page_though_nobody_said_their_workload(
+    prof_here, report, reports, tmp_path
+):
+    """What of the speedup is less work cannot be told then; the rest is."""
+    store = tmp_path / "runs"
+    for number in ("5", "6"):
+        path = reports / f"gemm_{number}.ncu-rep"
+        prof_here("ingest", path, "--ladder", "gemm", "--kernel", number, "--runs", store)
+    result, page = report(runs=store)
+    assert result.stderr.endswith(": 2 kernels, 1 comparison\n")
+    assert "four-way: confirmed" in page
+
+
 def test_a_ladder_without_runs_is_an_error_with_a_remedy(report, tmp_path):
     result, page = report(runs=tmp_path / "none")
     assert result.returncode == 21
