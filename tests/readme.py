@@ -1,4 +1,4 @@
-"""The README's output and pictures, and the tables of docs/memory.md, generated from `runs/` by one command.
+"""The README's output and pictures, and the tables of docs/memory.md and of GEMM's NOTES, generated from `runs/` by one command.
 
     python tests/readme.py --write     bring them up to date
     python tests/readme.py --check     fail when they are not
@@ -47,8 +47,8 @@ from profiler.store.sweeps import SweepStore
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-PAGES = (README, ROOT / "docs" / "memory.md")
 KERNELS, RUNS = ROOT / "kernels", ROOT / "runs"
+PAGES = (README, ROOT / "docs" / "memory.md", KERNELS / "gemm" / "NOTES.md")
 SHAPES = RUNS / "shapes"
 PICTURE = ROOT / "dashboards" / "compare.svg"
 CLIMB = KERNELS / "gemm" / "climb.svg"
