@@ -103,9 +103,8 @@ _SHEETS_PLAN = (
 
 
 def _ladder(whole: LadderFinding, cut: Cut, _: Sequence[str]) -> LadderFinding:
-    """The fastest rung and those that changed most; of each as many metrics."""
-    fastest = min(whole.kernels, key=_time_or_inf, default=None)
-    ranked = sorted(whole.kernels, key=lambda one: (one is not fastest, -_step_size(one), _time_or_inf(one)))
+    """The reference, the rung that the climb begins with, and the fastest; of each as many metrics."""
+    ranked = sorted(whole.kernels, key=lambda one: (one.before is not None, one.duration_ns or math.inf))
     kept = {one.kernel for one in cut.first("kernels", ranked)}
     return replace(whole, kernels=[_rung(one, cut) for one in whole.kernels if one.kernel in kept])
 
@@ -123,14 +122,6 @@ def _rung(whole: RungFinding, cut: Cut) -> RungFinding:
 def _said_elsewhere(metric: tuple[str, object]) -> bool:
     """By the rung's own duration and its change, or by the pipe that those instructions go to."""
     return metric[0] in ("duration_ns", "lsu_inst_share_pct")
-
-
-def _time_or_inf(rung: RungFinding) -> float:
-    return rung.duration_ns or math.inf
-
-
-def _step_size(rung: RungFinding) -> float:
-    return abs(math.log(rung.speedup.ratio)) if rung.speedup and rung.speedup.ratio > 0 else 0.0
 
 
 _LADDER_PLAN = (
