@@ -82,6 +82,16 @@ def other_workloads(run: Run, settings: Settings) -> list[str]:
 
 def is_report_path(reference: str) -> bool:
     """A file name of a report, or anything on disk that is not a run's folder."""
+    from profiler.errors import ReportNotFound
+    from profiler.store.remote_files import is_url, public_url
+
+    if is_url(reference):
+        if _run_at(reference) is not None:
+            return False
+        raise ReportNotFound(
+            f"{public_url(reference)}: a report at a URL is not read where it lies",
+            remedy="Store it first with `prof ingest` and its URL, then name the run.",
+        )
     path = Path(reference)
     if reference.endswith((".ncu-rep", ".ncu-rep.zst")):
         return True

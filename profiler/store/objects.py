@@ -21,7 +21,7 @@ from profiler.errors import RemoteFailed
 from profiler.store.manifest import MANIFEST_FILE
 from profiler.store.packs import PACK_FILE
 from profiler.store.places import Location, Piece, state_folder
-from profiler.store.remote_files import open_filesystem, public_url, remote_errors
+from profiler.store.remote_files import open_filesystem, public_url, remote_errors, told
 
 _AT_ONCE = 64
 
@@ -202,7 +202,7 @@ class ObjectPlace:
     def _explained(self) -> Iterator[None]:
         """A file that is not there stays what it is; a bucket that is not is a failure of its own."""
         try:
-            with remote_errors(str(self.root)):
+            with remote_errors(self._url):
                 yield
         except FileNotFoundError as error:
             if not _is_bucket_missing(error):
@@ -211,7 +211,7 @@ class ObjectPlace:
 
     def _no_bucket(self, error: FileNotFoundError) -> RemoteFailed:
         return RemoteFailed(
-            f"{self.root}: there is no such bucket ({' '.join(str(error).split())})",
+            f"{self.root}: there is no such bucket ({told(self._url, error)})",
             remedy="Check the URL of --runs and the endpoint (AWS_ENDPOINT_URL), or create the bucket.",
         )
 

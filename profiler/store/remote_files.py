@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from profiler.errors import ProfError, RemoteDenied, RemoteFailed, RemoteNotInstalled
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
 
 _URL = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
+# Up to the last `@` before the path; or, where what follows a `:` is no port, a password with slashes in it.
+_USER_INFO = re.compile(r"[^/]*@|[^/@\[]*:(?!\d*(?:/|$))[^@]*@")
 _CONNECT_S, _READ_S, _ATTEMPTS = 5, 10, 3  # an endpoint that is not there is given up within half a minute
 _MESSAGE_CHARACTERS = 300
 _S3 = ("s3", "s3a")
@@ -42,8 +45,7 @@ def public_url(url: str) -> str:
     protocol, rest = match["protocol"], match["rest"]
     if protocol.lower() in ("http", "https"):
         rest = re.split(r"[?#]", rest, maxsplit=1)[0]
-    host, slash, path = rest.partition("/")
-    return f"{protocol}://{host.rpartition('@')[2]}{slash}{path}"
+    return f"{protocol}://{rest.removeprefix(_user_info(url))}"
 
 
 def open_filesystem(url: str) -> tuple[AbstractFileSystem, str]:
@@ -108,7 +110,7 @@ def _not_installed(url: str, protocol: str, error: Exception) -> ProfError:
 
 
 def _translated(url: str, error: Exception) -> ProfError:
-    where, why = public_url(url), _told(error)
+    where, why = public_url(url), told(url, error)
     status = getattr(error, "status", None) or getattr(error, "code", None)
     refused = isinstance(error, PermissionError) or status in _REFUSED
     if refused or type(error).__name__ in _NO_CREDENTIALS:
@@ -116,7 +118,20 @@ def _translated(url: str, error: Exception) -> ProfError:
     return RemoteFailed(f"{where}: {why}")
 
 
-def _told(error: Exception) -> str:
-    """Its own words, on one line and without the query of any URL in them."""
+def told(url: str, error: Exception) -> str:
+    """Its own words, on one line: without the user and password of `url`, nor those or the query of any other."""
     text = " ".join(str(error).split()) or type(error).__name__
+    for user_info in filter(None, (_user_info(url), unquote(_user_info(url)))):
+        _, _, password = user_info.removesuffix("@").partition(":")
+        text = text.replace(user_info, "")
+        if password:
+            text = re.sub(rf"(?<!\w){re.escape(password)}(?!\w)", "…", text)
+    text = re.sub(r"(?<=://)[^/\s'\"]+@", "", text)
     return re.sub(r"\?[^\s'\"]+", "", text)[:_MESSAGE_CHARACTERS]
+
+
+def _user_info(url: str) -> str:
+    """`user:password@`, or nothing."""
+    match = _URL.fullmatch(url)
+    found = _USER_INFO.match(match["rest"]) if match else None
+    return found[0] if found else ""

@@ -66,3 +66,17 @@ def test_a_ladder_without_runs_is_known_by_its_file(prof_here, make_run, tmp_pat
     done = prof_here("--ladder", "new", "show", "1", cwd=tmp_path)
     assert done.returncode == 21
     assert "no run of kernel 1; new has no runs" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "url", ["https://me:s3cret@host/x.ncu-rep", "https://host/x.ncu-rep?X-Amz-Signature=s3cret"]
+)
+def test_a_report_at_a_url_is_to_be_stored_first_and_no_secret_of_the_url_is_told(prof_here, tmp_path, url):
+    for words in (["show", url], ["compare", "1", url]):
+        done = prof_here("--runs", tmp_path, *words)
+        assert done.returncode == 11
+        assert done.stderr.startswith(
+            "prof: https://host/x.ncu-rep: a report at a URL is not read where it lies\n"
+        )
+        assert "`prof ingest`" in done.stderr
+        assert "s3cret" not in done.stdout + done.stderr

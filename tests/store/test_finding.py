@@ -10,7 +10,7 @@ import pytest
 
 from profiler.errors import RemoteFailed, RemoteNotInstalled, ReportNotFound
 from profiler.store.finding import RemoteReport, fetch, find_reports, size_bytes
-from profiler.store.remote_files import is_url, public_url
+from profiler.store.remote_files import is_url, public_url, remote_errors
 
 
 @pytest.fixture
@@ -149,12 +149,34 @@ def test_a_size_that_no_listing_tells_is_asked_for(memory, tmp_path: Path) -> No
         ("sftp://me:secret@host/folder", "sftp://host/folder"),
         ("https://me:p@ss@host/a.ncu-rep?X-Amz-Signature=secret#part", "https://host/a.ncu-rep"),
         ("memory://a", "memory://a"),
+        ("s3://KEY:with/slash@bucket/a@b.ncu-rep", "s3://bucket/a@b.ncu-rep"),
+        ("https://host:8443/a@b.ncu-rep", "https://host:8443/a@b.ncu-rep"),
+        ("https://[::1]:80/a@b.ncu-rep", "https://[::1]:80/a@b.ncu-rep"),
     ],
 )
 def test_what_is_shown_of_a_url_holds_no_secret(url: str, public: str) -> None:
     assert is_url(url)
     assert public_url(url) == public
     assert str(RemoteReport(url)) == public
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ('Invalid bucket name "me:p%40ss@bucket"', 'Invalid bucket name "bucket"'),
+        ("no answer from me:p@ss@bucket", "no answer from bucket"),
+        ("password p@ss is wrong", "password … is wrong"),
+        ("404 at https://other:pw@host/a?Signature=abc of host", "404 at https://host/a of host"),
+        ("user jane@example.org may not read", "user jane@example.org may not read"),
+    ],
+)
+def test_what_a_file_system_says_is_told_without_the_secrets_of_its_url(words: str, shown: str) -> None:
+    url = "s3://me:p%40ss@bucket/runs"
+
+    with pytest.raises(RemoteFailed) as caught, remote_errors(url):
+        raise ValueError(words)
+
+    assert str(caught.value) == f"s3://bucket/runs: {shown}"
 
 
 @pytest.mark.parametrize("place", ["a.ncu-rep", "/a/b", "./s3:/x", "C:x", "", "://x"])
