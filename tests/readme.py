@@ -87,7 +87,7 @@ def generated_climb() -> bytes:
     """Every rung of GEMM at every size, as `prof ladder --chart` draws it first."""
     store = RunStore(RUNS)
     climb = find_climb(store, read_ladder(find_ladder("gemm", ROOT)))
-    chart = climb_chart(find_workloads(store, climb), climb.ladder.published)
+    chart = climb_chart(find_workloads(store, climb), climb.ladder.published, climb.finding.workload)
     assert chart is not None
     return render(chart, ".svg")
 

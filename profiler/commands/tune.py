@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from profiler.measure.sweeping import Sweeping
     from profiler.store.sweeps import StoredSweep
 
+_MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extremes", "force")
+
 
 def tune(
     context: typer.Context,
@@ -116,8 +118,8 @@ def tune(
     from profiler.store.manifest import sweep_name
     from profiler.store.sweeps import SweepStore
 
-    if stored and (force or profile_extremes):
-        raise typer.BadParameter("--stored measures nothing: leave out --force and --profile-extremes")
+    if stored:
+        _refuse_to_measure(context)
     picture = chart_file(chart, dark)
     settings = settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)
@@ -165,6 +167,15 @@ def tune(
         print(
             f"\nto write the best into {_shown_path(chosen[0])}: {_with_apply(sys.argv[1:])}", file=sys.stderr
         )
+
+
+def _refuse_to_measure(context: typer.Context) -> None:
+    """What would say how to measure says nothing of a sweep that is stored."""
+    sources = {name: context.get_parameter_source(name) for name in _MEASURING}
+    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise typer.BadParameter(f"--stored measures nothing: leave out {options}")
 
 
 def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, int] | None:
