@@ -21,8 +21,12 @@ from profiler.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from profiler.analyse.baseline import RunPair
     from profiler.analyse.check import CheckFinding, PairCheck
+    from profiler.catalog.thresholds import Threshold
+    from profiler.errors import ProfError
 
 _REGRESSION = 1  # the only use of exit code 1
 
@@ -141,24 +145,47 @@ def _is_store(baseline: str) -> bool:
 
 
 def _checks(pairs: list[RunPair], kernel_name: str | None, every: bool) -> tuple[list[PairCheck], list[str]]:
+    """What is wrong with one of several pairs must not hide a regression of another."""
     from profiler.analyse.baseline import title_of
-    from profiler.analyse.check import check_pair
-    from profiler.analyse.pairs import profile_pairs, unmatched_kernels
+    from profiler.analyse.pairs import unmatched_kernels
     from profiler.catalog.thresholds import find_thresholds
+    from profiler.errors import ComparisonError, MetricNotFound
 
     thresholds = find_thresholds(Path.cwd())
     checks: list[PairCheck] = []
     notes = [f"limits from {thresholds.path}"] if thresholds.path else []
-    for before, after in pairs:
-        title = title_of(after)
-        profiles = list(profile_pairs(before, after, kernel_name, every))
-        for left, right in profiles:
-            name = f"{title}: {right.kernel}" if len(profiles) > 1 else title
-            checks.append(check_pair(name, left, right, thresholds.limits))
-        if every:
-            alone = unmatched_kernels(before, after, kernel_name)
+    for pair in pairs:
+        title = title_of(pair[1])
+        try:
+            checks += _kernel_checks(title, pair, kernel_name, every, thresholds.limits)
+            alone = unmatched_kernels(*pair, kernel_name) if every else []
+        except (ComparisonError, MetricNotFound) as error:
+            if len(pairs) == 1:
+                raise
+            checks.append(_refused(title, pair, kernel_name, error))
+        else:
             notes += [f"{title}: on one side only, so not checked: {kernel}" for kernel in alone]
     return checks, notes
+
+
+def _kernel_checks(
+    title: str, pair: RunPair, kernel_name: str | None, every: bool, limits: Sequence[Threshold]
+) -> list[PairCheck]:
+    """Under the title; with the kernel's name where there are several."""
+    from profiler.analyse.check import check_pair
+    from profiler.analyse.pairs import profile_pairs
+
+    profiles = list(profile_pairs(*pair, kernel_name, every))
+    names = [f"{title}: {right.kernel}" if len(profiles) > 1 else title for _, right in profiles]
+    return [check_pair(name, *sides, limits) for name, sides in zip(names, profiles, strict=True)]
+
+
+def _refused(title: str, pair: RunPair, kernel_name: str | None, error: ProfError) -> PairCheck:
+    from profiler.analyse.check import PairCheck
+
+    before, after = (run.manifest.run_id if run.stored else run.label for run in pair)
+    reasons = [reason for reason in (error.message, error.remedy) if reason]
+    return PairCheck(title, kernel_name or "", before, after, "not_comparable", reasons, [], [])
 
 
 def _rendered(finding: CheckFinding, format: Format) -> str:

@@ -24,8 +24,9 @@ def record(make_run, tmp_path, monkeypatch):
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     seconds = iter(range(1, 60))
 
-    def store(folder, name, factor=1.0, readings=STEADY, **fields):
-        launches = [{"kernel": "k", "metrics": {DURATION: (factor * one, "ns")}} for one in readings]
+    def store(folder, name, factor=1.0, readings=STEADY, launches=(), **fields):
+        made = [{"kernel": "k", "metrics": {DURATION: (factor * one, "ns")}} for one in readings]
+        launches = launches or made
         run = make_run(*launches, name=name, root=tmp_path / folder, **fields)
         run_id = f"20260101t0000{next(seconds):02d}z-{run.manifest.run_id.split('-', 1)[1]}"
         write_manifest(msgspec.structs.replace(read_manifest(run.path), run_id=run_id), run.path)
@@ -200,6 +201,22 @@ def test_a_folder_of_runs_checks_every_name_in_both(record, check):
     assert "so not checked: k1" in result.stdout
     assert "so not checked: new" in result.stdout
     assert result.stdout.splitlines()[-1] == "regression in 1 of 2 kernels: k2, m=4096"
+
+
+def test_a_pair_that_cannot_be_checked_hides_no_regression_of_another(record, check, tmp_path):
+    """Nobody has said which of two kernels is meant."""
+    for folder, factor in (("main", 1.0), ("runs", 1.2)):
+        record(folder, "slower", factor)
+        two = [{"kernel": kernel, "metrics": {DURATION: (factor * 1e6, "ns")}} for kernel in "ab"]
+        record(folder, "several", launches=two)
+    result = check("--baseline", "main", "--junit", "check.xml")
+    assert result.returncode == 1
+    assert result.stdout.splitlines()[-1] == "regression in 1 of 2 kernels: slower, m=4096"
+    assert "several, m=4096: which kernel to compare is not clear" in result.stdout
+    assert "--kernel-name REGEX" in result.stdout
+    assert len(ElementTree.parse(tmp_path / "check.xml").findall(".//testcase")) == 2
+    assert check("--baseline", "main", "--all").returncode == 1, "each with its own, of both"
+    assert check("--baseline", "main", "several").returncode == 32, "alone it is an error of its own"
 
 
 def test_a_folder_of_runs_and_a_name_check_that_one(record, check):
