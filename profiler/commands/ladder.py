@@ -95,15 +95,19 @@ def ladder(
     from profiler.commands.answers import find_ladder
     from profiler.commands.files import tell_written
     from profiler.commands.pictures import chart_file
+    from profiler.present.text import printable
 
     picture = chart_file(chart, dark)
     settings = settings_of(context, runs, ladder, format)
     climb = find_ladder(settings, size, set_param, view.value if view else None)
+    for line in climb.left_out:
+        print(printable(line), file=sys.stderr)
     if output is not None:
         from profiler.analyse.deltas import delta_rows
-        from profiler.store.deltas import write_deltas
+        from profiler.commands.files import write_whole
+        from profiler.store.deltas import deltas_parquet
 
-        write_deltas(output, delta_rows(climb.finding, climb.steps))
+        write_whole(deltas_parquet(delta_rows(climb.finding, climb.steps)), output)
     if picture is not None:
         picture.write(_drawn(climb, settings))
     if ideas:

@@ -107,20 +107,22 @@ def newest_reports(root: Path) -> list[Path]:
 
 
 def _named_reports(root: Path) -> list[tuple[Path, str]]:
-    """With the name of the run that each belongs to."""
-    found: list[tuple[Path, str]] = []
+    """With the name of the run that each belongs to; a damaged run is left to whoever reads it."""
+    store, run_ids = RunStore(root), []
     with suppress(StoreError):
-        store = RunStore(root)
-        for run_id in reversed(store.ids()[-_NEWEST_RUNS:]):
-            entries = _entries(root / str(run_id))
+        run_ids = store.ids()[-_NEWEST_RUNS:]
+    found: list[tuple[Path, str]] = []
+    for run_id in reversed(run_ids):
+        entries = _entries(root / str(run_id))
+        with suppress(OSError, StoreError):
             if store.shelf.pack_of(str(run_id)) is not None:
                 run = store.open(run_id)
                 entries = [run.report_path(one) for one in run.manifest.reports if one.file is not None]
-            found += [
-                (entry, run_id.name)
-                for entry in entries
-                if entry.name.endswith((COMPRESSED_SUFFIX, REPORT_SUFFIX))
-            ]
+        found += [
+            (entry, run_id.name)
+            for entry in entries
+            if entry.name.endswith((COMPRESSED_SUFFIX, REPORT_SUFFIX))
+        ]
     return found
 
 

@@ -9,9 +9,7 @@ not, so it is derived on request (under a second for a ladder) and names the two
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from profiler.errors import OutputNotWritable
 from profiler.store.schema import Column, Table, schema_of
 
 DELTAS = Table(
@@ -43,14 +41,10 @@ DELTAS = Table(
 )  # fmt: skip
 
 
-def write_deltas(path: Path, rows: Sequence[dict[str, object]]) -> None:
-    """Replaces the file. Made in memory first, so that what cannot be made leaves the old one."""
+def deltas_parquet(rows: Sequence[dict[str, object]]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist(list(rows), schema=schema_of(DELTAS)), sink, compression="zstd")
-    try:
-        path.write_bytes(sink.getvalue())
-    except OSError as error:
-        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
+    return bytes(sink.getvalue())

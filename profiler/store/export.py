@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from profiler.errors import ReportNotFound, StoreNotWritable
-from profiler.store.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX, copy_report
+from profiler.store.identity import REPORT_SUFFIX, unpack_report
 from profiler.store.runs import Run
 from profiler.store.staging import storage_error
 
@@ -30,11 +30,10 @@ def export_reports(run: Run, folder: Path, *, overwrite: bool = False) -> Iterat
                 f"{target}: is there already",
                 remedy="Overwrite it with --force, or choose another folder with -o.",
             )
-        source = run.report_path(report)
         aside = target.with_name(f".{target.name}.part")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            copy_report(source, aside, unpack=source.name.endswith(COMPRESSED_SUFFIX))
+            unpack_report(run.report_path(report), aside)
             os.replace(aside, target)
         except OSError as error:
             raise storage_error(error, target) from error

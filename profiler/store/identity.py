@@ -67,7 +67,7 @@ def identify_report(path: Path, scratch: Path) -> ReportFile:
         packed = _is_packed(descriptor)
     if packed:
         plain = scratch / "unpacked.ncu-rep"
-        copy_report(path, plain, unpack=True)
+        unpack_report(path, plain)
     with _opened(plain) as descriptor:
         size = os.fstat(descriptor).st_size
         if size == 0:
@@ -82,11 +82,16 @@ def identify_report(path: Path, scratch: Path) -> ReportFile:
 def sha256_of_report(path: Path) -> str:
     """The hash of a stored report's uncompressed bytes."""
     digest = hashlib.sha256()
-    with _opened(path) as descriptor:
-        packed = _is_packed(descriptor)
-    for chunk in _chunks(path, unpack=packed):
+    for chunk in read_plain(path):
         digest.update(chunk)
     return digest.hexdigest()
+
+
+def read_plain(path: Path) -> Iterator[bytes]:
+    """What ncu wrote, piece by piece: unpacked where its content, whatever its name, is compressed."""
+    with _opened(path) as descriptor:
+        packed = _is_packed(descriptor)
+    yield from _chunks(path, unpack=packed)
 
 
 def pack_report(plain: Path, packed: Path) -> None:
@@ -103,9 +108,16 @@ def pack_report(plain: Path, packed: Path) -> None:
             file.write(codec.compress(frame))
 
 
-def copy_report(source: Path, target: Path, *, unpack: bool = False) -> None:
+def copy_report(source: Path, target: Path) -> None:
+    """As it is, compressed or not."""
     with target.open("wb") as file:
-        for chunk in _chunks(source, unpack=unpack):
+        for chunk in _chunks(source):
+            file.write(chunk)
+
+
+def unpack_report(source: Path, target: Path) -> None:
+    with target.open("wb") as file:
+        for chunk in read_plain(source):
             file.write(chunk)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from profiler.store.identity import pack_report
 from profiler.store.runs import RunStore
 
 
@@ -65,3 +66,15 @@ def test_a_folder_that_cannot_be_written_is_told(prof_here, recorded: RunStore, 
 
     assert done.returncode == 24
     assert "cannot be written" in done.stderr
+
+
+def test_a_report_that_was_left_in_its_place_comes_out_unpacked_whatever_its_name(
+    prof_here, reports: Path, tmp_path: Path
+) -> None:
+    report, runs = tmp_path / "graph.ncu-rep", tmp_path / "runs"
+    pack_report(reports / "graph.ncu-rep", report)
+    assert prof_here("--runs", runs, "ingest", "--reference", report).returncode == 0
+
+    assert prof_here("--runs", runs, "export", "graph", "-o", tmp_path / "out").returncode == 0
+
+    assert (tmp_path / "out" / "graph.ncu-rep").read_bytes() == (reports / "graph.ncu-rep").read_bytes()

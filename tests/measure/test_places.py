@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sys
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from profiler.measure.health import Check, Machine
 from profiler.measure.places import (
@@ -18,7 +20,9 @@ from profiler.measure.places import (
     newest_reports,
     smallest_report,
 )
+from profiler.store.compact import compact, plan_packs
 from profiler.store.identity import pack_report
+from profiler.store.manifest import StoredReport, write_manifest
 from profiler.store.pending import Pending, Plan
 from profiler.store.runs import RunStore
 
@@ -40,6 +44,20 @@ def runs(reports: Path, tmp_path: Path):
         return root
 
     return make
+
+
+@pytest.fixture
+def packed(make_run, tmp_path: Path) -> RunStore:
+    """Nine runs in one pack, each with a report."""
+    for number in range(9):
+        run = make_run({"kernel": f"k{number}"}, name=f"run{number}", root=tmp_path / "runs")
+        report = f"report {number}".encode()
+        (run.path / "report.ncu-rep.zst").write_bytes(report)
+        stored = StoredReport(sha256(report).hexdigest(), len(report), file="report.ncu-rep.zst")
+        write_manifest(replace(run.manifest, reports=[stored]), run.path)
+    store = RunStore(tmp_path / "runs")
+    compact(store, plan_packs(store))
+    return store
 
 
 def test_a_machine_in_order(recorded: RunStore, machine: Machine) -> None:
@@ -165,6 +183,14 @@ def test_a_damaged_report_hides_no_other(runs) -> None:
     damaged.write_bytes(damaged.read_bytes()[:-100])
 
     assert check_private_paths(root).found.startswith("/home/jane, in 1 of ")
+
+
+def test_a_pack_that_lacks_a_report_hides_those_of_no_other_run(packed: RunStore) -> None:
+    whole = newest_reports(packed.local)
+    whole[0].unlink()
+
+    assert newest_reports(packed.local) == whole[1:]
+    assert check_private_paths(packed.local).found.startswith(f"none in {len(whole) - 1} ")
 
 
 def test_reports_come_newest_first_and_the_smallest_is_known(runs) -> None:

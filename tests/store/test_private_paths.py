@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.errors import ReportUnreadable
+from profiler.errors import ReportError
 from profiler.store.identity import pack_report
 from profiler.store.private_paths import find_home_directories
 
@@ -32,6 +32,9 @@ def report(reports: Path, tmp_path: Path):
         (b"ncu -o /home/jane.doe/r ./a.out", "/home/jane.doe"),
         (b"\x12/Users/jane/src/a.cu\x1a", "/Users/jane"),
         (b'"/mnt/home/j-d/x"', "/home/j-d"),
+        (rb"-o C:\Users\jane.doe\r", r"C:\Users\jane.doe"),
+        (rb'"d:\\Users\\jane\\a.cu"', r"d:\\Users\\jane"),
+        (b"C:/Users/jane/a.cu", "C:/Users/jane"),
     ],
 )
 def test_a_home_directory_is_found(report, tmp_path: Path, text: bytes, home: str) -> None:
@@ -74,5 +77,5 @@ def test_what_cannot_be_read_is_an_error(reports: Path, tmp_path: Path) -> None:
     packed.write_bytes(packed.read_bytes()[:-50])
 
     for path in (packed, tmp_path / "nothing.ncu-rep.zst"):
-        with pytest.raises(ReportUnreadable, match=path.name):
+        with pytest.raises(ReportError, match=path.name):
             find_home_directories(path)
