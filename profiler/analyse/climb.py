@@ -17,7 +17,15 @@ from profiler.analyse.attribution import STALLS
 from profiler.analyse.findings import MetricDelta
 from profiler.analyse.ladder import LadderFinding, LadderView, Step, derive_ladder, derive_steps
 from profiler.analyse.profile import Profile
-from profiler.analyse.rungs import Conditions, Rung, choose_conditions, find_runs, gather_rungs, group_runs
+from profiler.analyse.rungs import (
+    Conditions,
+    Rung,
+    choose_conditions,
+    find_runs,
+    find_unclear,
+    gather_rungs,
+    group_runs,
+)
 from profiler.catalog.ladder import Ladder
 from profiler.store.runs import RunStore
 
@@ -31,7 +39,7 @@ _MOST_WORKLOADS = 5
 
 @dataclass(frozen=True)
 class Climb:
-    """`others` are the conditions that runs are stored of as well."""
+    """`others` are the conditions that runs are stored of as well; `left_out` says which rungs are missing, and why."""
 
     ladder: Ladder
     conditions: Conditions
@@ -39,6 +47,7 @@ class Climb:
     steps: list[Step]
     finding: LadderFinding
     others: list[str]
+    left_out: list[str]
 
 
 class RungStalls(Struct, frozen=True):
@@ -96,14 +105,21 @@ class LadderSheet(Struct, frozen=True):
 def find_climb(
     store: RunStore, ladder: Ladder, workload: Mapping[str, int] | None = None, view: LadderView | None = None
 ) -> Climb:
-    """Of the workload asked for, or of what most rungs share; in the view asked for, or that of the ladder."""
+    """Of the workload asked for, or of what most rungs share; in the view asked for, or that of the ladder.
+
+    What is wrong with one rung leaves that one out; where none is left, it is the error.
+    """
     groups = group_runs(find_runs(store, ladder))
     conditions = choose_conditions(groups, workload)
     rungs = gather_rungs(ladder, groups[conditions])
+    unclear = find_unclear(ladder, groups[conditions])
+    if not rungs:
+        raise next(iter(unclear.values()))
     steps = derive_steps(ladder, rungs)
     finding = derive_ladder(ladder, conditions, rungs, steps, view)
     others = [str(one) for one in groups if one != conditions]
-    return Climb(ladder, conditions, rungs, steps, finding, others)
+    left_out = [f"rung {number} left out: {error.message}" for number, error in unclear.items()]
+    return Climb(ladder, conditions, rungs, steps, finding, others, left_out)
 
 
 def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:

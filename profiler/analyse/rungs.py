@@ -21,7 +21,7 @@ from profiler.analyse.profile import (
 )
 from profiler.analyse.work import find_useful_bytes, with_work
 from profiler.catalog.ladder import Kernel, Ladder, size_text
-from profiler.errors import RunNotFound
+from profiler.errors import ComparisonError, RunNotFound
 from profiler.store.manifest import TIMED_SUFFIX, Manifest, rung_name, timed_name
 from profiler.store.runs import Run, RunStore
 
@@ -67,8 +67,11 @@ def group_runs(runs: Iterable[Run]) -> dict[Conditions, list[Run]]:
     Of several such, the newest.
     """
     groups: dict[Conditions, list[Run]] = {}
+    written: dict[Conditions, Conditions] = {}  # in the order of the first run that has them
     for run in runs:
-        groups.setdefault(_conditions(run.manifest), []).append(run)
+        own = _conditions(run.manifest)
+        alike = own._replace(workload=own.workload and tuple(sorted(own.workload)))
+        groups.setdefault(written.setdefault(alike, own), []).append(run)
 
     def weight(group: Sequence[Run]) -> tuple[int, int, str]:
         profiled = {run.manifest.name for run in group if run.manifest.is_profiled}
@@ -93,9 +96,27 @@ def choose_conditions(
 
 
 def gather_rungs(ladder: Ladder, runs: Sequence[Run]) -> list[Rung]:
-    """The newest run of every kernel, with its unprofiled times where there are any; in the ladder's order."""
-    rungs = (_rung(ladder, kernel, runs) for kernel in ladder.kernels)
+    """The newest run of every kernel, with its unprofiled times where there are any; in the ladder's order.
+
+    Without those that `find_unclear` finds.
+    """
+    unclear = find_unclear(ladder, runs)
+    clear = [kernel for kernel in ladder.kernels if kernel.number not in unclear]
+    rungs = (_rung(ladder, kernel, runs) for kernel in clear)
     return [_with_work(rung) for rung in rungs if rung is not None]
+
+
+def find_unclear(ladder: Ladder, runs: Sequence[Run]) -> dict[int, ComparisonError]:
+    """The rungs whose newest run holds several kernels, none of which is the one that the ladder means; and why not."""
+    unclear: dict[int, ComparisonError] = {}
+    for kernel in ladder.kernels:
+        profiled = _newest_profiled(ladder, kernel, runs)
+        try:
+            if profiled is not None:
+                _measured_kernel(profiled, kernel)
+        except ComparisonError as error:
+            unclear[kernel.number] = error
+    return unclear
 
 
 def _with_work(rung: Rung) -> Rung:
@@ -103,7 +124,7 @@ def _with_work(rung: Rung) -> Rung:
 
 
 def _rung(ladder: Ladder, kernel: Kernel, runs: Sequence[Run]) -> Rung | None:
-    profiled = _newest(run for run in runs if run.manifest.name == rung_name(ladder.name, kernel.number))
+    profiled = _newest_profiled(ladder, kernel, runs)
     timed = [run for run in runs if run.manifest.name == timed_name(ladder.name, kernel.number)]
     if profiled is None:
         alone = _newest(timed)
@@ -115,6 +136,10 @@ def _rung(ladder: Ladder, kernel: Kernel, runs: Sequence[Run]) -> Rung | None:
     if beside is None:
         return Rung(kernel, profile, None)
     return Rung(kernel, replace(profile, timings_ns=profile_timings(beside).timings_ns), beside)
+
+
+def _newest_profiled(ladder: Ladder, kernel: Kernel, runs: Iterable[Run]) -> Run | None:
+    return _newest(run for run in runs if run.manifest.name == rung_name(ladder.name, kernel.number))
 
 
 def _measured_kernel(run: Run, kernel: Kernel) -> str:

@@ -68,6 +68,8 @@ def report(
             contents = find_ladder_contents(settings, title, drawing)
         page = render_page(contents, drawing.look.result()).encode()
     write_whole(page, output)
+    for line in contents.left_out:
+        print(printable(line), file=sys.stderr)
     if not settings.quiet:
         kernels = counted(len(contents.kernels), "kernel", "kernels")
         pairs = counted(len(contents.pairs), "comparison", "comparisons")

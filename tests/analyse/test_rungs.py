@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from profiler.analyse.climb import find_climb
 from profiler.analyse.plausible import is_part_of_step
 from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
-from profiler.errors import KernelAmbiguous, RunNotFound
+from profiler.errors import KernelAmbiguous, KernelNotFound, RunNotFound
 
 
 @pytest.fixture
@@ -56,6 +57,14 @@ def test_profiles_weigh_more_than_newer_timings(made, draw):
     made.profile("made-1", 100.0, workload={"m": 1024})
     made.time("made", 1, 100.0, workload={"m": 2048})
     assert str(draw()[0]) == "NVIDIA H200, m=1024"
+
+
+def test_the_order_in_which_parameters_were_written_is_no_difference(made, draw):
+    made.profile("made-1", 100.0, workload={"n": 1, "m": 2})
+    made.profile("made-2", 100.0, workload={"m": 2, "n": 1})
+    conditions, rungs = draw()
+    assert str(conditions) == "NVIDIA H200, n=1 m=2"
+    assert len(rungs) == 2
 
 
 def test_another_gpu_is_another_ladder(made, draw):
@@ -156,7 +165,19 @@ def test_timings_beside_several_kernels_are_the_rungs_time_and_one_kernel_is_a_p
     assert is_part_of_step(rung.profile)
 
 
-def test_two_that_it_fits_as_often_are_an_error(made, draw, make_run):
-    make_run({"kernel": "kernel_1a"}, {"kernel": "kernel_1b"}, name="made-1", root=made.store.root)
-    with pytest.raises(KernelAmbiguous):
-        draw()
+@pytest.mark.parametrize(
+    ("kernels", "error"),
+    [(("kernel_1a", "kernel_1b"), KernelAmbiguous), (("memset", "copy"), KernelNotFound)],
+    ids=["two fit", "none fits"],
+)
+def test_a_run_of_which_nobody_can_say_what_was_measured_leaves_its_rung_out_and_no_other(
+    made, made_ladder, make_run, kernels, error
+):
+    make_run(*({"kernel": one} for one in kernels), name="made-1", root=made.store.root)
+    with pytest.raises(error):
+        find_climb(made.store, made_ladder)
+    made.profile("made-2", 100.0)
+    climb = find_climb(made.store, made_ladder)
+    assert [rung.kernel for rung in climb.finding.kernels] == [2]
+    (line,) = climb.left_out
+    assert line.startswith("rung 1 left out: ")

@@ -146,6 +146,16 @@ def test_a_step_to_what_was_only_timed_says_how_much_faster_and_no_more(report, 
     assert "What the counters say" not in step
 
 
+def test_a_rung_that_is_left_out_is_told_on_the_page_and_beside_it(report, own_ladder, make_run):
+    rung = {"name": "mine-0", "ladder": "mine", "kernel": 0, "workload": {"n": 1000}}
+    make_run({"kernel": "other"}, {"kernel": "another"}, root=own_ladder, **rung)
+    result, page = report("--ladder", "mine", runs=own_ladder)
+    said = "rung 0 left out: mine 0: no kernel name matches 'k'"
+    assert said in result.stderr.splitlines()
+    assert said in unescape(page)
+    assert anchors(page) == ["ladder", "1", "2", "3", "1-2", "2-3"]
+
+
 def test_reports_of_rungs_that_were_only_ingested_are_a_page_though_nobody_said_their_workload(
     prof_here, report, reports, tmp_path
 ):

@@ -12,6 +12,8 @@ import vl_convert
 
 from profiler.analyse.compare import compare_profiles
 from profiler.analyse.profile import choose_kernel, profile_kernel
+from profiler.commands.answers import find_comparisons
+from profiler.commands.options import Settings
 from profiler.present import charts, comparison as words
 from profiler.present.attribution import speedup_sentence
 from profiler.present.charts.render import chart_spec
@@ -74,8 +76,8 @@ def document(html):
 
 @pytest.fixture(scope="session")
 def compared(recorded):
-    runs = [recorded.find(number, ladder="gemm") for number in "56"]
-    return compare_profiles(*(profile_kernel(run, choose_kernel(run, None)) for run in runs))
+    (comparison,) = find_comparisons("5", "6", Settings(recorded.root, "gemm", False, "json", False, False))
+    return comparison
 
 
 # The document
