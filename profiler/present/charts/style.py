@@ -60,7 +60,8 @@ def configuration(scheme: Scheme) -> Record:
             "labelFlush": False,
         },
         "axisY": {"grid": False, "labelColor": ink, "labelPadding": 8, "minExtent": LABELS},
-        "legend": {**text, "titleFontWeight": "normal", "labelLimit": 260, "symbolType": "square"},
+        # The columns are as wide as the text in the font that it is measured in; a browser may have a wider one.
+        "legend": {**text, "titleFontWeight": "normal", "labelLimit": 260, "symbolType": "square", "columnPadding": 28},
         "header": {"labelColor": ink, "titleColor": quiet},
     }  # fmt: skip
 
