@@ -14,6 +14,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,7 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from profiler.errors import DiskFull, StoreNotWritable
-from profiler.store.manifest import RunId, StoredTable
+from profiler.store.manifest import HASH_CHARACTERS, RunId, StoredTable
 from profiler.store.places import Folder, Location
 from profiler.store.shelf import Shelf
 
@@ -49,6 +50,10 @@ class Staging:
             raise storage_error(error, root) from error
         self._count = 0
         self._shelf = Shelf(Folder(root))
+        self._hashes: set[str] = set()
+        self._changed_ns: int | None = (
+            None  # when we last changed `root`; None where that cannot be relied on
+        )
 
     def folder(self) -> Path:
         """A fresh folder name for one run; whoever fills it creates it."""
@@ -65,15 +70,33 @@ class Staging:
         target = self.root / run_id
         try:
             with locked(self.root / _LOCK_FILE):
-                if any(name.endswith(run.hash) for name in self._shelf.names()):
+                if self._is_known(run):
                     self.discard(folder)
                     return None
                 flush(folder)
                 os.rename(folder, target)
+                self._remember(run)
                 flush(self.root)
         except OSError as error:
             raise storage_error(error, self.root) from error
         return target
+
+    def _is_known(self, run: RunId) -> bool:
+        """The runs are listed again only where another has changed the folder since we did."""
+        if self._changed_ns is None or self.root.stat().st_mtime_ns != self._changed_ns:
+            self._hashes = {name[-HASH_CHARACTERS:] for name in self._shelf.names()}
+        return run.hash in self._hashes
+
+    def _remember(self, run: RunId) -> None:
+        """The folder gets a time of change of our own: the clock that gives it one stands still for milliseconds,
+        and the commit of another, right after ours, would not show."""
+        self._hashes.add(run.hash)
+        self._changed_ns = None
+        now_ns = time.time_ns()
+        with suppress(PermissionError):  # in the folder of another user
+            os.utime(self.root, ns=(now_ns, now_ns))
+            if self.root.stat().st_mtime_ns == now_ns:  # else the file system keeps no times as fine
+                self._changed_ns = now_ns
 
     def add(self, folder: Path, name: str) -> None:
         """Rename what was prepared to its name, whatever it is."""

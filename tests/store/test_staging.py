@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +13,14 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import StoreNotWritable
+from profiler.store.places import Folder
 from profiler.store.staging import STAGING_FOLDER, Staging
 
 RUN_ID = "20260101t000000z-name-0123456789ab"
+
+
+def run_id(number: int, name: str = "name") -> str:
+    return f"20260101t000000z-{name}-{number:012x}"
 
 
 def prepared(staging: Staging) -> Path:
@@ -40,6 +48,64 @@ def test_a_second_run_of_the_same_report_is_not_committed(tmp_path: Path) -> Non
         assert staging.commit(folder, other_name) is None
         assert not folder.exists()
     assert not (tmp_path / other_name).exists()
+
+
+def test_the_runs_are_listed_again_only_where_another_changed_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each commit to a folder of many thousand runs would take longer than the one before."""
+    names, listings = Folder.names, []
+    monkeypatch.setattr(Folder, "names", lambda folder: listings.append(1) or names(folder))
+    with Staging(tmp_path) as ours, Staging(tmp_path) as other:
+        for number in range(5):
+            assert ours.commit(prepared(ours), run_id(number))
+        assert len(listings) == 1
+
+        assert other.commit(prepared(other), run_id(5))
+        assert ours.commit(prepared(ours), run_id(5)) is None
+        assert len(listings) == 3
+
+        assert ours.commit(prepared(ours), run_id(6))
+        shutil.copytree(tmp_path / run_id(6), tmp_path / run_id(7))  # by hand
+        assert ours.commit(prepared(ours), run_id(7)) is None
+
+        shutil.rmtree(tmp_path / run_id(7))
+        assert ours.commit(prepared(ours), run_id(7))
+
+
+@pytest.mark.parametrize("step_ns", [100, 4_000_000, 1_000_000_000])
+def test_where_times_are_coarse_the_commit_of_another_is_seen_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_ns: int
+) -> None:
+    utime = os.utime
+    monkeypatch.setattr(
+        os, "utime", lambda path, ns: utime(path, ns=tuple(one // step_ns * step_ns for one in ns))
+    )
+    with Staging(tmp_path) as ours, Staging(tmp_path) as other:
+        for number in range(20):
+            first, second = (ours, other) if number % 2 else (other, ours)
+            assert first.commit(prepared(first), run_id(number, "first"))
+            assert second.commit(prepared(second), run_id(number, "second")) is None
+
+
+def test_processes_that_commit_the_same_reports_at_once_store_each_once(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    processes = [context.Process(target=commit_all, args=(tmp_path, 40, name)) for name in "abcd"]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+
+    assert [process.exitcode for process in processes] == [0] * 4
+    hashes = [path.name[-12:] for path in tmp_path.iterdir() if path.name != ".lock"]
+    assert sorted(hashes) == [run_id(number)[-12:] for number in range(40)]
+
+
+def commit_all(root: Path, count: int, name: str) -> None:
+    numbers = random.Random(name).sample(range(count), count)
+    with Staging(root) as staging:
+        for number in numbers:
+            staging.commit(prepared(staging), run_id(number, name))
 
 
 def test_what_a_living_process_stages_is_left_alone_and_what_a_dead_one_left_is_swept(tmp_path: Path) -> None:
