@@ -42,6 +42,8 @@ def build(
     import re
 
     from profiler.errors import LibraryMissing
+    from profiler.measure.compiled import misfit_text
+    from profiler.measure.points import compiled_facts
     from profiler.measure.toolchain import find_gpu
     from profiler.present.rungs import BUILD_HEADER, BUILD_RIGHT, build_row, titles_of
     from profiler.present.text import printable
@@ -57,9 +59,13 @@ def build(
         )
         return
     done = build_rungs(opened, kernels, arch or find_gpu().arch, settings, jobs)
-    rows = [build_row(built) for _, built in sorted(done.items())]
+    rungs = [built for _, built in sorted(done.items())]
+    rows = [build_row(built, compiled_facts(built)) for built in rungs]
     if len(rows) > 1 or not any(built.error for built in done.values()):
         print_rows(BUILD_HEADER, rows, settings, right=BUILD_RIGHT, titles=titles_of(BUILD_HEADER))
+    for built in rungs:
+        if misfit := misfit_text(built):
+            print(printable(f"{built.kernel}: no registers: {misfit}"), file=sys.stderr)
     failed = [built.error for built in done.values() if built.status == "failed" and built.error]
     raise_failures(failed, len(done), "kernels did not compile")
     unavailable = [built for built in done.values() if built.status == "unavailable"]

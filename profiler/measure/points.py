@@ -16,10 +16,12 @@ from pathlib import Path
 
 import msgspec
 
+from profiler.catalog.expressions import Condition
 from profiler.catalog.ladder import Kernel, Ladder
 from profiler.catalog.sweep import COMPILED, Settings, Sweep
 from profiler.errors import LadderInvalid, ProfError
 from profiler.measure.build import Built, build_flags, sha256_of
+from profiler.measure.compiled import misfit_text, own_resources
 from profiler.measure.defaults import without_defaults
 from profiler.store.sweeps import SweptPoint
 
@@ -96,7 +98,10 @@ def judge_built(sweep: Sweep, workload: Mapping[str, int], candidate: Candidate)
         return msgspec.structs.replace(
             point, status="uncompiled", reason=_compiler_says(candidate.built.error)
         )
-    facts = compiled_facts(candidate)
+    facts = compiled_facts(candidate.built)
+    unknown = _undecided(sweep) if not facts else None
+    if unknown is not None and (misfit := misfit_text(candidate.built)):
+        return msgspec.structs.replace(point, status="excluded", reason=f"{unknown.text}, but {misfit}")
     point = msgspec.structs.replace(point, **facts)
     broken = sweep.broken({**workload, **candidate.settings, **facts})
     if broken is None:
@@ -105,10 +110,9 @@ def judge_built(sweep: Sweep, workload: Mapping[str, int], candidate: Candidate)
     return msgspec.structs.replace(point, status="excluded", reason=f"{broken.text}, but {found}")
 
 
-def compiled_facts(candidate: Candidate) -> dict[str, int]:
+def compiled_facts(built: Built) -> dict[str, int]:
     """Of the kernels that the rung's regular expression means, the largest of each; empty where there are none."""
-    record, regex = candidate.built.record, candidate.kernel.regex
-    own = [one for one in record.resources if re.search(regex or "", one.function)] if record else []
+    own = own_resources(built)
     if not own:
         return {}
     registers, shared, spills = (
@@ -117,6 +121,15 @@ def compiled_facts(candidate: Candidate) -> dict[str, int]:
         max(one.spill_store_bytes + one.spill_load_bytes for one in own),
     )
     return dict(zip(COMPILED, (registers, shared, spills), strict=True))
+
+
+def _undecided(sweep: Sweep) -> Condition | None:
+    """A constraint on what the compiler says, or on what follows from that."""
+    unknown = set(COMPILED)
+    for name, expression in sweep.derived.items():
+        if not unknown.isdisjoint(expression.names):
+            unknown.add(name)
+    return next((one for one in sweep.constraints if not unknown.isdisjoint(one.names)), None)
 
 
 def source_hashes(

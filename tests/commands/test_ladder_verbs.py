@@ -168,6 +168,25 @@ def test_what_could_not_be_built_is_labelled_with_what_became_of_it(prof_here, c
     assert sum("kernel 1 (fine)" in line and "fast math" in line for line in told) == 1
 
 
+def test_a_rung_whose_expression_fits_none_of_its_kernels_is_told(prof_here, compiled) -> None:
+    """The compiler says how many registers `scale` has; nobody asked for it."""
+    said = [
+        "Compiling entry function 'scale' for 'sm_90'",
+        "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
+        "Used 40 registers",
+    ]
+    nvcc = compiled["cwd"] / "bin" / "nvcc"
+    nvcc.write_text(NVCC + "".join(f'echo "{line}" >&2\n' for line in said))
+    ladder = compiled["cwd"] / "kernels" / "compiled" / "ladder.toml"
+    command = ["build", "--ladder", "compiled", "--kernel", "1"]
+    done = prof_here(*command, "--format", "json", **compiled)
+    assert json.loads(done.stdout)[0]["registers"] == 40
+    ladder.write_text(ladder.read_text().replace('"."', '"offset"'))
+    done = prof_here(*command, **compiled)
+    assert done.returncode == 0, done.stderr
+    assert "kernel 1 (fine): no registers: 'offset' fits no kernel that was compiled: scale" in done.stderr
+
+
 def test_fast_math_is_said_again_of_what_did_not_change(prof_here, compiled) -> None:
     for status in ("built", "unchanged"):
         done = prof_here("build", "--ladder", "compiled", "--kernel", "1", **compiled)
