@@ -74,7 +74,7 @@ def roofline(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = 
     from profiler.analyse.roofline import find_roofline
     from profiler.catalog.ceilings import read_ceilings
 
-    return find_roofline(_climb(name, runs, workload), runs, read_ceilings(Path.cwd()))
+    return find_roofline(_climb(name, runs, workload), runs, read_ceilings(*_ladder_places(runs)))
 
 
 def source_lines(run: Run, *, kernel_name: str | None = None) -> SourceLines | None:
@@ -90,4 +90,9 @@ def _climb(name: str, runs: RunStore, workload: Mapping[str, int] | None) -> Cli
     from profiler.catalog.ladder import find_ladder
     from profiler.catalog.ladder_file import read_ladder
 
-    return find_climb(runs, read_ladder(find_ladder(name, Path.cwd())), workload)
+    return find_climb(runs, read_ladder(find_ladder(name, *_ladder_places(runs))), workload)
+
+
+def _ladder_places(runs: RunStore) -> tuple[Path, ...]:
+    """Here, then beside the runs."""
+    return (Path.cwd(), *([runs.root.absolute()] if isinstance(runs.root, Path) else []))

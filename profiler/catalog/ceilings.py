@@ -11,9 +11,9 @@ from profiler.errors import LadderNotFound
 CEILINGS_LADDER = "ceilings"
 
 
-def read_ceilings(start: Path) -> Ladder | None:
-    """From `kernels/` here or further up; None where there is no such ladder."""
+def read_ceilings(*starts: Path) -> Ladder | None:
+    """From `kernels/` in one of these folders or further up; None where there is no such ladder."""
     try:
-        return read_ladder(find_ladder(CEILINGS_LADDER, start))
+        return read_ladder(find_ladder(CEILINGS_LADDER, *starts))
     except LadderNotFound:
         return None

@@ -183,21 +183,21 @@ def size_text(values: Mapping[str, int]) -> str:
     return " ".join(f"{name}={value}" for name, value in values.items())
 
 
-def find_ladder(reference: str, start: Path) -> Path:
-    """A ladder's file, by path or by name: `kernels/<name>/ladder.toml` here or further up."""
+def find_ladder(reference: str, *starts: Path) -> Path:
+    """A ladder's file, by path or by name: `kernels/<name>/ladder.toml` in the first start, further up, or in the next."""
     if is_path(reference):
         path = Path(reference)
         path = path / LADDER_FILE if path.is_dir() else path
         if not path.is_file():
             raise LadderNotFound(f"{reference}: no such ladder file")
         return path
-    for folder in (start, *start.parents):
+    for folder in _upwards(starts):
         path = folder / "kernels" / reference / LADDER_FILE
         if path.is_file():
             return path
-    known = known_ladders(start)
+    known = known_ladders(*starts)
     raise LadderNotFound(
-        f"no ladder '{reference}': no kernels/{reference}/{LADDER_FILE} in {start} or above"
+        f"no ladder '{reference}': no kernels/{reference}/{LADDER_FILE} in {' or '.join(map(str, starts))} or above"
         + (f"{nearest_hint(reference, known)}; there is {', '.join(known)}" if known else ""),
         remedy=CHOOSE_LADDER if known else None,
     )
@@ -207,10 +207,14 @@ def is_path(reference: str) -> bool:
     return "/" in reference or reference.endswith(".toml")
 
 
-def known_ladders(start: Path) -> list[str]:
+def known_ladders(*starts: Path) -> list[str]:
     """Those that `find_ladder` finds by name, in the nearest folder that has any."""
-    for folder in (start, *start.parents):
+    for folder in _upwards(starts):
         names = sorted(path.parent.name for path in folder.glob(f"kernels/*/{LADDER_FILE}"))
         if names:
             return names
     return []
+
+
+def _upwards(starts: Iterable[Path]) -> Iterable[Path]:
+    return (folder for start in starts for folder in (start, *start.parents))

@@ -130,7 +130,7 @@ def _drawn(climb: Climb, settings: Settings) -> ChartType:
     from profiler.store.runs import RunStore
 
     store = RunStore(settings.runs_folder)
-    roofline = find_roofline(climb, store, read_ceilings(Path.cwd()))
+    roofline = find_roofline(climb, store, read_ceilings(*settings.ladder_places))
     workloads = find_workloads(store, climb)
     return ladder_chart(derive_ladder_sheet(climb), roofline, workloads, climb.ladder.published)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -50,7 +49,7 @@ def open_ladder(settings: Settings, name: str | None = None) -> Ladder:
     from profiler.catalog.ladder_file import read_ladder
 
     reference = name if name and not is_path(settings.ladder) else settings.ladder
-    return read_ladder(find_ladder(reference, Path.cwd()))
+    return read_ladder(find_ladder(reference, *settings.ladder_places))
 
 
 def choose_kernels(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:

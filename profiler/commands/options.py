@@ -110,6 +110,11 @@ class Settings:
             )
         return self.runs_folder
 
+    @property
+    def ladder_places(self) -> tuple[Path, ...]:
+        """Where a ladder is looked for: here, then beside the runs that were named, which know theirs from wherever one asks."""
+        return (Path.cwd(), *([self.runs.absolute()] if isinstance(self.runs, Path) else []))
+
 
 def settings_of(
     context: typer.Context,

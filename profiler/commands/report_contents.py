@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profiler.commands.options import Settings
@@ -37,7 +36,7 @@ def find_ladder_contents(settings: Settings, title: str | None, drawing: Drawing
 
     climb = find_ladder(settings, None, None)
     sheet = derive_ladder_sheet(climb)
-    roofline = find_roofline(climb, RunStore(settings.runs_folder), read_ceilings(Path.cwd()))
+    roofline = find_roofline(climb, RunStore(settings.runs_folder), read_ceilings(*settings.ladder_places))
     pictures = ladder_pictures(sheet, roofline, drawing)
     full, headline = len(climb.rungs) <= _MOST_IN_FULL, HEADLINES[climb.finding.view]
     parts = {rung.kernel.number: _rung_part(rung, drawing, full) for rung in climb.rungs}

@@ -51,13 +51,13 @@ def require_ladder(settings: Settings, stored: Callable[[], RunStore]) -> None:
     if not settings.ladder_given:
         return
     try:
-        find_ladder(settings.ladder, Path.cwd())
+        find_ladder(settings.ladder, *settings.ladder_places)
     except LadderNotFound as error:
         if is_path(settings.ladder):
             raise
         if stored().knows_ladder(settings.ladder):
             return
-        known = known_ladders(Path.cwd())
+        known = known_ladders(*settings.ladder_places)
         if others := [name for name in stored().ladders() if name not in known]:
             error.details = (f"  stored runs are {'also ' if known else ''}of {', '.join(others)}",)
             error.remedy = CHOOSE_LADDER

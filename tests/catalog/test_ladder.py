@@ -307,6 +307,15 @@ def test_a_ladder_is_found_from_any_folder_below(ladder_file: Path, tmp_path: Pa
         find_ladder("elsewhere/ladder.toml", deep)
 
 
+def test_a_ladder_is_looked_for_in_one_place_after_another(ladder_file: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path.parent
+    with pytest.raises(LadderNotFound):
+        find_ladder("mine", elsewhere)
+    assert find_ladder("mine", elsewhere, tmp_path / "runs") == ladder_file
+    with pytest.raises(LadderNotFound, match=f"in {elsewhere} or {tmp_path} or above; there is mine"):
+        find_ladder("yours", elsewhere, tmp_path)
+
+
 def test_a_number_that_is_not_there_names_those_that_are(ladder_file: Path) -> None:
     ladder = read_ladder(ladder_file)
     with pytest.raises(RungNotFound, match="'mine' has no kernel 7; it has 1, 2"):
