@@ -18,6 +18,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 from profiler.commands import (
     build,
@@ -152,11 +153,13 @@ def main() -> NoReturn:
         if isinstance(stream, TextIOWrapper):  # a name that the locale cannot write is no failure
             stream.reconfigure(errors="backslashreplace")
     gc.set_threshold(_GC_THRESHOLD)
-    arguments = _global_flags_first(sys.argv[1:])
-    verbose = "--verbose" in arguments or "-v" in arguments
+    verbs = get_command(_app_for(sys.argv[1:]))
+    assert isinstance(verbs, TyperGroup)
+    flags, words = split_flags(sys.argv[1:], verbs)
+    verbose = "--verbose" in flags or "-v" in flags
     try:
         try:
-            _app_for(arguments)(args=arguments, prog_name="prof")
+            verbs(args=[*flags, *words], prog_name="prof")
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -186,11 +189,29 @@ def _app_for(arguments: list[str]) -> typer.Typer:
     return alone
 
 
-def _global_flags_first(arguments: list[str]) -> list[str]:
-    """`prof compare 5 6 --verbose` is what people type: let these flags stand anywhere."""
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    flags = [word for word in arguments[:end] if word in _FLAGS]
-    return [*flags, *(word for word in arguments[:end] if word not in flags), *arguments[end:]]
+def split_flags(arguments: list[str], verbs: TyperGroup) -> tuple[list[str], list[str]]:
+    """`prof compare 5 6 --verbose` is what people type: these flags may stand anywhere but where a value is expected."""
+    flags: list[str] = []
+    words: list[str] = []
+    command: Any = verbs
+    is_value = False
+    for place, word in enumerate(arguments):
+        if word == "--" and not is_value:
+            return flags, [*words, *arguments[place:]]
+        if word in _FLAGS and not is_value:
+            flags.append(word)
+            continue
+        words.append(word)
+        if command is verbs and not is_value:
+            command = verbs.commands.get(word, verbs)
+        is_value = not is_value and word in _valued_options(command)
+    return flags, words
+
+
+def _valued_options(command: Any) -> set[str]:
+    """Those that the next word belongs to."""
+    options = [one for one in command.params if one.param_type_name == "option" and not one.is_flag]
+    return {name for one in options for name in one.opts}
 
 
 def _discard_output() -> None:

@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from profiler.catalog.metrics import CATALOGUE
-from profiler.cli import app
+from profiler.cli import app, split_flags
 from profiler.errors import InternalError
 from profiler.store.runs import RunStore
 
@@ -214,6 +214,33 @@ def test_quiet_leaves_results_and_errors(prof_here, reports, tmp_path):
     assert "1 stored" in loud.stderr
     assert quiet.stderr == ""
     assert prof_here("--quiet", "show", tmp_path / "missing.ncu-rep").stderr != ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "flags"),
+    [
+        ("show 6 -q", ["-q"]),
+        ("--runs show -v list", ["-v"]),
+        ("collect --ncu-option -q --kernel 6", []),
+        ("collect --ncu-option --kernel -q", ["-q"]),
+        ("collect --name list -- ./mine -v", []),
+        ("collect --ncu-option=-q --verbose", ["--verbose"]),
+        ("collect --force -q", ["-q"]),
+        ("compare -k -v 5 6", []),
+    ],
+)
+def test_quiet_and_verbose_may_stand_anywhere_but_in_the_place_of_a_value(typed, flags):
+    words = typed.split()
+    found, others = split_flags(words, typer.main.get_command(app))
+    assert found == flags
+    assert others == [word for word in words if word not in flags]
+
+
+def test_what_is_handed_on_to_ncu_is_not_taken_for_a_flag_of_prof(prof_here, monkeypatch, recorded):
+    monkeypatch.chdir(recorded.root.parent)
+    planned = prof_here("collect", "--ncu-option", "-q", "--kernel", "6", "--dry-run")
+    assert planned.returncode == 0
+    assert " -q --export gemm-6" in planned.stdout
 
 
 def test_a_locale_that_lacks_our_characters_is_no_reason_to_fail(prof, recorded):
