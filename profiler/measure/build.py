@@ -184,7 +184,7 @@ def _compile(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> B
                 f"{kernel} does not compile ({finished.how})",
                 details=command_details(command, finished.stdout, finished.stderr),
             )
-        sources = [kernel.source, *_files_read(dependencies, toolchain)]
+        sources = [kernel.source, *_files_read(unfinished, dependencies, toolchain)]
         record = BuildRecord(
             kernel=kernel.number,
             name=kernel.name,
@@ -231,11 +231,13 @@ def _uses_fast_math(command: Sequence[str]) -> bool:
     return _FAST_MATH.search(" ".join(command)) is not None
 
 
-def _files_read(dependencies: Path, toolchain: Toolchain) -> list[Path]:
-    """The files of a make rule, without the toolkit's own: its version speaks for those."""
-    words = (
-        dependencies.read_text().split(":", maxsplit=1)[1].replace("\\\n", " ").replace("\\ ", "\0").split()
-    )
+def _files_read(made: Path, dependencies: Path, toolchain: Toolchain) -> list[Path]:
+    """The files of a make rule, without the toolkit's own: its version speaks for those.
+
+    The rule begins with what was `made`, whose path may hold colons.
+    """
+    _, rule = dependencies.read_text().removeprefix(str(made)).split(":", maxsplit=1)
+    words = rule.replace("\\\n", " ").replace("\\ ", "\0").split()
     paths = [Path(os.path.abspath(word.replace("\0", " "))) for word in words]
     return [path for path in paths if not path.is_relative_to(toolchain.root)]
 

@@ -3,14 +3,17 @@
 A guard process is told the process group of every program before that program starts. It reads a
 pipe that only prof and starting programs hold: when the last of them is gone, it ends what is left.
 A program registers itself, in the moment between becoming a process and becoming the program, so
-that there is no gap in which a killed prof would leave it behind.
+that there is no gap in which a killed prof would leave it behind. A guard that was killed itself is
+replaced before the next program starts; what runs by then is not known to the new one.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from threading import Lock
 
 # Both run in an interpreter that loads nothing: a few milliseconds.
@@ -53,18 +56,31 @@ def leashed(program: str, command: Sequence[str]) -> tuple[list[str], int]:
 def release(group: int) -> None:
     """The program has ended: its number may soon be somebody else's."""
     if _guard_pipe is not None:
-        os.write(_guard_pipe, b"-%d\n" % group)
+        with suppress(BrokenPipeError):
+            os.write(_guard_pipe, b"-%d\n" % group)
 
 
 def _start_guard() -> int:
-    global _guard_pipe
+    global _guard_pipe  # noqa: PLW0603 - one for the whole process
     with _lock:
-        if _guard_pipe is None:
-            reading, _guard_pipe = os.pipe()
+        if _guard_pipe is None or _is_unread(_guard_pipe):
+            reading, writing = os.pipe()
             silence = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
             stdin = (os.POSIX_SPAWN_DUP2, reading, 0)
             os.posix_spawn(
                 _PYTHON[0], [*_PYTHON, _GUARD], os.environ, file_actions=[stdin, *silence], setsid=True
             )
             os.close(reading)
+            if _guard_pipe is None:
+                _guard_pipe = writing
+            else:  # under its old number, which another thread may just be handing to a program
+                os.dup2(writing, _guard_pipe, inheritable=False)
+                os.close(writing)
         return _guard_pipe
+
+
+def _is_unread(pipe: int) -> bool:
+    """Whoever read its other end is gone."""
+    poll = select.poll()
+    poll.register(pipe, 0)
+    return bool(poll.poll(0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -354,11 +355,24 @@ def test_a_folder_that_cannot_be_made(ladder: Ladder, toolchain: Toolchain) -> N
         build(ladder, toolchain, [1])
 
 
+def test_a_folder_may_have_colons_in_its_name(ladder: Ladder, toolchain: Toolchain) -> None:
+    moved = elsewhere(ladder, "a:b:c")
+    assert [build(moved, toolchain, [1])[1].status for _ in range(2)] == ["built", "unchanged"]
+
+
+def elsewhere(ladder: Ladder, name: str) -> Ladder:
+    """The same ladder in a project of that name."""
+    kernels = ladder.folder.parent.with_name(name) / "kernels"
+    shutil.copytree(ladder.folder.parent, kernels)
+    return read_ladder(kernels / ladder.name / "ladder.toml")
+
+
 def test_the_real_compiler_builds_a_program(ladder: Ladder) -> None:
     try:
         toolchain = find_toolchain()
     except ToolNotFound:
         pytest.skip("no nvcc here")
+    ladder = elsewhere(ladder, "a:b c: d")
     source = ladder.folder / "01_one.cu"
     (ladder.folder / "shared.cuh").write_text("#include <cuda_runtime.h>\n")
     source.write_text(

@@ -27,6 +27,16 @@ while True:
     run([sys.executable, "-c", program], timeout_s=600, leash=True, hear=hear)
 """
 
+# The same, after its guard was killed: its only child once a first program has ended.
+KILL_GUARD = """
+import os, signal
+from pathlib import Path
+from profiler.measure.process import run
+run(["true"], timeout_s=60, leash=True)
+(guard,) = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+os.kill(int(guard), signal.SIGKILL)
+os.waitid(os.P_PID, int(guard), os.WEXITED | os.WNOWAIT)
+"""
 
 STARTED: list[subprocess.Popen[str]] = []
 
@@ -42,11 +52,11 @@ def nothing_is_left_running() -> Iterator[None]:
     STARTED.clear()
 
 
-def start(mark: str) -> subprocess.Popen[str]:
+def start(mark: str, code: str = PROF) -> subprocess.Popen[str]:
     """A prof whose processes can all be told by a word in their environment."""
     environment = {**os.environ, "LEASH_TEST": mark}
     process = subprocess.Popen(
-        [sys.executable, "-c", PROF], env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
     )  # fmt: skip
     STARTED.append(process)
     return process
@@ -100,6 +110,23 @@ def test_a_killed_process_group_takes_the_guard_by_surprise_neither(tmp_path: Pa
 
     prof.communicate(timeout=20)
     assert gone(str(tmp_path))
+
+
+def test_a_guard_that_was_killed_is_replaced(tmp_path: Path) -> None:
+    prof = start(str(tmp_path), KILL_GUARD + PROF)
+    assert prof.stdout is not None
+    assert prof.stdout.readline() == "started\n"
+    prof.kill()
+
+    prof.communicate(timeout=20)
+    assert gone(str(tmp_path))
+
+
+def test_a_program_ends_well_though_its_guard_was_killed(tmp_path: Path) -> None:
+    code = "from profiler.measure.leash import release\nrelease(1)\nprint('well')"
+    prof = start(str(tmp_path), KILL_GUARD + code)
+
+    assert prof.communicate(timeout=20)[0] == "well\n"
 
 
 def kill_at_random(root: Path, kills: int, seed: int) -> None:
