@@ -79,7 +79,7 @@ class Sandbox:
 
     def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
         limit = timeout_s or self._timeout_s or sum(map(default_timeout_s, request.reports))
-        with _interrupts_held():
+        with _interrupts_held(), _ending_held():
             future: Future[Extracted] = self._pool.schedule(
                 _work, args=[request, limit + _GRACE_SECONDS], timeout=limit
             )
@@ -163,6 +163,26 @@ def _interrupts_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _ending_held() -> Iterator[None]:
+    """Being told to end waits until a worker has all that it starts with: one that has half of it tells the user so.
+
+    Not blocked, as a worker would inherit that and outlive what ends it.
+    """
+    told: list[int] = []
+    before = signal.getsignal(signal.SIGTERM)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if told:
+            signal.raise_signal(signal.SIGTERM)
 
 
 def _enter_worker(memory_bytes: int) -> None:

@@ -132,6 +132,35 @@ def test_a_limit_of_memory_leaves_room_for_what_the_libraries_only_reserve(
             outcome(bad, report)
 
 
+TOLD_TO_END_WHILE_A_READER_STARTS = """
+import os, signal, sys
+from multiprocessing import util
+from pathlib import Path
+from profiler.store.request import Request
+from profiler.store.sandbox import Sandbox
+
+def end(*_):
+    raise SystemExit("ended")
+
+def spawn(path, arguments, descriptors):
+    child = spawn_alone(path, arguments, descriptors)
+    if any(b"spawn_main" in os.fsencode(one) for one in arguments):
+        os.kill(os.getpid(), signal.SIGTERM)  # the reader runs, and has not been given what it starts with
+    return child
+
+signal.signal(signal.SIGTERM, end)
+spawn_alone, util.spawnv_passfds = util.spawnv_passfds, spawn
+with Sandbox(workers=1) as sandbox:
+    sandbox.submit(Request((Path(sys.argv[1]),), Path(sys.argv[2]))).result()
+"""
+
+
+def test_told_to_end_while_a_reader_starts_it_leaves_none_to_say_what_it_lacks(reports, tmp_path) -> None:
+    command = [sys.executable, "-c", TOLD_TO_END_WHILE_A_READER_STARTS, reports / "graph.ncu-rep", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, "ended\n")
+
+
 def test_more_is_allowed_for_larger_reports(tmp_path: Path) -> None:
     large = tmp_path / "large"
     with large.open("wb") as file:
