@@ -8,7 +8,8 @@ from __future__ import annotations
 import glob
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
@@ -79,21 +80,36 @@ def fetch(report: RemoteReport, target: Path, go_on: Callable[[], bool] = lambda
     if size is None:
         with remote_errors(report.url, ReportNotFound):
             size = filesystem.info(path)["size"]
+    pieces = _pieces(filesystem, path, size) if size is not None else _streamed(filesystem, path)
     deadline = time.monotonic() + limit_s
     try:
-        with target.open("wb") as file:
-            for start in range(0, size or 0, _FETCH_BYTES):
+        with target.open("wb") as file, closing(pieces):
+            while True:
                 with remote_errors(report.url, ReportNotFound):
-                    piece = filesystem.cat_file(path, start=start, end=min(start + _FETCH_BYTES, size))
+                    piece = next(pieces, b"")
+                if not piece:
+                    break
                 file.write(piece)
                 if time.monotonic() > deadline:
                     raise RemoteFailed(f"{report}: did not arrive within {limit_s:g} s")
                 if not go_on():
                     return
-            if file.tell() != (size or 0):
+            if size is not None and file.tell() != size:
                 raise RemoteFailed(f"{report}: {size} bytes were announced, and {file.tell()} came")
     except OSError as error:
         raise storage_error(error, target.parent) from error
+
+
+def _pieces(filesystem: Any, path: str, size: int) -> Generator[bytes]:
+    for start in range(0, size, _FETCH_BYTES):
+        yield filesystem.cat_file(path, start=start, end=min(start + _FETCH_BYTES, size))
+
+
+def _streamed(filesystem: Any, path: str) -> Generator[bytes]:
+    """What is sent without a word on how much it is, as some web servers do, to its end."""
+    with filesystem.open(path, "rb") as stream:
+        while piece := stream.read(_FETCH_BYTES):
+            yield piece
 
 
 # Local places

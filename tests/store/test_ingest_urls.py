@@ -6,6 +6,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from profiler.errors import (
 )
 from profiler.store import finding, remote_files
 from profiler.store.finding import find_reports
-from profiler.store.identity import pack_report
+from profiler.store.identity import pack_report, sha256_of_report
 from profiler.store.ingest import Ingested, Options, ingest_reports
 from profiler.store.runs import RunStore
 
@@ -54,6 +55,15 @@ def empty(tmp_path: Path) -> RunStore:
 
 def ingest(store: RunStore, *places: str, **options: object) -> list[Ingested]:
     return list(ingest_reports(find_reports(list(places)), store, Options(**options)))
+
+
+@contextmanager
+def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The address of a web server on this machine."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=[0.02], daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def put(place: str, data: bytes) -> None:
@@ -157,6 +167,58 @@ def test_only_a_few_reports_lie_on_the_disk_at_a_time(bucket: str, empty: RunSto
     assert 1 <= max(there) <= 3
 
 
+# A web server that sends without telling how much
+
+
+class Chunked(BaseHTTPRequestHandler):
+    """Sends a report as chunks; of `cut-NAME`, half of NAME and no last chunk."""
+
+    protocol_version = "HTTP/1.1"
+    reports: Path
+
+    def do_GET(self) -> None:
+        name = self.path.removeprefix("/")
+        data = (self.reports / name.removeprefix("cut-")).read_bytes()
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        if name.startswith("cut-"):
+            self.wfile.write(b"%x\r\n%b" % (len(data), data[: len(data) // 2]))
+            self.close_connection = True
+        else:
+            self.wfile.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(data), data))
+
+    do_HEAD = do_GET
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def chunked(reports: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(Chunked, "reports", reports, raising=False)
+    with served(Chunked) as url:
+        yield url
+
+
+def test_a_report_of_unknown_size_is_fetched_to_its_end(
+    chunked: str, empty: RunStore, reports: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finding, "_FETCH_BYTES", 10_000)
+
+    (outcome,) = ingest(empty, f"{chunked}/graph.ncu-rep")
+
+    (stored,) = empty.open(empty.ids()[0]).manifest.reports
+    assert (outcome.status, stored.sha256) == ("stored", sha256_of_report(reports / "graph.ncu-rep"))
+
+
+def test_one_whose_connection_ends_before_it_does_is_not_stored(chunked: str, empty: RunStore) -> None:
+    (outcome,) = ingest(empty, f"{chunked}/cut-graph.ncu-rep")
+
+    assert (type(outcome.error), empty.ids()) == (RemoteFailed, [])
+
+
 # What is wrong with a URL, in one line
 
 
@@ -178,10 +240,8 @@ class Refusing(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def refusing() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with served(Refusing) as url:
+        yield url
 
 
 def one_line(prof_here, tmp_path: Path, place: str) -> tuple[int, str]:
