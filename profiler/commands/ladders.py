@@ -92,7 +92,7 @@ def rung_of(manifest: Manifest, settings: Settings) -> Kernel | None:
 def workloads(
     ladder: Ladder, sizes: Sequence[str | int] | None, given: list[str] | None
 ) -> list[dict[str, int]]:
-    """What to run: one workload for each --size, changed by every --set-param."""
+    """What to run: one workload for each --size, changed by every --set-param; no workload twice."""
     from profiler.errors import WorkloadInvalid
 
     parameters = {}
@@ -105,7 +105,8 @@ def workloads(
         if not equals:
             raise WorkloadInvalid(f"--set-param {text}: give a name and a whole number, such as m=4096")
     chosen: Sequence[str | int | None] = sizes or [None]
-    return [ladder.workload.values(size, parameters) for size in chosen]
+    shapes = [ladder.workload.values(size, parameters) for size in chosen]
+    return [values for place, values in enumerate(shapes) if values not in shapes[:place]]
 
 
 def build_rungs(

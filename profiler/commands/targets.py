@@ -56,7 +56,7 @@ def rung_targets(
 
     opened = open_ladder(settings)
     kernels = choose_kernels(opened, kernel)
-    shapes = _once(workloads(opened, size, set_param))
+    shapes = workloads(opened, size, set_param)
     built = build_rungs(opened, kernels, gpu.arch, settings, jobs) if build else {}
     usable = [one for one in kernels if one.number not in built or built[one.number].error is None]
     missing = [one.error for one in built.values() if one.error and (kernel or one.status != "unavailable")]
@@ -67,8 +67,3 @@ def rung_targets(
             job = Job(opened, one, values, binary)
             targets.append(rung_target(job, built.get(one.number), launches or LAUNCHES, recording))
     return targets, missing
-
-
-def _once(shapes: list[dict[str, int]]) -> list[dict[str, int]]:
-    """A size that was given twice is collected once: --repeat says how often."""
-    return [values for index, values in enumerate(shapes) if values not in shapes[:index]]

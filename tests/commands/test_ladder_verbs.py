@@ -205,6 +205,15 @@ def test_a_missing_library_fails_who_asked_for_its_kernel(prof_here, compiled) -
         )
 
 
+def test_a_size_that_is_given_twice_is_measured_once(prof_here, here) -> None:
+    """Written as one number or by its parameter; `--repeats` says how often."""
+    for verb in ("verify", "time"):
+        command = [verb, "--ladder", "scripts", "--kernel", "1", "--size", "23", "--size", "23"]
+        done = prof_here(*command, "--format", "json", **here)
+        assert done.returncode == 0, done.stderr
+        assert len(json.loads(done.stdout)) == 1
+
+
 def test_failures_of_several_kinds_are_counted_together() -> None:
     errors = [ShapeRefused("a", remedy="Mine."), ShapeRefused("b"), BuildFailed("c")]
     with pytest.raises(ShapeRefused) as same:
