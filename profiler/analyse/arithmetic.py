@@ -11,10 +11,12 @@ _TENSOR_WORK, _PACKED_WORK, _SCALAR_WORK = 2048, 128, 64
 _TENSOR = frozenset(
     ("HMMA", "HGMMA", "QMMA", "QGMMA", "IMMA", "IGMMA", "DMMA", "UTCHMMA", "UTCQMMA", "UTCIMMA")
 )
-# As a modifier names the type of what is multiplied; halves are not named but where they are summed up.
+# As a modifier names the type of what is multiplied.
 _TENSOR_INPUTS = {
     "BF16": "bf16", "TF32": "tf32", "E4M3": "fp8", "E5M2": "fp8", "S8": "int8", "U8": "int8",
 }  # fmt: skip
+# Halves are not named but where they are summed up. UTCHMMA and UTCQMMA are told their types in a register.
+_UNNAMED_INPUTS = {"HMMA": "fp16", "HGMMA": "fp16", "UTCIMMA": "int8"}
 _SCALAR = {
     **dict.fromkeys(("FFMA", "FADD", "FMUL", "FFMA2", "FADD2", "FMUL2"), "fp32"),
     **dict.fromkeys(("HFMA2", "HADD2", "HMUL2"), "fp16"),
@@ -23,23 +25,25 @@ _SCALAR = {
 
 
 def find_arithmetic(opcodes: Mapping[str, float]) -> str:
-    """What most operations of these executed instructions are; empty where they are none."""
+    """What most operations of these executed instructions are; empty where they are none, or do not tell."""
     work: dict[str, float] = {}
     for opcode, count in opcodes.items():
         kind, operations = _operations(opcode)
-        if kind:
+        if kind is not None:
             work[kind] = work.get(kind, 0.0) + count * operations
     return max(work, key=work.__getitem__, default="")
 
 
-def _operations(opcode: str) -> tuple[str, int]:
+def _operations(opcode: str) -> tuple[str | None, int]:
+    """What it computes in: None for what computes nothing, empty for what does not tell."""
     name, *modifiers = opcode.split(".")
     if name == "DMMA":
         return "fp64", _TENSOR_WORK
     if name in _TENSOR:
         inputs = (_TENSOR_INPUTS[modifier] for modifier in modifiers if modifier in _TENSOR_INPUTS)
-        return next(inputs, "fp16"), _tensor_work(modifiers)
-    return _SCALAR.get(name, ""), _PACKED_WORK if name.endswith("2") else _SCALAR_WORK
+        return next(inputs, _UNNAMED_INPUTS.get(name, "")), _tensor_work(modifiers)
+    kind = "bf16" if name in _SCALAR and "BF16_V2" in modifiers else _SCALAR.get(name)
+    return kind, _PACKED_WORK if name.endswith("2") else _SCALAR_WORK
 
 
 def _tensor_work(modifiers: Sequence[str]) -> int:

@@ -52,13 +52,13 @@ class OperandLoads(Struct, frozen=True):
 
 
 class SharedLoads(Struct, frozen=True):
-    """Loads from shared memory, per iteration and thread; `words` are of 32 bits."""
+    """Loads from shared memory, per iteration and thread; `words` are of 32 bits, null where a load's width is unknown."""
 
     loads: float
-    words: float
-    bytes_per_load: float
+    words: float | None
+    bytes_per_load: float | None
     fmas_per_load: float
-    fmas_per_word: float
+    fmas_per_word: float | None
 
 
 class LoopSheet(Struct, frozen=True):
@@ -218,6 +218,9 @@ def _shared_loads(region: Region, fmas: float) -> SharedLoads | None:
     loads = sum(map(region.per_pass, acting))
     if not loads:
         return None
+    widths = [width_bits(one.opcode) for one in acting if one.executed]
+    if None in widths:
+        return SharedLoads(loads, None, None, fmas / loads, None)
     words = sum(region.per_pass(one) * (width_bits(one.opcode) or 0) / _WORD_BITS for one in acting)
     return SharedLoads(
         loads=loads,

@@ -202,6 +202,18 @@ def test_loads_that_never_act_are_shown_as_such_and_load_nothing(store):
     assert (sheet.shared.loads, sheet.shared.words) == (1, 4)
 
 
+def test_what_a_load_of_unknown_width_reads_is_not_known_of_all_of_them(store):
+    lines = [
+        (10, "LDSM.8.MT1616.2 R4, [R2]"),
+        (10, "LDS R8, [R3]"),
+        (10, "FFMA R0, R4, R5, R0"),
+        (10, "@P0 BRA 0x0"),
+    ]
+    shared = sheet_of_code(store, *lines).shared
+    assert (shared.loads, shared.fmas_per_load) == (2, 0.5)
+    assert (shared.words, shared.bytes_per_load, shared.fmas_per_word) == (None, None, None)
+
+
 @pytest.mark.parametrize(
     ("instruction", "fmas"),
     [
