@@ -90,7 +90,7 @@ def _fitting(
 
 
 def styled(text: str, style: str, *, colour: bool) -> str:
-    return _render(Text(text, style=style), colour, len(text) + 1) if colour else text
+    return _render(Text(text, style=style), colour, cell_len(text) + 1) if colour else text
 
 
 def wants_colour(is_terminal: bool) -> bool:

@@ -11,6 +11,7 @@ import pytest
 import vl_convert
 
 from profiler.analyse.compare import compare_profiles
+from profiler.analyse.findings import MetricDelta
 from profiler.analyse.profile import choose_kernel, profile_kernel
 from profiler.commands.answers import find_comparisons
 from profiler.commands.options import Settings
@@ -19,7 +20,7 @@ from profiler.present.attribution import speedup_sentence
 from profiler.present.charts.render import chart_spec
 from profiler.present.charts.style import BLUE
 from profiler.present.page.drawing import Drawing, derive_look, draw
-from profiler.present.page.pair_view import confirmation_views
+from profiler.present.page.pair_view import confirmation_views, metric_cells
 from profiler.present.text import printable
 
 
@@ -131,6 +132,17 @@ def test_the_metrics_are_the_rows_of_prof_compare(document, compared):
         header, *rows = document.tables[caption]
         assert tuple(header) == words.METRICS_HEADER
         assert rows == [list(words.metric_cells(delta)) for delta in deltas]
+
+
+def test_a_change_is_sorted_by_its_size_whether_it_is_written_in_percent_or_as_a_factor():
+    relative = words.METRICS_HEADER.index("relative")
+    column = [
+        metric_cells(MetricDelta("x", "x", "", 1.0, after, after - 1.0, None, "changed", ""))[relative]
+        for after in (0.5, 10.9, 25.0)
+    ]
+    assert [cell.text for cell in column] == ["-50.0 %", "+990.0 %", "25x"]
+    assert [cell.value for cell in column] == [-0.5, 9.9, 24.0]
+    assert metric_cells(MetricDelta("x", "x", "", 0.0, 1.0, 1.0, None, "changed", ""))[relative].value is None
 
 
 def test_the_sentences_are_those_of_prof_compare(document, compared):

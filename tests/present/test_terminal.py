@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from profiler.present.terminal import VERDICT_STYLE, render_table, wants_colour
+from profiler.present.terminal import VERDICT_STYLE, render_table, styled, wants_colour
 
 HEADER = ("metric", "unit", "value", "verdict")
 ROWS = [
@@ -51,6 +51,10 @@ def test_the_foldable_column_gives_way_first_then_the_optional_one_goes():
 def test_wide_characters_count_as_two_columns():
     first, second = render_table(("name", "x"), [("雪雪", "1"), ("abcd", "1")]).splitlines()[1:]
     assert first.index("1") == second.index("1") - 2
+
+
+def test_a_styled_line_of_wide_characters_stays_one_line():
+    assert styled("雪" * 20, "bold", colour=True) == f"\x1b[1m{'雪' * 20}\x1b[0m"
 
 
 def test_a_cell_cannot_break_out_of_its_row():

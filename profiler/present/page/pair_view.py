@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from profiler.analyse.findings import Attribution, Comparison, MetricDelta, Opcode
 from profiler.present import comparison as words
@@ -18,7 +18,7 @@ from profiler.present.attribution import (
 from profiler.present.page.code_view import CodeView, code_view
 from profiler.present.page.contents import PairPart, Pictures
 from profiler.present.page.kernel_view import SuspectsView, suspects_view, time_facts
-from profiler.present.page.tables import Table, table
+from profiler.present.page.tables import Cell, Table, table
 from profiler.present.text import counted
 
 _INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line may end there
@@ -118,13 +118,22 @@ def _metrics(caption: str, deltas: list[MetricDelta]) -> Table | None:
     return table(
         caption,
         words.METRICS_HEADER,
-        [words.metric_cells(delta) for delta in deltas],
+        [metric_cells(delta) for delta in deltas],
         right=words.METRICS_RIGHT,
         styles=[delta.verdict for delta in deltas],
         marked=words.METRICS_HEADER.index("verdict"),
         sortable=True,
         searchable=True,
     )
+
+
+def metric_cells(delta: MetricDelta) -> list[Cell]:
+    """Sorted by how large a change is, whether it is written in percent or, where it is beyond that, as a factor."""
+    cells = [Cell(text) for text in words.metric_cells(delta)]
+    place = words.METRICS_HEADER.index("relative")
+    grown = (delta.after - delta.before) / abs(delta.before) if delta.before else None
+    cells[place] = replace(cells[place], value=None if grown is None else float(f"{grown:.6g}"))
+    return cells
 
 
 def confirmation_views(comparison: Comparison) -> list[ConfirmationView]:
