@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 64
 _NAMES = (*TABLES, "runs")
+_BEYOND_PYTHON = re.compile(
+    r"\[ns|month_day_nano_interval"
+)  # an Arrow type of nanoseconds, or of months, days and nanoseconds
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 
 
@@ -41,12 +45,12 @@ def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[An
         if [statement.type.name for statement in statements] != ["SELECT"]:
             raise QueryFailed("one SELECT statement is allowed, and nothing that writes")
         table = _execute(connection, statements[0])
+        columns = [_values(connection, column) for column in table.columns]
     except duckdb.Error as error:
         first, *others = str(error).splitlines() or [""]
         raise QueryFailed(f"the query failed: {first}", details=_hints(first, others)) from error
     finally:
         connection.close()
-    columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
     return _distinct(table.column_names), list(zip(*columns, strict=True))
 
 
@@ -132,6 +136,18 @@ def _execute(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement)
                 connection.interrupt()
                 wait([result], timeout=0.05)
             raise
+
+
+def _values(connection: duckdb.DuckDBPyConnection, column: pa.ChunkedArray) -> list[Any]:
+    """Python's own, or DuckDB's text for dates and times that Python has none for."""
+    if not _BEYOND_PYTHON.search(str(column.type)):
+        with suppress(OverflowError):  # a year past 9999, or no end
+            return [_plain(value) for value in column.to_pylist()]
+    connection.register("answer", pa.table({"value": column}))
+    texts: list[Any] = (
+        connection.sql("select value::varchar from answer").to_arrow_table().column(0).to_pylist()
+    )
+    return texts
 
 
 def _plain(value: Any) -> Any:

@@ -14,6 +14,7 @@ from subprocess import PIPE
 import pytest
 
 from profiler.errors import QueryFailed, RunDamaged
+from profiler.present.encode import to_json
 from profiler.store.query import describe_tables, run_query
 from profiler.store.runs import RunStore
 from profiler.store.schema import TABLES
@@ -298,6 +299,34 @@ def test_a_run_in_the_folder_of_another_is_damage(few: RunStore) -> None:
         list(few.manifests())
     with pytest.raises(RunDamaged, match="do not belong together"):
         run_query(few, "select name from runs")
+
+
+# Values that Python has no type for
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("timestamp '2026-01-02 03:04:05'", "2026-01-02T03:04:05"),
+        ("date '2026-01-02'", "2026-01-02"),
+        ("'20000-01-01'::date", "20000-01-01"),
+        ("'290000-01-01'::timestamp", "290000-01-01 00:00:00"),
+        ("'infinity'::timestamp", "infinity"),
+        ("'-infinity'::timestamptz", "-infinity"),
+        ("timestamp_ns '2026-01-02 03:04:05.123456789'", "2026-01-02 03:04:05.123456789"),
+        ("interval '1 month 2 days'", "1 month 2 days"),
+        ("['infinity'::date]", "[infinity]"),
+        ("{'a': timestamp_ns '2026-01-02'}", "{'a': '2026-01-02 00:00:00'}"),
+        ("{'interval': 1}", {"interval": 1}),
+    ],
+)
+def test_a_date_beyond_pythons_is_text(tmp_path: Path, value: str, shown: object) -> None:
+    header, rows = run_query(RunStore(tmp_path), f"select {value} as value union all select null")
+
+    found = [
+        row["value"] for row in json.loads(to_json([dict(zip(header, row, strict=True)) for row in rows]))
+    ]
+    assert sorted(found, key=str) == sorted([shown, None], key=str)
 
 
 # Interrupts
