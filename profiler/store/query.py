@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 64
 _NAMES = (*TABLES, "runs")
-_BEYOND_PYTHON = re.compile(
-    r"\[ns|month_day_nano_interval"
-)  # an Arrow type of nanoseconds, or of months, days and nanoseconds
+_BEYOND_PYTHON = re.compile(r"\[ns|month_day_nano_interval")  # in the name of an Arrow type
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 
 

@@ -41,6 +41,7 @@ SWEEPS_FOLDER = "sweeps"
 _AT_ONCE = 1000  # manifests held as bytes
 _RECENT_S = 2.0
 _DATE_DIGITS = 8
+_KERNEL_DIGITS = 9
 
 
 class RunStore:
@@ -149,17 +150,18 @@ class RunStore:
         return pd.DataFrame([to_builtins(manifest) for manifest in self.manifests()])
 
     def find(self, reference: str, ladder: str) -> Run:
-        """A kernel number, a run id or the start of one, or a name; the newest that fits.
+        """A kernel number, a run id or the start of one, or a name as it was given or stored; the newest that fits.
 
         A number means the kernel's profile, or its timings where it was never profiled.
         """
         ids = self._recent_ids()
-        name = rung_name(ladder, int(reference)) if reference.isdecimal() else reference
-        named = [run_id for run_id in ids if run_id.name == name]
-        if not named and reference.isdecimal():
-            named = [run_id for run_id in ids if run_id.name == timed_name(ladder, int(reference))]
-        if named:
-            return self.open(named[-1])
+        if reference.isdecimal() and len(reference) <= _KERNEL_DIGITS:
+            names = [name(ladder, int(reference)) for name in (rung_name, timed_name)]
+        else:
+            names = [reference, path_name(reference)]
+        for name in names:
+            if named := [run_id for run_id in ids if run_id.name == name]:
+                return self.open(named[-1])
         is_start = len(reference) >= _DATE_DIGITS or not reference.isdecimal()  # 2 is a kernel, no year
         starting = [run_id for run_id in ids if is_start and str(run_id).startswith(reference)]
         if len(starting) == 1 or (starting and str(starting[0]) == reference):
@@ -170,7 +172,7 @@ class RunStore:
                 details=[f"  {run_id}" for run_id in starting[:8]],
                 remedy="Give more of the id.",
             )
-        raise RunNotFound(f"{self.root}: {_nothing_found(reference, name, ladder, ids)}")
+        raise RunNotFound(f"{self.root}: {_nothing_found(reference, names[0], ladder, ids)}")
 
     def knows_ladder(self, ladder: str) -> bool:
         """Whether any run is of one of its kernels. Looks at names alone."""
@@ -204,7 +206,7 @@ def _nothing_found(reference: str, name: str, ladder: str, ids: Iterable[RunId])
     if not names:
         return f"{what}; it holds no runs"
     if not reference.isdecimal():
-        near = [f"'{one}'" for one in difflib.get_close_matches(name, names, n=3)]
+        near = [f"'{one}'" for one in difflib.get_close_matches(path_name(name), names, n=3)]
         if not near:
             return f"{what}; it holds runs of {len(names)} other names"
         return f"{what}; did you mean {' or '.join([', '.join(near[:-1]), near[-1]] if near[1:] else near)}?"

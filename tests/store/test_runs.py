@@ -72,6 +72,22 @@ def test_the_newest_of_several_runs_of_a_name_is_meant(copy: RunStore, graph: Pa
     assert copy.find("graph", ladder="gemm").manifest.run_id == str(newer)
 
 
+def test_a_run_is_found_by_the_name_that_it_was_given(make_run, tmp_path: Path) -> None:
+    run = make_run({"kernel": "k"}, name="my-kernel", root=tmp_path)  # of `prof ingest --name "My Kernel"`
+    store = RunStore(tmp_path)
+
+    assert store.find("My Kernel", ladder="gemm").manifest.run_id == run.manifest.run_id
+    with pytest.raises(RunNotFound, match="no run of 'My Kernal'; did you mean 'my-kernel'"):
+        store.find("My Kernal", ladder="gemm")
+
+
+def test_a_number_longer_than_any_kernels_is_just_not_there(make_run, tmp_path: Path) -> None:
+    make_run({"kernel": "k"}, name="gemm-1", root=tmp_path)
+
+    with pytest.raises(RunNotFound, match=r"no run of kernel 9{5000}; gemm has runs of 1$"):
+        RunStore(tmp_path).find("9" * 5000, ladder="gemm")
+
+
 def test_an_ambiguous_start_lists_what_it_may_mean(copy: RunStore) -> None:
     with pytest.raises(RunNotFound, match="start of 2 run ids") as caught:
         copy.find("20261121t", ladder="gemm")
