@@ -7,16 +7,17 @@ where a threshold is declared for it. What the launches cannot tell is unclear, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from statistics import geometric_mean
 from typing import Literal
 
 from msgspec import Struct
 
+from profiler.analyse.compare import durations_of, typical_ns
 from profiler.analyse.findings import CI, SCHEMA_VERSION, MetricDelta, Reason, Speedup
 from profiler.analyse.pairs import Change, compare_pair
-from profiler.analyse.profile import Profile, require_metrics
-from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
-from profiler.catalog.thresholds import DURATION, Threshold
+from profiler.analyse.profile import Profile, brief_name, require_metrics
+from profiler.analyse.stats import are_identical
+from profiler.catalog.metrics import DURATION, SMALLEST_RELATIVE_EFFECT
+from profiler.catalog.thresholds import Threshold
 from profiler.errors import NotComparable
 
 _NAME_WIDTH = 40
@@ -80,7 +81,7 @@ def check_pair(name: str, before: Profile, after: Profile, limits: Iterable[Thre
         return _pair(name, before, after, "not_comparable", refused=refused)
     warnings = list(change.warnings)
     if before.kernel != after.kernel and not alone:
-        names = " and ".join(_brief(profile.kernel) for profile in (before, after))
+        names = " and ".join(brief_name(profile.kernel, _NAME_WIDTH) for profile in (before, after))
         warnings.append(f"the kernels have different names: {names}")
     if alone and limits[1:]:
         warnings.append("timings alone: no metric but the duration was checked")
@@ -107,10 +108,6 @@ def _pair(
     return PairCheck(name, after.kernel, left, right, outcome, list(refused), list(warnings), list(checks))
 
 
-def _brief(name: str) -> str:
-    return name if len(name) <= _NAME_WIDTH else f"{name[: _NAME_WIDTH - 1]}…"
-
-
 def _worst(outcomes: set[Outcome]) -> Outcome:
     ranked: tuple[Outcome, ...] = ("regression", "not_comparable", "unclear")
     return next((outcome for outcome in ranked if outcome in outcomes), "passed")
@@ -126,16 +123,18 @@ def _duration_check(
             f"{before.label} and {after.label}: a duration that is not above zero",
             remedy="Such a recording is damaged or empty: record it again.",
         )
-    left, right = (_durations(profile, speedup.basis) for profile in (before, after))
+    left_ns, right_ns = typical_ns(before, after, speedup.basis)
     change = 1.0 / speedup.ratio - 1.0
     interval = None if speedup.ci is None else (1.0 / speedup.ci[1] - 1.0, 1.0 / speedup.ci[0] - 1.0)
     outcome, reason = _decide(change, interval, limit.limit_pct / 100.0, SMALLEST_RELATIVE_EFFECT)
+    if are_identical(*(durations_of(profile, speedup.basis) for profile in (before, after))):
+        outcome, reason = "passed", "identical"
     return MetricCheck(
         metric=DURATION,
         unit="ns",
         basis=speedup.basis,
-        before=geometric_mean(left),
-        after=geometric_mean(right),
+        before=left_ns,
+        after=right_ns,
         change_pct=100.0 * change,
         ci_pct=None if interval is None else (100.0 * interval[0], 100.0 * interval[1]),
         way="rise",
@@ -143,10 +142,6 @@ def _duration_check(
         outcome=outcome,
         reason=reason,
     )
-
-
-def _durations(profile: Profile, basis: str) -> Sequence[float]:
-    return profile.timings_ns if basis == "unprofiled" else profile.series[DURATION].values
 
 
 def _metric_check(change: Change, limit: Threshold) -> MetricCheck:
@@ -170,6 +165,8 @@ def _metric_check(change: Change, limit: Threshold) -> MetricCheck:
 
 def _judge_metric(delta: MetricDelta, limit: Threshold) -> tuple[Outcome, Reason]:
     """In the metric's own unit, so that a baseline of zero is a baseline too."""
+    if delta.reason == "identical":
+        return "passed", "identical"
     sign = 1.0 if limit.way == "rise" else -1.0
     interval = (
         None
@@ -198,8 +195,6 @@ def _decide(
     Certainly worse, and by more than is allowed: a regression. An interval in which both no change and a
     regression lie: unclear. A limit below `negligible` holds for what is certain alone.
     """
-    if worse == 0.0:
-        return "passed", "identical"
     if interval is None:
         return "unclear", "too_few_launches"
     low, high = interval

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from statistics import fmean
+from typing import Literal
 
 from profiler.analyse.attribution import UsefulBytes, attribute, bounded_exp
 from profiler.analyse.findings import (
     SCHEMA_VERSION,
+    SETTLED,
     Comparability,
     Comparison,
     Instructions,
@@ -24,10 +25,12 @@ from profiler.analyse.machine_code import compare_hot_loops
 from profiler.analyse.plausible import find_doubts
 from profiler.analyse.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.sass import compare_opcodes
-from profiler.analyse.stats import Readings, mean_difference
+from profiler.analyse.stats import Readings, are_identical, mean_difference
 from profiler.analyse.suspects import find_missing_metrics, find_suspects
-from profiler.catalog.metrics import CATALOGUE, HEADLINE, Metric
-from profiler.errors import NotComparable
+from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, Metric
+from profiler.errors import MetricNotFound, NotComparable
+
+Basis = Literal["unprofiled", "profiled"]
 
 _UNKNOWN = "unknown"
 _CLOCK_TOLERANCE = 0.05
@@ -103,7 +106,7 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
         cautions.append(f"not recorded, so not checked: {', '.join(unknown)}")
     clocks = [profile.series.get("sm_frequency_hz") for profile in (before, after)]
     if clocks[0] and clocks[1]:
-        first, second = fmean(clocks[0].values), fmean(clocks[1].values)
+        first, second = clocks[0].mean, clocks[1].mean
         if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
             one, other = _names(before, after)
             cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
@@ -184,30 +187,50 @@ def _words(names: Sequence[str]) -> str:
 
 
 def derive_speedup(before: Profile, after: Profile) -> Speedup | None:
-    """The ratio of geometric means, so that swapping the sides inverts it exactly."""
-    if before.timings_ns and after.timings_ns:
-        return _ratio(before.timings_ns, after.timings_ns, "unprofiled")
-    durations = [profile.series.get("duration_ns") for profile in (before, after)]
-    if durations[0] is None or durations[1] is None:
+    """The ratio of the sides' `typical_ns`, without the profiler where both were timed so."""
+    basis: Basis = "unprofiled" if before.timings_ns and after.timings_ns else "profiled"
+    sides = [durations_of(profile, basis) for profile in (before, after)]
+    if not all(side and all(0 < value < math.inf for value in side) for side in sides):
         return None
-    return _ratio(durations[0].values, durations[1].values, "profiled")
-
-
-def _ratio(before: Readings, after: Readings, basis: str) -> Speedup | None:
-    if not all(0 < value < math.inf for value in (*before, *after)):
-        return None
-    left, right = (Readings(map(math.log, side), side.processes) for side in (before, after))
+    if are_identical(*sides):
+        return Speedup(1.0, (1.0, 1.0), basis)
+    left, right = _logarithms(before, after, basis)
     found = mean_difference(right, left)
     return Speedup(
         ratio=bounded_exp(left.mean() - right.mean()),
         ci=None if found is None else (bounded_exp(found.interval().low), bounded_exp(found.interval().high)),
-        basis="unprofiled" if basis == "unprofiled" else "profiled",
+        basis=basis,
     )
+
+
+def typical_ns(before: Profile, after: Profile, basis: Basis) -> tuple[float, float]:
+    """The geometric mean of each side, so that swapping the sides inverts the ratio exactly.
+
+    Without the profiler it is that of the medians of processes, where both sides have several: a few
+    repeats that something interrupted do not move it.
+    """
+    left, right = _logarithms(before, after, basis)
+    return math.exp(left.mean()), math.exp(right.mean())
+
+
+def durations_of(profile: Profile, basis: Basis) -> Readings:
+    if basis == "unprofiled":
+        return profile.timings_ns
+    return profile.series[DURATION].values if DURATION in profile.series else Readings()
+
+
+def _logarithms(before: Profile, after: Profile, basis: Basis) -> list[Readings]:
+    durations = [durations_of(profile, basis) for profile in (before, after)]
+    sides = [Readings(map(math.log, side), side.processes) for side in durations]
+    if basis == "unprofiled" and all(len(set(side.processes)) > 1 for side in sides):
+        return [side.around_medians() for side in sides]
+    return sides
 
 
 def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -> list[MetricDelta]:
     """Every metric that both sides recorded, judged together; what is `wanted` first."""
     pairs = [*_catalogue_pairs(before, after), *_extra_pairs(before, after, wanted)]
+    _refuse_unlike_names(before, after, {one.metric.name for one, _ in pairs}, wanted)
     return _ranked(judge_metrics(pairs, wanted), wanted)
 
 
@@ -233,6 +256,18 @@ def _extra_pairs(before: Profile, after: Profile, wanted: Iterable[str]) -> list
     return [(before.raw[name], after.raw[name]) for name in extra]
 
 
+def _refuse_unlike_names(
+    before: Profile, after: Profile, paired: Collection[str], wanted: Iterable[str]
+) -> None:
+    for name in wanted:
+        if name not in paired:
+            names = " and as ".join(profile.series[name].ncu for profile in (before, after))
+            raise MetricNotFound(
+                f"metric '{name}' was recorded as {names}, which need not count alike",
+                remedy="Record both sides with one version of prof and of ncu.",
+            )
+
+
 def _ranked(deltas: Sequence[MetricDelta], wanted: Sequence[str]) -> list[MetricDelta]:
     """What was asked for first, then the headline, then what changed most."""
     first = [*wanted, *HEADLINE]
@@ -240,7 +275,7 @@ def _ranked(deltas: Sequence[MetricDelta], wanted: Sequence[str]) -> list[Metric
     def rank(delta: MetricDelta) -> tuple[int, int, float, str]:
         if delta.name in first:
             return (0, first.index(delta.name), 0.0, delta.name)
-        settled = delta.verdict in ("same", "unclear")
+        settled = delta.verdict in SETTLED
         return (1, int(settled), -_weight(delta), delta.name)
 
     return sorted(deltas, key=rank)
@@ -258,6 +293,8 @@ def _missing(before: Profile, after: Profile) -> list[MissingMetric]:
         here, there = metric.name in before.series, metric.name in after.series
         if here != there:
             missing.append(MissingMetric(metric.name, "after" if here else "before"))
+        elif here and not _paired(metric, before, after):
+            missing.append(MissingMetric(metric.name, "both"))
     return missing
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from profiler.analyse.compare import typical_ns
 from profiler.analyse.findings import MetricDelta, Speedup
-from profiler.analyse.ladder import DURATION, LadderFinding, RungFinding, Step
+from profiler.analyse.ladder import LadderFinding, RungFinding, Step
 
 
 def delta_rows(finding: LadderFinding, steps: Sequence[Step]) -> list[dict[str, object]]:
@@ -28,7 +29,7 @@ def delta_rows(finding: LadderFinding, steps: Sequence[Step]) -> list[dict[str, 
             "run_id": after.run_id,
             **_speedup_columns(after.speedup),
         }
-        rows += [shared | one for one in _time_columns(before, after)]
+        rows += [shared | one for one in _time_columns(step, after)]
         rows += [shared | _delta_columns(delta) for delta in (step.change.metrics if step.change else ())]
     return rows
 
@@ -43,19 +44,19 @@ def _speedup_columns(speedup: Speedup | None) -> dict[str, object]:
     }
 
 
-def _time_columns(before: RungFinding, after: RungFinding) -> list[dict[str, object]]:
+def _time_columns(step: Step, after: RungFinding) -> list[dict[str, object]]:
     """The interval of this one is the speedup's."""
     if after.speedup is None or after.speedup.basis != "unprofiled":
         return []
-    change = after.delta[DURATION]
+    before_ns, after_ns = typical_ns(step.before.profile, step.after.profile, after.speedup.basis)
     return [
         {
             "metric": "time_ns",
             "unit": "ns",
-            "before": before.duration_ns,
-            "after": after.duration_ns,
-            "delta": change.delta,
-            "verdict": change.verdict,
+            "before": before_ns,
+            "after": after_ns,
+            "delta": after_ns - before_ns,
+            "verdict": after.verdict,
             "reason": "",
         }
     ]

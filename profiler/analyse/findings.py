@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 VerdictName = Literal["better", "worse", "same", "unclear", "changed"]
+SETTLED: tuple[VerdictName, ...] = ("same", "unclear")  # of these nothing is told as a change
+
 Reason = Literal[
     "",
     "identical",
@@ -87,10 +89,10 @@ class MetricDelta(Struct, frozen=True):
 
 
 class MissingMetric(Struct, frozen=True):
-    """A catalogue metric that a recording lacks."""
+    """A catalogue metric that a recording lacks; or `both` lack it under a name that the other has."""
 
     name: str
-    missing_in: Literal["before", "after"]
+    missing_in: Literal["before", "after", "both"]
 
 
 class Check(Struct, frozen=True):

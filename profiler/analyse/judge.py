@@ -14,12 +14,16 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from profiler.analyse.findings import MetricDelta, Reason, VerdictName
+from profiler.analyse.findings import SETTLED, MetricDelta, Reason, VerdictName
 from profiler.analyse.profile import Series
-from profiler.analyse.stats import Interval, Readings, discoveries, mean_difference
-from profiler.catalog.metrics import HEADLINE, SMALLEST_RELATIVE_EFFECT, SMALLEST_SHARE_OF_WHOLE, Metric
-
-DURATION = "duration_ns"
+from profiler.analyse.stats import Interval, Readings, are_identical, discoveries, mean_difference
+from profiler.catalog.metrics import (
+    DURATION,
+    HEADLINE,
+    SMALLEST_RELATIVE_EFFECT,
+    SMALLEST_SHARE_OF_WHOLE,
+    Metric,
+)
 
 # Timers tick: a few equal readings do not mean that there is no noise.
 _FEWEST_EQUAL_LAUNCHES = 5
@@ -49,7 +53,7 @@ def judge_metrics(pairs: Sequence[tuple[Series, Series]], wanted: Collection[str
     for asked in questions.values():
         answered = discoveries([alone[index].p_value or 0.0 for index in asked])
         for position, index in enumerate(asked):
-            if position not in answered and alone[index].verdict not in ("same", "unclear"):
+            if position not in answered and alone[index].verdict not in SETTLED:
                 together[index] = alone[index]._replace(verdict="unclear", reason="among_many")
     return [_delta(*pair, judgement) for pair, judgement in zip(pairs, together, strict=True)]
 
@@ -62,7 +66,7 @@ def _whole(metric: Metric, recorded: Mapping[str, tuple[Series, Series]]) -> flo
     if not metric.part_of or not recorded.keys() >= set(metric.part_of):
         return 0.0
     befores, afters = zip(*(recorded[name] for name in metric.part_of), strict=True)
-    return min(math.fsum(one.values.mean() for one in side) for side in (befores, afters))
+    return min(math.fsum(one.mean for one in side) for side in (befores, afters))
 
 
 def _question(name: str, wanted: Collection[str]) -> str:
@@ -72,7 +76,7 @@ def _question(name: str, wanted: Collection[str]) -> str:
 
 
 def _delta(before: Series, after: Series, judgement: Judgement) -> MetricDelta:
-    left, right = before.values.mean(), after.values.mean()
+    left, right = before.mean, after.mean
     return MetricDelta(
         name=before.metric.name,
         ncu=after.ncu,
@@ -93,7 +97,7 @@ def judge(metric: Metric, before: Readings, after: Readings, whole: float = 0.0)
     """
     found = mean_difference(before, after)
     interval = found.interval() if found else None
-    if sorted(before) == sorted(after) or len({*before, *after}) == 1:
+    if are_identical(before, after):
         return Judgement(interval, "same", "identical")
     launches = min(len(before), len(after))
     largest = max(abs(before.mean()), abs(after.mean()))
@@ -108,7 +112,7 @@ def judge(metric: Metric, before: Readings, after: Readings, whole: float = 0.0)
             return Judgement(None, "unclear", "too_few_launches")
     if found is None or interval is None:
         return Judgement(None, "unclear", "too_few_launches")
-    p_value = found.p_value() if found.error else None
+    p_value = found.p_value() if found.errors else None
     if interval.low <= 0 <= interval.high:
         if max(-interval.low, interval.high) <= effect:
             return Judgement(interval, "same", "within_effect_size", p_value)

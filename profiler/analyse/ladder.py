@@ -12,6 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from profiler.analyse.compare import typical_ns
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
 from profiler.analyse.pairs import Change, compare_pair, judge_speedup
 from profiler.analyse.plausible import find_doubts, is_part_of_step
@@ -19,10 +20,8 @@ from profiler.analyse.rungs import Conditions, Rung
 from profiler.analyse.sheet import summarise_rung
 from profiler.analyse.timings import TimingSummary
 from profiler.catalog.ladder import Kernel, Ladder
-from profiler.catalog.metrics import HEADLINE, MEMORY_HEADLINE
+from profiler.catalog.metrics import DURATION, HEADLINE, MEMORY_HEADLINE
 from profiler.errors import NotComparable
-
-DURATION = "duration_ns"
 
 LadderView = Literal["compute", "memory"]
 HEADLINES: dict[LadderView, tuple[str, ...]] = {"compute": HEADLINE, "memory": MEMORY_HEADLINE}
@@ -40,7 +39,8 @@ class RungFinding(Struct, frozen=True):
 
     `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many
     times as fast it is, or why the two may not be compared; `warnings` qualify it, or the rung itself. `binding` is
-    null where the counters do not tell.
+    null where the counters do not tell. A `duration_ns` is the median of all repeats; its `delta` is of the same
+    figures as the speedup, so that they never contradict each other.
     """
 
     kernel: int
@@ -176,13 +176,11 @@ def _finding(
         gbytes_per_s=summary.gbytes_per_s if summary else None,
         reference_pct=pct,
         reference=name,
-        metrics={
-            metric: profile.series[metric].values.mean() for metric in headline if metric in profile.series
-        },
+        metrics={metric: profile.series[metric].mean for metric in headline if metric in profile.series},
         before=step.before.kernel.number if step else None,
         speedup=speedup,
         verdict=judge_speedup(speedup) if speedup else None,
-        delta=_deltas(step, summaries, headline) if step else {},
+        delta=_deltas(step, headline) if step else {},
         refused=list(step.refused) if step else [],
         warnings=change.warnings if change else [*_lost_start(rung, step), *find_doubts(profile)],
         binding=_binding(rung),
@@ -215,9 +213,9 @@ def _summary(ladder: Ladder, rung: Rung, workload: dict[str, int]) -> TimingSumm
             timings.column("reference_ns").to_pylist(),
         )
     duration = rung.profile.series.get(DURATION)
-    if duration is None or duration.values.mean() <= 0:
+    if duration is None or duration.mean <= 0:
         return None
-    return summarise_rung(kernel, workload, [duration.values.mean()], ())
+    return summarise_rung(kernel, workload, [duration.mean], ())
 
 
 def _of_reference(
@@ -236,19 +234,17 @@ def _of_reference(
     return 100 * theirs.median_ns / own.median_ns, str(reference.kernel)
 
 
-def _deltas(
-    step: Step, summaries: dict[int, TimingSummary | None], headline: Sequence[str]
-) -> dict[str, RungDelta]:
+def _deltas(step: Step, headline: Sequence[str]) -> dict[str, RungDelta]:
     """Of the headline. The duration's is of what both were measured by: unprofiled, or else profiled."""
     if step.change is None:
         return {}
     deltas = {
         one.name: RungDelta(one.delta, one.verdict) for one in step.change.metrics if one.name in headline
     }
-    before, after = (summaries[rung.kernel.number] for rung in (step.before, step.after))
     speedup = step.change.speedup
-    if speedup and speedup.basis == "unprofiled" and before and after:
-        deltas[DURATION] = RungDelta(after.median_ns - before.median_ns, judge_speedup(speedup))
+    if speedup and speedup.basis == "unprofiled":
+        before, after = typical_ns(step.before.profile, step.after.profile, speedup.basis)
+        deltas[DURATION] = RungDelta(after - before, judge_speedup(speedup))
     return {name: deltas[name] for name in headline if name in deltas}
 
 

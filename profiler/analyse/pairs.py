@@ -90,8 +90,6 @@ def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -
 
 def judge_speedup(speedup: Speedup) -> VerdictName:
     """As metrics are judged: certain, and large enough to matter."""
-    if speedup.ratio == 1.0:  # exactly: the same readings
-        return "same"
     if speedup.ci is None:
         return "unclear"
     low, high = speedup.ci

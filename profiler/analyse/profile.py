@@ -49,6 +49,11 @@ class Series:
     ncu: str
     values: Readings
 
+    @property
+    def mean(self) -> float:
+        """Each process counts alike, however many launches it made."""
+        return self.values.mean()
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -274,12 +279,12 @@ def _listing(run: Run, pattern: str | None = None) -> list[str]:
     """The kernels of a run with their launch counts, one a line."""
     regex = re.compile(pattern or "")
     kernels = [kernel for kernel in run.manifest.kernels if regex.search(kernel.name)]
-    lines = [f"  {kernel.launches:>5} x {_brief(kernel.name)}" for kernel in kernels[:20]]
+    lines = [f"  {kernel.launches:>5} x {brief_name(kernel.name)}" for kernel in kernels[:20]]
     if len(kernels) > 20:
         lines.append(f"  and {len(kernels) - 20} more")
     return lines
 
 
-def _brief(name: str) -> str:
+def brief_name(name: str, width: int = _NAME_WIDTH) -> str:
     """An error is read on a terminal: a template of thousands of characters is cut there."""
-    return name if len(name) <= _NAME_WIDTH else f"{name[: _NAME_WIDTH - 1]}…"
+    return name if len(name) <= width else f"{name[: width - 1]}…"

@@ -6,7 +6,6 @@ A `Run` in; plain values out, which are what `prof show --format json` prints.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -28,7 +27,7 @@ _MOST_RULES = 30
 
 
 class SheetMetric(Struct, frozen=True):
-    """Mean over launches; `spread` is the standard deviation, null with one launch."""
+    """Mean of the means of processes; `spread` is the standard deviation of all launches, null with one launch."""
 
     name: str
     unit: str
@@ -140,7 +139,7 @@ def _metric(series: Series) -> SheetMetric:
     return SheetMetric(
         name=series.metric.name,
         unit=series.metric.unit,
-        mean=fmean(values),
+        mean=series.mean,
         spread=standard_deviation(values) if len(values) > 1 else None,
         launches=len(values),
         ncu=series.ncu,

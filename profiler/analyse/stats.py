@@ -2,9 +2,12 @@
 
 Two `Readings` in, a `Difference` with its interval and p-value out. Launches of one process share its
 memory, clocks and heat, so that the launches of three processes are three witnesses and not fifteen: the
-noise of a side is how far the means of its processes lie apart, and the interval is Welch's over those. Welch
-estimates the degrees of freedom from the same few means, and loses some by it; here they come from the
-launches, of which there are more. A side of one process shows the noise between its launches only.
+noise of a side is how far the means of its processes lie apart, and the interval is Welch's over those. A side
+of one process shows the noise between its launches only.
+
+Welch alone is too sure of a few means that scatter unlike: it takes the degrees of freedom of both sides where the
+noisier one looks quiet by luck. So a difference is never surer here than it would be if all its noise were that of one
+side and the other side were known exactly; which keeps the 5 %, whichever side scatters more.
 
 Student's distribution is computed here because importing SciPy for it would cost more than a
 whole comparison; tests check it against SciPy.
@@ -15,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, median
 from typing import NamedTuple
 
 CONFIDENCE = 0.95
@@ -52,25 +55,47 @@ class Readings(tuple[float, ...]):
         """Of process means: each process counts alike, however many launches it made."""
         return _mean([_mean(group) for group in self.by_process()])
 
+    def around_medians(self) -> Readings:
+        """Each process moved so that its mean is its median, which a few interrupted repeats do not move."""
+        groups = zip(dict.fromkeys(self.processes), self.by_process(), strict=True)
+        shifts = {process: median(group) - _mean(group) for process, group in groups}
+        moved = (value + shifts[of] for value, of in zip(self, self.processes, strict=True))
+        return Readings(moved, self.processes)
 
-class Difference(NamedTuple):
-    """Of two means: its error is Student's, with so many degrees of freedom."""
 
-    delta: float
-    error: float
+def are_identical(before: Readings, after: Readings) -> bool:
+    """One value throughout, or the same values, process for process."""
+    if len({*before, *after}) == 1:
+        return True
+    left, right = (sorted(map(sorted, side.by_process())) for side in (before, after))
+    return left == right
+
+
+class Error(NamedTuple):
+    """Student's, with so many degrees of freedom."""
+
+    value: float
     freedom: float
 
+    def reach(self) -> float:
+        return student_quantile((1 + CONFIDENCE) / 2, self.freedom) * self.value
+
+
+class Difference(NamedTuple):
+    """Of two means, as unsure as the least sure of its errors; without any it is exact."""
+
+    delta: float
+    errors: tuple[Error, ...]
+
     def interval(self) -> Interval:
-        if self.error == 0.0:
-            return Interval(self.delta, self.delta)
-        reach = student_quantile((1 + CONFIDENCE) / 2, self.freedom) * self.error
+        reach = max((error.reach() for error in self.errors), default=0.0)
         return Interval(self.delta - reach, self.delta + reach)
 
     def p_value(self) -> float:
         """How probable a difference at least as large is where there is none."""
-        if self.error == 0.0:
+        if not self.errors:
             return float(self.delta == 0.0)
-        return student_tails(self.delta / self.error, self.freedom)
+        return max(student_tails(self.delta / error.value, error.freedom) for error in self.errors)
 
 
 class _Variance(NamedTuple):
@@ -80,53 +105,32 @@ class _Variance(NamedTuple):
     freedom: int
 
 
-class _Noise(NamedTuple):
-    """Of a side's mean: by how far process means lie apart, and as if all launches were independent."""
-
-    between: _Variance
-    within: _Variance
-
-    def known(self) -> _Variance:
-        if not self.between.freedom:
-            return self.within
-        least = _LEAST_OF_EXPLAINED * self.within.value
-        return self.between._replace(value=max(self.between.value, least))
-
-
 def mean_difference(before: Readings, after: Readings) -> Difference | None:
     """Mean of `after` less mean of `before`; None where a side is a single launch."""
     sides = [_noise(before.by_process()), _noise(after.by_process())]
-    known = [side.known() for side in sides]
-    if not all(variance.freedom for variance in known):
+    if not all(side.freedom for side in sides):
         return None
-    delta = after.mean() - before.mean()
-    total = sum(variance.value for variance in known)
-    if total == 0.0:
-        return Difference(delta, 0.0, sum(variance.freedom for variance in known))
-    doubts = (
-        share**2 / variance.freedom for share, variance in zip(_shares(sides, known), known, strict=True)
-    )
-    return Difference(delta, math.sqrt(total), 1 / sum(doubts))
+    alone = tuple(Error(math.sqrt(side.value), side.freedom) for side in sides if side.value)
+    return Difference(after.mean() - before.mean(), (*alone, _welch(sides)) if len(alone) > 1 else alone)
 
 
-def _shares(sides: Sequence[_Noise], known: Sequence[_Variance]) -> list[float]:
-    """Which part of the noise is whose: told by the launches, where each side has several processes of them."""
-    if all(side.between.freedom and (side.within.value or not side.between.value) for side in sides):
-        known = [side.within for side in sides]
-    total = sum(variance.value for variance in known)
-    return [variance.value / total for variance in known]
+def _welch(sides: Sequence[_Variance]) -> Error:
+    total = sum(side.value for side in sides)
+    doubts = ((side.value / total) ** 2 / side.freedom for side in sides)
+    return Error(math.sqrt(total), 1 / sum(doubts))
 
 
-def _noise(groups: Sequence[Sequence[float]]) -> _Noise:
+def _noise(groups: Sequence[Sequence[float]]) -> _Variance:
+    """By how far process means lie apart; as if all launches were independent, where there is one process."""
     processes = len(groups)
-    apart = _squares([_mean(group) for group in groups])
     inside = math.fsum(_squares(group) for group in groups)
     freedom = sum(len(group) - 1 for group in groups)
     of_one_process = inside / max(freedom, 1) * fmean(1 / len(group) for group in groups)
-    return _Noise(
-        _Variance(apart / max(processes - 1, 1) / processes, processes - 1),
-        _Variance(of_one_process / processes, freedom),
-    )
+    within = of_one_process / processes
+    if processes == 1:
+        return _Variance(within, freedom)
+    between = _squares([_mean(group) for group in groups]) / (processes - 1) / processes
+    return _Variance(max(between, _LEAST_OF_EXPLAINED * within), processes - 1)
 
 
 def standard_deviation(values: Sequence[float]) -> float:

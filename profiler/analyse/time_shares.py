@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from statistics import fmean
 
 from profiler.analyse.profile import Profile
 
@@ -37,8 +36,8 @@ class Derived:
 
 
 def derive_figures(profile: Profile) -> dict[str, float]:
-    figures = {name: fmean(series.values) for name, series in profile.series.items()}
-    limits = [fmean(found.values) for name in _BLOCK_LIMITS if (found := profile.find(name))]
+    figures = {name: series.mean for name, series in profile.series.items()}
+    limits = [found.mean for name in _BLOCK_LIMITS if (found := profile.find(name))]
     if limits:
         figures["blocks_by_size"] = min(limits)
     for derived in DERIVED:

@@ -190,19 +190,20 @@ def _slower_pct(time_ns: float, best_ns: float) -> float:
 
 
 def _step(best: SweptPoint, other: SweptPoint) -> Step:
-    """In logarithms, so that the interval is one of a ratio."""
+    """Of the medians of processes, in logarithms, so that the interval is one of a ratio."""
     sides = [_logarithms(point) for point in (best, other)]
     difference = mean_difference(*sides) if all(len(set(side.processes)) > 1 for side in sides) else None
     if difference is None:
         slower_pct = _slower_pct(_time(other).median_ns, _time(best).median_ns)
         return Step(other.settings, slower_pct, None, False)
     slower_pct, low, high = (100 * math.expm1(log) for log in (difference.delta, *difference.interval()))
-    return Step(other.settings, slower_pct, (low, high), low > 0)
+    return Step(other.settings, slower_pct, (low, high), not low <= 0 <= high)
 
 
 def _logarithms(point: SweptPoint) -> Readings:
     repeats = _of_stage(point)
-    return Readings((math.log(one.kernel_ns) for one in repeats), (one.process for one in repeats))
+    logarithms = (math.log(one.kernel_ns) for one in repeats)
+    return Readings(logarithms, (one.process for one in repeats)).around_medians()
 
 
 def _parameters(declared: Mapping[str, Sequence[int]], ranked: Sequence[SweptPoint]) -> list[ParameterWorth]:

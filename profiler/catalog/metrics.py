@@ -268,6 +268,8 @@ _INSTRUCTIONS = [
 CATALOGUE: tuple[Metric, ...] = tuple(
     _TIME + _PIPES + _STALLS + _MEMORY + _SHARED + _OCCUPANCY + _INSTRUCTIONS
 )
+DURATION = "duration_ns"
+
 BY_NAME: dict[str, Metric] = {metric.name: metric for metric in CATALOGUE}
 
 # What a comparison leads with, in this order.

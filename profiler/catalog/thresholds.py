@@ -20,11 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from profiler.catalog.metrics import BY_NAME, Metric, nearest_hint
+from profiler.catalog.metrics import BY_NAME, DURATION, Metric, nearest_hint
 from profiler.errors import ThresholdsInvalid
 
 DEFAULT_SLOWER_PCT = 2.0
-DURATION = "duration_ns"
 PROJECT_FILES = ("prof.toml", "pyproject.toml")
 _WAYS = ("worse_pct", "rise_pct", "fall_pct")
 

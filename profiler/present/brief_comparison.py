@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from profiler.analyse.findings import (
+    SETTLED,
     Attribution,
     Comparison,
     Comparisons,
@@ -14,10 +15,9 @@ from profiler.analyse.findings import (
     Instructions,
     MetricDelta,
 )
-from profiler.catalog.metrics import HEADLINE
+from profiler.catalog.metrics import DURATION, HEADLINE
 from profiler.present.budget import Cut
 
-_SETTLED = ("same", "unclear")
 _CLOCK = "sm_frequency_hz"
 _NOT_TELLING = 4
 
@@ -42,7 +42,7 @@ def _deltas(whole: Comparison, cut: Cut, first: set[str]) -> list[MetricDelta]:
     cautions = " ".join(whole.comparable.warnings)
 
     def rank(delta: MetricDelta) -> int:
-        moved = delta.verdict not in _SETTLED
+        moved = delta.verdict not in SETTLED
         if {delta.name, delta.ncu} & first:
             return 0
         if delta.name in cautions or (delta.name == _CLOCK and moved):
@@ -91,7 +91,7 @@ def cut_comparisons(whole: Comparisons, cut: Cut, wanted: Sequence[str]) -> Comp
 
 def _time_changed_ns(comparison: Comparison) -> float:
     """Over all launches; nothing where the duration is not known."""
-    durations = [one for one in comparison.metrics if one.name == "duration_ns"]
+    durations = [one for one in comparison.metrics if one.name == DURATION]
     return sum(
         abs(one.after * comparison.after.launches - one.before * comparison.before.launches)
         for one in durations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from statistics import fmean
 
 from profiler.analyse.profile import Profile
 from profiler.analyse.sheet import summarise_rung
@@ -75,7 +74,7 @@ def next_command(runs: Sequence[Manifest], ladder: Ladder | None, names: Iterabl
 
 def _mean(profile: Profile, name: str) -> float | None:
     series = profile.series.get(name)
-    return fmean(series.values) if series else None
+    return series.mean if series else None
 
 
 def _cell(name: str, value: Cell) -> str:

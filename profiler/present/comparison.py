@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from profiler.analyse.findings import REASONS, Comparison, Confirmation, MetricDelta, Opcode, Side, Speedup
+from profiler.analyse.findings import (
+    REASONS,
+    SETTLED,
+    Comparison,
+    Confirmation,
+    MetricDelta,
+    Opcode,
+    Side,
+    Speedup,
+)
 from profiler.catalog.metrics import HEADLINE
 from profiler.present import encode
 from profiler.present.attribution import attribution_markdown, attribution_text
@@ -182,8 +191,8 @@ def speedup_text(speedup: Speedup | None) -> str:
         which = "second" if speedup.ratio > 1 else "first"
         verdict = f"The {which} is {faster:.3f}x as fast"
     bounds = ""
-    if speedup.ci is not None and speedup.ratio != 1:
-        low, high = sorted(speedup.ci if speedup.ratio > 1 else (1 / bound for bound in speedup.ci))
+    if speedup.ci is not None and speedup.ci != (1, 1):
+        low, high = sorted(speedup.ci if speedup.ratio >= 1 else (1 / bound for bound in speedup.ci))
         bounds = f", 95 % interval {low:.3f} to {high:.3f}"
     basis = "timed without the profiler" if speedup.basis == "unprofiled" else "by profiled duration"
     return f"{verdict} ({basis}{bounds})"
@@ -226,7 +235,7 @@ def shown_metrics(comparison: Comparison, layout: Layout) -> tuple[list[MetricDe
         return shown, [delta for delta in comparison.metrics if delta not in shown]
     first = [delta for delta in comparison.metrics if delta.name in HEADLINE]
     rest = [delta for delta in comparison.metrics if delta.name not in HEADLINE]
-    moved = [delta for delta in rest if delta.verdict not in ("same", "unclear")][:_OTHER_METRICS]
+    moved = [delta for delta in rest if delta.verdict not in SETTLED][:_OTHER_METRICS]
     return [*first, *moved], [delta for delta in rest if delta not in moved]
 
 
@@ -312,8 +321,12 @@ def opcode_cells(opcode: Opcode) -> tuple[str, ...]:
 
 
 def one_sided_text(comparison: Comparison) -> str:
-    """What only one of the two recorded; empty where there is nothing."""
-    if not comparison.missing:
-        return ""
-    names = ", ".join(f"{item.name} (not {item.missing_in})" for item in comparison.missing)
-    return f"recorded on one side only: {names}"
+    """What only one of the two recorded, or each in its own way; empty where there is nothing."""
+    one_sided = [
+        f"{item.name} (not {item.missing_in})" for item in comparison.missing if item.missing_in != "both"
+    ]
+    unlike = [item.name for item in comparison.missing if item.missing_in == "both"]
+    lines = [f"recorded on one side only: {', '.join(one_sided)}"] if one_sided else []
+    if unlike:
+        lines.append(f"recorded under different names of ncu's, so not compared: {', '.join(unlike)}")
+    return "\n".join(lines)

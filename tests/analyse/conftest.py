@@ -68,9 +68,12 @@ class MadeStore:
         return self._dated(run.path)
 
     def time(self, ladder: str, number: int, *durations: float, **fields: Any) -> str:
-        """A run of timings alone; the reference beside each took `reference_ns`."""
+        """A run of timings alone, of so many `processes`; the reference beside each took `reference_ns`."""
+        repeats = len(durations) // fields.pop("processes", 1)
         reference_ns, workload = fields.pop("reference_ns", None), fields.pop("workload", {"m": 4096})
-        timings = [Timing(0, repeat, ns, reference_ns) for repeat, ns in enumerate(durations)]
+        timings = [
+            Timing(place // repeats, place % repeats, ns, reference_ns) for place, ns in enumerate(durations)
+        ]
         timed = TimedRun(
             ladder, number, workload, datetime(2026, 1, 1, tzinfo=UTC), "NVIDIA H200", "",
             Provenance(**fields), timings,

@@ -89,6 +89,12 @@ def test_a_run_against_itself_passes_however_noisy(profile_of):
     assert (one.outcome, one.reason, one.change_pct) == ("passed", "identical", 0.0)
 
 
+def test_equal_means_of_unequal_readings_do_not_pass_as_identical(profile_of):
+    (one,) = check(profile_of(1.0, 4.0, 2.0), profile_of(2.0, 2.0, 2.0)).checks
+    assert one.change_pct == pytest.approx(0.0)
+    assert (one.outcome, one.reason) == ("unclear", "interval_spans_zero")
+
+
 def test_single_launches_are_unclear(profile_of):
     (one,) = check(profile_of(1000.0), profile_of(1500.0)).checks
     assert (one.outcome, one.reason, one.ci_pct) == ("unclear", "too_few_launches", None)

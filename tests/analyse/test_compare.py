@@ -13,6 +13,7 @@ from profiler.analyse.profile import profile_kernel
 from profiler.analyse.stats import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE
 from profiler.errors import MetricNotFound
+from profiler.present.comparison import Layout, comparison_text
 
 OPPOSITE = {"better": "worse", "worse": "better"}
 DURATION, ISSUE = BY_NAME["duration_ns"].ncu[0], BY_NAME["issue_active_pct"].ncu[0]
@@ -180,7 +181,13 @@ def test_two_recordings_are_compared_under_a_name_that_both_hold(profile_of):
     old, new = profile_of({older: 100.0}), profile_of({newest: 120.0})
     (delta,) = compare_profiles(both, old).metrics
     assert (delta.ncu, delta.before, delta.after) == (older, 100.0, 100.0)
-    assert compare_profiles(old, new).metrics == []
+    neither = compare_profiles(old, new)
+    assert neither.metrics == []
+    assert [(one.name, one.missing_in) for one in neither.missing] == [("duration_ns", "both")]
+    told = "recorded under different names of ncu's, so not compared: duration_ns"
+    assert told in comparison_text(neither, Layout())
+    with pytest.raises(MetricNotFound, match=f"was recorded as {older} and as {newest}"):
+        compare_profiles(old, new, metrics=["duration_ns"])
 
 
 def test_a_metric_asked_for_leads_the_list_by_our_name_or_by_ncus(gemm):

@@ -100,6 +100,15 @@ def test_anything_against_itself_is_the_same(metric, sample):
     assert judge(metric, sample, reverse)[1:3] == ("same", "identical")
 
 
+@pytest.mark.parametrize(
+    ("after", "processes"),
+    [([60.0, 140.0, 100.0, 100.0], [0] * 4), ([90.0, 110.0, 100.0, 100.0], [0, 1, 1, 1])],
+)
+def test_equal_means_or_equal_values_of_other_processes_are_not_identical(after, processes):
+    before = Readings([90.0, 110.0, 100.0, 100.0])
+    assert judge(DURATION, before, Readings(after, processes)).reason != "identical"
+
+
 @given(before=readings(), after=readings())
 def test_a_utilisation_is_never_called_better(before, after):
     for metric in CATALOGUE:
@@ -154,7 +163,7 @@ def test_the_interval_shown_is_that_of_the_metric_alone():
 
 
 OTHERS = [metric.name for metric in CATALOGUE if metric.name not in ("stall_wait", *HEADLINE)]
-A_CHANGE_OF_P_2_PCT = ([100.0, 101.0, 102.0], [103.0, 104.0, 104.8])
+A_CHANGE_OF_P_2_PCT = ([100.0, 101.0, 102.0], [104.0, 105.0, 105.8])
 NO_CHANGE = ([100.0, 103.0, 97.0], [101.0, 96.0, 104.0])
 
 

@@ -163,10 +163,24 @@ def test_the_deltas_time_is_the_unprofiled_one_where_both_have_it(made, made_lad
     one = rung(finding, 2)
     assert one.speedup.basis == "unprofiled"
     assert one.speedup.ratio == pytest.approx(3.0)
-    assert one.delta["duration_ns"].delta == -60.0
+    assert one.delta["duration_ns"].delta == pytest.approx(-60.0, rel=1e-5)
     by_metric = {row["metric"]: row for row in rows}
-    assert (by_metric["time_ns"]["before"], by_metric["time_ns"]["after"]) == (90.0, 30.0)
+    assert (by_metric["time_ns"]["before"], by_metric["time_ns"]["after"]) == pytest.approx(
+        (90.0, 30.0), rel=1e-5
+    )
     assert by_metric["duration_ns"]["delta"] == pytest.approx(-40.0)
+
+
+def test_repeats_that_were_interrupted_turn_no_step(made, made_ladder):
+    """Two of five took three times as long: the mean of the first is above the second's, its median below."""
+    interrupted = [10.0, 10.1, 9.9, 30.0, 30.1]
+    made.time("made", 1, *interrupted * 3, processes=3)
+    made.time("made", 2, *[11.0, 11.1, 10.9, 11.0, 11.1] * 3, processes=3)
+    finding, rows = climb(made_ladder, made.store)
+    one, (row,) = rung(finding, 2), rows
+    assert one.speedup.ratio < 1
+    assert one.delta["duration_ns"].delta == row["delta"] == row["after"] - row["before"] > 0
+    assert one.verdict == row["verdict"] == one.delta["duration_ns"].verdict != "better"
 
 
 def test_where_one_side_was_only_profiled_profiles_are_compared(made, made_ladder):

@@ -25,8 +25,9 @@ def speedup(ratio, low=None, high=None):
         (speedup(1.10), "unclear"),
         (speedup(1.001, 0.998, 1.004), "same"),
         (speedup(1.005, 1.004, 1.006), "same"),
-        (speedup(1.0, 0.5, 2.0), "same"),
-        (speedup(1.0), "same"),
+        (speedup(1.0, 0.5, 2.0), "unclear"),
+        (speedup(1.0), "unclear"),
+        (speedup(1.0, 1.0, 1.0), "same"),
     ],
 )
 def test_a_speedup_is_judged_as_metrics_are(found, verdict):

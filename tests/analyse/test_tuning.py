@@ -72,6 +72,17 @@ def test_how_sure_the_second_is_slower_is_told_over_processes() -> None:
     assert not unsure.is_sure
 
 
+def test_who_is_first_and_by_how_much_the_second_is_slower_do_not_contradict_each_other() -> None:
+    """Of the best, a few repeats were interrupted: by its mean, it would be the slower one."""
+    interrupted = point(
+        A, repeats("final", *([1000.0 + n, 1001.0, 1002.0, 3000.0, 3001.0] for n in range(3)))
+    )
+    step = derive_tuning(sweep_of(interrupted, point(B, FINAL_B))).runner_up
+    assert step is not None
+    assert step.settings == B
+    assert step.slower_pct == pytest.approx(4.9, abs=0.1)
+
+
 def test_of_one_process_each_there_is_no_telling() -> None:
     one, other = (point(settings, repeats("final", times)) for settings, times in ((A, [10.0, 10.1]), (B, [12.0, 12.1])))  # fmt: skip
     step = derive_tuning(sweep_of(one, other)).runner_up

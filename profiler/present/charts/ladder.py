@@ -8,8 +8,9 @@ import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse.climb import RungStalls
-from profiler.analyse.ladder import DURATION, LadderFinding, RungFinding
+from profiler.analyse.ladder import LadderFinding, RungFinding
 from profiler.analyse.roofline import Point, Roofline, Stream
+from profiler.catalog.metrics import DURATION
 from profiler.present.charts.style import (
     BLUE,
     CATEGORIES,

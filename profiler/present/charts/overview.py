@@ -8,11 +8,12 @@ import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse.climb import LadderSheet
-from profiler.analyse.ladder import DURATION, LadderFinding
+from profiler.analyse.ladder import LadderFinding
 from profiler.analyse.profile import Profile
 from profiler.analyse.roofline import Roofline
 from profiler.analyse.source_lines import SourceLines
 from profiler.catalog.ladder import Published
+from profiler.catalog.metrics import DURATION
 from profiler.errors import MetricsMissing
 from profiler.present.charts.climb import climb_chart
 from profiler.present.charts.ladder import (

@@ -10,8 +10,8 @@ from altair.typing import ChartType
 
 from profiler.analyse.climb import LadderSheet
 from profiler.analyse.findings import CI, VerdictName
-from profiler.analyse.ladder import DURATION, HEADLINES, RungFinding
-from profiler.catalog.metrics import BY_NAME
+from profiler.analyse.ladder import HEADLINES, RungFinding
+from profiler.catalog.metrics import BY_NAME, DURATION
 from profiler.present.charts.ladder import conditions_text, rung_title
 from profiler.present.charts.style import (
     VERDICT_SHAPES,

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from profiler.analyse.climb import LadderSheet
 from profiler.analyse.findings import Comparison
-from profiler.analyse.ladder import DURATION
 from profiler.analyse.profile import Profile
 from profiler.analyse.roofline import Roofline
 from profiler.analyse.source_lines import SourceLines
+from profiler.catalog.metrics import DURATION
 from profiler.present.page.contents import Pictures
 from profiler.present.page.drawing import Drawing
 
