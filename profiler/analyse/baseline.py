@@ -37,7 +37,7 @@ def pair_stores(baseline: RunStore, candidate: RunStore) -> tuple[list[RunPair],
             f"{baseline.root} and {candidate.root} hold no run of the same name and workload",
             remedy="Record the same kernels at the same sizes in both; `prof list --runs DIR` shows what is there.",
         )
-    pairs.sort(key=lambda pair: _natural(title_of(pair[1])))
+    pairs.sort(key=lambda pair: natural_order(title_of(pair[1])))
     lonely = [[title_of(run) for subject, run in one.items() if subject not in other] for one, other in ((before, after), (after, before))]  # fmt: skip
     return pairs, [
         *_note(f"not recorded in {candidate.root}", [*(names[0] - names[1]), *lonely[0]]),
@@ -101,13 +101,13 @@ def _subject(manifest: Manifest) -> _Subject:
 
 
 def _note(what: str, names: Iterable[str]) -> list[str]:
-    listed = sorted(names, key=_natural)
+    listed = sorted(names, key=natural_order)
     if not listed:
         return []
     more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
     return [f"{what}, so not checked: {'; '.join(listed[:_MOST_NAMED])}{more}"]
 
 
-def _natural(text: str) -> list[str | int]:
+def natural_order(text: str) -> list[str | int]:
     """gemm-9 before gemm-10: texts and numbers take turns."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", text)]

@@ -11,12 +11,11 @@ from profiler.catalog.ladder import size_text
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
 from profiler.present.ladder_views import counter_columns, counter_legend
 from profiler.present.rungs import branches_text, duration
-from profiler.present.terminal import VERDICT_STYLE, render_table, styled, wrapped
+from profiler.present.terminal import VERDICT_MARK, VERDICT_STYLE, render_table, styled, wrapped
 from profiler.present.text import number, printable
 
 _WORK_STAYS = 100  # longer than any counter, where the window is narrow
 _MOST_OTHERS = 6
-_SAME, _UNCLEAR = "=", "?"
 
 
 def ladder_text(finding: LadderFinding, others: Sequence[str], *, colour: bool, width: int | None) -> str:
@@ -145,8 +144,7 @@ def _step(rung: RungFinding) -> str:
         return "refused"
     if rung.speedup is None:
         return ""
-    mark = {"same": f" {_SAME}", "unclear": f" {_UNCLEAR}"}.get(rung.verdict or "", "")
-    return f"{number(rung.speedup.ratio)}x{mark}"
+    return f"{number(rung.speedup.ratio)}x {VERDICT_MARK.get(rung.verdict or '', '')}".rstrip()
 
 
 def ladder_notes(finding: LadderFinding, shown: Sequence[str]) -> list[str]:

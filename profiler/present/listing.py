@@ -6,10 +6,11 @@ from collections import Counter, defaultdict
 
 from msgspec import Struct
 
+from profiler.analyse.baseline import natural_order
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut
 from profiler.catalog.ladder import Ladder, size_text
 from profiler.errors import RunDamaged
-from profiler.store.manifest import TIMED_SUFFIX, RunId, rung_name, sweep_name, timed_name
+from profiler.store.manifest import RunId, rung_name, sweep_name, timed_name
 from profiler.store.runs import RunStore
 
 NAMES_HEADER = ("name", "runs", "recorded", "launches", "gpu", "ncu", "origin", "run_id")
@@ -53,7 +54,7 @@ def kernel_rows(store: RunStore) -> list[Row]:
     store.read_ahead(run_ids[-1] for run_ids in by_name.values())
     return [
         _row(store, run_ids[-1], len(run_ids))
-        for _, run_ids in sorted(by_name.items(), key=lambda item: _natural(item[0]))
+        for _, run_ids in sorted(by_name.items(), key=lambda item: natural_order(item[0]))
     ]
 
 
@@ -99,10 +100,3 @@ def _row(store: RunStore, run_id: RunId, runs: int | None = None) -> Row:
         manifest.origin,
         manifest.run_id,
     )
-
-
-def _natural(name: str) -> tuple[str, int, str]:
-    """gemm-9 before gemm-10, and gemm-9-timed after gemm-9."""
-    rung = name.removesuffix(TIMED_SUFFIX)
-    head, _, tail = rung.rpartition("-")
-    return (head, int(tail), name[len(rung) :]) if tail.isdecimal() else (name, -1, "")

@@ -118,18 +118,24 @@ def loads_text(code: MachineCode, layout: Layout) -> str:
 
 
 def _picture(loads: Sequence[LoopInstruction], layout: Layout) -> str:
-    """Empty where it would not fit, or where less than a whole access is made."""
-    accesses = []
-    for load in loads:
-        bits = width_bits(load.opcode)
-        if not bits or bits < _WORD_BITS or load.count != int(load.count):
-            return ""
-        accesses += [bits] * int(load.count)
+    """Empty where it would not fit."""
+    accesses = access_widths(loads)
     if sum(bits // _WORD_BITS + 1 for bits in accesses) > _WIDEST_PICTURE:
         return ""
     return " ".join(
         styled("█" * (bits // _WORD_BITS), width_style(bits), colour=layout.colour) for bits in accesses
     )
+
+
+def access_widths(loads: Sequence[LoopInstruction]) -> list[int]:
+    """The bits of each access; none where less than a whole one is made, or less than a word."""
+    accesses = []
+    for load in loads:
+        bits = width_bits(load.opcode)
+        if not bits or bits < _WORD_BITS or load.count != int(load.count):
+            return []
+        accesses += [bits] * int(load.count)
+    return accesses
 
 
 # For documents and programs

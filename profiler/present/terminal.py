@@ -15,6 +15,7 @@ from rich.text import Text
 from profiler.present.text import printable
 
 VERDICT_STYLE = {"better": "green", "worse": "red", "changed": "", "unclear": "yellow", "same": "dim"}
+VERDICT_MARK = {"same": "=", "unclear": "?"}  # where there is no room for the word
 _GAP = 2
 _FOLDED_WIDTH = 20
 _UNLIMITED_WIDTH = 2000  # into a file or a pipe: never fold

@@ -14,7 +14,6 @@ from profiler.present.columns import RULE, Cell as SideCell, Column, Rows
 from profiler.present.page.tables import Cell, Table, table
 from profiler.present.text import number
 
-_WORD_BITS = 32
 _MOST_BLOCKS = 32
 
 
@@ -76,19 +75,9 @@ def _loads(view: View) -> list[Loads]:
 
 
 def _pictures(sides: Sequence[Sequence[LoopInstruction]]) -> list[list[int]]:
-    """A block for each access; nothing where less than a whole one is made, or too many to count."""
-    drawn = []
-    for loads in sides:
-        widths: list[int] = []
-        for load in loads:
-            bits = width_bits(load.opcode)
-            if not bits or bits < _WORD_BITS or load.count != int(load.count):
-                return []
-            widths += [bits] * int(load.count)
-        if not 0 < len(widths) <= _MOST_BLOCKS:
-            return []
-        drawn.append(widths)
-    return drawn
+    """A block for each access; nothing where they cannot be drawn, or are too many to count."""
+    drawn = [sass.access_widths(loads) for loads in sides]
+    return drawn if all(0 < len(widths) <= _MOST_BLOCKS for widths in drawn) else []
 
 
 def _side_by_side(caption: str, titles: list[str], columns: Sequence[Column], rows: Rows) -> SideBySide:
