@@ -5,8 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from profiler.analyse.compare import derive_deltas
 from profiler.analyse.profile import profile_kernel
 from profiler.analyse.sheet import derive_sheet, derive_timing_sheet
+from profiler.analyse.time_shares import derive_figures
 from profiler.errors import RunDamaged
 from profiler.present.sheet import sheets_text
 from profiler.store.columns import TableBuilder
@@ -67,3 +69,17 @@ def test_a_run_of_timings_without_any_is_damaged(make_run):
     run._tables["timings"] = pa.Table.from_pylist([], schema=run.table("timings").schema)
     with pytest.raises(RunDamaged):
         derive_timing_sheet(run, None)
+
+
+def test_the_mean_is_the_one_that_a_comparison_shows_however_launches_come_in_processes(make_run):
+    readings = [(0, 10.0), (0, 10.0), (0, 10.0), (0, 10.0), (1, 40.0)]
+    duration = "gpu__time_duration.sum"
+    run = make_run(
+        *({"kernel": "k", "process": one, "metrics": {duration: (ns, "ns")}} for one, ns in readings)
+    )
+    profile = profile_kernel(run, "k")
+    (shown,) = (
+        one.mean for one in derive_sheet(run, profile, full=False).metrics if one.name == "duration_ns"
+    )
+    (compared,) = (one.before for one in derive_deltas(profile, profile) if one.name == "duration_ns")
+    assert shown == compared == derive_figures(profile)["duration_ns"] == 25.0
