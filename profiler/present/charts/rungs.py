@@ -11,9 +11,7 @@ from profiler.analyse.climb import LadderSheet
 from profiler.present.charts.ladder import conditions_text, rung_title
 from profiler.present.charts.style import (
     BLACK,
-    CATEGORIES,
     GREY,
-    OTHERS,
     WHITE,
     Record,
     at_pixel,
@@ -23,12 +21,10 @@ from profiler.present.charts.style import (
     ink_on,
     tooltips,
 )
+from profiler.present.charts.waits import READY, READY_TITLE, colours_of, grouped
 
 _WIDTH = 460
 _ROW = 24
-# A warp that is chosen, or could have been, waits for nothing.
-_READY = ("stall_selected", "stall_not_selected")
-_READY_TITLE = "issuing or ready"
 # Where the longest is that many times the shortest, bars of cycles would leave the short ones unreadable.
 _MOST_APART = 5.0
 # Segments narrower than this part of the longest bar have no room for a figure.
@@ -43,7 +39,7 @@ def rung_stalls_chart(sheet: LadderSheet) -> ChartType | None:
 def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> ChartType | None:
     """Bars of cycles, or of shares where they are too far apart; the figures are cycles."""
     totals = {name: sum(reasons.values()) for name, reasons in stalls.items()}
-    shown = {name: reasons for name, reasons in stalls.items() if totals[name] > 0}
+    shown = {name: _named(reasons) for name, reasons in stalls.items() if totals[name] > 0}
     if not shown:
         return None
     longest, shortest = (pick(totals[name] for name in shown) for pick in (max, min))
@@ -62,7 +58,7 @@ def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> Cha
     x = alt.X("start:Q", title=unit, scale=alt.Scale(domain=[0, 100 if as_shares else longest], nice=False))
     waiting = list(colours)
     bars = (
-        base.transform_filter(alt.datum.reason != _READY_TITLE)
+        base.transform_filter(alt.datum.reason != READY_TITLE)
         .mark_bar(height=16)
         .encode(
             x=x,
@@ -75,7 +71,7 @@ def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> Cha
         )
     )
     ready = (
-        base.transform_filter(alt.datum.reason == _READY_TITLE)
+        base.transform_filter(alt.datum.reason == READY_TITLE)
         .mark_bar(height=15, filled=False, stroke=GREY, strokeWidth=1)
         .encode(x=x, x2=alt.X2("end:Q"))
     )
@@ -88,36 +84,25 @@ def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> Cha
     return alt.layer(bars, ready, *texts, total).properties(
         title=heading(
             _title(shown),
-            f"{conditions}; outlined: {_READY_TITLE}",
+            f"{conditions}; outlined: {READY_TITLE}",
             "figures: cycles per issued instruction of a warp",
         )
     )
 
 
+def _named(stalls: Mapping[str, float]) -> dict[str, float]:
+    """As people call them."""
+    return {name.removeprefix("stall_"): cycles for name, cycles in stalls.items()}
+
+
 def _colours(stalls: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
-    """Of the reasons that take the largest share of some rung; the others share one."""
+    """Of the reasons that take the largest share of some rung."""
     largest: dict[str, float] = {}
     for reasons in stalls.values():
         total = sum(reasons.values())
-        for name, cycles in reasons.items():
-            if name not in _READY:
-                largest[name] = max(largest.get(name, 0.0), cycles / total)
-    ranked = sorted(largest, key=lambda name: (-largest[name], name))[: len(CATEGORIES)]
-    colours = dict(zip(map(_reason, ranked), CATEGORIES, strict=False))
-    return colours | ({OTHERS: GREY} if len(largest) > len(ranked) else {})
-
-
-def _reason(name: str) -> str:
-    return name.removeprefix("stall_")
-
-
-def _grouped(stalls: Mapping[str, float], colours: Mapping[str, str]) -> dict[str, float]:
-    """The waits in the order of their colours, then what is no wait."""
-    cycles = dict.fromkeys([*colours, _READY_TITLE], 0.0)
-    for name, value in stalls.items():
-        reason = _reason(name)
-        cycles[_READY_TITLE if name in _READY else reason if reason in colours else OTHERS] += value
-    return cycles
+        for reason, cycles in reasons.items():
+            largest[reason] = max(largest.get(reason, 0.0), cycles / total)
+    return colours_of(largest)
 
 
 def _segments(
@@ -130,7 +115,7 @@ def _segments(
     total = sum(stalls.values())
     scale = 100 / total if as_shares else 1.0
     start = 0.0
-    for reason, cycles in _grouped(stalls, colours).items():
+    for reason, cycles in grouped(stalls, colours).items():
         end = start + cycles * scale
         if cycles > 0:
             wide = cycles * scale >= _ROOM_FOR_TEXT * (100 if as_shares else longest)
@@ -158,9 +143,9 @@ def _title(stalls: Mapping[str, Mapping[str, float]]) -> str:
         (cycles / sum(reasons.values()), rung, name)
         for rung, reasons in stalls.items()
         for name, cycles in reasons.items()
-        if name not in _READY
+        if name not in READY
     ]
     if not waits:
         return "No warp waits for anything"
     share, rung, name = max(waits, key=lambda wait: wait[0])
-    return f"The largest share of waiting: {rung}, {100 * share:.0f} % for {_reason(name)}"
+    return f"The largest share of waiting: {rung}, {100 * share:.0f} % for {name}"

@@ -11,9 +11,7 @@ from altair.typing import ChartType
 from profiler.analyse.source_lines import SourceLine, SourceLines
 from profiler.present.charts.style import (
     BLUE,
-    CATEGORIES,
     GREY,
-    OTHERS,
     Record,
     chart_of,
     figure,
@@ -21,6 +19,7 @@ from profiler.present.charts.style import (
     readable_unit,
     tooltips,
 )
+from profiler.present.charts.waits import READY_TITLE, colours_of, grouped
 from profiler.present.text import counted, shortened
 
 _CODE = 330
@@ -31,9 +30,6 @@ _FEWEST, _MOST = 5, 12
 _WORTH_A_ROW = 0.01
 _CODE_CHARACTERS = 48
 _NAME_WIDTH = 90
-# A warp that is chosen, or could have been, waits for nothing.
-_READY = ("selected", "not_selected")
-_READY_TITLE = "issuing or ready"
 
 
 def source_lines_chart(lines: SourceLines) -> ChartType | None:
@@ -46,7 +42,7 @@ def source_lines_chart(lines: SourceLines) -> ChartType | None:
         panels.append(_samples(lines, shown, named=not panels))
     left = len(lines.lines) - len(shown)
     notes = [f"{counted(left, 'line', 'lines')} with less left out"] if left else []
-    notes += [f"outlined: {_READY_TITLE}"] if lines.samples else []
+    notes += [f"outlined: {READY_TITLE}"] if lines.samples else []
     where = ", ".join(shortened(part, _NAME_WIDTH) for part in (lines.label, lines.gpu))
     title = heading(_title(lines), "; ".join([where, *notes]))
     chart: ChartType = (
@@ -127,8 +123,8 @@ def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) ->
         scale=alt.Scale(domain=list(colours), range=list(colours.values())),
         legend=alt.Legend(title="waiting for", orient="bottom", columns=3),
     )
-    bars = base.transform_filter(alt.datum.reason != _READY_TITLE).mark_bar(height=14)
-    ready = base.transform_filter(alt.datum.reason == _READY_TITLE).mark_bar(
+    bars = base.transform_filter(alt.datum.reason != READY_TITLE).mark_bar(height=14)
+    ready = base.transform_filter(alt.datum.reason == READY_TITLE).mark_bar(
         height=13, filled=False, stroke=GREY, strokeWidth=1
     )
     text = (
@@ -148,23 +144,18 @@ def _x(name: str, title: str, largest: float) -> alt.X:
 
 
 def _colours(shown: Sequence[SourceLine]) -> dict[str, str]:
-    """Of the reasons with most samples on these lines; the others share one."""
+    """Of the reasons with most samples on these lines."""
     samples = Counter[str]()
     for line in shown:
-        samples.update({reason: count for reason, count in line.stalls.items() if reason not in _READY})
-    ranked = sorted(samples, key=lambda reason: (-samples[reason], reason))
-    colours = dict(zip(ranked, CATEGORIES, strict=False))
-    return colours | ({OTHERS: GREY} if len(ranked) > len(CATEGORIES) else {})
+        samples.update(line.stalls)
+    return colours_of(samples)
 
 
 def _segments(
     line: SourceLine, lines: SourceLines, shown: Sequence[SourceLine], colours: Mapping[str, str]
 ) -> Iterator[Record]:
-    grouped = dict.fromkeys([*colours, _READY_TITLE], 0)
-    for reason, count in line.stalls.items():
-        grouped[_READY_TITLE if reason in _READY else reason if reason in colours else OTHERS] += count
     start = 0.0
-    for reason, count in grouped.items():
+    for reason, count in grouped(line.stalls, colours).items():
         end = start + 100 * count / lines.samples
         if count:
             yield {
