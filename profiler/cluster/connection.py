@@ -121,7 +121,10 @@ def prepare_dask() -> type[Client]:
 def unreachable(address: str, error: Exception) -> ClusterUnreachable:
     if isinstance(error, TypeError):  # what Dask makes of tls:// without certificates
         return ClusterUnreachable(f"{address}: it takes certificates to connect there, and none were given")
-    cause: BaseException = error
-    while cause.__cause__ is not None:
-        cause = cause.__cause__
-    return ClusterUnreachable(f"{address}: no Dask scheduler answers there: {cause}")
+    return ClusterUnreachable(f"{address}: no Dask scheduler answers there: {first_cause(error)}")
+
+
+def first_cause(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error

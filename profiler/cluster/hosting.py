@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from profiler.cluster.connection import QUIET_ENVIRONMENT, Tls, prepare_dask, unreachable
+from profiler.cluster.connection import QUIET_ENVIRONMENT, Tls, first_cause, prepare_dask, unreachable
 from profiler.errors import ClusterUnreachable, SchedulerLost
 
 if TYPE_CHECKING:
@@ -80,18 +80,12 @@ async def _start(nanny: Nanny, address: str) -> None:
     try:
         await nanny
     except Exception as error:
-        cause = str(_cause(error))
+        cause = str(first_cause(error))
         if "name taken" in cause:
             raise ClusterUnreachable(
                 f"{address}: there is a worker {nanny.name} already", remedy="Give another --name."
             ) from None
         raise ClusterUnreachable(f"{address}: worker {nanny.name} was not let in: {cause}") from None
-
-
-def _cause(error: BaseException) -> BaseException:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
 
 
 def _nanny(address: str, tls: Tls, worker: Hosted) -> Nanny:

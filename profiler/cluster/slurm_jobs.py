@@ -76,7 +76,7 @@ class Job(SLURMJob):
             code, out, err = await self._desk.call(*self._desk.command, path)
         number = out.partition(";")[0].strip()  # --parsable: it may be followed by the name of a cluster
         if code == 0 and number.isdigit():
-            self.job_id = self.number = number
+            self.number = number
         else:
             self.refusal = err.strip() or out.strip() or f"sbatch ended with exit code {code}"
         self.status = Status.running

@@ -18,14 +18,13 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 import msgspec
 
 from profiler.errors import RunDamaged
 from profiler.store.decoding import decodable
-from profiler.store.manifest import HASH_CHARACTERS, RunId, StoredReport, StoredTable
+from profiler.store.manifest import HASH_CHARACTERS, StoredReport, StoredTable
 from profiler.store.places import Piece, Place
 from profiler.store.run_files import RunFiles
 
@@ -110,10 +109,6 @@ class Pack:
                 remedy="Upgrade prof: `pip install -U ncu-prof`.",
             )
         return cls(place, name, index)
-
-    @cached_property
-    def ids(self) -> list[RunId]:
-        return [run_id for name in self.index.runs if (run_id := RunId.parse(name))]
 
     @property
     def size_bytes(self) -> int:
