@@ -10,7 +10,6 @@ from altair.typing import ChartType
 
 from profiler.analyse.findings import Comparison, Confirmation, MetricDelta, Side
 from profiler.catalog.metrics import HEADLINE
-from profiler.errors import MetricsMissing
 from profiler.present.charts.attribution import stalls_chart, waterfall_chart
 from profiler.present.charts.instructions import instructions_chart
 from profiler.present.charts.style import (
@@ -21,6 +20,7 @@ from profiler.present.charts.style import (
     figure,
     heading,
     readable_unit,
+    side_by_side,
     signed_figure,
     tooltips,
 )
@@ -38,21 +38,9 @@ def comparison_chart(comparison: Comparison) -> ChartType:
         [deltas_chart(comparison), stalls_chart(comparison)],
         [waterfall_chart(comparison), instructions_chart(comparison)],
     ]
-    drawn = [[chart for chart in column if chart is not None] for column in columns]
-    filled = [_apart(alt.vconcat(*column, spacing=32)) for column in drawn if column]
-    if not filled:
-        raise MetricsMissing(
-            f"{_sides(comparison)}: both recorded nothing that could be drawn",
-            remedy="Record both with `prof collect`, or with one of the presets that `prof presets` lists.",
-        )
-    return _apart(alt.hconcat(*filled, spacing=40)).properties(
-        title=alt.TitleParams(
-            speedup_sentence(comparison),
-            subtitle=[_sides(comparison), *comparison.comparable.warnings],
-            fontSize=18,
-            offset=24,
-        )
-    )
+    sides = _sides(comparison)
+    title = speedup_sentence(comparison)
+    return side_by_side(columns, title, [sides, *comparison.comparable.warnings], about=sides)
 
 
 def deltas_chart(comparison: Comparison, metrics: Sequence[str] = HEADLINE) -> ChartType | None:
@@ -78,12 +66,6 @@ def deltas_chart(comparison: Comparison, metrics: Sequence[str] = HEADLINE) -> C
             "ring: before; dot: after, with the 95 % interval of the change; right: the change",
         )
     )
-
-
-def _apart(charts: alt.HConcatChart | alt.VConcatChart) -> ChartType:
-    """Each chart with colours and a legend of its own."""
-    own: ChartType = charts.resolve_scale(color="independent").resolve_legend(color="independent")
-    return own
 
 
 def speedup_sentence(comparison: Comparison) -> str:

@@ -7,10 +7,13 @@ stand out from white and from near black alike; so a scheme changes paper and in
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import altair as alt
+from altair.typing import ChartType
+
+from profiler.errors import MetricsMissing
 
 Scheme = Literal["light", "dark"]
 Record = dict[str, Any]
@@ -94,6 +97,30 @@ def at_pixel(x: float) -> alt.XValue:
 
 def heading(title: str, *subtitle: str) -> alt.TitleParams:
     return alt.TitleParams(title, subtitle=list(subtitle)) if subtitle else alt.TitleParams(title)
+
+
+def side_by_side(
+    columns: Iterable[Iterable[ChartType | None]], title: str, subtitle: Sequence[str], about: str = ""
+) -> ChartType:
+    """As far as they could be drawn; an error about that, where none could be."""
+    drawn = [[chart for chart in column if chart is not None] for column in columns]
+    filled = [_apart(alt.vconcat(*column, spacing=32)) for column in drawn if column]
+    if not filled:
+        raise MetricsMissing(
+            f"{about or title}: nothing was recorded that could be drawn",
+            remedy="Record it with `prof collect`, or with one of the presets that `prof presets` lists.",
+        )
+    return _apart(alt.hconcat(*filled, spacing=40)).properties(
+        title=alt.TitleParams(title, subtitle=list(subtitle), fontSize=18, offset=24)
+    )
+
+
+def _apart(charts: alt.HConcatChart | alt.VConcatChart) -> ChartType:
+    """Each chart with colours, shapes and legends of its own."""
+    own: ChartType = charts.resolve_scale(color="independent", shape="independent").resolve_legend(
+        color="independent", shape="independent"
+    )
+    return own
 
 
 def ink_on(colour: str) -> str:
