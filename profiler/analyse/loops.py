@@ -47,7 +47,8 @@ def find_loops(function: Sequence[Instruction]) -> list[Loop]:
         target = position.get(instruction.target) if instruction.target is not None else None
         if target is not None and target <= index and instruction.executed and function[target].executed:
             spans[target, index] = instruction.executed
-    loops = [_loop(function, (first, last), branches, spans) for (first, last), branches in spans.items()]
+    in_order = sorted(spans)
+    loops = [_loop(function, span, branches, in_order) for span, branches in spans.items()]
     return sorted(loops, key=lambda loop: (loop.start, -loop.end))
 
 
@@ -59,18 +60,19 @@ def find_hot_loop(code: Code) -> tuple[int, Loop] | None:
     return max(found, key=lambda one: one[1].own_work, default=None)
 
 
-def _loop(function: Sequence[Instruction], span: Span, branches: float, spans: Iterable[Span]) -> Loop:
+def _loop(function: Sequence[Instruction], span: Span, branches: float, in_order: Iterable[Span]) -> Loop:
     """Its own work is what was issued because this branch went back, and not by a loop inside.
 
     What ran more often than the branch did so for another reason. A wait loop at the end
     of a kernel may jump back over all of the main loop, and owns nothing of it.
     """
-    inner = [other for other in spans if other != span and span[0] <= other[0] and other[1] <= span[1]]
-    own = [
-        function[index].executed or 0.0
-        for index in range(span[0], span[1] + 1)
-        if not any(first <= index <= last for first, last in inner)
-    ]
+    own: list[float] = []
+    start, end = span[0], span[1] + 1
+    for first, last in in_order:
+        if (first, last) != span and span[0] <= first and last <= span[1]:
+            own += (one.executed or 0.0 for one in function[start:first])
+            start = max(start, last + 1)
+    own += (one.executed or 0.0 for one in function[start:end])
     counts = Counter(count for count in own if count)
     return Loop(
         body=tuple(function[span[0] : span[1] + 1]),

@@ -111,6 +111,15 @@ def test_of_nested_loops_each_owns_what_no_other_inside_of_it_does():
     assert hot_span(*NESTED) == (inner.start, inner.end)
 
 
+def test_what_two_overlapping_loops_share_is_left_out_of_the_one_around_them_once():
+    targets = [None, None, None, "0x10", "0x20", "0x0"]
+    outer, *overlapping = find_loops(
+        function(*((8, f"BRA {target}" if target else "IADD3 R0, R0, 0x1, RZ") for target in targets))
+    )
+    assert [(loop.start, loop.end) for loop in overlapping] == [(0x10, 0x30), (0x20, 0x40)]
+    assert outer.own_work == 8 + 8, "its first instruction and its branch"
+
+
 def test_an_outer_loop_is_the_hot_one_where_most_is_done_there():
     work = [(80, "FFMA R5, R4, R4, R5")] * 300
     inner = [(160, "NOP"), (160, "@P0 BRA 0x10")]
