@@ -6,7 +6,7 @@ from profiler.analyse.ideas import Idea, IdeasFinding
 from profiler.catalog.ladder import Claim, size_text
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
 from profiler.present.ladder import caution_lines
-from profiler.present.terminal import render_table, styled, wrapped
+from profiler.present.terminal import VERDICT_MARK, render_table, styled, wrapped
 from profiler.present.text import number, printable
 
 IDEAS_HEADER = ("", "name", "idea", "from", "claimed", "here", "story", "counters")
@@ -14,7 +14,6 @@ STORY_STYLE = {"holds": "green", "does not hold": "red", "unclear": "yellow", "n
 _CLAIMS: dict[Claim, str] = {"faster": "faster", "same": "no gain", "slower": "slower"}
 _BELOW = ("idea", "counters")  # too long for a column of a terminal
 _INDENT = "    "
-_MARKS = {"same": " =", "unclear": " ?"}
 _LEGEND = (
     "claimed: the step from that rung as published, for the GPU named, or as the ladder says;",
     "here: times as fast, ± half of the 95 % interval, = if no difference matters, ? if unclear",
@@ -97,7 +96,8 @@ def step_text(one: Idea) -> str:
         return "refused" if one.refused else "not measured"
     under = " under the profiler" if one.speedup.basis == "profiled" else ""
     span = f" ± {_spread_pct(one.speedup.ratio, one.speedup.ci):.2f} %" if one.speedup.ci else ""
-    return f"{number(one.speedup.ratio)}x{span}{_MARKS.get(one.verdict or '', '')}{under}"
+    mark = VERDICT_MARK.get(one.verdict or "")
+    return f"{number(one.speedup.ratio)}x{span}{f' {mark}' if mark else ''}{under}"
 
 
 def _spread_pct(ratio: float, ci: tuple[float, float]) -> float:

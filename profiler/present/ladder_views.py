@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from profiler.analyse.findings import SETTLED
 from profiler.analyse.ladder import LadderFinding, LadderView, RungFinding
 from profiler.present.memory import width_text
+from profiler.present.terminal import VERDICT_MARK
 from profiler.present.text import number
-
-_SAME, _UNCLEAR = "=", "?"
 
 
 @dataclass(frozen=True)
@@ -58,9 +56,7 @@ def _mark(rung: RungFinding, metric: str) -> str:
     change = rung.delta.get(metric)
     if change is None:
         return " "
-    if change.verdict in SETTLED:
-        return _SAME if change.verdict == "same" else _UNCLEAR
-    return "↑" if change.delta > 0 else "↓"
+    return VERDICT_MARK.get(change.verdict) or ("↑" if change.delta > 0 else "↓")
 
 
 def _width(rung: RungFinding) -> str:
