@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from statistics import median
 
+from profiler.analyse.launch_shapes import mixed_shapes
 from profiler.analyse.profile import Profile, Series
 
 # Numerator and denominator of a percentage may come from different passes: on full SMs,
@@ -19,7 +20,7 @@ _WHOLE_STEP = 0.9
 
 
 def find_doubts(profile: Profile) -> list[str]:
-    """Percentages above 100, negative values, durations of nothing, launches without a number, and parts of a step."""
+    """Percentages above 100, negative values, durations of nothing, launches without a number or unlike, parts of a step."""
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
     gaps = [
         f"{name} in {profile.launches - len(one.values)} of {profile.launches}"
@@ -28,6 +29,8 @@ def find_doubts(profile: Profile) -> list[str]:
     ]
     doubts = [("suspicious, and shown as recorded", suspicious), ("launches without a number", gaps)]
     lines = [f"{profile.label}: {what}: {_listed(found)}" for what, found in doubts if found]
+    if mixed := mixed_shapes(profile.shapes):
+        lines.append(f"{profile.label}: {mixed}")
     return lines + ([_partial(profile)] if is_part_of_step(profile) else [])
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from profiler.analyse.code import Code, read_code
+from profiler.analyse.launch_shapes import SHAPE_COLUMNS, LaunchShape, launch_shapes
 from profiler.analyse.sass import derive_from_opcodes
 from profiler.analyse.stats import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, Metric, nearest_hint
@@ -67,6 +68,7 @@ class Profile:
     opcodes: Mapping[str, float]
     timings_ns: Readings = field(default_factory=Readings)
     raw: Mapping[str, Series] = field(default_factory=dict, repr=False)
+    shapes: list[LaunchShape] = field(default_factory=list)
     run: Run | None = field(default=None, repr=False, compare=False)  # for what few analyses read
 
     def find(self, name: str) -> Series | None:
@@ -128,7 +130,8 @@ def match_kernels(before: Run, after: Run, pattern: str | None, every: bool) -> 
 
 
 def profile_kernel(run: Run, kernel: str) -> Profile:
-    launches = run.table("launches").select(["launch", "process", "kernel", "gpu"]).to_pylist()
+    columns = ["launch", "process", "kernel", "gpu", *SHAPE_COLUMNS]
+    launches = run.table("launches").select(columns).to_pylist()
     chosen = [launch for launch in launches if launch["kernel"] == kernel]
     process_of = {launch["launch"]: launch["process"] for launch in chosen}
     gpus = {launch["gpu"] for launch in chosen if launch["gpu"]}
@@ -145,6 +148,7 @@ def profile_kernel(run: Run, kernel: str) -> Profile:
         opcodes=_mean_of(opcodes.values()),
         timings_ns=timings_of(run) if len(run.manifest.kernels) < 2 else Readings(),  # of several: of which?
         raw=raw,
+        shapes=launch_shapes(chosen),
         run=run,
     )
 

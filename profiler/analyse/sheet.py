@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Suspect
+from profiler.analyse.launch_shapes import LaunchShape
 from profiler.analyse.plausible import find_doubts
 from profiler.analyse.profile import Profile, Series
 from profiler.analyse.stats import standard_deviation
@@ -50,7 +51,7 @@ class SheetRule(Struct, frozen=True):
 
 
 class Sheet(Struct, frozen=True):
-    """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`."""
+    """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`; `shapes` how they were launched."""
 
     kernel: str
     launches: int
@@ -62,6 +63,7 @@ class Sheet(Struct, frozen=True):
     cautions: list[str] = []
     suspects: list[Suspect] = []
     suspects_missing: list[str] = []
+    shapes: list[LaunchShape] = []
 
 
 class TimingSheet(Struct, frozen=True):
@@ -99,6 +101,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:
         cautions=find_doubts(profile),
         suspects=find_suspects(profile),
         suspects_missing=find_missing_metrics(profile),
+        shapes=profile.shapes,
     )
 
 

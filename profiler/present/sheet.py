@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import asdict
 
+from profiler.analyse.launch_shapes import LaunchShape
 from profiler.analyse.sheet import Sheet, SheetMetric, SheetRule, TimingSheet
 from profiler.catalog.ladder import size_text
 from profiler.present.encode import markdown_text, to_csv, to_markdown
@@ -18,6 +19,7 @@ from profiler.present.text import counted, number, printable, shortened
 from profiler.store.runs import Run
 
 _KERNEL_WIDTH = _NVTX_WIDTH = 110
+_MOST_SHAPES = 4
 METRICS_HEADER = ("metric", "unit", "mean", "spread", "ncu")
 _TIMING_HEADER = (
     "run_id", "workload", "processes", "repeats", "median_ns", "min_ns", "max_ns", "spread_pct", "gflops",
@@ -33,7 +35,10 @@ def sheets_text(
         parts.append(_facts_text(timing_facts(timing)))
     for one in sheets:
         title = f"{shortened(one.kernel, _KERNEL_WIDTH)}, {counted(one.launches, 'launch', 'launches')}"
-        parts.append(styled(title, "bold", colour=colour))
+        launched = [("launched", text) for text in shape_lines(one)]
+        parts.append(
+            "\n".join([styled(title, "bold", colour=colour), *([_facts_text(launched)] if launched else [])])
+        )
         if one.nvtx:
             parts.append("\n".join(f"NVTX  {shortened(ranges, _NVTX_WIDTH)}" for ranges in one.nvtx))
         parts += [styled(f"caution: {printable(text)}", "yellow", colour=colour) for text in one.cautions]
@@ -59,6 +64,8 @@ def sheets_markdown(run: Run, sheets: Sequence[Sheet], timing: TimingSheet | Non
     parts = [to_markdown(("", ""), [*run_facts(run), *timed])]
     for one in sheets:
         parts.append(f"### {markdown_text(one.kernel)}")
+        if one.shapes:
+            parts.append("\n".join(f"* launched: {text}" for text in shape_lines(one)))
         if one.nvtx:
             parts.append("\n".join(f"* NVTX: {markdown_text(ranges)}" for ranges in one.nvtx))
         parts += [f"> **Caution:** {markdown_text(text)}" for text in one.cautions]
@@ -103,6 +110,30 @@ def timing_csv(sheet: TimingSheet) -> str:
 
 def _facts_text(facts: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f"{name:<11}{printable(value)}" for name, value in facts)
+
+
+def shape_lines(sheet: Sheet) -> list[str]:
+    """`32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a block`."""
+    kept, rest = sheet.shapes[:_MOST_SHAPES], sheet.shapes[_MOST_SHAPES:]
+    lines = [_shape_text(shape, several=len(sheet.shapes) > 1) for shape in kept]
+    return [*lines, f"and in {len(rest)} other ways"] if rest else lines
+
+
+def _shape_text(shape: LaunchShape, *, several: bool) -> str:
+    facts = [f"{_extent(shape.grid)} blocks of {_extent(shape.block)} threads"]
+    if shape.registers is not None:
+        facts.append(f"{shape.registers} registers a thread")
+    if shape.shared_bytes:
+        facts.append(f"{shape.shared_bytes:,} bytes of shared memory a block")
+    if several:
+        facts.append(counted(shape.launches, "launch", "launches"))
+    return ", ".join(facts)
+
+
+def _extent(sizes: tuple[int, int, int]) -> str:
+    """Without the ones at its end."""
+    x, y, z = sizes
+    return " x ".join(f"{size:,}" for size in ((x,) if y == z == 1 else (x, y) if z == 1 else sizes))
 
 
 def rule_lines(sheet: Sheet) -> list[str]:

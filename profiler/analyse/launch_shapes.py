@@ -1,0 +1,56 @@
+"""How a kernel was launched: its grid, its blocks, and what a block takes of an SM.
+
+Launches of one name may differ in all of these; who averages them must say so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+_GRID = ("grid_x", "grid_y", "grid_z")
+_BLOCK = ("block_x", "block_y", "block_z")
+_SHARED = ("shared_static_bytes", "shared_dynamic_bytes")
+SHAPE_COLUMNS = (*_GRID, *_BLOCK, "registers", *_SHARED)
+
+
+class LaunchShape(Struct, frozen=True):
+    """`grid` in blocks and `block` in threads, along x, y and z; registers of a thread, shared memory of a block."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    registers: int | None
+    shared_bytes: int | None
+    launches: int
+
+
+def launch_shapes(launches: Iterable[Mapping[str, Any]]) -> list[LaunchShape]:
+    """Of rows of the table of launches, the most frequent first; none of ranges and graphs, which have no grid."""
+    counted = Counter(tuple(row[name] for name in SHAPE_COLUMNS) for row in launches)
+    return [
+        _shape(dict(zip(SHAPE_COLUMNS, values, strict=True)), launches)
+        for values, launches in counted.most_common()
+        if None not in values[: len(_GRID + _BLOCK)]
+    ]
+
+
+def _shape(row: Mapping[str, Any], launches: int) -> LaunchShape:
+    shared = [row[name] for name in _SHARED if row[name] is not None]
+    return LaunchShape(
+        grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
+        block=(row["block_x"], row["block_y"], row["block_z"]),
+        registers=row["registers"],
+        shared_bytes=sum(shared) if shared else None,
+        launches=launches,
+    )
+
+
+def mixed_shapes(shapes: Sequence[LaunchShape]) -> str | None:
+    """What to say of figures over launches that are not alike."""
+    if len(shapes) < 2:
+        return None
+    launches = sum(shape.launches for shape in shapes)
+    return f"{launches} launches of {len(shapes)} shapes: grid, block, registers or shared memory differ, and every figure is of all together"
