@@ -61,13 +61,16 @@ def test_of_a_thousand_names_the_short_form_is_as_short(prof_here, hostile_store
 
 
 def test_a_listing_has_a_ladder_where_there_is_one_and_misses_one_that_was_asked_for(
-    recorded, tmp_path, monkeypatch
+    recorded, store, tmp_path, monkeypatch
 ):
+    """Here or beside the runs: those of the tests lie beside none."""
     settings = Settings(recorded.root, "gemm", False, "json", False, False)
     rungs = [kernel.number for kernel in read_ladder(find_ladder("gemm", recorded.root)).kernels]
     assert [kernel["kernel"] for kernel in find_listing(settings, None).kernels] == rungs
     monkeypatch.chdir(tmp_path)
-    assert find_listing(settings, None).kernels == []
-    assert find_listing(settings, None).runs != []
+    assert [kernel["kernel"] for kernel in find_listing(settings, None).kernels] == rungs
+    alone = Settings(store.root, "gemm", False, "json", False, False)
+    assert find_listing(alone, None).kernels == []
+    assert find_listing(alone, None).runs != []
     with pytest.raises(LadderNotFound):
         find_listing(Settings(recorded.root, "none", True, "json", False, False), None)
