@@ -51,9 +51,7 @@ class Staging:
         self._count = 0
         self._shelf = Shelf(Folder(root))
         self._hashes: set[str] = set()
-        self._changed_ns: int | None = (
-            None  # when we last changed `root`; None where that cannot be relied on
-        )
+        self._changed_ns: int | None = None  # when we were the last to change `root`
 
     def folder(self) -> Path:
         """A fresh folder name for one run; whoever fills it creates it."""
@@ -88,12 +86,13 @@ class Staging:
         return run.hash in self._hashes
 
     def _remember(self, run: RunId) -> None:
-        """The folder gets a time of change of our own: the clock that gives it one stands still for milliseconds,
-        and the commit of another, right after ours, would not show."""
+        """The folder gets a time of our own: by the clock that it goes by, which may stand still for milliseconds,
+        the commit of another right after ours would not show.
+        """
         self._hashes.add(run.hash)
         self._changed_ns = None
         now_ns = time.time_ns()
-        with suppress(PermissionError):  # in the folder of another user
+        with suppress(OSError):  # in the folder of another user, or where times cannot be set
             os.utime(self.root, ns=(now_ns, now_ns))
             if self.root.stat().st_mtime_ns == now_ns:  # else the file system keeps no times as fine
                 self._changed_ns = now_ns
