@@ -34,13 +34,20 @@ def own_resources(built: Built) -> list[Resources]:
 
 
 def misfit_text(built: Built) -> str:
-    """Why nothing is known of a rung that has kernels of its own; empty where there is no reason to say."""
+    """Why nothing is known of a rung that has kernels of its own, with those most like what was meant; else empty."""
+    from difflib import SequenceMatcher
+
     record, kernel = built.record, built.kernel
     if record is None or not record.resources or not kernel.regex or kernel.needs or own_resources(built):
         return ""  # what it needs is a library, whose kernels are compiled already
-    names = [_cut(name) for name in _names_of(record.resources)]
+    regex = kernel.regex
+
+    def likeness(name: str) -> int:
+        return SequenceMatcher(None, regex, name, autojunk=False).find_longest_match().size
+
+    names = [_cut(name) for name in sorted(_names_of(record.resources), key=likeness, reverse=True)]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"'{kernel.regex}' fits no kernel that was compiled: {', '.join(names[:_MOST_NAMED])}{more}"
+    return f"'{regex}' fits no kernel that was compiled: {', '.join(names[:_MOST_NAMED])}{more}"
 
 
 def _names_of(resources: list[Resources]) -> tuple[str, ...]:

@@ -74,6 +74,7 @@ def test_an_expression_that_fits_nothing_is_told_with_what_there_is(no_tools) ->
     )
     many = misfit_text(built("no", *(f"k{number}{'x' * 100}" for number in range(9))))
     assert many.endswith("… and 6 more")
+    assert "compiled: scale_wide, k0, k1 and" in misfit_text(built("^scale$", "k0", "k1", "k2", "scale_wide"))
     assert len(many) < 300
 
 
