@@ -72,7 +72,7 @@ def check(
 
     Examples:
 
-      prof check --baseline 20261120t112409z-gemm-6-d74a258a8c7e
+      prof check --baseline 20261122t012043z-gemm-6-b1dc935f48d2
 
       prof check --baseline before.ncu-rep after.ncu-rep
 
