@@ -557,6 +557,7 @@ def two_gpus(here: Here) -> Here:
         'for n in 0 1; do case "$*" in *noheader|*--id=$n|*--id=GPU-$n*)\n'
         'echo "NVIDIA H200, 9.0, 580.1, GPU-${n}2345678-9";; esac; done',
     )
+    here.setenv("FAKE_NCU_PACE", "1")  # so that the first to be ready does not do it all before the other is
     return here
 
 
