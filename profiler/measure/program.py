@@ -55,6 +55,12 @@ class Job:
     def label(self) -> str:
         return f"{self.kernel} at {size_text(self.values)}" if self.values else str(self.kernel)
 
+    @property
+    def work(self) -> float:
+        """Operations, or bytes where the ladder counts those: to tell the larger of two workloads."""
+        counted = self.kernel.flops or self.kernel.bytes
+        return counted.evaluate(self.values) if counted is not None else 0.0
+
 
 def fresh_seed() -> int:
     return secrets.randbits(32)

@@ -95,12 +95,23 @@ def choose_gpus(given: str, gpus: Sequence[Gpu]) -> list[Gpu]:
 
 
 def group_targets(targets: Sequence[Target], by: SpreadBy) -> list[tuple[Target, ...]]:
-    """Those that must stay together, the largest group first."""
+    """Those that must stay together, what takes longest first.
+
+    Each begins at another of its kernels. The driver serves one GPU after the other, so that one which
+    computes for long is best measured while another GPU needs the driver.
+    """
     groups: dict[str, list[Target]] = {}
     for index, target in enumerate(targets):
         workload = size_text(target.job.values) if target.job is not None else ""
         groups.setdefault(workload if by == "workloads" else str(index), []).append(target)
-    return [tuple(group) for group in sorted(groups.values(), key=len, reverse=True)]
+    longest_first = sorted(groups.values(), key=_cost, reverse=True)
+    starts = [len(group) * place // len(longest_first) for place, group in enumerate(longest_first)]
+    return [(*group[start:], *group[:start]) for group, start in zip(longest_first, starts, strict=True)]
+
+
+def _cost(group: Sequence[Target]) -> tuple[int, float]:
+    """To compare groups by: what a kernel takes is mostly the same for all, then it is the work."""
+    return len(group), sum(target.job.work for target in group if target.job is not None)
 
 
 def collect_here(

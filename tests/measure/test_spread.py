@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from profiler.catalog.expressions import parse_expression
 from profiler.catalog.ladder_file import read_ladder
 from profiler.cluster.watch import Member
 from profiler.errors import (
@@ -88,10 +89,11 @@ def test_a_gpu_that_is_not_there_is_refused(given_: str) -> None:
 def rungs(tmp_path_factory, make_ladder):
     """`rungs([100, 100, 50])`: one target for each of these sizes."""
     ladder = read_ladder(make_ladder(tmp_path_factory.mktemp("ladder") / "scripts", "works"))
+    kernel = replace(ladder.kernel(1), flops=parse_expression("2 * size"))
 
     def make(sizes: list[int]) -> list[Target]:
         return [
-            Target(f"{number}", Selection(), 1, Job(ladder, ladder.kernel(1), {"size": size}))
+            Target(f"{number}", Selection(), 1, Job(ladder, kernel, {"size": size}))
             for number, size in enumerate(sizes)
         ]
 
@@ -115,9 +117,15 @@ def test_each_target_is_in_one_group_and_a_size_stays_together(rungs, sizes, by)
         assert [len(group) for group in groups] == [1] * len(sizes)
 
 
-def test_the_largest_size_goes_first_so_that_the_last_to_end_is_small(rungs) -> None:
-    groups = group_targets(rungs([1, 2, 2, 2, 3]), "workloads")
-    assert [[target.job.values["size"] for target in group] for group in groups] == [[2, 2, 2], [1], [3]]
+def test_what_takes_longest_goes_first_so_that_the_last_to_end_is_short(rungs) -> None:
+    groups = group_targets(rungs([1, 2, 2, 2, 4, 3]), "workloads")
+    assert [[target.job.values["size"] for target in group] for group in groups] == [[2, 2, 2], [4], [3], [1]]
+
+
+def test_each_group_begins_at_another_kernel_so_that_gpus_do_not_all_do_the_same(rungs) -> None:
+    first, second = group_targets(rungs([20] * 4 + [10] * 4), "workloads")
+    assert [target.name for target in first] == ["0", "1", "2", "3"]
+    assert [target.name for target in second] == ["6", "7", "4", "5"]
 
 
 def test_each_gpu_has_a_lock_folder_that_every_user_shares(locks: Path) -> None:
