@@ -22,21 +22,48 @@ _SCALAR = {
     **dict.fromkeys(("HFMA2", "HADD2", "HMUL2"), "fp16"),
     **dict.fromkeys(("DFMA", "DADD", "DMUL"), "fp64"),
 }
+_WIDENED = "HADD2.F32"  # a half made a float: nothing is computed
+# Constants are moved by HFMA2, and tensor cores leave sums to others: what both sides do as much as this is no difference.
+_MUCH = 1 / 3
 
 
 def find_arithmetic(opcodes: Mapping[str, float]) -> str:
     """What most operations of these executed instructions are; empty where they are none, or do not tell."""
+    return _most(_work(opcodes))
+
+
+def find_unlike_arithmetic(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[str, str] | None:
+    """What each side computes in, where neither does much of what the other does most; None where they are alike or do not tell."""
+    sides = _work(before), _work(after)
+    one, other = map(_most, sides)
+    if not one or not other or _share(sides[0], other) > _MUCH or _share(sides[1], one) > _MUCH:
+        return None
+    return one, other
+
+
+def _work(opcodes: Mapping[str, float]) -> dict[str, float]:
+    """Operations by what they are made in; of those that do not tell, under an empty name."""
     work: dict[str, float] = {}
     for opcode, count in opcodes.items():
         kind, operations = _operations(opcode)
-        if kind is not None:
+        if kind is not None and count > 0:
             work[kind] = work.get(kind, 0.0) + count * operations
+    return work
+
+
+def _most(work: Mapping[str, float]) -> str:
     return max(work, key=work.__getitem__, default="")
+
+
+def _share(work: Mapping[str, float], kind: str) -> float:
+    return work.get(kind, 0.0) / sum(work.values())
 
 
 def _operations(opcode: str) -> tuple[str | None, int]:
     """What it computes in: None for what computes nothing, empty for what does not tell."""
     name, *modifiers = opcode.split(".")
+    if opcode == _WIDENED:
+        return None, 0
     if name == "DMMA":
         return "fp64", _TENSOR_WORK
     if name in _TENSOR:

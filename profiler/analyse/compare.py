@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Literal
 
+from profiler.analyse.arithmetic import find_unlike_arithmetic
 from profiler.analyse.attribution import UsefulBytes, attribute, bounded_exp
 from profiler.analyse.findings import (
     SCHEMA_VERSION,
@@ -100,7 +101,7 @@ def find_obstacles(before: Profile, after: Profile) -> list[str]:
 
 def find_cautions(before: Profile, after: Profile) -> list[str]:
     """What a reader should know, though it does not forbid the comparison."""
-    cautions = []
+    cautions = _precision_cautions(before, after)
     unknown = [what for what, one, other in _conditions(before, after) if _UNKNOWN in (one, other)]
     if unknown:
         cautions.append(f"not recorded, so not checked: {', '.join(unknown)}")
@@ -120,6 +121,19 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
 def _names(before: Profile, after: Profile) -> tuple[str, str]:
     """Of two recordings of one kernel only the order tells them apart."""
     return (before.label, after.label) if before.label != after.label else ("the first", "the second")
+
+
+def _precision_cautions(before: Profile, after: Profile) -> list[str]:
+    """A result in less precision is not the same work done faster; what verification found of each is told beside."""
+    unlike = find_unlike_arithmetic(before.opcodes, after.opcodes)
+    if unlike is None:
+        return []
+    facts = [side.manifest.provenance for side in (before, after)]
+    errors = [one.relative_error if one else None for one in facts]
+    told = [f" (relative error {error:.1e})" if error is not None else "" for error in errors]
+    (one, other), (first, second) = _names(before, after), map(str.upper, unlike)
+    checked = ", each by its own check" if all(told) else ""
+    return [f"precision differs: {one} computes in {first}{told[0]}, {other} in {second}{told[1]}{checked}"]
 
 
 def find_process_cautions(before: Profile, after: Profile) -> list[str]:

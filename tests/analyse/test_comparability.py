@@ -7,10 +7,12 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+import profiler
 from profiler.analyse.compare import compare_profiles
 from profiler.analyse.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 from profiler.errors import NotComparable
+from profiler.store.manifest import Provenance
 
 CLOCK = BY_NAME["sm_frequency_hz"].ncu[0]
 
@@ -112,6 +114,32 @@ def _at_clocks(make_run, clocks):
     for clock in clocks:
         launches = ({"kernel": "k", "process": process, "metrics": {CLOCK: clock}} for process in range(2))
         yield profile_kernel(make_run(*launches), "k")
+
+
+def test_a_kernel_in_less_precision_is_not_the_same_work_done_faster(make_run):
+    """What verification found of each is told beside, where both were verified as where one was."""
+
+    def computing(name, opcode, error=None):
+        launches = ({"kernel": "k", "process": process, "opcodes": {opcode: 5}} for process in range(2))
+        provenance = Provenance(relative_error=error)
+        return replace(profile_kernel(make_run(*launches, name=name, provenance=provenance), "k"), label=name)
+
+    full, half = computing("full", "FFMA", 1.14e-6), computing("half", "HGMMA.64x256x16.F32.BF16", 4.02e-6)
+    assert compare_profiles(full, half).comparable.warnings == [
+        "precision differs: full computes in FP32 (relative error 1.1e-06), half in BF16 (relative error 4.0e-06), each by its own check"
+    ]
+    assert compare_profiles(computing("other", "HMMA.1688.F32.TF32"), full).comparable.warnings == [
+        "precision differs: other computes in TF32, full in FP32 (relative error 1.1e-06)"
+    ]
+    assert compare_profiles(full, computing("alike", "FFMA")).comparable.warnings == []
+
+
+@pytest.mark.parametrize(("ladder", "unlike"), [("gemm", [10, 12]), ("ceilings", [5, 6]), ("rmsnorm", [])])
+def test_recorded_steps_to_other_arithmetic_are_cautioned_and_no_others(recorded, ladder, unlike):
+    """Of GEMM, 10 and 11 are BF16, 12 and 13 TF32, and 14 follows 9; RMSNorm makes floats of its halves first."""
+    rungs = profiler.ladder(ladder, recorded).ladder.kernels
+    cautioned = [rung.kernel for rung in rungs if any("precision differs" in told for told in rung.warnings)]
+    assert cautioned == unlike
 
 
 def _of_processes(make_run, processes, **fields):

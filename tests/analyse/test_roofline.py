@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.arithmetic import find_arithmetic
+from profiler.analyse.arithmetic import find_arithmetic, find_unlike_arithmetic
 from profiler.analyse.climb import find_climb
 from profiler.analyse.roofline import find_ceilings, find_roofline
 from profiler.catalog.ladder_file import read_ladder
@@ -249,12 +249,31 @@ def test_of_which_only_device_memory_can_be_missing(made, copying):
         ({"UTCQMMA": 1.0, "FFMA": 20.0}, ""),
         ({"UTCHMMA": 1.0, "FFMA": 2000.0}, "fp32"),
         ({"DFMA": 9.0, "FFMA": 5.0}, "fp64"),
+        ({"HADD2.F32": 90.0, "FFMA": 5.0}, "fp32"),  # halves made floats before anything is computed
         ({"LDG.E": 9.0, "IADD3": 5.0}, ""),
         ({}, ""),
     ],
 )
 def test_executed_instructions_tell_what_a_kernel_computes_in(opcodes, arithmetic):
     assert find_arithmetic(opcodes) == arithmetic
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "unlike"),
+    [
+        ({"FFMA": 10.0}, {"HGMMA.64x256x16.F32.BF16": 1.0, "HFMA2.MMA": 9.0}, ("fp32", "bf16")),
+        ({"DFMA": 1.0}, {"FFMA": 1.0}, ("fp64", "fp32")),
+        ({"FFMA": 10.0}, {"FFMA": 9.0, "HFMA2.MMA": 5.0}, None),  # constants are moved so
+        ({"HFMA2": 5.0, "FFMA": 9.0}, {"HFMA2": 5.0, "FFMA": 11.0}, None),  # half and half
+        ({"FFMA": 10.0}, {"UTCQMMA": 1.0}, None),
+        ({"FFMA": 10.0}, {"LDG.E": 9.0}, None),
+        ({"FFMA": 0.0}, {"FFMA": 1.0}, None),
+        ({}, {}, None),
+    ],
+)
+def test_two_kernels_are_unlike_where_neither_does_much_of_what_the_other_does_most(before, after, unlike):
+    assert find_unlike_arithmetic(before, after) == unlike
+    assert find_unlike_arithmetic(after, before) == (unlike and unlike[::-1])
 
 
 def test_the_recorded_ladder_is_told_apart(recorded):
