@@ -115,7 +115,16 @@ class SassInput(Input, frozen=True, kw_only=True):
 
 
 class ListInput(Input, frozen=True):
-    name: Annotated[str, Meta(description="Every run whose name contains this.")] | None = None
+    name: (
+        Annotated[
+            str | int,
+            Meta(
+                description="Every run of this kernel number, of exactly this name, or of the names that fit a shell pattern.",
+                examples=[6, "gemm-6", "gemm-6*"],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class Failure(Struct, frozen=True, omit_defaults=True):
@@ -175,7 +184,8 @@ def _sass(given: SassInput, settings: Settings) -> str:
 
 
 def _list(given: ListInput, settings: Settings) -> str:
-    return answers.answer_json(answers.find_listing(settings, given.name), given.full)
+    name = None if given.name is None else str(given.name)
+    return answers.answer_json(answers.find_listing(settings, name), given.full)
 
 
 @dataclass(frozen=True)
@@ -266,7 +276,7 @@ TOOLS = (
         "list",
         "What is recorded",
         "What there is to compare: the kernels of the ladder with their ideas, and the newest run of each name; with "
-        "`name`, every run of such a name, to choose an older one by its run_id. Use it first when you do not know what "
+        "`name`, every run that it means, to choose an older one by its run_id. Use it first when you do not know what "
         "is recorded.",
         ListInput,
         (Listing,),

@@ -150,8 +150,9 @@ def find_machine_code(
 
 
 def find_listing(settings: Settings, name: str | None) -> Listing:
-    """The kernels of the ladder, where there is one, and the newest run of each name; or the runs that fit a name."""
+    """The kernels of the ladder, where there is one, and the newest run of each name; or every run that is meant."""
     from profiler.commands.ladders import open_ladder
+    from profiler.commands.sources import meant_by
     from profiler.errors import LadderNotFound
     from profiler.present.listing import derive_listing
     from profiler.store.runs import RunStore
@@ -162,4 +163,6 @@ def find_listing(settings: Settings, name: str | None) -> Listing:
         if settings.ladder_given:
             raise
         ladder = None
-    return derive_listing(RunStore(settings.runs_to_read), ladder, name)
+    return derive_listing(
+        RunStore(settings.runs_to_read), ladder, meant_by(name, settings), every=name is not None
+    )

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 def list_runs(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(help="Only runs whose name contains this, all of them.")
+        str | None,
+        typer.Argument(
+            help="Every run of this kernel number, of exactly this name, or of the names that fit a shell pattern."
+        ),
     ] = None,
     kernels: Annotated[
         bool, typer.Option("--kernels", help="The ladder's kernels alone, with the runs of each.")
@@ -35,18 +38,21 @@ def list_runs(
 ) -> None:
     """List what is stored.
 
-    The kernels of the ladder, where one is found; one line per name of what is stored; with a
-    name, every run whose name contains it.
+    The kernels of the ladder, where one is found, and one line per name of what is stored; with a name, every
+    run that it means. With --ladder, only runs of that ladder's kernels.
 
     Examples:
 
       prof list
 
-      prof list gemm-5
+      prof list 5
 
-      prof list --kernels --ladder gemm
+      prof list 'gemm-5*'
+
+      prof list --ladder copy
     """
     from profiler.commands.ladders import open_ladder
+    from profiler.commands.sources import meant_by
     from profiler.present.listing import (
         DAMAGED,
         NAMES_HEADER,
@@ -68,7 +74,8 @@ def list_runs(
     wanted = kernels or (name is None and settings.format is Format.table)
     if wanted and _print_kernels(store, settings, required=kernels) and kernels:
         return
-    rows = kernel_rows(store) if name is None else run_rows(store, name)
+    is_meant = meant_by(name, settings)
+    rows = kernel_rows(store, is_meant) if name is None else run_rows(store, is_meant)
     if rows or settings.format is not Format.table:
         header, right = (NAMES_HEADER, NAMES_RIGHT) if name is None else (RUNS_HEADER, RUNS_RIGHT)
         narrow = [header.index(name) for name in ("ncu", "gpu", "recorded", "origin", "launches")]
@@ -80,8 +87,22 @@ def list_runs(
             if origin == DAMAGED and (damaged := RunId.parse(run_id)):
                 store.open(damaged)  # says what is wrong with it
     else:
-        what = f"no run whose name contains '{name}'" if name else "no runs yet: prof ingest REPORT adds one"
-        print(printable(f"{store.root}: {what}"), file=sys.stderr)
+        print(printable(f"{store.root}: {_nothing(store, name, settings)}"), file=sys.stderr)
+
+
+def _nothing(store: RunStore, name: str | None, settings: Settings) -> str:
+    from profiler.commands.ladders import ladder_name
+    from profiler.commands.sources import meant_by
+    from profiler.store.names import no_such_name
+
+    ids, ladder = store.ids(), ladder_name(settings)
+    if not ids:
+        return "no runs yet: prof ingest REPORT adds one"
+    if name is None:
+        return f"no run of ladder '{ladder}'"
+    is_there = meant_by(None, settings)
+    names = (run_id.name for run_id in ids if is_there(run_id.name))
+    return no_such_name(name, ladder, names, of_ladder=settings.ladder_given)
 
 
 def _print_kernels(store: RunStore, settings: Settings, required: bool) -> bool:

@@ -43,6 +43,13 @@ def open_sources(references: list[str], settings: Settings, *, timed: bool = Fal
     return runs
 
 
+def meant_by(name: str | None, settings: Settings) -> Callable[[str], bool]:
+    """Of all names of runs, or those that fit this one; where a ladder was asked for, of that one's kernels."""
+    from profiler.store.names import name_filter
+
+    return name_filter(name, ladder_name(settings), of_ladder=settings.ladder_given)
+
+
 def require_ladder(settings: Settings, stored: Callable[[], RunStore]) -> None:
     """One that was asked for, and that neither a file nor a run knows, is misspelt: also where no number needs it."""
     from profiler.catalog.ladder import CHOOSE_LADDER, find_ladder, is_path, known_ladders

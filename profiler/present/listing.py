@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -34,33 +35,37 @@ class Listing(Struct, frozen=True):
     left_out: LeftOut = {}
 
 
-def derive_listing(store: RunStore, ladder: Ladder | None, part: str | None) -> Listing:
-    """Every run whose name contains `part`; without one, the newest of each name and the ladder's kernels."""
-    if part is not None:
-        return Listing(None, [], [dict(zip(RUNS_HEADER, row, strict=True)) for row in run_rows(store, part)])
+def derive_listing(
+    store: RunStore, ladder: Ladder | None, is_meant: Callable[[str], bool], *, every: bool
+) -> Listing:
+    """Of the names meant `every` run; or the newest of each, and the ladder's kernels."""
+    if every:
+        rows = run_rows(store, is_meant)
+        return Listing(None, [], [dict(zip(RUNS_HEADER, row, strict=True)) for row in rows])
     rungs = ladder_rows(ladder, store) if ladder else []
     return Listing(
         ladder.name if ladder else None,
         [dict(zip(LADDER_HEADER, row, strict=True)) for row in rungs],
-        [dict(zip(NAMES_HEADER, row, strict=True)) for row in kernel_rows(store)],
+        [dict(zip(NAMES_HEADER, row, strict=True)) for row in kernel_rows(store, is_meant)],
     )
 
 
-def kernel_rows(store: RunStore) -> list[Row]:
+def kernel_rows(store: RunStore, is_meant: Callable[[str], bool]) -> list[Row]:
     """One row per name: how many runs, and the newest of them. Reads one manifest a name."""
     by_name: dict[str, list[RunId]] = defaultdict(list)
     for run_id in store.ids():
         by_name[run_id.name].append(run_id)
-    store.read_ahead(run_ids[-1] for run_ids in by_name.values())
+    meant = {name: run_ids for name, run_ids in by_name.items() if is_meant(name)}
+    store.read_ahead(run_ids[-1] for run_ids in meant.values())
     return [
         _row(store, run_ids[-1], len(run_ids))
-        for _, run_ids in sorted(by_name.items(), key=lambda item: natural_order(item[0]))
+        for _, run_ids in sorted(meant.items(), key=lambda item: natural_order(item[0]))
     ]
 
 
-def run_rows(store: RunStore, part: str) -> list[Row]:
-    """One row per run whose name contains `part`, oldest first."""
-    run_ids = [run_id for run_id in store.ids() if part in run_id.name]
+def run_rows(store: RunStore, is_meant: Callable[[str], bool]) -> list[Row]:
+    """One row per run of the names meant, oldest first."""
+    run_ids = [run_id for run_id in store.ids() if is_meant(run_id.name)]
     store.read_ahead(run_ids)
     return [_row(store, run_id) for run_id in run_ids]
 

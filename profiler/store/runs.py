@@ -6,24 +6,15 @@ becomes a `Run` too (see `open_report`), so nothing downstream needs to know.
 
 from __future__ import annotations
 
-import difflib
-import re
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profiler.errors import RunDamaged, RunNotFound
-from profiler.store.manifest import (
-    MANIFEST_FILE,
-    TIMED_SUFFIX,
-    Manifest,
-    RunId,
-    decode_manifest,
-    path_name,
-    rung_name,
-    timed_name,
-)
+from profiler.store.manifest import MANIFEST_FILE, Manifest, RunId, decode_manifest
+from profiler.store.names import kernels_of, ladders_of, names_of, nothing_found
 from profiler.store.packs import Pack
 from profiler.store.places import Location, place_of
 from profiler.store.run import Run
@@ -41,7 +32,6 @@ SWEEPS_FOLDER = "sweeps"
 _AT_ONCE = 1000  # manifests held as bytes
 _RECENT_S = 2.0
 _DATE_DIGITS = 8
-_KERNEL_DIGITS = 9
 
 
 class RunStore:
@@ -155,11 +145,7 @@ class RunStore:
         A number means the kernel's profile, or its timings where it was never profiled.
         """
         ids = self._recent_ids()
-        if reference.isdecimal() and len(reference) <= _KERNEL_DIGITS:
-            names = [name(ladder, int(reference)) for name in (rung_name, timed_name)]
-        else:
-            names = [reference, path_name(reference)]
-        for name in names:
+        for name in names_of(reference, ladder):
             if named := [run_id for run_id in ids if run_id.name == name]:
                 return self.open(named[-1])
         is_start = len(reference) >= _DATE_DIGITS or not reference.isdecimal()  # 2 is a kernel, no year
@@ -172,17 +158,29 @@ class RunStore:
                 details=[f"  {run_id}" for run_id in starting[:8]],
                 remedy="Give more of the id.",
             )
-        raise RunNotFound(f"{self.root}: {_nothing_found(reference, names[0], ladder, ids)}")
+        raise RunNotFound(f"{self.root}: {nothing_found(reference, ladder, (run_id.name for run_id in ids))}")
+
+    def find_all(self, reference: str, ladder: str) -> Iterator[Run]:
+        """What `find` chooses from: every run that a number or a name means, the newest first, timings after profiles.
+
+        Without those that are damaged.
+        """
+        ids = self._recent_ids()[::-1]
+        names = dict.fromkeys(names_of(reference, ladder))
+        named = [run_id for name in names for run_id in ids if run_id.name == name]
+        for start in range(0, len(named), _AT_ONCE):
+            self.read_ahead(named[start : start + _AT_ONCE])
+            for run_id in named[start : start + _AT_ONCE]:
+                with suppress(RunDamaged):
+                    yield self.open(run_id)
 
     def knows_ladder(self, ladder: str) -> bool:
         """Whether any run is of one of its kernels. Looks at names alone."""
-        return bool(_kernels_of(ladder, (run_id.name for run_id in self._recent_ids()), any_preset=True))
+        return bool(kernels_of(ladder, (run_id.name for run_id in self._recent_ids()), any_preset=True))
 
     def ladders(self) -> list[str]:
         """What comes before the numbers of kernels that `find` would find. Looks at names alone."""
-        pattern = re.compile(rf"(.+)-\d+(?:{TIMED_SUFFIX})?")
-        matches = (pattern.fullmatch(run_id.name) for run_id in self._recent_ids())
-        return sorted({match[1] for match in matches if match})
+        return ladders_of(run_id.name for run_id in self._recent_ids())
 
     def with_hash(self, sha256: str) -> Run | None:
         """The run that a report with this hash became."""
@@ -197,41 +195,6 @@ class RunStore:
         if isinstance(self.root, Path) or time.monotonic() - self._listed_s > _RECENT_S:
             return self.ids()
         return self._ids
-
-
-def _nothing_found(reference: str, name: str, ladder: str, ids: Iterable[RunId]) -> str:
-    """With what comes near: of a number the ladder's others, of a name those like it."""
-    names = sorted({run_id.name for run_id in ids})
-    what = f"no run of kernel {reference}" if reference.isdecimal() else f"no run of '{reference}'"
-    if not names:
-        return f"{what}; it holds no runs"
-    if not reference.isdecimal():
-        near = [f"'{one}'" for one in difflib.get_close_matches(path_name(name), names, n=3)]
-        if not near:
-            return f"{what}; it holds runs of {len(names)} other names"
-        return f"{what}; did you mean {' or '.join([', '.join(near[:-1]), near[-1]] if near[1:] else near)}?"
-    if presets := [one for one in names if one.startswith(f"{name}-")]:
-        return f"{what} with the default preset; there is {', '.join(presets)}"
-    kernels = _kernels_of(ladder, names)
-    return f"{what}; {ladder} has runs of {_spans(kernels)}" if kernels else f"{what}; {ladder} has no runs"
-
-
-def _kernels_of(ladder: str, names: Iterable[str], *, any_preset: bool = False) -> list[int]:
-    """The numbers of a ladder's kernels that `find` would find, or that have any run; lowest first."""
-    suffix = "(?:-.+)?" if any_preset else f"(?:{TIMED_SUFFIX})?"
-    pattern = re.compile(rf"{re.escape(path_name(ladder))}-(\d+){suffix}")
-    return sorted({int(match[1]) for name in names if (match := pattern.fullmatch(name))})
-
-
-def _spans(numbers: Iterable[int]) -> str:
-    """`0 to 6, 8, 10 to 12`."""
-    spans: list[tuple[int, int]] = []
-    for number in numbers:
-        if spans and spans[-1][1] == number - 1:
-            spans[-1] = (spans[-1][0], number)
-        else:
-            spans.append((number, number))
-    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in spans)
 
 
 def open_report(path: Path) -> Run:

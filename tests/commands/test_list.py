@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 
+import pytest
+
 
 def test_a_damaged_run_hides_no_other_and_is_named(store, prof_here, tmp_path):
     runs = tmp_path / "runs"
@@ -29,7 +31,7 @@ def test_a_run_that_is_called_damaged_is_not(prof_here, make_run, tmp_path):
 
 
 def test_keys_are_names(prof_here, recorded):
-    for words in ([], ["gemm"], ["--kernels"]):
+    for words in ([], ["gemm-6"], ["--kernels"]):
         rows = json.loads(prof_here("--runs", recorded.root, "list", *words, "--format", "json").stdout)
         assert all(key.isidentifier() for row in rows for key in row)
 
@@ -40,3 +42,72 @@ def test_beside_each_kernel_stands_what_is_stored_of_it(prof_here, recorded):
     rows = {row["kernel"]: row for row in json.loads(listed.stdout)}
     assert {number: row["tuned"] for number, row in rows.items() if row["tuned"]} == {7: 1}
     assert (rows[7]["profiled"], rows[7]["timed"]) == (1, 3)
+
+
+def names_in(listed):
+    return {row["name"] for row in json.loads(listed.stdout)}
+
+
+# What is typed, and the names that it means among those of `many`.
+FILTERS = [
+    (["1"], {"gemm-1", "gemm-1-source", "gemm-1-timed"}),
+    (["1", "--ladder", "relu"], {"relu-1"}),
+    (["gemm-1"], {"gemm-1"}),
+    (["My Run"], {"my-run"}),  # as it was given; stored, it is a path
+    (["gemm-1*"], {"gemm-1", "gemm-1-source", "gemm-1-timed", "gemm-10"}),
+    (["*-1"], {"gemm-1", "relu-1", "relu-fp16-1"}),
+    (["gemm-1?"], {"gemm-10"}),
+    (["gemm"], set()),
+    (["--ladder", "relu"], {"relu-1"}),  # of `relu-fp16` the name begins like it
+    (["*1", "--ladder", "relu-fp16"], {"relu-fp16-1"}),
+    (["gemm-1", "--ladder", "relu"], set()),
+]
+
+
+@pytest.fixture(scope="module")
+def many(make_run, tmp_path_factory):
+    """A folder with the files of two ladders, and runs of three and of a program."""
+    folder = tmp_path_factory.mktemp("many")
+    names = ("gemm-1", "gemm-1-source", "gemm-1-timed", "gemm-10", "relu-1", "relu-fp16-1", "my-run")
+    for name in names:
+        make_run({"kernel": "k"}, name=name, root=folder / "runs")
+    for name in ("relu", "relu-fp16"):
+        ladder = folder / "kernels" / name / "ladder.toml"
+        ladder.parent.mkdir(parents=True)
+        ladder.write_text(LADDER)
+    return folder
+
+
+LADDER = """
+title = "of a test"
+command = ["python", "{source}"]
+
+[[kernel]]
+number = 1
+name = "only"
+idea = "is there"
+source = "only.py"
+regex = "only"
+"""
+
+
+@pytest.mark.parametrize(("words", "names"), FILTERS, ids=str)
+def test_a_name_means_itself_a_number_its_kernel_and_a_pattern_what_fits(prof_here, many, words, names):
+    listed = prof_here("list", *words, "--format", "json", cwd=many)
+    assert names_in(listed) == names
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["gemm"], "no run is named 'gemm'; `prof list '*gemm*'` finds 4 other names\n"),
+        (["other"], "no run is named 'other'\n"),
+        (["other*"], "no run has a name that fits 'other*'\n"),
+        (["7"], "no run of kernel 7 of ladder 'gemm'\n"),
+        (["gemm-1", "--ladder", "relu"], "no run of ladder 'relu' is named 'gemm-1'\n"),
+    ],
+)
+def test_a_name_that_means_nothing_is_told_with_the_pattern_that_would(prof_here, many, words, told):
+    listed = prof_here("list", *words, cwd=many)
+    assert (listed.returncode, listed.stdout) == (0, "")
+    assert listed.stderr == f"{many / 'runs'}: {told}"

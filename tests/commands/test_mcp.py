@@ -135,7 +135,9 @@ def test_an_answer_is_what_the_verb_prints_as_json(answers, prof_here, recorded,
 
 
 def test_the_list_has_the_rows_of_the_verb_and_the_kernels_of_the_ladder(ask, prof_here, recorded):
-    everything, some = ask(("list", {"full": True}), ("list", {"name": "gemm-6"}))
+    everything, some, of_copy = ask(
+        ("list", {"full": True}), ("list", {"name": 6}), ("list", {"ladder": "copy"})
+    )
     printed = prof_here("--runs", recorded.root, "list", "--format", "json").stdout
     assert everything.structured_content["runs"] == json.loads(printed)
     kernels = prof_here("--runs", recorded.root, "list", "--kernels", "--format", "json").stdout
@@ -145,6 +147,7 @@ def test_the_list_has_the_rows_of_the_verb_and_the_kernels_of_the_ladder(ask, pr
         "gemm-6-timed",
         "gemm-6-source",
     }
+    assert {run["name"].split("-")[0] for run in of_copy.structured_content["runs"]} == {"copy"}
 
 
 def test_reports_may_be_given_by_their_paths_also_relative_ones(ask, prof_here, reports, tmp_path):
