@@ -21,6 +21,7 @@ from profiler.analyse.sheet import summarise_rung
 from profiler.analyse.timings import TimingSummary
 from profiler.catalog.ladder import Kernel, Ladder
 from profiler.catalog.metrics import DURATION, HEADLINE, MEMORY_HEADLINE
+from profiler.catalog.thresholds import DISTURBED_REFERENCE_PCT
 from profiler.errors import NotComparable
 
 LadderView = Literal["compute", "memory"]
@@ -182,7 +183,10 @@ def _finding(
         verdict=judge_speedup(speedup) if speedup else None,
         delta=_deltas(step, headline) if step else {},
         refused=list(step.refused) if step else [],
-        warnings=change.warnings if change else [*_lost_start(rung, step), *find_doubts(profile)],
+        warnings=[
+            *_disturbed_reference(rung, summaries, reference),
+            *(change.warnings if change else [*_lost_start(rung, step), *find_doubts(profile)]),
+        ],
         binding=_binding(rung),
         launches=profile.launches,
         run_id=profile.manifest.run_id,
@@ -226,12 +230,39 @@ def _of_reference(
     if own is None:
         return None, ""
     if own.reference_pct is not None and rung.timed is not None:
-        provenance = rung.timed.manifest.provenance
-        return own.reference_pct, (provenance.reference if provenance else None) or "its reference"
+        return own.reference_pct, _timed_reference(rung) or "its reference"
     theirs = summaries[reference.kernel.number] if reference else None
     if reference is None or theirs is None or _basis(reference) != _basis(rung):
         return None, ""
     return 100 * theirs.median_ns / own.median_ns, str(reference.kernel)
+
+
+def _disturbed_reference(
+    rung: Rung, summaries: dict[int, TimingSummary | None], reference: Rung | None
+) -> list[str]:
+    """What the percentage of the reference would be, where the rung slowed the one that was timed beside it."""
+    own, alone = summaries[rung.kernel.number], summaries[reference.kernel.number] if reference else None
+    name = _timed_reference(rung)
+    if reference is None or rung is reference or not own or not alone or not name:
+        return []
+    beside_ns, alone_ns = own.reference_median_ns, alone.median_ns
+    if beside_ns is None or own.reference_pct is None or _timed_reference(reference) != name:
+        return []
+    pct = 100 * alone_ns / own.median_ns
+    if abs(beside_ns / alone_ns - 1) * 100 <= DISTURBED_REFERENCE_PCT:
+        return []
+    if abs(own.reference_pct - pct) <= DISTURBED_REFERENCE_PCT:
+        return []
+    return [
+        f"{name} took {beside_ns:,.0f} ns beside rung {rung.kernel.number} and {alone_ns:,.0f} ns as rung "
+        f"{reference.kernel.number}: {pct:.1f} % of the latter, not {own.reference_pct:.1f} %"
+    ]
+
+
+def _timed_reference(rung: Rung) -> str | None:
+    """What was timed in between, where something was."""
+    provenance = rung.timed.manifest.provenance if rung.timed else None
+    return provenance.reference if provenance else None
 
 
 def _deltas(step: Step, headline: Sequence[str]) -> dict[str, RungDelta]:

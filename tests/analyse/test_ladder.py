@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+import profiler
 from profiler.analyse.deltas import delta_rows
 from profiler.analyse.ladder import choose_view, derive_ladder, derive_steps
 from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
@@ -94,6 +95,32 @@ def test_times_measured_two_ways_make_no_percentage(made, made_ladder):
     made.time("made", 0, 40.0)
     made.profile("made-1", 100.0, workload={"m": 4096})
     assert rung(climb(made_ladder, made.store)[0], 1).reference_pct is None
+
+
+def test_a_reference_that_the_rung_slowed_is_told_with_what_the_rung_reaches_of_it_alone(made, made_ladder):
+    """Not where it is noise, or too small a part of a slow rung's percentage to be read, or of another reference."""
+    made.time("made", 0, 100.0, reference_ns=100.1, reference="the library")
+    for number, ns, reference_ns in ((1, 50.0, 102.0), (2, 50.0, 100.9), (3, 5000.0, 150.0)):
+        made.time("made", number, ns, reference_ns=reference_ns, reference="the library")
+    told = {one.kernel: one.warnings for one in climb(made_ladder, made.store)[0].kernels}
+    sentence = (
+        "the library took 102 ns beside rung 1 and 100 ns as rung 0: 200.0 % of the latter, not 204.0 %"
+    )
+    assert [sentence in told[number] for number in range(4)] == [False, True, False, False]
+    assert not any("beside" in warning for number in (0, 2, 3) for warning in told[number])
+
+
+def test_the_reference_of_another_precision_is_not_held_against_the_reference_rung(made, made_ladder):
+    made.time("made", 0, 100.0, reference_ns=100.0, reference="the library")
+    made.time("made", 1, 50.0, reference_ns=40.0, reference="the library in halves")
+    assert rung(climb(made_ladder, made.store)[0], 1).warnings == []
+
+
+def test_of_the_recorded_rungs_at_8192_two_are_told_to_have_slowed_their_reference(recorded):
+    finding = profiler.ladder("gemm", recorded, workload=dict.fromkeys("mnk", 8192)).ladder
+    told = {one.kernel: warning for one in finding.kernels for warning in one.warnings if "beside" in warning}
+    assert list(told) == [13, 14]
+    assert told[14].endswith("ns as rung 0: 101.3 % of the latter, not 103.5 %")
 
 
 def test_a_reference_numbered_0_is_no_step_of_the_climb(made, made_ladder):
