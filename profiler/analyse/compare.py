@@ -59,8 +59,8 @@ def compare_profiles(
     deltas = derive_deltas(before, after, wanted)
     return Comparison(
         schema_version=SCHEMA_VERSION,
-        before=_side(before),
-        after=_side(after),
+        before=derive_side(before),
+        after=derive_side(after),
         comparable=Comparability(not obstacles, [*obstacles, *find_cautions(before, after)]),
         speedup=derive_speedup(before, after),
         metrics=deltas,
@@ -112,7 +112,7 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
             one, other = _names(before, after)
             cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
     for profile in (before, after):
-        if profile.launches == 1:
+        if profile.launches == 1 and before.launches and after.launches:
             cautions.append(f"{profile.label}: one launch only, so no interval can be given")
         cautions += find_doubts(profile)
     return [*cautions, *find_process_cautions(before, after)]
@@ -168,9 +168,14 @@ def _time_cautions(before: Profile, after: Profile) -> list[str]:
 def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
     """What must be alike for a difference to be the kernel's: a name, and its value on each side."""
     left, right = before.manifest, after.manifest
-    return [
+    whatever_measured = [
         ("the GPU", _gpu(before.gpu), _gpu(after.gpu)),
         ("the workload", _workload(left.workload), _workload(right.workload)),
+    ]
+    if not (before.launches and after.launches):
+        return whatever_measured  # how ncu was set says nothing of timings
+    return [
+        *whatever_measured,
         ("clock control", left.clock_control, right.clock_control),
         ("cache control", left.cache_control, right.cache_control),
         ("the replay mode", left.replay_mode, right.replay_mode),
@@ -312,7 +317,7 @@ def _missing(before: Profile, after: Profile) -> list[MissingMetric]:
     return missing
 
 
-def _side(profile: Profile) -> Side:
+def derive_side(profile: Profile) -> Side:
     manifest = profile.manifest
     return Side(
         label=profile.label,

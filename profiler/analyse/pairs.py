@@ -14,11 +14,9 @@ from profiler.analyse.compare import (
     derive_deltas,
     derive_speedup,
     find_cautions,
-    find_process_cautions,
     refuse_obstacles,
 )
 from profiler.analyse.findings import MetricDelta, Speedup, VerdictName
-from profiler.analyse.plausible import find_doubts
 from profiler.analyse.profile import (
     Profile,
     choose_kernel,
@@ -81,11 +79,9 @@ def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -
     """
     refuse_obstacles(before, after)
     wanted = require_metrics(metrics, (before, after))
-    if before.launches and after.launches:
-        cautions = find_cautions(before, after)
-    else:  # how ncu was set says nothing of timings
-        cautions = [*find_doubts(before), *find_doubts(after), *find_process_cautions(before, after)]
-    return Change(derive_speedup(before, after), derive_deltas(before, after, wanted), cautions)
+    return Change(
+        derive_speedup(before, after), derive_deltas(before, after, wanted), find_cautions(before, after)
+    )
 
 
 def judge_speedup(speedup: Speedup) -> VerdictName:

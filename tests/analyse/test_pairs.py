@@ -75,6 +75,14 @@ def test_a_profile_and_timings_are_compared_by_the_time_that_both_have(made):
     assert compare_pair(before, after).speedup.ratio == pytest.approx(2.0, rel=0.01)
 
 
+def test_how_ncu_was_set_and_how_often_it_looked_say_nothing_of_times(made):
+    profiled = {"clock_control": "base", "cache_control": "none", "workload": {"m": 4096}}
+    made.profile("made-1", 200.0, timings=[100.0, 101.0], **profiled)
+    made.time("made", 1, 50.0, 50.5)
+    ((before, after),) = profile_pairs(*runs_of(made), None, every=False)
+    assert not any("clock" in one or "launch" in one for one in compare_pair(before, after).warnings)
+
+
 def test_every_pairs_the_only_kernels_of_two_runs_whatever_they_are_called(make_run):
     before, after = make_run({"kernel": "tile<8>"}, name="a"), make_run({"kernel": "tile<16>"}, name="b")
     ((left, right),) = profile_pairs(before, after, None, every=True)
