@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import typer
+
 from profiler.commands.options import Settings
+
+
+def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "") -> None:
+    """Before anything is computed: a file is what its name says, or programs that go by names cannot open it."""
+    from profiler.present.text import printable
+
+    if path.suffix.lower() not in endings:
+        *others, last = endings
+        known = f"{', '.join(others)} or {last}" if others else last
+        raise typer.BadParameter(
+            f"'{printable(path.name)}' should end in {known}{why}", param_hint=f"'{option}'"
+        )
 
 
 def write_whole(content: bytes, path: Path) -> None:

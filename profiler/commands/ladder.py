@@ -93,18 +93,24 @@ def ladder(
         return
 
     from profiler.commands.answers import find_ladder
-    from profiler.commands.files import tell_written
+    from profiler.commands.files import check_ending, tell_written, write_whole
     from profiler.commands.pictures import chart_file
     from profiler.present.text import printable
 
     picture = chart_file(chart, dark)
+    if output is not None:
+        check_ending(
+            output,
+            (".parquet",),
+            "--output",
+            ": all changes of all metrics; --format csv prints the table itself",
+        )
     settings = settings_of(context, runs, ladder, format)
     climb = find_ladder(settings, size, set_param, view.value if view else None)
     for line in climb.left_out:
         print(printable(line), file=sys.stderr)
     if output is not None:
         from profiler.analyse.deltas import delta_rows
-        from profiler.commands.files import write_whole
         from profiler.store.deltas import deltas_parquet
 
         write_whole(deltas_parquet(delta_rows(climb.finding, climb.steps)), output)

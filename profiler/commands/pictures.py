@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from profiler.commands.files import write_whole
-from profiler.present.text import printable
+from profiler.commands.files import check_ending, write_whole
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -34,13 +33,8 @@ def chart_file(path: Path | None, dark: bool) -> ChartFile | None:
         return None
     from profiler.present.charts import SUFFIXES
 
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise typer.BadParameter(
-            f"'{printable(path.name)}' should end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}",
-            param_hint="'--chart'",
-        )
-    if dark and suffix == ".html":
+    check_ending(path, SUFFIXES, "--chart")
+    if dark and path.suffix.lower() == ".html":
         raise typer.BadParameter(
             "a page is as dark as its reader asks for: leave it out", param_hint="'--dark'"
         )

@@ -51,13 +51,14 @@ def report(
 
       prof report mine.ncu-rep --title 'Softmax on an H200'
     """
-    from profiler.commands.files import write_whole
+    from profiler.commands.files import check_ending, write_whole
     from profiler.commands.report_contents import find_ladder_contents, find_named_contents
     from profiler.present.page import render_page
     from profiler.present.page.drawing import Drawing
     from profiler.present.text import counted, printable, size
 
     settings = settings_of(context, runs, ladder)
+    check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
     _check_writable(output)
     with _no_collection(), Drawing() as drawing:  # its processes load while this one reads
         if sources:

@@ -147,6 +147,13 @@ def test_the_deltas_are_stored_where_asked_and_that_is_told(prof_here, two_rungs
     assert "deltas" not in TABLES
 
 
+def test_a_table_is_not_written_into_a_file_that_says_it_is_something_else(prof_here, two_rungs, tmp_path):
+    result = prof_here("--runs", two_rungs, "ladder", "-o", tmp_path / "deltas.csv")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "'deltas.csv' should end in .parquet" in result.stderr
+    assert list(tmp_path.glob("deltas*")) == []
+
+
 def test_quiet_keeps_quiet_about_the_file(prof_here, two_rungs, tmp_path):
     result = prof_here("--runs", two_rungs, "--quiet", "ladder", "-o", tmp_path / "d.parquet")
     assert result.stderr == ""

@@ -196,6 +196,15 @@ def test_what_cannot_be_read_or_compared_ends_as_elsewhere_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["page.pdf", "page", "page.html.png", "page.\x1b[31mpdf"])
+def test_a_page_is_not_written_into_a_file_that_says_it_is_something_else(prof_here, tmp_path, name):
+    result = prof_here("report", "no-such-run", "-o", tmp_path / name)
+    assert result.returncode == 2
+    assert "should end in .html or .htm: it is a page, which a browser can print as PDF" in result.stderr
+    assert "\x1b" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_that_cannot_be_written_is_told_at_once(prof_here, tmp_path):
     result = prof_here("report", "no-such-run", "-o", tmp_path / "no" / "page.html")
     assert result.returncode == 82
