@@ -28,6 +28,7 @@ TIME_HEADER = (
     "run_id",
 )  # fmt: skip
 TIME_RIGHT = (0, 3, 4, 5, 6, 7, 8)
+_UNITS_NS = (("s", 1e9), ("ms", 1e6), ("us", 1e3))
 
 
 def branches_text(finding: LadderFinding) -> str:
@@ -98,10 +99,11 @@ def time_cells(row: Row) -> list[str]:
 
 
 def duration(ns: float) -> str:
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if ns >= size:
-            return f"{number(ns / size)} {unit}"
-    return f"{number(ns)} ns"
+    """Four significant digits, also where the last are zeros: durations stand below each other."""
+    shown_ns = float(f"{ns:.4g}")  # first, so that 999,960 ns are 1.000 ms
+    unit, unit_ns = next((one for one in _UNITS_NS if shown_ns >= one[1]), ("ns", 1.0))
+    value = shown_ns / unit_ns
+    return f"{f'{value:#.4g}' if value < 1000 else number(value)} {unit}"
 
 
 def _shortest(path: Path) -> str:

@@ -16,6 +16,7 @@ import unicodedata
 _HIDDEN_CATEGORIES = {"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"}
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_TINY = 1e-4  # below it, more zeros than digits
 
 
 def printable(text: str) -> str:
@@ -38,7 +39,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def number(value: float | None) -> str:
-    """Four significant digits; large values grouped in thousands."""
+    """Four significant digits: large values grouped in thousands, the largest and the tiny ones with an exponent."""
     if value is None:
         return "-"
     if not math.isfinite(value):
@@ -47,9 +48,11 @@ def number(value: float | None) -> str:
         return "0"
     if float(value).is_integer() and abs(value) < 1e10:
         return f"{value:,.0f}"
-    magnitude = math.floor(math.log10(abs(value)))
+    magnitude = math.floor(math.log10(abs(float(f"{value:.4g}"))))  # as shown: 0.99999 is 1.000
     if magnitude >= 10:
         return f"{value:.4g}"
+    if abs(value) < _TINY:
+        return f"{value:.3e}"
     return f"{value:,.{max(0, 3 - magnitude)}f}"
 
 
@@ -68,7 +71,10 @@ def relative(before: float, after: float) -> str:
     if before == 0:
         return "from 0"
     percent = 100 * (after - before) / abs(before)
-    return f"{percent:+.1f} %" if abs(percent) < 1000 else f"{after / before:.3g}x"
+    if abs(percent) < 1000:
+        return f"{percent:+.1f} %"
+    ratio = after / before
+    return f"{ratio:,.0f}x" if 1000 <= abs(ratio) < 1e6 else f"{ratio:.3g}x"
 
 
 def half_width(ci: tuple[float, float] | None) -> str:

@@ -64,7 +64,7 @@ def test_what_was_not_measured_stays_empty(make_run) -> None:
 def test_cells_carry_units_and_no_more_digits_than_needed(make_run) -> None:
     row = row_of(make_run({"kernel": "k", "metrics": METRICS}, name="gemm-6", timings=(3_100_000.0,)))
     printed = dict(zip(HEADER, cells(tuple(row.values())), strict=True))
-    assert (printed["unprofiled_ns"], printed["profiled_ns"]) == ("3.100 ms", "4 ms")
+    assert (printed["unprofiled_ns"], printed["profiled_ns"]) == ("3.100 ms", "4.000 ms")
     assert printed["launches"] == "1"
 
 

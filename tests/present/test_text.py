@@ -8,6 +8,7 @@ import unicodedata
 import pytest
 from hypothesis import given, strategies as st
 
+from profiler.present.rungs import duration
 from profiler.present.text import half_width, number, printable, relative, shortened, signed, size
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
@@ -59,6 +60,10 @@ def test_a_long_name_keeps_its_start_and_its_end(text, width):
         (7606696.0, "7,606,696"),
         (55.5123, "55.51"),
         (0.00123456, "0.001235"),
+        (0.99999, "1.000"),
+        (0.0001, "0.0001000"),
+        (0.00009999, "9.999e-05"),
+        (-1.19e-7, "-1.190e-07"),
         (9.799e10, "9.799e+10"),
         (-387366912.0, "-387,366,912"),
         (1.5e12, "1.5e+12"),
@@ -72,6 +77,23 @@ def test_a_number_has_four_significant_digits(value, shown):
 @given(st.floats(1e-9, 1e15) | st.floats(-1e15, -1e-9))
 def test_a_number_as_shown_is_the_number_to_three_digits(value):
     assert float(number(value).replace(",", "")) == pytest.approx(value, rel=5.1e-4)
+
+
+@pytest.mark.parametrize(
+    ("ns", "shown"),
+    [
+        (186_496.0, "186.5 us"),
+        (182_000.0, "182.0 us"),
+        (999_949.0, "999.9 us"),
+        (999_960.0, "1.000 ms"),
+        (480.0, "480.0 ns"),
+        (9.6e6, "9.600 ms"),
+        (2.5e12, "2,500 s"),
+        (0.0, "0.000 ns"),
+    ],
+)
+def test_a_duration_has_four_significant_digits_also_where_the_last_are_zeros(ns, shown):
+    assert duration(ns) == shown
 
 
 @given(st.floats(1e-6, 1e9), st.floats(1e-6, 1e9))
@@ -89,6 +111,8 @@ def test_a_relative_change_has_the_sign_of_the_change(before, after):
         (2, 3, "+50.0 %"),
         (2, 1, "-50.0 %"),
         (1, 40, "40x"),
+        (1, 1979.4, "1,979x"),
+        (1, 2e7, "2e+07x"),
         (3, 0, "-100.0 %"),
     ],
 )

@@ -77,7 +77,7 @@ def test_what_was_tried_comes_before_what_was_found(sweep: StoredSweep) -> None:
 
 def test_the_best_is_named_with_what_is_known_of_its_lead(sweep: StoredSweep) -> None:
     lines = verdict_lines(derive_tuning(sweep, CURRENT))
-    assert lines[0] == "The best is BM=128 BK=16: 2 ms, 95.0 % of cuBLAS."
+    assert lines[0] == "The best is BM=128 BK=16: 2.000 ms, 95.0 % of cuBLAS."
     second = "BM=64 BK=8, which is what the source has now, is 5.00 % slower (95 % interval 4."
     assert lines[1].startswith(f"The second, {second}")
     assert lines[2] == "The reference's own median moved by 0.00 % over the sweep, from lowest to highest."
@@ -111,7 +111,7 @@ def test_programs_get_whole_names_and_plain_numbers(sweep: StoredSweep) -> None:
 
 def test_markdown_holds_the_same(sweep: StoredSweep) -> None:
     text = tuning_markdown(derive_tuning(sweep, CURRENT))
-    assert "| 128 | 16 | 2 ms |" in text
+    assert "| 128 | 16 | 2.000 ms |" in text
     assert "| BK | 8 |" in text
     assert "\x1b" not in text
 
