@@ -48,11 +48,14 @@ def compare(
     kernel_name: str | None = None,
     force: bool = False,
 ) -> Comparison:
-    """How one kernel differs from another, given as runs or as paths of reports."""
+    """How one kernel differs from another, given as runs or as paths of reports; of times alone where not both were profiled."""
     from profiler.analyse.compare import compare_profiles
     from profiler.analyse.profile import match_kernels, profile_kernel
+    from profiler.analyse.timed import compare_timings
 
     left, right = (read_report(side) if isinstance(side, (str, Path)) else side for side in (before, after))
+    if kernel_name is None and not (left.manifest.is_profiled and right.manifest.is_profiled):
+        return compare_timings(left, right, force=force)
     ((left_kernel, right_kernel),) = match_kernels(left, right, kernel_name, every=False)
     return compare_profiles(
         profile_kernel(left, left_kernel), profile_kernel(right, right_kernel), force=force

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
+from profiler.analyse.timings import TimingSummary
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -50,7 +52,10 @@ CI = Annotated[tuple[float, float], Meta(description="95 % confidence interval, 
 
 
 class Side(Struct, frozen=True):
-    """One of the two recordings, as far as needed to find and judge it."""
+    """One of the two recordings, as far as needed to find and judge it.
+
+    Where times alone are compared, `timing` is what was timed, and `reference` what its reference is.
+    """
 
     label: str
     kernel_name: str
@@ -61,6 +66,8 @@ class Side(Struct, frozen=True):
     report: str | None = None
     ncu_version: str = ""
     clock_control: str = ""
+    timing: TimingSummary | None = None
+    reference: str | None = None
 
 
 class Comparability(Struct, frozen=True):
@@ -227,7 +234,8 @@ class Comparison(Struct, frozen=True):
         """One row a metric, indexed by its name."""
         import pandas as pd
 
-        return pd.DataFrame([to_builtins(delta) for delta in self.metrics]).set_index("name")
+        rows = [to_builtins(delta) for delta in self.metrics]
+        return pd.DataFrame(rows, columns=MetricDelta.__struct_fields__).set_index("name")
 
 
 class Comparisons(Struct, frozen=True):

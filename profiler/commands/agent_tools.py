@@ -31,7 +31,7 @@ prof reads recorded Nsight Compute profiles of CUDA kernels and says what change
 Begin with `list` (what is recorded) or `ladder` (every kernel of a series at once), then `compare` two of them; `show` is \
 one recording by itself, `sass` the machine code of hot loops. Nothing is ever measured or written.
 A recording is named by its kernel number in the ladder (6), by a run's name or run_id from `list`, or by the path of a \
-.ncu-rep file on this machine.
+.ncu-rep file on this machine. A number or a name means its newest run; `size` chooses another.
 Duration decides: a utilisation that went up is `changed`, neither better nor worse. `unclear` means that the launches \
 cannot tell, and `reason` says why. Quote figures with their interval.
 Answers hold the most important 8 KB with numbers of six digits, and `left_out` counts the rest; `full` gives all of it, \
@@ -50,6 +50,12 @@ Reference = Annotated[
 KernelName = Annotated[
     str,
     Meta(max_length=500, description="Regular expression: which kernel, where a recording holds several."),
+]
+RunSize = Annotated[
+    str | int,
+    Meta(
+        description="Of the runs of a number or a name, the newest of this size, 2048 or 512x4096x1024; else of any."
+    ),
 ]
 LadderName = Annotated[
     str,
@@ -70,6 +76,7 @@ class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class CompareInput(Input, frozen=True):
     before: Reference
     after: Reference
+    size: RunSize | None = None
     kernel_name: KernelName | None = None
     all: Annotated[bool, Meta(description="Compare every kernel that both recordings hold.")] = False
     metric: Annotated[list[str], Meta(description="Metrics to answer for, by prof's name or ncu's.")] = []
@@ -104,12 +111,14 @@ class LadderInput(Input, frozen=True):
 
 class ShowInput(Input, frozen=True):
     source: Reference
+    size: RunSize | None = None
     kernel_name: KernelName | None = None
 
 
 class SassInput(Input, frozen=True, kw_only=True):
     before: Reference
     after: Reference | None = None
+    size: RunSize | None = None
     kernel_name: KernelName | None = None
     full: Annotated[bool, Meta(description="The whole function rather than its hot loop.")] = False
 
@@ -154,6 +163,7 @@ def _compare(given: CompareInput, settings: Settings) -> str:
         every=given.all,
         metrics=given.metric,
         force=given.force,
+        size=given.size,
     )
     finding = Comparisons(SCHEMA_VERSION, comparisons) if given.all else comparisons[0]
     return answers.answer_json(finding, given.full, given.metric)
@@ -171,6 +181,7 @@ def _show(given: ShowInput, settings: Settings) -> str:
         kernel_name=given.kernel_name,
         full=given.full,
         timed=given.kernel_name is None,
+        size=given.size,
     )
     return answers.answer_json(recording.finding, given.full)
 
@@ -178,7 +189,12 @@ def _show(given: ShowInput, settings: Settings) -> str:
 def _sass(given: SassInput, settings: Settings) -> str:
     after = None if given.after is None else str(given.after)
     view = answers.find_machine_code(
-        str(given.before), after, settings, kernel_name=given.kernel_name, whole=given.full
+        str(given.before),
+        after,
+        settings,
+        kernel_name=given.kernel_name,
+        whole=given.full,
+        size=given.size,
     )
     return answers.answer_json(view.finding, given.full)
 
@@ -236,7 +252,8 @@ TOOLS = (
         "What changed between two recordings of a CUDA kernel, why, and how surely: the speedup with its 95 % interval; "
         "the metrics that changed, each with interval and verdict; an exact attribution of the speedup to fewer "
         "instructions, issue rate, stalls and clock, or to bytes moved; what binds the second one now; executed "
-        "instructions by opcode; what became of the loads of the hot loop. Use it for every question about a difference, "
+        "instructions by opcode; what became of the loads of the hot loop. Of runs that were only timed, the speedup, and how "
+        "close each comes to the reference. Use it for every question about a difference, "
         "and instead of two calls of `show`.",
         CompareInput,
         (Comparison, Comparisons),

@@ -43,12 +43,19 @@ def find_comparisons(
     every: bool = False,
     metrics: Sequence[str] = (),
     force: bool = False,
+    size: str | int | None = None,
 ) -> list[Comparison]:
-    """One; of `every` kernel common to both sides, one each."""
+    """One; of `every` kernel common to both sides, one each. Of times alone where not both sides were profiled."""
     from profiler.analyse.compare import compare_profiles
     from profiler.analyse.profile import match_kernels
+    from profiler.analyse.timed import compare_timings
+    from profiler.commands.ladders import rung_of
 
-    left, right = open_sources([before, after], settings)
+    timed = not (kernel_name or every or metrics)  # which ask for a profile
+    left, right = open_sources([before, after], settings, timed=timed, size=size)
+    if not (left.manifest.is_profiled and right.manifest.is_profiled):
+        rungs = (rung_of(left.manifest, settings), rung_of(right.manifest, settings))
+        return [compare_timings(left, right, rungs, force=force)]
     comparisons = []
     for left_kernel, right_kernel in match_kernels(left, right, kernel_name, every):
         one, one_bytes = _profile(left, left_kernel, settings)
@@ -87,13 +94,19 @@ class Recording:
 
 
 def find_recording(
-    source: str, settings: Settings, *, kernel_name: str | None = None, full: bool = False, timed: bool = True
+    source: str,
+    settings: Settings,
+    *,
+    kernel_name: str | None = None,
+    full: bool = False,
+    timed: bool = True,
+    size: str | int | None = None,
 ) -> Recording:
     """With every metric that the report holds if `full`; of timings alone only if `timed`."""
     from profiler.analyse.profile import choose_kernels
     from profiler.analyse.sheet import derive_sheet
 
-    (run,) = open_sources([source], settings, timed=timed)
+    (run,) = open_sources([source], settings, timed=timed, size=size)
     if not run.manifest.is_profiled:
         return Recording(run, [], _timing(run, settings))
     (kernels,) = choose_kernels([run], kernel_name)
@@ -130,13 +143,14 @@ def find_machine_code(
     *,
     kernel_name: str | None = None,
     whole: bool = False,
+    size: str | int | None = None,
 ) -> View:
     """The hot loop, or the `whole` function, of one kernel or of two."""
     from profiler.analyse.machine_code import view_machine_code
     from profiler.analyse.profile import choose_kernel, match_kernels, profile_kernel
     from profiler.errors import KernelAmbiguous
 
-    sources = open_sources([before] if after is None else [before, after], settings)
+    sources = open_sources([before] if after is None else [before, after], settings, size=size)
     try:
         if len(sources) == 1:
             kernels = [choose_kernel(sources[0], kernel_name)]

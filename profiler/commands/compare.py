@@ -14,6 +14,7 @@ from profiler.commands.options import (
     FormatOption,
     KernelNameOption,
     LadderOption,
+    RunSizeOption,
     RunsOption,
     settings_of,
     terminal_width,
@@ -29,6 +30,7 @@ def compare(
         str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
     ] = None,
     after: Annotated[str | None, typer.Argument(help="The same, for the other side.")] = None,
+    size: RunSizeOption = None,
     kernel_name: KernelNameOption = None,
     every: Annotated[bool, typer.Option("--all", help="Compare every kernel common to both sides.")] = False,
     metric: Annotated[
@@ -53,9 +55,13 @@ def compare(
 ) -> None:
     """Compare two kernels: what changed, and how surely.
 
+    Where not both were profiled, their times without the profiler.
+
     Examples:
 
       prof compare 5 6
+
+      prof compare 5 6 --size 2048
 
       prof compare before.ncu-rep after.ncu-rep --kernel-name 'gemm'
 
@@ -86,7 +92,14 @@ def compare(
 
     settings = settings_of(context, runs, ladder, format)
     comparisons = find_comparisons(
-        before, after, settings, kernel_name=kernel_name, every=every, metrics=metric or (), force=force
+        before,
+        after,
+        settings,
+        kernel_name=kernel_name,
+        every=every,
+        metrics=metric or (),
+        force=force,
+        size=size,
     )
     if picture is not None:
         from profiler.present.charts import comparison_chart
@@ -108,15 +121,20 @@ def _rendered(
         return answer_json(
             Comparisons(SCHEMA_VERSION, comparisons) if every else comparisons[0], full, wanted
         )
-    from profiler.present import comparison as page
+    from profiler.present import comparison as page, timed
 
+    times_alone = comparisons[0].before.timing is not None
     if format is Format.csv:
-        return page.comparisons_csv(comparisons)
+        return timed.timed_csv(comparisons[0]) if times_alone else page.comparisons_csv(comparisons)
     if format is Format.markdown:
+        if times_alone:
+            return timed.timed_markdown(comparisons[0])
         return "\n\n".join(page.comparison_markdown(one) for one in comparisons)
     from profiler.present.terminal import wants_colour
 
     layout = page.Layout(
         full=full, colour=wants_colour(sys.stdout.isatty()), width=terminal_width(), wanted=wanted
     )
+    if times_alone:
+        return timed.timed_text(comparisons[0], layout)
     return "\n\n\n".join(page.comparison_text(one, layout) for one in comparisons)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from profiler.commands.options import LadderOption, RunsOption, settings_of
+from profiler.commands.options import LadderOption, RunSizeOption, RunsOption, settings_of
 
 
 def export(
@@ -17,6 +17,7 @@ def export(
         Path, typer.Option("--output", "-o", file_okay=False, help="Folder to write them to.")
     ] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")] = False,
+    size: RunSizeOption = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,
 ) -> None:
@@ -35,6 +36,6 @@ def export(
     from profiler.store.export import export_reports
 
     settings = settings_of(context, runs, ladder)
-    (run,) = open_sources([source], settings)
+    (run,) = open_sources([source], settings, size=size)
     for path in export_reports(run, output, overwrite=force):
         print(printable(str(path)))

@@ -59,6 +59,14 @@ LadderOption = Annotated[
 FormatOption = Annotated[
     Format | None, typer.Option("--format", help="How to print the result [default: table].")
 ]
+RunSizeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--size",
+        metavar="S",
+        help="Of the runs of a number or a name, the newest of this size, 2048 or 512x4096x1024 [default: of any].",
+    ),
+]
 KernelNameOption = Annotated[
     str | None,
     typer.Option("--kernel-name", "-k", metavar="REGEX", help="Which kernel, where a report holds several."),

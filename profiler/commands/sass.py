@@ -13,6 +13,7 @@ from profiler.commands.options import (
     FormatOption,
     KernelNameOption,
     LadderOption,
+    RunSizeOption,
     RunsOption,
     settings_of,
     terminal_width,
@@ -29,6 +30,7 @@ def sass(
         str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
     ] = None,
     after: Annotated[str | None, typer.Argument(help="The same, for a kernel to put beside it.")] = None,
+    size: RunSizeOption = None,
     kernel_name: KernelNameOption = None,
     full: Annotated[
         bool, typer.Option("--full", help="Show the whole function rather than its hot loop.")
@@ -78,7 +80,7 @@ def sass(
         )
     if listing and settings.format is Format.json:
         raise typer.BadParameter("for programs there is --format csv --listing", param_hint="--listing")
-    view = find_machine_code(before, after, settings, kernel_name=kernel_name, whole=full)
+    view = find_machine_code(before, after, settings, kernel_name=kernel_name, whole=full, size=size)
     if reveal:
         _reveal(view, listing)
     else:

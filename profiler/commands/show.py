@@ -14,6 +14,7 @@ from profiler.commands.options import (
     FormatOption,
     KernelNameOption,
     LadderOption,
+    RunSizeOption,
     RunsOption,
     Settings,
     settings_of,
@@ -33,6 +34,7 @@ def show(
     source: Annotated[
         str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
     ] = None,
+    size: RunSizeOption = None,
     kernel_name: KernelNameOption = None,
     full: Annotated[
         bool,
@@ -53,7 +55,7 @@ def show(
 
       prof show 6
 
-      prof show gemm-6-timed
+      prof show 6 --size 2048
 
       prof show mine.ncu-rep --kernel-name 'softmax'
 
@@ -76,29 +78,31 @@ def show(
     settings = settings_of(context, runs, ladder, format)
     # Timings have no metrics to show in full, but a manifest that JSON can hold in full.
     timed = kernel_name is None and (not full or settings.format is Format.json)
-    recording = find_recording(source, settings, kernel_name=kernel_name, full=full, timed=timed)
+    recording = find_recording(source, settings, kernel_name=kernel_name, full=full, timed=timed, size=size)
     if picture is not None:
         picture.write(_drawn(recording, kernel_name))
     print(_rendered(recording, settings.format, full))
     if picture is not None:
         tell_written(picture.path, settings)
-    _tell_others(source, recording.run, settings)
+    if size is None:
+        _tell_others(source, recording.run, settings)
 
 
 def _tell_others(source: str, run: Run, settings: Settings) -> None:
     """A number or a name chose the newest, whatever its size; a run id or a file chose itself."""
+    from profiler.commands.sizes import is_choice
     from profiler.commands.sources import other_workloads
     from profiler.present.text import printable
 
     name = run.manifest.name
     for_people = settings.format is Format.table and not settings.quiet
-    if not for_people or not run.stored or not (source.isdecimal() or source == name):
+    if not for_people or not is_choice(source, run, settings):
         return
     if others := other_workloads(run, settings):
         sizes = printable(", ".join(others))
         print(
             f"\nThis is the newest run of {name}. Other sizes are stored: {sizes}.\n"
-            f"Ask for one by its run id, which `prof list {name}` gives.",
+            f"Ask for one with --size, or by its run id, which `prof list {name}` gives.",
             file=sys.stderr,
         )
 

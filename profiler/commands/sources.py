@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from profiler.commands.ladders import ladder_name
 from profiler.commands.options import Settings
+from profiler.commands.sizes import find_sized, is_choice, no_choice, not_profiled
 
 if TYPE_CHECKING:
     from profiler.store.runs import Run, RunStore
@@ -17,9 +18,13 @@ if TYPE_CHECKING:
 _MOST_ALIKE = 200  # each is a manifest to read
 
 
-def open_sources(references: list[str], settings: Settings, *, timed: bool = False) -> list[Run]:
-    """Every reference as a run; report files are read side by side. Timings alone will do if `timed`."""
-    from profiler.errors import RunNotProfiled
+def open_sources(
+    references: list[str], settings: Settings, *, timed: bool = False, size: str | int | None = None
+) -> list[Run]:
+    """Every reference as a run; report files are read side by side. Timings alone will do if `timed`.
+
+    Of the runs that a number or a name means, the newest, or the newest of this `size`.
+    """
     from profiler.store.runs import RunStore, open_reports
 
     stored = cache(lambda: RunStore(settings.runs_to_read))  # reports need none
@@ -33,13 +38,14 @@ def open_sources(references: list[str], settings: Settings, *, timed: bool = Fal
         else:
             run = _run_at(reference)
             if run is None:
-                run = stored().find(reference, ladder_name(settings))
+                run = find_sized(reference, stored(), settings, size)
             if not run.manifest.is_profiled and not timed:
-                raise RunNotProfiled(
-                    f"{reference}: run {run.manifest.run_id} holds timings alone, no profile"
-                )
+                raise not_profiled(reference, run, stored(), settings, size)
             run.verify_reports()
             runs.append(run)
+    chosen = (is_choice(*named, settings) for named in zip(references, runs, strict=True))
+    if size is not None and not any(chosen):
+        raise no_choice(size, references)
     return runs
 
 

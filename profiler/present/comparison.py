@@ -32,6 +32,10 @@ SIDES_RIGHT = (2,)
 _OPCODES_HEADER = ("bits", "before", "after", "change")
 OPCODES_HEADER = ("executed instructions, per launch", *_OPCODES_HEADER)
 OPCODES_RIGHT = (1, 2, 3, 4)
+CSV_HEADER = (
+    "kernel_before", "kernel_after", "kind", "name", "ncu", "unit", "before", "after", "delta", "ci_low",
+    "ci_high", "verdict", "reason",
+)  # fmt: skip
 MARK = {True: "✓", False: "✗", None: "?"}
 OUTCOME = {True: "yes", False: "no", None: "unclear or not recorded"}
 
@@ -114,21 +118,6 @@ def comparison_markdown(comparison: Comparison) -> str:
 
 def comparisons_csv(comparisons: Sequence[Comparison]) -> str:
     """One row a metric, or an executed opcode, of each compared kernel; values in full."""
-    header = (
-        "kernel_before",
-        "kernel_after",
-        "kind",
-        "name",
-        "ncu",
-        "unit",
-        "before",
-        "after",
-        "delta",
-        "ci_low",
-        "ci_high",
-        "verdict",
-        "reason",
-    )
     rows: list[Sequence[encode.Cell]] = []
     for comparison in comparisons:
         kernels = (comparison.before.kernel_name, comparison.after.kernel_name)
@@ -146,7 +135,7 @@ def comparisons_csv(comparisons: Sequence[Comparison]) -> str:
             )
             for opcode in comparison.instructions.opcodes
         ]  # fmt: skip
-    return encode.to_csv(header, rows)
+    return encode.to_csv(CSV_HEADER, rows)
 
 
 def _heading(comparison: Comparison, layout: Layout) -> str:

@@ -290,11 +290,11 @@ def test_timings_are_shown_also_where_their_ladder_is_not(prof_here, here) -> No
 
 def test_the_list_of_a_name_tells_timings_apart_by_their_workload(prof_here, here) -> None:
     prof_here("time", "--ladder", "scripts", "--kernel", "1", "--size", "10", "--size", "20", **here)
-    rows = json.loads(prof_here("list", "scripts-1", "--format", "json", **here).stdout)
+    rows = json.loads(prof_here("list", "scripts-1-timed", "--format", "json", **here).stdout)
     # Two runs of one second are listed in the order of their hashes.
     assert sorted(row["workload"] for row in rows) == ["size=10", "size=20"]
     assert [set(row) & {"runs", "run_id"} for row in rows] == [{"run_id"}, {"run_id"}]
-    head = prof_here("list", "scripts-1", **here).stdout.splitlines()[0]
+    head = prof_here("list", "scripts-1-timed", **here).stdout.splitlines()[0]
     assert "workload" in head
     assert head.endswith("run id")
 
@@ -307,14 +307,16 @@ def test_a_ladder_that_is_not_there_is_an_error_of_list(prof_here, here, format:
     assert (done.returncode, done.stdout) == (44, "")
 
 
-def test_show_and_compare_want_a_profile(prof_here, here) -> None:
+def test_what_only_a_profile_holds_wants_one(prof_here, here) -> None:
     prof_here("time", "--ladder", "scripts", **here)
     assert "unprofiled" in prof_here("show", "1", "--ladder", "scripts", **here).stdout
+    assert "times alone" in prof_here("compare", "1", "2", "--ladder", "scripts", **here).stdout
     for arguments in (
-        ("compare", "1", "2", "--ladder", "scripts"),
         ("show", "scripts-1-timed", "--full"),
         ("show", "scripts-1-timed", "-k", "x"),
-        ("compare", "scripts-1-timed", "scripts-2-timed"),
+        ("compare", "1", "2", "--ladder", "scripts", "-k", "x"),
+        ("compare", "scripts-1-timed", "scripts-2-timed", "--metric", "waves"),
+        ("sass", "1", "2", "--ladder", "scripts"),
     ):
         done = prof_here(*arguments, **here)
         assert done.returncode == 25

@@ -107,6 +107,7 @@ QUESTIONS = [
     ("compare", {"before": 5, "after": 5, "metric": ["waves"]}, "compare 5 5 --metric waves"),
     ("compare", {"before": 5, "after": "textbook-6", "force": True}, "compare 5 textbook-6 --force"),
     ("compare", {"before": 5, "after": 5, "all": True}, "compare 5 5 --all"),
+    ("compare", {"before": 5, "after": 6, "size": 2048}, "compare 5 6 --size 2048"),
     ("ladder", {}, "ladder"),
     ("ladder", {"size": 2048, "full": True, "ladder": "gemm"}, "ladder --size 2048 --full --ladder gemm"),
     ("ladder", {"size": "2048x2048x2048"}, "ladder --size 2048x2048x2048"),
@@ -115,6 +116,7 @@ QUESTIONS = [
     ("show", {"source": 6}, "show 6"),
     ("show", {"source": "textbook-6", "kernel_name": "k6"}, "show textbook-6 -k k6"),
     ("show", {"source": "gemm-6-timed"}, "show gemm-6-timed"),
+    ("show", {"source": 6, "size": "2048x2048x2048"}, "show 6 --size 2048x2048x2048"),
     ("sass", {"before": 5, "after": 6}, "sass 5 6"),
     ("sass", {"before": 6, "full": True}, "sass 6 --full"),
 ]

@@ -9,7 +9,7 @@ import pytest
     "words",
     [
         ["list"],
-        ["list", "gemm", "--format", "json"],
+        ["list", "gemm-*", "--format", "json"],
         ["show", "5"],
         ["compare", "5", "6"],
         ["sass", "5"],

@@ -21,6 +21,7 @@ from profiler.analyse.patterns import PATTERNS
 from profiler.analyse.profile import choose_kernel, match_kernels, profile_kernel
 from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
 from profiler.analyse.sheet import Sheets, derive_sheet, derive_timing_sheet
+from profiler.analyse.timed import compare_timings
 from profiler.catalog.ladder import find_ladder
 from profiler.catalog.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
@@ -28,6 +29,7 @@ from profiler.present.brief import brief
 from profiler.present.budget import LIMIT_BYTES, rounded
 from profiler.present.encode import schema_of, to_json
 from profiler.present.listing import derive_listing
+from profiler.store.names import name_filter
 
 GEMM = [str(number) for number in range(11)]
 
@@ -78,9 +80,10 @@ def one_of_each(recorded, comparisons, profiles, climb):
         Comparisons(SCHEMA_VERSION, comparisons[:5]),
         Sheets(rung.manifest, [derive_sheet(rung, profiles[6], full=False)]),
         derive_timing_sheet(timed, None),
+        compare_timings(timed, timed),
         climb,
         view_machine_code(profiles[5:7]).finding,
-        derive_listing(recorded, None, None),
+        derive_listing(recorded, None, name_filter(None, "gemm"), every=False),
     ]
 
 
@@ -111,7 +114,14 @@ def test_names_of_any_length_and_kind_fit(hostile_store):
     assert len(every["comparisons"]) + every["left_out"].get("comparisons", 0) == len(comparisons)
     sheets = [derive_sheet(before, profile_kernel(before, one.name), True) for one in before.manifest.kernels]
     assert printed(brief(Sheets(before.manifest, sheets)))["kernels"]
-    assert len(printed(brief(derive_listing(hostile_store, None, None)))["runs"]) == 2
+    assert (
+        len(
+            printed(brief(derive_listing(hostile_store, None, name_filter(None, "gemm"), every=False)))[
+                "runs"
+            ]
+        )
+        == 2
+    )
 
 
 # Lists that are short by their nature, whatever is recorded.
@@ -254,7 +264,7 @@ def test_of_many_kernels_the_slowest_come_first(store):
 
 
 def test_of_many_runs_the_newest_stay(recorded):
-    whole = derive_listing(recorded, None, "gemm")
+    whole = derive_listing(recorded, None, name_filter("gemm*", "gemm"), every=True)
     small = brief(replace(whole, runs=whole.runs * 5))
     assert max(run["recorded"] for run in whole.runs) in {run["recorded"] for run in small.runs}
     assert small.left_out["runs"] == 5 * len(whole.runs) - len(small.runs)

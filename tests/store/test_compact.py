@@ -117,7 +117,7 @@ def test_a_table_that_is_read_from_a_pack_equals_the_one_that_was_stored(everyth
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["list"], ["list", "gemm-5"], ["show", "6"], ["compare", "5", "6"], ["sass", "5", "6"], ["ladder"],
+        ["list"], ["list", "gemm-5*"], ["show", "6"], ["compare", "5", "6"], ["sass", "5", "6"], ["ladder"],
         ["compare", "textbook-5", "textbook-6", "--format", "json", "--full"],
         ["query", "select run_id, metric, value from metrics where metric like '%issue_active.avg%'"],
         ["query", "select * from runs"],

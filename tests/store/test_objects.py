@@ -94,7 +94,7 @@ def test_a_folder_that_was_copied_to_a_bucket_is_read_as_it_was(uploaded, some):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["compare", "textbook-5", "textbook-6"], ["list", "textbook"], ["show", "textbook-6"], ["ladder"],
+        ["compare", "textbook-5", "textbook-6"], ["list", "textbook-*"], ["show", "textbook-6"], ["ladder"],
         ["query", "select run_id, count(*), max(value) from metrics group by 1 order by 1"],
         ["compare", "5", "6", "--format", "json"], ["sass", "5", "6"],
     ],

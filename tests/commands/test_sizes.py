@@ -1,0 +1,180 @@
+"""`--size`: the run of a kernel that is meant, and what is said where none is of that size."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+
+@pytest.fixture
+def shipped(prof_here, recorded):
+    """`prof` over the runs that the repository ships: of GEMM, 4096 is profiled, and three more sizes are timed."""
+    return lambda *words: prof_here("--runs", recorded.root, *words)
+
+
+def read(done):
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def size_of(done):
+    found = read(done)
+    return (found.get("run") or found["before"])["workload"]["m"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["show", "6"], ["show", "gemm-6-timed"], ["compare", "5", "6"], ["compare", "gemm-5-timed", "6"]],
+    ids=" ".join,
+)
+def test_a_number_and_a_name_mean_the_run_of_the_size_asked_for(shipped, words):
+    for size in (1024, 2048):
+        assert size_of(shipped(*words, "--size", size, "--format", "json")) == size
+    assert size_of(shipped(*words, "--size", "2048x2048x2048", "--format", "json")) == 2048
+
+
+def test_of_a_size_that_is_profiled_the_profile_is_meant(shipped):
+    sized = shipped("compare", "5", "6", "--size", "4096")
+    assert sized.stdout == shipped("compare", "5", "6").stdout
+    assert shipped("sass", "6", "--size", "4096").stdout == shipped("sass", "6").stdout
+
+
+def test_one_side_may_be_one_recording_and_both_may_not(shipped, recorded):
+    run_id = recorded.find("5", "gemm").manifest.run_id
+    assert size_of(shipped("compare", run_id, "6", "--size", "4096", "--format", "json")) == 4096
+    refused = shipped("show", run_id, "--size", "4096")
+    assert refused.returncode == 47
+    assert "a kernel number or of a name" in refused.stderr
+
+
+def test_a_size_that_is_not_there_names_those_that_are_and_how_to_record_it(shipped):
+    told = shipped("compare", "5", "6", "--size", "1000")
+    assert told.returncode == 21
+    first, *sizes, remedy = map(str.strip, told.stderr.splitlines())
+    assert first == "prof: no run of kernel 5 of size m=n=k=1000; there are:"
+    assert sizes[0] == "m=n=k=4096: gemm-5"
+    assert {"m=n=k=1024: gemm-5-timed (timings alone)", "m=n=k=2048: gemm-5-timed (timings alone)"} < set(
+        sizes
+    )
+    assert remedy == "Choose one of them, or record this one: `prof collect --kernel 5 --size 1000`."
+    assert (
+        "`prof collect --ladder copy --kernel 1 --size 9`" in shipped("show", "copy-1", "--size", "9").stderr
+    )
+
+
+def test_a_name_of_profiles_is_told_that_the_size_has_timings_and_their_name(shipped):
+    told = shipped("show", "gemm-5", "--size", "2048").stderr
+    assert told.splitlines()[1].strip() == "m=n=k=2048: gemm-5-timed (timings alone)"
+
+
+def test_where_a_profile_is_needed_the_sizes_that_have_one_are_told(shipped):
+    told = shipped("sass", "5", "6", "--size", "2048")
+    assert told.returncode == 25
+    assert (
+        "holds timings alone, no profile; of kernel 5 (tile_2d) there are:\n  m=n=k=4096: gemm-5\n"
+        in told.stderr
+    )
+    assert "`prof collect --kernel 5 --size 2048`" in told.stderr
+
+
+def test_what_launches_no_kernel_is_not_to_be_profiled(shipped):
+    told = shipped("sass", "0", "--ladder", "copy").stderr
+    assert "It launches no kernel of its own" in told
+    assert "prof collect" not in told
+
+
+def test_of_a_run_of_no_ladder_nobody_knows_what_a_size_is(shipped):
+    told = shipped("show", "textbook-5", "--size", "4096")
+    assert told.returncode == 47
+    assert "`prof list textbook-5`" in told.stderr
+
+
+def test_an_older_run_beside_it_that_is_damaged_is_not_asked_for(prof_here, make_run, tmp_path):
+    (tmp_path / "kernels" / "mine").mkdir(parents=True)
+    (tmp_path / "kernels" / "mine" / "ladder.toml").write_text(MINE)
+    for size in (1, 2, 3):
+        run = make_run(
+            {"kernel": "k"},
+            name="mine-1",
+            root=tmp_path / "runs",
+            ladder="mine",
+            kernel=1,
+            workload={"n": size},
+        )
+        later = run.manifest.run_id.replace("000000z", f"00000{size}z")
+        manifest = run.path / "run.json"
+        manifest.write_text(manifest.read_text().replace(run.manifest.run_id, later) if size != 2 else "{")
+        run.path.rename(tmp_path / "runs" / later)
+    show = ("--ladder", "mine", "show", "1", "--format", "json", "--size")
+    assert read(prof_here(*show, "1", cwd=tmp_path))["run"]["workload"] == {"n": 1}
+    told = prof_here(*show, "2", cwd=tmp_path)
+    assert told.returncode == 21
+    assert [line.strip() for line in told.stderr.splitlines()[1:3]] == ["n=3: mine-1", "n=1: mine-1"]
+
+
+MINE = """
+title = "of a test"
+command = ["python", "{source}", "{n}"]
+
+[workload]
+n = 1
+
+[[kernel]]
+number = 1
+name = "only"
+idea = "is there"
+source = "only.py"
+regex = "k"
+"""
+
+
+# Two runs of timings alone
+
+
+def test_two_runs_of_timings_are_compared_in_every_format(shipped):
+    words = ("compare", "gemm-5-timed", "gemm-6-timed")
+    found = read(shipped(*words, "--full", "--format", "json"))
+    ratio, (low, high) = found["speedup"]["ratio"], found["speedup"]["ci"]
+    reached = [found[side]["timing"]["reference_pct"] for side in ("before", "after")]
+    assert low < ratio < high
+    page = shipped(*words).stdout
+    assert (
+        f"The second is {ratio:.3f}x as fast (timed without the profiler, 95 % interval {low:.3f} to" in page
+    )
+    assert page.count("no counters were recorded of either side") == 1
+    (row,) = (line for line in page.splitlines() if line.startswith("reference_pct "))
+    assert [float(cell) for cell in row.split()[2:4]] == pytest.approx(reached, abs=0.01)
+    assert page.endswith("reference_pct: speed in percent of cuBLAS fp32\n")
+    markdown = shipped(*words, "--format", "markdown").stdout
+    assert f"{ratio:.3f}x as fast" in markdown
+    assert f"| reference\\_pct | % | {reached[0]:.2f} | {reached[1]:.2f} |" in markdown
+    rows = {
+        row["name"]: row for row in csv.DictReader(io.StringIO(shipped(*words, "--format", "csv").stdout))
+    }
+    assert float(rows["speedup_ratio"]["after"]) == ratio
+    assert float(rows["speedup_ratio"]["ci_low"]) == low - 1
+    assert [float(rows["reference_pct"][side]) for side in ("before", "after")] == reached
+
+
+def test_its_figures_are_those_of_the_sheet_and_of_the_ladder(shipped):
+    found = read(shipped("compare", "5", "6", "--size", "2048", "--full", "--format", "json"))
+    sheet = read(shipped("show", "6", "--size", "2048", "--full", "--format", "json"))
+    assert found["after"]["timing"] == sheet["timing"]
+    ladder = read(shipped("ladder", "--size", "2048", "--full", "--format", "json"))
+    (rung,) = (one for one in ladder["kernels"] if one["kernel"] == 6)
+    assert found["speedup"] == rung["speedup"]
+    assert found["after"]["timing"]["reference_pct"] == rung["reference_pct"]
+
+
+def test_a_profile_that_was_timed_stands_beside_timings(shipped):
+    found = read(shipped("compare", "0", "1", "--ladder", "copy", "--format", "json"))
+    assert found["speedup"]["basis"] == "unprofiled"
+    assert "of copy 0, so times" in found["comparable"]["warnings"][0]
+
+
+def test_what_only_a_profile_has_is_not_answered_with_times(shipped):
+    for asked in (["--metric", "waves"], ["--kernel-name", "gemm"], ["--all"]):
+        assert shipped("compare", "5", "6", "--size", "2048", *asked).returncode == 25
