@@ -7,6 +7,7 @@ its last stage alone: who was chosen for being fast in one measurement has been 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from statistics import median
 
@@ -19,6 +20,7 @@ from profiler.store.sweeps import Repeat, Stage, StoredSweep, SweptPoint
 SCHEMA_VERSION = 1
 _STAGES: tuple[Stage, ...] = ("final", "full", "screen")
 _MOST_REASONS = 5
+_COUNT = re.compile(r" is ([0-9]{1,15})(?![\w.])")  # as the compiler's are told: `spill_bytes is 40`
 
 
 class RankedPoint(Struct, frozen=True):
@@ -222,18 +224,33 @@ def _parameters(declared: Mapping[str, Sequence[int]], ranked: Sequence[SweptPoi
 
 
 def _fates(points: Sequence[SweptPoint]) -> list[Fate]:
-    """The most frequent reasons by name, the rest of each status together."""
-    found: dict[tuple[str, str], int] = {}
+    """The most frequent reasons by name, the rest of each status together. Reasons unlike in their figures alone are one."""
+    found: dict[tuple[str, str], list[str]] = {}
     for point in points:
         if point.status != "correct":
-            key = (point.status, point.reason)
-            found[key] = found.get(key, 0) + 1
-    ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-    fates = [Fate(status, reason, count) for (status, reason), count in ranked[:_MOST_REASONS]]
+            found.setdefault((point.status, _COUNT.sub("", point.reason)), []).append(point.reason)
+    ranked = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+    fates = [
+        Fate(status, _with_ranges(reasons), len(reasons)) for (status, _), reasons in ranked[:_MOST_REASONS]
+    ]
     rest: dict[str, int] = {}
-    for (status, _), count in ranked[_MOST_REASONS:]:
-        rest[status] = rest.get(status, 0) + count
+    for (status, _), reasons in ranked[_MOST_REASONS:]:
+        rest[status] = rest.get(status, 0) + len(reasons)
     return fates + [Fate(status, "for other reasons", count) for status, count in rest.items()]
+
+
+def _with_ranges(reasons: Sequence[str]) -> str:
+    """The first, with each of its figures from the lowest to the highest: `spill_bytes is 16 to 40`."""
+    figures = iter(
+        zip(*([int(one[1]) for one in _COUNT.finditer(reason)] for reason in reasons), strict=True)
+    )
+
+    def spanned(_: re.Match[str]) -> str:
+        of_all = next(figures)
+        low, high = min(of_all), max(of_all)
+        return f" is {low}" if low == high else f" is {low} to {high}"
+
+    return _COUNT.sub(spanned, reasons[0])
 
 
 def _reference_spread_pct(points: Sequence[SweptPoint]) -> float | None:

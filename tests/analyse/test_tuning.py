@@ -147,6 +147,21 @@ def test_many_reasons_are_told_by_their_status() -> None:
     assert (fates[-1].reason, fates[-1].points) == ("for other reasons", 3)
 
 
+def test_reasons_that_differ_in_what_the_compiler_counted_are_one_with_its_range() -> None:
+    def fates(*reasons: str) -> list[tuple[str, int]]:
+        points = [SweptPoint(0, {"TILE": place}, "excluded", reason) for place, reason in enumerate(reasons)]
+        return [
+            (fate.reason, fate.points) for fate in derive_tuning(sweep_of(point(A, FINAL_A), *points)).fates
+        ]
+
+    spills = "spill_bytes == 0, but spill_bytes is {}"
+    assert fates(*map(spills.format, (40, 16, 40))) == [(spills.format("16 to 40"), 3)]
+    assert fates(*map(spills.format, (40, 40))) == [(spills.format(40), 2)]
+    both = "registers * threads <= 65536, but registers is {}, threads is {}"
+    assert fates(both.format(255, 512), both.format(168, 512)) == [(both.format("168 to 255", 512), 2)]
+    assert len(fates("error is 0.5", "error is 1.5", "block 3 failed", "block 4 failed")) == 4
+
+
 def test_the_reference_tells_what_the_machine_did_meanwhile() -> None:
     sweep = sweep_of(
         point(A, repeats("screen", [10.0], reference_ns=100.0)), point(B, repeats("screen", [20.0], reference_ns=102.0))

@@ -129,12 +129,36 @@ def test_every_point_stands_under_each_parameter_unless_it_is_far_behind(sweep: 
     chart = tuning_chart(derive_tuning(sweep, CURRENT, most=9))
     rows = [row for row in rows_of(chart) if "point" in row]
     assert len(rows) == 3 * 2
-    best = [row for row in rows if row["is_best"]]
+    best = [row for row in rows if row["role"] == "the best"]
     assert [(row["value"], row["pct"], row["timed"]) for row in best] == [(128, 100, "timed in full"), (16, 100, "timed in full")]  # fmt: skip
     assert {round(row["pct"], 2) for row in rows if row["timed"] == "timed briefly"} == {83.33}
     spec = chart.to_dict()
     assert spec["title"]["subtitle"][-1] == "1 point at less than 50 % of its speed is not drawn"
     assert title_of(chart) == "BM is worth most: with BM=64, the fastest point is 5.00 % slower"
+
+
+def test_what_the_source_has_is_marked_beside_the_best_and_told(sweep: StoredSweep, rows_of) -> None:
+    own, slow = CURRENT, {"GEMM_BM": 128, "GEMM_BK": 8}
+    marked = {
+        (row["value"], round(row["pct"], 1))
+        for row in rows_of(tuning_chart(derive_tuning(sweep, own, most=9)))
+        if row.get("role") == "what the source has now"
+    }
+    assert marked == {(64, 95.2), (8, 95.2)}
+
+    def told(current):
+        return tuning_chart(derive_tuning(sweep, current, most=9)).to_dict()["title"]["subtitle"][1:]
+
+    best = "BM=128 BK=16, 2.000 ms; line: the best with each value"
+    unseen = "1 point at less than 50 % of its speed is not drawn"
+    assert told(None) == [f"diamond: the best, {best}", unseen]
+    assert told(own) == [
+        f"diamond: the best, {best}", "open diamond: what the source has now, BM=64 BK=8, 2.100 ms", unseen,
+    ]  # fmt: skip
+    assert (
+        told({"GEMM_BM": 128, "GEMM_BK": 16})[0] == f"diamond: the best, and what the source has now, {best}"
+    )
+    assert told(slow) == [f"diamond: the best, {best}", f"{unseen}, what the source has now among them"]
 
 
 def test_the_line_goes_through_the_best_of_each_value(sweep: StoredSweep, rows_of) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.tuning import ParameterWorth, TuningFinding
+from profiler.analyse.tuning import ParameterWorth, RankedPoint, TuningFinding
 from profiler.catalog.ladder import size_text
 from profiler.present.charts.style import (
     BLUE,
@@ -25,6 +25,7 @@ _VALUE_WIDTH, _HEIGHT = 46, 200
 _PANELS = 4  # side by side
 _LOWEST_PCT = 50.0  # of the fastest's speed: what is slower would press all others together
 _BRIEF, _FULL = "timed briefly", "timed in full"
+_BEST, _OWN = "the best", "what the source has now"
 
 
 def tuning_chart(finding: TuningFinding) -> ChartType:
@@ -36,7 +37,8 @@ def tuning_chart(finding: TuningFinding) -> ChartType:
             "settings": point.settings,
             "pct": 100 * fastest_ns / point.time_ns,
             "timed": _BRIEF if point.stage == "screen" else _FULL,
-            "point": f"{settings_text(point.settings)}: {duration(point.time_ns)}",
+            "point": _told(point),
+            "role": _role(point, finding),
         }
         for point in drawn
     ]
@@ -44,10 +46,10 @@ def tuning_chart(finding: TuningFinding) -> ChartType:
     y = alt.Scale(domain=[lowest - 0.05 * (100 - lowest), 100], nice=False)
     names = dict(zip(finding.best.settings, short_names(finding.best.settings), strict=True))
     panels = [
-        _panel(one, names[one.name], rows, finding, y, is_first=place % _PANELS == 0)
+        _panel(one, names[one.name], rows, y, is_first=place % _PANELS == 0)
         for place, one in enumerate(finding.parameters)
     ]
-    left_out = len(finding.points) - len(drawn)
+    left_out = [point for point in finding.points if point not in drawn]
     chart: ChartType = (
         alt.concat(*panels, columns=_PANELS, spacing=18)
         .resolve_scale(color="shared", shape="shared")
@@ -56,19 +58,16 @@ def tuning_chart(finding: TuningFinding) -> ChartType:
     return chart
 
 
+def _role(point: RankedPoint, finding: TuningFinding) -> str:
+    if point.settings == finding.best.settings:
+        return _BEST
+    return _OWN if point.is_current else ""
+
+
 def _panel(
-    worth: ParameterWorth,
-    name: str,
-    rows: Sequence[Record],
-    finding: TuningFinding,
-    y: alt.Scale,
-    *,
-    is_first: bool,
+    worth: ParameterWorth, name: str, rows: Sequence[Record], y: alt.Scale, *, is_first: bool
 ) -> ChartType:
-    points = [
-        {**row, "value": row["settings"][worth.name], "is_best": row["settings"] == finding.best.settings}
-        for row in rows
-    ]
+    points = [{**row, "value": row["settings"][worth.name]} for row in rows]
     values = sorted({row["value"] for row in points})
     best = [
         {"value": value, "pct": max(row["pct"] for row in points if row["value"] == value)}
@@ -78,18 +77,19 @@ def _panel(
     title = "% of the fastest's speed" if is_first else None
     height = alt.Y("pct:Q", title=title, scale=y, axis=alt.Axis(minExtent=0, grid=True, tickCount=6))
     base = chart_of([_plain(row) for row in points], width=_VALUE_WIDTH * max(2, len(values)), height=_HEIGHT)
-    marks = base.mark_point(filled=False, size=36, opacity=1).encode(
+    others = base.transform_filter(alt.datum.role == "").mark_point(filled=False, size=36, opacity=1).encode(
         x=x, y=height, tooltip=["point:N", "timed:N"],
         color=alt.Color("timed:N", scale=alt.Scale(domain=[_FULL, _BRIEF], range=[BLUE, GREY]), legend=alt.Legend(title=None, orient="bottom")),
         shape=alt.Shape("timed:N", scale=alt.Scale(domain=[_FULL, _BRIEF], range=["circle", "stroke"])),
     )  # fmt: skip
     line = chart_of(best).mark_line(color=ORANGE, strokeWidth=1.5).encode(x=x, y=height)
-    winner = (
-        base.transform_filter(alt.datum.is_best)
-        .mark_point(filled=True, size=90, shape="diamond", color=ORANGE, opacity=1)
-        .encode(x=x, y=height, tooltip=["point:N"])
-    )
-    panel: ChartType = alt.layer(line, marks, winner)
+    diamonds = [
+        base.transform_filter(alt.datum.role == role)
+        .mark_point(filled=role == _BEST, size=110, shape="diamond", color=ORANGE, opacity=1)
+        .encode(x=x, y=height, tooltip=["point:N", "timed:N", "role:N"])
+        for role in (_OWN, _BEST)
+    ]
+    panel: ChartType = alt.layer(line, others, *diamonds)
     return panel
 
 
@@ -102,14 +102,23 @@ def _title(finding: TuningFinding) -> str:
     return worth_title(top, finding) if top.worth_pct > 0 else "No parameter makes a difference"
 
 
-def _subtitle(finding: TuningFinding, left_out: int) -> list[str]:
+def _subtitle(finding: TuningFinding, left_out: Sequence[RankedPoint]) -> list[str]:
     best = finding.best
     where = f"{finding.ladder} {finding.kernel}, {shortened(finding.gpu, 80)}, {size_text(finding.workload)}"
+    whose = f"the best, and {_OWN}" if best.is_current else "the best"
     lines = [
         f"{where}; every point that is correct",
-        f"diamond: the best, {settings_text(best.settings)}, {duration(best.time_ns)}; line: the best with each value",
+        f"diamond: {whose}, {_told(best)}; line: the best with each value",
     ]
+    own = next((point for point in finding.points if point.is_current), best)
+    if own is not best and own not in left_out:
+        lines.append(f"open diamond: {_OWN}, {_told(own)}")
     if left_out:
-        points, are = counted(left_out, "point", "points"), "is" if left_out == 1 else "are"
-        lines.append(f"{points} at less than {_LOWEST_PCT:g} % of its speed {are} not drawn")
+        points, are = counted(len(left_out), "point", "points"), "is" if len(left_out) == 1 else "are"
+        which = f", {_OWN} among them" if own in left_out else ""
+        lines.append(f"{points} at less than {_LOWEST_PCT:g} % of its speed {are} not drawn{which}")
     return lines
+
+
+def _told(point: RankedPoint) -> str:
+    return f"{settings_text(point.settings)}, {duration(point.time_ns)}"
