@@ -6,16 +6,24 @@ it: the stall reasons of every rung, and the changes of every step with their in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from profiler.analyse.attribution import STALLS
 from profiler.analyse.findings import MetricDelta
-from profiler.analyse.ladder import LadderFinding, LadderView, Step, derive_ladder, derive_steps
+from profiler.analyse.ladder import (
+    LadderFinding,
+    LadderView,
+    MissingRung,
+    Step,
+    derive_ladder,
+    derive_steps,
+)
 from profiler.analyse.profile import Profile
 from profiler.analyse.rungs import (
     Conditions,
@@ -26,8 +34,10 @@ from profiler.analyse.rungs import (
     gather_rungs,
     group_runs,
 )
-from profiler.catalog.ladder import Ladder
-from profiler.store.runs import RunStore
+from profiler.catalog.ladder import Kernel, Ladder
+from profiler.errors import ComparisonError
+from profiler.store.manifest import rung_name, timed_name
+from profiler.store.runs import Run, RunStore
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +45,7 @@ if TYPE_CHECKING:
 
 # As many as one chart can tell apart by colour.
 _MOST_WORKLOADS = 5
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -116,10 +127,42 @@ def find_climb(
     if not rungs:
         raise next(iter(unclear.values()))
     steps = derive_steps(ladder, rungs)
-    finding = derive_ladder(ladder, conditions, rungs, steps, view)
+    finding = replace(
+        derive_ladder(ladder, conditions, rungs, steps, view),
+        missing=_missing(ladder, rungs, unclear, groups),
+    )
     others = [str(one) for one in groups if one != conditions]
     left_out = [f"rung {number} left out: {error.message}" for number, error in unclear.items()]
     return Climb(ladder, conditions, rungs, steps, finding, others, left_out)
+
+
+def _missing(
+    ladder: Ladder,
+    rungs: Sequence[Rung],
+    unclear: Mapping[int, ComparisonError],
+    groups: Mapping[Conditions, Sequence[Run]],
+) -> list[MissingRung]:
+    """The ladder's rungs that are not among these."""
+    there = {rung.kernel.number for rung in rungs}
+    return [
+        MissingRung(
+            kernel.number,
+            kernel.name,
+            unclear[kernel.number].message if kernel.number in unclear else _absence(ladder, kernel, groups),
+        )
+        for kernel in ladder.kernels
+        if kernel.number not in there
+    ]
+
+
+def _absence(ladder: Ladder, kernel: Kernel, groups: Mapping[Conditions, Sequence[Run]]) -> str:
+    names = (rung_name(ladder.name, kernel.number), timed_name(ladder.name, kernel.number))
+    elsewhere = [str(one) for one, runs in groups.items() if any(run.manifest.name in names for run in runs)]
+    if elsewhere:
+        more = f"; and {len(elsewhere) - _MOST_NAMED} more" if len(elsewhere) > _MOST_NAMED else ""
+        return f"stored of other conditions alone: {'; '.join(elsewhere[:_MOST_NAMED])}{more}"
+    needed = f"; it is built only where there is {' and '.join(kernel.needs)}" if kernel.needs else ""
+    return f"no run is stored{needed}"
 
 
 def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:

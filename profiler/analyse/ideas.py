@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from profiler.analyse.climb import Climb
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
-from profiler.analyse.ladder import Step
+from profiler.analyse.ladder import MissingRung, Step
 from profiler.analyse.pairs import judge_speedup
 from profiler.analyse.plausible import is_part_of_step
 from profiler.analyse.reasons import explain_step
@@ -63,7 +63,10 @@ class Idea(Struct, frozen=True):
 
 
 class IdeasFinding(Struct, frozen=True):
-    """What was added to the first rung, in the ladder's order, as recorded on this GPU with this workload."""
+    """What was added to the first rung, in the ladder's order, as recorded on this GPU with this workload.
+
+    `missing` are the rungs of which nothing can be said.
+    """
 
     schema_version: int
     ladder: str
@@ -71,6 +74,7 @@ class IdeasFinding(Struct, frozen=True):
     gpu: str
     workload: dict[str, int] | None
     ideas: list[Idea]
+    missing: list[MissingRung] = []
     left_out: LeftOut = {}
 
 
@@ -82,6 +86,7 @@ def derive_ideas(climb: Climb) -> IdeasFinding:
         gpu=climb.conditions.gpu,
         workload=climb.finding.workload,
         ideas=[_idea(climb.ladder, step) for step in climb.steps],
+        missing=climb.finding.missing,
     )
 
 

@@ -66,10 +66,19 @@ class RungFinding(Struct, frozen=True):
     is_part_of_step: bool = False
 
 
+class MissingRung(Struct, frozen=True):
+    """A rung that the ladder has and a finding has not, and why."""
+
+    kernel: int
+    name: str
+    why: str
+
+
 class LadderFinding(Struct, frozen=True):
     """All rungs were recorded on this GPU with this workload, null where the runs do not say it.
 
     `view` says which metrics the rungs show: those of kernels that compute, or of kernels that move bytes.
+    `missing` are the ladder's other rungs.
     """
 
     schema_version: int
@@ -79,6 +88,7 @@ class LadderFinding(Struct, frozen=True):
     workload: dict[str, int] | None
     kernels: list[RungFinding]
     view: LadderView = "compute"
+    missing: list[MissingRung] = []
     left_out: LeftOut = {}
 
     def branches(self) -> dict[int, list[int]]:

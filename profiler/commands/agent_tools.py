@@ -263,7 +263,8 @@ TOOLS = (
         "ladder",
         "Every rung of a ladder",
         "A series of kernels, each improving on the one before: time, work per second, percent of the reference, main "
-        "counters, the change from the rung it follows with its verdict, and what binds each. Use it for an overview, and to "
+        "counters, the change from the rung it follows with its verdict, and what binds each; `missing` are the rungs that the answer lacks, and "
+        "why. Use it for an overview, and to "
         "find the step to look into with `compare`.",
         LadderInput,
         (LadderFinding, IdeasFinding),

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from profiler.analyse.findings import Comparison, Comparisons
 from profiler.analyse.hot_loop import LoopSheet
-from profiler.analyse.ideas import IdeasFinding
-from profiler.analyse.ladder import LadderFinding, RungFinding
+from profiler.analyse.ideas import Idea, IdeasFinding
+from profiler.analyse.ladder import LadderFinding, MissingRung, RungFinding
 from profiler.analyse.machine_code import MachineCode
 from profiler.analyse.sheet import Sheet, SheetMetric, Sheets, TimingSheet
 from profiler.catalog.metrics import HEADLINE
@@ -101,12 +101,26 @@ _SHEETS_PLAN = (
 
 # The ladder
 
+_NO_ROOM = "cut from the short form"
+
 
 def _ladder(whole: LadderFinding, cut: Cut, _: Sequence[str]) -> LadderFinding:
     """The reference, the rung that the climb begins with, and the fastest; of each as many metrics."""
     ranked = sorted(whole.kernels, key=lambda one: (one.before is not None, one.duration_ns or math.inf))
     kept = {one.kernel for one in cut.first("kernels", ranked)}
-    return replace(whole, kernels=[_rung(one, cut) for one in whole.kernels if one.kernel in kept])
+    return replace(
+        whole,
+        kernels=[_rung(one, cut) for one in whole.kernels if one.kernel in kept],
+        missing=_missing(whole, [one for one in whole.kernels if one.kernel not in kept], cut),
+    )
+
+
+def _missing(
+    whole: LadderFinding | IdeasFinding, dropped: Sequence[RungFinding | Idea], cut: Cut
+) -> list[MissingRung]:
+    """What is not recorded, and what is for want of room, each by its number."""
+    rungs = [*whole.missing, *(MissingRung(one.kernel, one.name, _NO_ROOM) for one in dropped)]
+    return cut.first("missing", sorted(rungs, key=lambda one: one.kernel))
 
 
 def _rung(whole: RungFinding, cut: Cut) -> RungFinding:
@@ -125,9 +139,9 @@ def _said_elsewhere(metric: tuple[str, object]) -> bool:
 
 
 _LADDER_PLAN = (
-    ("kernels", 4), ("kernels", 8), ("kernels", 12), ("refused", 2), ("warnings", 2), ("metrics", 3),
+    ("kernels", 4), ("missing", 8), ("missing", 16), ("kernels", 8), ("kernels", 12), ("refused", 2), ("warnings", 2), ("metrics", 3),
     ("metrics", 5), ("delta", 3), ("metrics", 7), ("delta", 5), ("kernels", 16), ("delta", 7),
-    ("refused", 6), ("warnings", 6), ("metrics", 9), ("delta", 9), ("metrics", 12), ("delta", 12), ("kernels", 32),
+    ("refused", 6), ("warnings", 6), ("metrics", 9), ("delta", 9), ("metrics", 12), ("delta", 12), ("kernels", 32), ("missing", 64),
 )  # fmt: skip
 
 
@@ -149,11 +163,13 @@ def _ideas(whole: IdeasFinding, cut: Cut, _: Sequence[str]) -> IdeasFinding:
             for one in whole.ideas
             if one.kernel in kept
         ],
+        missing=_missing(whole, [one for one in whole.ideas if one.kernel not in kept], cut),
     )
 
 
 _IDEAS_PLAN = (
-    ("ideas", 8), ("refused", 2), ("warnings", 2), ("ideas", 16), ("refused", 6), ("warnings", 6), ("ideas", 32),
+    ("ideas", 8), ("missing", 16), ("refused", 2), ("warnings", 2), ("ideas", 16), ("refused", 6), ("warnings", 6),
+    ("ideas", 32), ("missing", 64),
 )  # fmt: skip
 
 

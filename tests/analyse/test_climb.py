@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import profiler
 from profiler.analyse.climb import derive_ladder_sheet, find_climb, find_workloads
+from profiler.analyse.ideas import derive_ideas
 from profiler.catalog.metrics import HEADLINE
 from profiler.errors import RunNotFound
 
@@ -67,6 +70,29 @@ def test_workloads_stand_in_the_order_of_their_size_whatever_is_large_about_them
         made.time("made", 1, 100.0, workload=workload)
     found = find_workloads(made.store, find_climb(made.store, made_ladder))
     assert [finding.workload["m"] * finding.workload["k"] for finding in found] == [16, 32, 64]
+
+
+def test_rungs_that_are_not_there_are_told_with_the_reason(made, made_ladder, make_run):
+    made.profile("made-1", 100.0)
+    made.profile("made-2", 100.0)
+    make_run({"kernel": "kernel_a"}, {"kernel": "kernel_b"}, name="made-3", root=made.store.root)
+    made.time("made", 0, 100.0, workload={"m": 1})
+    climb = find_climb(made.store, made_ladder)
+    missing = {one.kernel: (one.name, one.why) for one in climb.finding.missing}
+    assert set(missing) == {0, 3}
+    assert missing[0] == ("rung_0", "stored of other conditions alone: NVIDIA H200, m=1")
+    assert "made-3" in missing[3][1]
+    assert missing[3][1].startswith(climb.left_out[0].removeprefix("rung 3 left out: "))
+    assert derive_ideas(climb).missing == climb.finding.missing
+
+
+def test_of_a_rung_without_any_run_it_is_told_what_it_needs(made, made_ladder):
+    made.profile("made-1", 100.0)
+    needy = replace(made_ladder.kernels[3], needs=("cublas",))
+    ladder = replace(made_ladder, kernels=(*made_ladder.kernels[:3], needy))
+    whys = {one.kernel: one.why for one in find_climb(made.store, ladder).finding.missing}
+    assert whys[2] == "no run is stored"
+    assert whys[3] == "no run is stored; it is built only where there is cublas"
 
 
 def test_what_may_not_be_compared_is_a_step_with_its_reason(made, made_ladder):

@@ -15,7 +15,7 @@ from msgspec.structs import fields, replace
 
 from profiler.analyse.compare import compare_profiles
 from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons
-from profiler.analyse.ladder import derive_ladder, derive_steps
+from profiler.analyse.ladder import MissingRung, derive_ladder, derive_steps
 from profiler.analyse.machine_code import MachineCode, view_machine_code
 from profiler.analyse.patterns import PATTERNS
 from profiler.analyse.profile import choose_kernel, match_kernels, profile_kernel
@@ -238,6 +238,16 @@ def test_of_many_rungs_those_that_changed_most_stay_in_order(climb):
     kept = [one.kernel for one in small.kernels]
     assert kept == sorted(kept)
     assert small.left_out["kernels"] == len(many.kernels) - len(kept)
+
+
+def test_the_rungs_that_were_cut_are_told_by_number_among_those_that_are_not_recorded(climb):
+    absent = MissingRung(3, "absent", "no run is stored")
+    kernels = [one for one in climb.kernels if one.kernel != absent.kernel]
+    small = brief(replace(climb, kernels=kernels, missing=[absent]))
+    cut = {one.kernel for one in kernels} - {one.kernel for one in small.kernels}
+    assert cut, "all of them fit, so nothing is tested"
+    assert [one.kernel for one in small.missing] == sorted({absent.kernel, *cut})
+    assert {one.why for one in small.missing if one != absent} == {"cut from the short form"}
 
 
 def test_of_a_ladder_the_reference_the_first_rung_and_the_fastest_are_told_first(climb):
