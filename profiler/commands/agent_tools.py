@@ -252,9 +252,9 @@ TOOLS = (
         "What changed between two recordings of a CUDA kernel, why, and how surely: the speedup with its 95 % interval; "
         "the metrics that changed, each with interval and verdict; an exact attribution of the speedup to fewer "
         "instructions, issue rate, stalls and clock, or to bytes moved; what binds the second one now; executed "
-        "instructions by opcode; what became of the loads of the hot loop. Of runs that were only timed, the speedup, and how "
-        "close each comes to the reference. Use it for every question about a difference, "
-        "and instead of two calls of `show`.",
+        "instructions by opcode; what became of the loads of the hot loop. Of runs that were only timed, the speedup, and "
+        "how close each comes to the reference. Use it for every question about a difference, and instead of two calls of "
+        "`show`.",
         CompareInput,
         (Comparison, Comparisons),
         _compare,
@@ -263,9 +263,8 @@ TOOLS = (
         "ladder",
         "Every rung of a ladder",
         "A series of kernels, each improving on the one before: time, work per second, percent of the reference, main "
-        "counters, the change from the rung it follows with its verdict, and what binds each; `missing` are the rungs that the answer lacks, and "
-        "why. Use it for an overview, and to "
-        "find the step to look into with `compare`.",
+        "counters, the change from the rung it follows with its verdict, and what binds each; `missing` are the rungs that "
+        "the answer lacks, and why. Use it for an overview, and to find the step to look into with `compare`.",
         LadderInput,
         (LadderFinding, IdeasFinding),
         _ladder,

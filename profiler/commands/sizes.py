@@ -23,19 +23,14 @@ _UNKNOWN_SIZE = "size not recorded"
 def find_sized(reference: str, store: RunStore, settings: Settings, size: str | int | None) -> Run:
     """Of the runs that a number or a name means, the newest, or the newest of this size; a run id means itself."""
     from profiler.catalog.ladder import size_text
-    from profiler.errors import RunNotFound, WorkloadInvalid
+    from profiler.errors import RunNotFound
 
     own_ladder = ladder_name(settings)
     newest = store.find(reference, own_ladder)
     if size is None or not is_choice(reference, newest, settings):
         return newest
     manifest = newest.manifest
-    if manifest.ladder is None:
-        raise WorkloadInvalid(
-            f"--size {size}: '{reference}' is of no ladder, which would say what a size is",
-            remedy=f"Ask for a run by its id, which `prof list {manifest.name}` gives.",
-        )
-    (wanted,) = workloads(open_ladder(settings, manifest.ladder), [size], None)
+    wanted = _workload(manifest, size, settings)
     for run in store.find_all(reference, own_ladder):
         if run.manifest.workload == wanted:
             return run
@@ -46,6 +41,23 @@ def find_sized(reference: str, store: RunStore, settings: Settings, size: str | 
         details=[f"  {one}" for one in sizes],
         remedy=f"Choose one of them, or record this one: `{_collecting(manifest, size)}`.",
     )
+
+
+def _workload(manifest: Manifest, size: str | int, settings: Settings) -> dict[str, int]:
+    """As the ladder reads the size; where that is not found, one for each parameter that its run has."""
+    from profiler.catalog.ladder import Workload
+    from profiler.errors import LadderNotFound, WorkloadInvalid
+
+    if not manifest.ladder or not manifest.workload:
+        raise WorkloadInvalid(
+            f"--size {size}: '{manifest.name}' is of no ladder, which would say what a size is",
+            remedy=f"Ask for a run by its id, which `prof list {manifest.name}` gives.",
+        )
+    try:
+        (wanted,) = workloads(open_ladder(settings, manifest.ladder), [size], None)
+    except LadderNotFound:
+        wanted = Workload(manifest.workload, tuple(manifest.workload)).values(size)
+    return wanted
 
 
 def is_choice(reference: str, run: Run, settings: Settings) -> bool:

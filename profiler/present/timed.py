@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec.structs import asdict
+
 from profiler.analyse.findings import Comparison, Side
 from profiler.analyse.pairs import judge_speedup
-from profiler.analyse.timings import TimingSummary
 from profiler.catalog.ladder import size_text
 from profiler.present.comparison import CSV_HEADER, Layout, speedup_text
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
@@ -81,14 +82,9 @@ def _side(side: Side) -> str:
 
 
 def _figures(comparison: Comparison) -> list[tuple[str, float | None, float | None]]:
-    before, after = comparison.before.timing, comparison.after.timing
-    figures = [(name, _figure(before, name), _figure(after, name)) for name in _FIGURES]
+    before, after = (asdict(side.timing) for side in (comparison.before, comparison.after) if side.timing)
+    figures = [(name, before[name], after[name]) for name in _FIGURES]
     return [one for one in figures if one[1:] != (None, None)]
-
-
-def _figure(timing: TimingSummary | None, name: str) -> float | None:
-    value: float | None = getattr(timing, name, None)
-    return value
 
 
 def _rows(comparison: Comparison) -> list[tuple[str, ...]]:
@@ -103,7 +99,5 @@ def _rows(comparison: Comparison) -> list[tuple[str, ...]]:
 
 def _references(comparison: Comparison) -> list[str]:
     """What the percentages are of; once where it is the same for both."""
-    names = dict.fromkeys(
-        side.reference for side in (comparison.before, comparison.after) if side.timing and side.reference
-    )
+    names = dict.fromkeys(side.reference for side in (comparison.before, comparison.after) if side.reference)
     return [f"reference_pct: speed in percent of {' and of '.join(names)}"] if names else []

@@ -131,6 +131,16 @@ regex = "k"
 """
 
 
+def test_away_from_its_ladder_a_size_has_a_number_for_each_parameter(prof_here, make_run, tmp_path):
+    make_run(
+        {"kernel": "k"}, name="mine-1", root=tmp_path, ladder="mine", kernel=1, workload={"m": 2, "n": 3}
+    )
+    show = ("--runs", tmp_path, "show", "mine-1", "--size")
+    assert "workload   m=2 n=3\n" in prof_here(*show, "2x3", cwd=tmp_path).stdout
+    assert "  m=2 n=3: mine-1\n" in prof_here(*show, "2", cwd=tmp_path).stderr
+    assert "one for each of MxN" in prof_here(*show, "2x3x4", cwd=tmp_path).stderr
+
+
 # Two runs of timings alone
 
 
