@@ -7,6 +7,7 @@ questions asked of them, a workload's sizes and a command's words.
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -72,7 +73,8 @@ class Workload:
         """`4096` for each of them, or `512x4096x1024`, one number for each in their order."""
         if not self.size:
             raise WorkloadInvalid(f"--size {text}: this ladder's workload has no size to set")
-        numbers = [int(word) if word.strip().isdecimal() else 0 for word in text.split("x")]
+        words = [word.strip() for word in text.split("x")]
+        numbers = [int(word) if re.fullmatch(r"[0-9]{1,19}", word) else 0 for word in words]
         if len(numbers) == 1:
             numbers *= len(self.size)
         if len(numbers) != len(self.size):

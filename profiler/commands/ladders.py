@@ -58,7 +58,7 @@ def choose_kernels(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
 
     numbers: list[int] = []
     for text in given or ():
-        match = re.fullmatch(r"(\d+)(?:-(\d+))?", text.strip())
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", text.strip())
         if match is None or int(match[2] or match[1]) < int(match[1]):
             raise typer.BadParameter(f"--kernel {text}: give a number, or a range such as 4-6")
         first, last = int(match[1]), int(match[2] or match[1])

@@ -356,6 +356,7 @@ def test_a_size_may_be_one_number_for_each_dimension() -> None:
         ("128xx4", "a size is a whole number from 1"),
         ("128x0x4", "a size is a whole number from 1"),
         ("large", "--size large: a size is a whole number from 1"),
+        pytest.param("9" * 5000, "a size is a whole number from 1", id="more digits than Python reads"),
         ("4e3", "a size is a whole number from 1"),
     ],
 )

@@ -381,6 +381,7 @@ def test_of_several_that_cannot_be_read_each_is_told(here: Here) -> None:
         (["--", "./mine"], "--name mine"),
         (["--kernel", "1", "--name", "x"], "for a program of your own"),
         (["--kernel", "1", "--kernel-regex", "x"], "for a program of your own"),
+        (["--kernel", "9" * 5000], "a range such as 4-6"),
         (["--kernel", "3-2"], "a range such as 4-6"),
         (["--kernel", "one"], "a range such as 4-6"),
         (["--kernel", "1", "--repeat", "0"], "--repeat"),
