@@ -50,19 +50,21 @@ def find_comparisons(
     from profiler.analyse.profile import match_kernels
     from profiler.analyse.timed import compare_timings
     from profiler.commands.ladders import rung_of
+    from profiler.commands.sizes import suggesting_a_size
 
     timed = not (kernel_name or every or metrics)  # which ask for a profile
     left, right = open_sources([before, after], settings, timed=timed, size=size)
-    if not (left.manifest.is_profiled and right.manifest.is_profiled):
-        rungs = (rung_of(left.manifest, settings), rung_of(right.manifest, settings))
-        return [compare_timings(left, right, rungs, force=force)]
-    comparisons = []
-    for left_kernel, right_kernel in match_kernels(left, right, kernel_name, every):
-        one, one_bytes = _profile(left, left_kernel, settings)
-        other, other_bytes = _profile(right, right_kernel, settings)
-        moved = (one_bytes, other_bytes)
-        comparisons.append(compare_profiles(one, other, force=force, metrics=metrics, useful_bytes=moved))
-    return comparisons
+    with suggesting_a_size([(before, left), (after, right)], settings):
+        if not (left.manifest.is_profiled and right.manifest.is_profiled):
+            rungs = (rung_of(left.manifest, settings), rung_of(right.manifest, settings))
+            return [compare_timings(left, right, rungs, force=force)]
+        comparisons = []
+        for left_kernel, right_kernel in match_kernels(left, right, kernel_name, every):
+            one, one_bytes = _profile(left, left_kernel, settings)
+            other, other_bytes = _profile(right, right_kernel, settings)
+            moved = (one_bytes, other_bytes)
+            comparisons.append(compare_profiles(one, other, force=force, metrics=metrics, useful_bytes=moved))
+        return comparisons
 
 
 def _profile(run: Run, kernel: str, settings: Settings) -> tuple[Profile, float | None]:

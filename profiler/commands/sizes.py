@@ -5,7 +5,8 @@ What was typed, the store and the settings in; a run, or an error that names the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from profiler.catalog import DEFAULT_LADDER
@@ -65,6 +66,23 @@ def is_choice(reference: str, run: Run, settings: Settings) -> bool:
     from profiler.store.names import names_of
 
     return run.stored and run.manifest.name in names_of(reference, ladder_name(settings))
+
+
+@contextmanager
+def suggesting_a_size(sides: Sequence[tuple[str, Run]], settings: Settings) -> Iterator[None]:
+    """Of a refusal for their sizes alone: whoever named a number may have meant another of its runs."""
+    from profiler.errors import NotComparable
+
+    try:
+        yield
+    except NotComparable as error:
+        one, other = (run.manifest.workload or {} for _, run in sides)
+        sizes_alone = len(error.details) == 1 and one != other and set(one) == set(other)
+        if sizes_alone and any(is_choice(reference, run, settings) for reference, run in sides):
+            error.remedy = (
+                "Choose runs of one size with --size, or compare anyway with --force (the warnings stay)."
+            )
+        raise
 
 
 def no_choice(size: str | int, references: Sequence[str]) -> WorkloadInvalid:

@@ -141,6 +141,12 @@ def test_away_from_its_ladder_a_size_has_a_number_for_each_parameter(prof_here, 
     assert "one for each of MxN" in prof_here(*show, "2x3x4", cwd=tmp_path).stderr
 
 
+def test_of_two_sizes_it_is_told_how_to_choose_one(shipped):
+    told = shipped("compare", "gemm-5-timed", "6")
+    assert told.returncode == 31
+    assert "Choose runs of one size with --size" in told.stderr
+
+
 # Two runs of timings alone
 
 
