@@ -258,11 +258,13 @@ def _disturbed_reference(
     beside_ns, alone_ns = own.reference_median_ns, alone.median_ns
     if beside_ns is None or own.reference_pct is None or _timed_reference(reference) != name:
         return []
+    # The reference rung is timed beside its like, which is alone as well: what lies between the two is undisturbed.
+    lowest_ns, highest_ns = sorted((alone_ns, alone.reference_median_ns or alone_ns))
+    nearest_ns = min(max(beside_ns, lowest_ns), highest_ns)
+    time_pct, points = 100 * (beside_ns / nearest_ns - 1), 100 * (beside_ns - nearest_ns) / own.median_ns
+    if min(abs(time_pct), abs(points)) <= DISTURBED_REFERENCE_PCT:
+        return []
     pct = 100 * alone_ns / own.median_ns
-    if abs(beside_ns / alone_ns - 1) * 100 <= DISTURBED_REFERENCE_PCT:
-        return []
-    if abs(own.reference_pct - pct) <= DISTURBED_REFERENCE_PCT:
-        return []
     return [
         f"{name} took {beside_ns:,.0f} ns beside rung {rung.kernel.number} and {alone_ns:,.0f} ns as rung "
         f"{reference.kernel.number}: {pct:.1f} % of the latter, not {own.reference_pct:.1f} %"

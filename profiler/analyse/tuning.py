@@ -225,10 +225,11 @@ def _parameters(declared: Mapping[str, Sequence[int]], ranked: Sequence[SweptPoi
 
 def _fates(points: Sequence[SweptPoint]) -> list[Fate]:
     """The most frequent reasons by name, the rest of each status together. Reasons unlike in their figures alone are one."""
-    found: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for point in points:
         if point.status != "correct":
-            found.setdefault((point.status, _COUNT.sub("", point.reason)), []).append(point.reason)
+            words = tuple(_COUNT.split(point.reason)[::2])  # between the figures
+            found.setdefault((point.status, words), []).append(point.reason)
     ranked = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
     fates = [
         Fate(status, _with_ranges(reasons), len(reasons)) for (status, _), reasons in ranked[:_MOST_REASONS]
@@ -241,9 +242,7 @@ def _fates(points: Sequence[SweptPoint]) -> list[Fate]:
 
 def _with_ranges(reasons: Sequence[str]) -> str:
     """The first, with each of its figures from the lowest to the highest: `spill_bytes is 16 to 40`."""
-    figures = iter(
-        zip(*([int(one[1]) for one in _COUNT.finditer(reason)] for reason in reasons), strict=True)
-    )
+    figures = zip(*(map(int, _COUNT.findall(reason)) for reason in reasons), strict=True)
 
     def spanned(_: re.Match[str]) -> str:
         of_all = next(figures)

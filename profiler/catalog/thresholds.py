@@ -25,7 +25,7 @@ from profiler.errors import ThresholdsInvalid
 
 DEFAULT_SLOWER_PCT = 2.0
 # How far a reference timed beside a rung may be from itself timed alone, in percent of its time and in points of
-# what the rung reaches of it. References that nothing disturbs differ by up to 0.4 % from process to process, and of a
+# what the rung reaches of it. References that nothing disturbs differ by up to 0.7 % from process to process, and of a
 # rung at a hundredth of its reference nobody reads the second digit.
 DISTURBED_REFERENCE_PCT = 1.0
 PROJECT_FILES = ("prof.toml", "pyproject.toml")

@@ -110,6 +110,19 @@ def test_a_reference_that_the_rung_slowed_is_told_with_what_the_rung_reaches_of_
     assert not any("beside" in warning for number in (0, 2, 3) for warning in told[number])
 
 
+def test_what_lies_between_the_two_times_of_the_reference_alone_is_not_disturbed(made, made_ladder):
+    """Its own rung holds two: as the rung, and as what was timed beside it."""
+    made.time("made", 0, 100.0, reference_ns=97.0, reference="the library")
+    made.time("made", 1, 50.0, reference_ns=98.5, reference="the library")
+    made.time("made", 2, 50.0, reference_ns=95.0, reference="the library")
+    told = [one.warnings for one in climb(made_ladder, made.store)[0].kernels]
+    assert [any("beside rung" in warning for warning in warnings) for warnings in told] == [
+        False,
+        False,
+        True,
+    ]
+
+
 def test_the_reference_of_another_precision_is_not_held_against_the_reference_rung(made, made_ladder):
     made.time("made", 0, 100.0, reference_ns=100.0, reference="the library")
     made.time("made", 1, 50.0, reference_ns=40.0, reference="the library in halves")

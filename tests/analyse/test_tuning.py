@@ -159,6 +159,7 @@ def test_reasons_that_differ_in_what_the_compiler_counted_are_one_with_its_range
     assert fates(*map(spills.format, (40, 40))) == [(spills.format(40), 2)]
     both = "registers * threads <= 65536, but registers is {}, threads is {}"
     assert fates(both.format(255, 512), both.format(168, 512)) == [(both.format("168 to 255", 512), 2)]
+    assert fates("it is 3", "it") == [("it", 1), ("it is 3", 1)]
     assert len(fates("error is 0.5", "error is 1.5", "block 3 failed", "block 4 failed")) == 4
 
 

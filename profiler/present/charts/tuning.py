@@ -31,7 +31,10 @@ _BEST, _OWN = "the best", "what the source has now"
 def tuning_chart(finding: TuningFinding) -> ChartType:
     """A finding that holds every point that was timed; those far behind are counted, not drawn."""
     fastest_ns = min(point.time_ns for point in finding.points)
-    drawn = [point for point in finding.points if 100 * fastest_ns / point.time_ns >= _LOWEST_PCT]
+    drawn: list[RankedPoint] = []
+    left_out: list[RankedPoint] = []
+    for point in finding.points:
+        (drawn if 100 * fastest_ns / point.time_ns >= _LOWEST_PCT else left_out).append(point)
     rows: list[Record] = [
         {
             "settings": point.settings,
@@ -49,7 +52,6 @@ def tuning_chart(finding: TuningFinding) -> ChartType:
         _panel(one, names[one.name], rows, y, is_first=place % _PANELS == 0)
         for place, one in enumerate(finding.parameters)
     ]
-    left_out = [point for point in finding.points if point not in drawn]
     chart: ChartType = (
         alt.concat(*panels, columns=_PANELS, spacing=18)
         .resolve_scale(color="shared", shape="shared")
