@@ -36,6 +36,8 @@ from profiler.analyse.tuning import derive_tuning
 from profiler.catalog.ladder import LADDER_FILE, Ladder, Published, find_ladder
 from profiler.catalog.ladder_file import read_ladder
 from profiler.errors import RunNotFound
+from profiler.measure.defaults import read_defaults
+from profiler.measure.points import sweep_of
 from profiler.present.charts import climb_chart, render, tuning_chart
 from profiler.present.encode import to_markdown
 from profiler.present.ideas import IDEAS_HEADER, idea_cells, short_gpu
@@ -95,8 +97,11 @@ def generated_climb() -> bytes:
 def generated_tuning() -> bytes:
     """Every point of the sweep of GEMM's rung 7, as `prof tune --kernel 7 --stored --chart` draws it."""
     ladder = read_ladder(find_ladder("gemm", ROOT))
+    kernel = ladder.kernel(7)
+    assert kernel.source is not None
+    current = read_defaults(kernel.source.read_text(), sweep_of(kernel, ladder).parameters)
     sweep = SweepStore(RUNS).newest(sweep_name(ladder.name, 7), ladder.workload.parameters)
-    return render(tuning_chart(derive_tuning(sweep, None, len(sweep.points))), ".svg")
+    return render(tuning_chart(derive_tuning(sweep, current, len(sweep.points))), ".svg")
 
 
 def _filled(block: re.Match[str]) -> str:
