@@ -50,7 +50,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Climb:
-    """`others` are the conditions that runs are stored of as well; `left_out` says which rungs are missing, and why."""
+    """`others` are the conditions that runs are stored of as well."""
 
     ladder: Ladder
     conditions: Conditions
@@ -58,7 +58,6 @@ class Climb:
     steps: list[Step]
     finding: LadderFinding
     others: list[str]
-    left_out: list[str]
 
 
 class RungStalls(Struct, frozen=True):
@@ -132,8 +131,7 @@ def find_climb(
         missing=_missing(ladder, rungs, unclear, groups),
     )
     others = [str(one) for one in groups if one != conditions]
-    left_out = [f"rung {number} left out: {error.message}" for number, error in unclear.items()]
-    return Climb(ladder, conditions, rungs, steps, finding, others, left_out)
+    return Climb(ladder, conditions, rungs, steps, finding, others)
 
 
 def _missing(

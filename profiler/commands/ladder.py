@@ -95,7 +95,6 @@ def ladder(
     from profiler.commands.answers import find_ladder
     from profiler.commands.files import check_ending, tell_written, write_whole
     from profiler.commands.pictures import chart_file
-    from profiler.present.text import printable
 
     picture = chart_file(chart, dark)
     if output is not None:
@@ -107,8 +106,6 @@ def ladder(
         )
     settings = settings_of(context, runs, ladder, format)
     climb = find_ladder(settings, size, set_param, view.value if view else None)
-    for line in climb.left_out:
-        print(printable(line), file=sys.stderr)
     if output is not None:
         from profiler.analyse.deltas import delta_rows
         from profiler.store.deltas import deltas_parquet

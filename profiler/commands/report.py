@@ -53,6 +53,7 @@ def report(
     """
     from profiler.commands.files import check_ending, write_whole
     from profiler.commands.report_contents import find_ladder_contents, find_named_contents
+    from profiler.present.ladder import missing_lines
     from profiler.present.page import render_page
     from profiler.present.page.drawing import Drawing
     from profiler.present.text import counted, printable, size
@@ -69,8 +70,8 @@ def report(
             contents = find_ladder_contents(settings, title, drawing)
         page = render_page(contents, drawing.look.result()).encode()
     write_whole(page, output)
-    for line in contents.left_out:
-        print(printable(line), file=sys.stderr)
+    for line in missing_lines(contents.ladder.ladder) if contents.ladder else ():
+        print(line, file=sys.stderr)
     if not settings.quiet:
         kernels = counted(len(contents.kernels), "kernel", "kernels")
         pairs = counted(len(contents.pairs), "comparison", "comparisons")

@@ -46,7 +46,6 @@ def find_ladder_contents(settings: Settings, title: str | None, drawing: Drawing
         pairs=[_step_part(step, parts, headline, drawing) for step in climb.steps],
         ladder=sheet,
         others=tuple(climb.others),
-        left_out=tuple(climb.left_out),
         headline=headline,
         pictures=pictures,
         roofline_text=drawing.ask_sentence("roofline_sentence", roofline),

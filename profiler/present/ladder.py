@@ -166,6 +166,7 @@ def ladder_notes(finding: LadderFinding, shown: Sequence[str]) -> list[str]:
         notes.append(f"% ref: speed in percent of {', '.join(references)}")
     if not _has_work(finding) and not finding.workload:
         notes.append("no work per second: the runs do not say their workload")
+    notes += missing_lines(finding)
     for rung in rungs:
         notes += [f"{rung.kernel} against {rung.before} refused: {printable(line)}" for line in rung.refused]
     notes += caution_lines(rungs)
@@ -176,6 +177,14 @@ def ladder_notes(finding: LadderFinding, shown: Sequence[str]) -> list[str]:
         )
     legend = counter_legend(finding, shown)
     return [*notes, legend] if legend else notes
+
+
+def missing_lines(finding: LadderFinding) -> list[str]:
+    """The ladder's other rungs, those together that are missing for one reason."""
+    told: dict[str, list[int]] = {}
+    for one in finding.missing:
+        told.setdefault(one.why, []).append(one.kernel)
+    return [f"not here ({_spans(which)}): {printable(why)}" for why, which in told.items()]
 
 
 def caution_lines(rungs: Sequence[RungFinding | Idea]) -> list[str]:
@@ -193,6 +202,19 @@ def caution_lines(rungs: Sequence[RungFinding | Idea]) -> list[str]:
 
 def _list(numbers: Sequence[int]) -> str:
     return f" ({', '.join(map(str, numbers))})"
+
+
+def _spans(numbers: Sequence[int]) -> str:
+    """`0 to 4, 7, 9`, of numbers in order."""
+    spans: list[list[int]] = []
+    for one in numbers:
+        if spans and one == spans[-1][-1] + 1:
+            spans[-1].append(one)
+        else:
+            spans.append([one])
+    return ", ".join(
+        f"{span[0]} to {span[-1]}" if len(span) > 2 else ", ".join(map(str, span)) for span in spans
+    )
 
 
 def _numbers(which: Iterable[int], rungs: Sequence[RungFinding]) -> str:

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from profiler.analyse.findings import Speedup
-from profiler.analyse.ladder import LadderFinding, RungDelta, RungFinding
+from profiler.analyse.ladder import LadderFinding, MissingRung, RungDelta, RungFinding
 from profiler.present.ladder import ladder_csv, ladder_markdown, ladder_text
 
 markdown = MarkdownIt("commonmark").enable("table")
@@ -323,3 +323,10 @@ def test_names_from_anywhere_stay_text(hostile_names):
             assert all(character == "\n" or character.isprintable() for character in page)
         types = {token.type for token in markdown.parse(ladder_markdown(finding))}
         assert not types & {"html_block", "fence", "code_block", "hr"}
+
+
+def test_rungs_that_are_missing_are_told_together_by_their_reason():
+    missing = [MissingRung(number, "any", "no run is stored") for number in (0, 1, 2, 4, 7, 8)]
+    unclear = MissingRung(3, "any", "several kernels fit")
+    page = text(ladder(rung(5), rung(6), missing=[*missing, unclear]))
+    assert "not here (0 to 2, 4, 7, 8): no run is stored\nnot here (3): several kernels fit\n" in page

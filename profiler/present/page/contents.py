@@ -71,7 +71,6 @@ class Contents:
     pairs: list[PairPart]
     ladder: LadderSheet | None = None
     others: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
     headline: tuple[str, ...] = HEADLINE
     pictures: Pictures = field(default_factory=dict)
     roofline_text: Future[str] | None = None

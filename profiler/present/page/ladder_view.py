@@ -37,7 +37,6 @@ def ladder_view(contents: Contents) -> LadderView:
     notes = [
         *_marks_notes(finding),
         *ladder_notes(finding, header),
-        *contents.left_out,
         *(f"also stored: {other}" for other in contents.others),
     ]
     return LadderView(
