@@ -184,7 +184,7 @@ def missing_lines(finding: LadderFinding) -> list[str]:
     told: dict[str, list[int]] = {}
     for one in finding.missing:
         told.setdefault(one.why, []).append(one.kernel)
-    return [f"not here ({_spans(which)}): {printable(why)}" for why, which in told.items()]
+    return [f"left out ({_spans(which)}): {printable(why)}" for why, which in told.items()]
 
 
 def caution_lines(rungs: Sequence[RungFinding | Idea]) -> list[str]:

@@ -150,7 +150,7 @@ def test_a_rung_that_is_left_out_is_told_on_the_page_and_beside_it(report, own_l
     rung = {"name": "mine-0", "ladder": "mine", "kernel": 0, "workload": {"n": 1000}}
     make_run({"kernel": "other"}, {"kernel": "another"}, root=own_ladder, **rung)
     result, page = report("--ladder", "mine", runs=own_ladder)
-    said = "rung 0 left out: mine 0: no kernel name matches 'k'"
+    said = "left out (0): mine 0: no kernel name matches 'k'"
     assert said in result.stderr.splitlines()
     assert said in unescape(page)
     assert anchors(page) == ["ladder", "1", "2", "3", "1-2", "2-3"]
