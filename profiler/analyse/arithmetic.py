@@ -23,7 +23,8 @@ _SCALAR = {
     **dict.fromkeys(("DFMA", "DADD", "DMUL"), "fp64"),
 }
 _WIDENED = "HADD2.F32"  # a half made a float: nothing is computed
-# Constants are moved by HFMA2, and tensor cores leave sums to others: what both sides do as much as this is no difference.
+_MOVES = "HFMA2"  # also brings constants into registers, of kernels that have no halves
+# Tensor cores leave sums to others: what both sides do as much as this is no difference.
 _MUCH = 1 / 3
 
 
@@ -48,7 +49,15 @@ def _work(opcodes: Mapping[str, float]) -> dict[str, float]:
         kind, operations = _operations(opcode)
         if kind is not None and count > 0:
             work[kind] = work.get(kind, 0.0) + count * operations
+    if "fp32" in work and not _has_halves(opcodes):
+        work.pop("fp16", None)
     return work
+
+
+def _has_halves(opcodes: Mapping[str, float]) -> bool:
+    """Whether more than moves of constants speaks for them."""
+    names = (opcode.partition(".")[0] for opcode, count in opcodes.items() if count > 0)
+    return any(name.startswith("H") and name != _MOVES for name in names)
 
 
 def _most(work: Mapping[str, float]) -> str:

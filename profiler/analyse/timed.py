@@ -69,4 +69,4 @@ def _side(run: Run, profile: Profile, rung: Kernel | None) -> Side:
 def _no_counters(runs: tuple[Run, Run]) -> str:
     without = [run.label for run in runs if not run.manifest.is_profiled]
     which = "either side" if len(without) == 2 else without[0]
-    return f"no counters were recorded of {which}, so times alone are compared"
+    return f"no counters were recorded of {which}: times alone are compared, and nothing tells whether both compute in one precision"

@@ -100,7 +100,7 @@ def time_cells(row: Row) -> list[str]:
 
 def duration(ns: float) -> str:
     """Four significant digits, also where the last are zeros: durations stand below each other."""
-    shown_ns = float(f"{ns:.4g}")  # first, so that 999,960 ns are 1.000 ms
+    shown_ns = float(f"{ns:.4g}") + 0.0  # first, so that 999,960 ns are 1.000 ms
     unit, unit_ns = next((one for one in _UNITS_NS if shown_ns >= one[1]), ("ns", 1.0))
     value = shown_ns / unit_ns
     return f"{f'{value:#.4g}' if value < 1000 else number(value)} {unit}"

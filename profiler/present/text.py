@@ -48,7 +48,7 @@ def number(value: float | None) -> str:
         return "0"
     if float(value).is_integer() and abs(value) < 1e10:
         return f"{value:,.0f}"
-    magnitude = math.floor(math.log10(abs(float(f"{value:.4g}"))))  # as shown: 0.99999 is 1.000
+    magnitude = int(f"{value:.3e}".partition("e")[2])  # as shown: 0.99999 is 1.000
     if magnitude >= 10:
         return f"{value:.4g}"
     if abs(value) < _TINY:
@@ -74,7 +74,7 @@ def relative(before: float, after: float) -> str:
     if abs(percent) < 1000:
         return f"{percent:+.1f} %"
     ratio = after / before
-    return f"{ratio:,.0f}x" if 1000 <= abs(ratio) < 1e6 else f"{ratio:.3g}x"
+    return f"{ratio:,.0f}x" if 999.5 <= abs(ratio) < 1e6 else f"{ratio:.3g}x"
 
 
 def half_width(ci: tuple[float, float] | None) -> str:

@@ -249,6 +249,8 @@ def test_of_which_only_device_memory_can_be_missing(made, copying):
         ({"UTCQMMA": 1.0, "FFMA": 20.0}, ""),
         ({"UTCHMMA": 1.0, "FFMA": 2000.0}, "fp32"),
         ({"DFMA": 9.0, "FFMA": 5.0}, "fp64"),
+        ({"HFMA2.MMA": 9.0, "FADD": 5.0}, "fp32"),  # moves of constants
+        ({"HFMA2": 9.0}, "fp16"),
         ({"HADD2.F32": 90.0, "FFMA": 5.0}, "fp32"),  # halves made floats before anything is computed
         ({"LDG.E": 9.0, "IADD3": 5.0}, ""),
         ({}, ""),
@@ -264,7 +266,9 @@ def test_executed_instructions_tell_what_a_kernel_computes_in(opcodes, arithmeti
         ({"FFMA": 10.0}, {"HGMMA.64x256x16.F32.BF16": 1.0, "HFMA2.MMA": 9.0}, ("fp32", "bf16")),
         ({"DFMA": 1.0}, {"FFMA": 1.0}, ("fp64", "fp32")),
         ({"FFMA": 10.0}, {"FFMA": 9.0, "HFMA2.MMA": 5.0}, None),  # constants are moved so
-        ({"HFMA2": 5.0, "FFMA": 9.0}, {"HFMA2": 5.0, "FFMA": 11.0}, None),  # half and half
+        ({"FADD": 4.0, "HFMA2.MMA": 9.0}, {"FADD": 4.0, "HFMA2.MMA": 1.0}, None),
+        ({"HFMA2": 9.0, "HADD2": 1.0, "FADD": 4.0}, {"FADD": 4.0}, ("fp16", "fp32")),  # halves are added, too
+        ({"HMUL2": 5.0, "FFMA": 9.0}, {"HMUL2": 5.0, "FFMA": 11.0}, None),  # half and half
         ({"FFMA": 10.0}, {"UTCQMMA": 1.0}, None),
         ({"FFMA": 10.0}, {"LDG.E": 9.0}, None),
         ({"FFMA": 0.0}, {"FFMA": 1.0}, None),
