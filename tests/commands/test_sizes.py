@@ -188,7 +188,7 @@ def test_its_figures_are_those_of_the_sheet_and_of_the_ladder(shipped):
 def test_a_profile_that_was_timed_stands_beside_timings(shipped):
     found = read(shipped("compare", "0", "1", "--ladder", "copy", "--format", "json"))
     assert found["speedup"]["basis"] == "unprofiled"
-    assert "of copy 0, so times" in found["comparable"]["warnings"][0]
+    assert "of copy 0: times" in found["comparable"]["warnings"][0]
 
 
 def test_what_only_a_profile_has_is_not_answered_with_times(shipped):
