@@ -15,6 +15,7 @@ from profiler.store.manifest import TIMED_SUFFIX, path_name, rung_name, timed_na
 
 _KERNEL_DIGITS = 9
 _PATTERN = re.compile(r"[*?\[]")
+_UNSAFE_IN_PATTERN = re.compile(r"(?P<set>\[!?.[^]]*\])|[^a-z0-9._*?-]+")
 
 
 def is_number(reference: str) -> bool:
@@ -45,7 +46,14 @@ def _is_meant(name: str, reference: str | None, ladder: str) -> bool:
         return True
     if is_number(reference):
         return _rung_pattern(ladder, str(int(reference)), any_preset=True).fullmatch(name) is not None
-    return fnmatchcase(name, reference) if _PATTERN.search(reference) else name in names_of(reference, ladder)
+    if _PATTERN.search(reference):
+        return fnmatchcase(name, _path_pattern(reference))
+    return name in names_of(reference, ladder)
+
+
+def _path_pattern(pattern: str) -> str:
+    """In the letters that `path_name` leaves of a name."""
+    return _UNSAFE_IN_PATTERN.sub(lambda match: match["set"] or "-", pattern.strip().lower())
 
 
 def no_such_name(reference: str, ladder: str, names: Iterable[str], *, of_ladder: bool) -> str:
@@ -72,10 +80,16 @@ def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
         if not near:
             return f"{what}; it holds runs of {len(names)} other names"
         return f"{what}; did you mean {' or '.join([', '.join(near[:-1]), near[-1]] if near[1:] else near)}?"
-    if presets := [one for one in names if one.startswith(f"{name}-")]:
+    if is_number(reference) and (presets := of_kernel(int(reference), ladder, names)):
         return f"{what} with the default preset; there is {', '.join(presets)}"
     kernels = kernels_of(ladder, names)
     return f"{what}; {ladder} has runs of {_spans(kernels)}" if kernels else f"{what}; {ladder} has no runs"
+
+
+def of_kernel(number: int, ladder: str, names: Iterable[str]) -> list[str]:
+    """Those of that kernel, of whatever preset."""
+    pattern = _rung_pattern(ladder, str(number), any_preset=True)
+    return sorted({name for name in names if pattern.fullmatch(name)})
 
 
 def kernels_of(ladder: str, names: Iterable[str], *, any_preset: bool = False) -> list[int]:
@@ -91,7 +105,8 @@ def ladders_of(names: Iterable[str]) -> list[str]:
 
 
 def _rung_pattern(ladder: str, number: str, *, any_preset: bool) -> re.Pattern[str]:
-    suffix = "(?:-.+)?" if any_preset else f"(?:{TIMED_SUFFIX})?"
+    """No preset's name begins with a number: `conv-2-1` is kernel 1 of ladder `conv-2`, and none of `conv`."""
+    suffix = r"(?:-(?!\d+(?:-|$)).+)?" if any_preset else f"(?:{TIMED_SUFFIX})?"
     return re.compile(f"{re.escape(path_name(ladder))}-{number}{suffix}")
 
 
