@@ -37,6 +37,7 @@ from profiler.analyse.rungs import (
 from profiler.catalog.ladder import Kernel, Ladder
 from profiler.errors import ComparisonError
 from profiler.store.manifest import rung_name, timed_name
+from profiler.store.names import of_kernel
 from profiler.store.runs import Run, RunStore
 
 if TYPE_CHECKING:
@@ -128,13 +129,14 @@ def find_climb(
     steps = derive_steps(ladder, rungs)
     finding = replace(
         derive_ladder(ladder, conditions, rungs, steps, view),
-        missing=_missing(ladder, rungs, unclear, groups),
+        missing=_missing(store, ladder, rungs, unclear, groups),
     )
     others = [str(one) for one in groups if one != conditions]
     return Climb(ladder, conditions, rungs, steps, finding, others)
 
 
 def _missing(
+    store: RunStore,
     ladder: Ladder,
     rungs: Sequence[Rung],
     unclear: Mapping[int, ComparisonError],
@@ -142,23 +144,31 @@ def _missing(
 ) -> list[MissingRung]:
     """The ladder's rungs that are not among these."""
     there = {rung.kernel.number for rung in rungs}
+    absent = [kernel for kernel in ladder.kernels if kernel.number not in there]
+    stored = {run_id.name for run_id in store.ids()} if absent else set()
     return [
         MissingRung(
             kernel.number,
             kernel.name,
-            unclear[kernel.number].message if kernel.number in unclear else _absence(ladder, kernel, groups),
+            unclear[kernel.number].message
+            if kernel.number in unclear
+            else _absence(ladder, kernel, groups, of_kernel(kernel.number, ladder.name, stored)),
         )
-        for kernel in ladder.kernels
-        if kernel.number not in there
+        for kernel in absent
     ]
 
 
-def _absence(ladder: Ladder, kernel: Kernel, groups: Mapping[Conditions, Sequence[Run]]) -> str:
+def _absence(
+    ladder: Ladder, kernel: Kernel, groups: Mapping[Conditions, Sequence[Run]], stored: Sequence[str]
+) -> str:
+    """With the names `stored` of that kernel, whatever the preset."""
     names = (rung_name(ladder.name, kernel.number), timed_name(ladder.name, kernel.number))
     elsewhere = [str(one) for one, runs in groups.items() if any(run.manifest.name in names for run in runs)]
     if elsewhere:
         more = f"; and {len(elsewhere) - _MOST_NAMED} more" if len(elsewhere) > _MOST_NAMED else ""
         return f"stored of other conditions alone: {'; '.join(elsewhere[:_MOST_NAMED])}{more}"
+    if stored:
+        return f"no run with the default preset; there is {', '.join(stored)}"
     needed = f"; it is built only where there is {' and '.join(kernel.needs)}" if kernel.needs else ""
     return f"no run is stored{needed}"
 

@@ -94,6 +94,18 @@ def test_of_a_rung_without_any_run_it_is_told_what_it_needs(made, made_ladder):
     assert whys[3] == "no run is stored; it is built only where there is cublas"
 
 
+def test_of_a_rung_recorded_with_other_presets_alone_the_names_are_told(made, made_ladder):
+    """As of a number that finds no run for the same reason."""
+    for name in ("made-1", "made-2-source", "made-2-roofline", "made-2-5"):  # the last is of ladder `made-2`
+        made.profile(name, 100.0)
+    whys = {one.kernel: one.why for one in find_climb(made.store, made_ladder).finding.missing}
+    assert whys[2] == "no run with the default preset; there is made-2-roofline, made-2-source"
+    assert whys[3] == "no run is stored"
+    with pytest.raises(RunNotFound) as not_found:
+        made.store.find("2", "made")
+    assert str(not_found.value).endswith(whys[2].removeprefix("no run"))
+
+
 def test_what_may_not_be_compared_is_a_step_with_its_reason(made, made_ladder):
     made.profile("made-1", 100.0, ncu_version="2024.1")
     made.profile("made-2", 90.0, ncu_version="2026.1")
