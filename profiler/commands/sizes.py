@@ -5,8 +5,10 @@ What was typed, the store and the settings in; a run, or an error that names the
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profiler.catalog import DEFAULT_LADDER
@@ -14,33 +16,113 @@ from profiler.commands.ladders import ladder_name, open_ladder, rung_of, workloa
 from profiler.commands.options import Settings
 
 if TYPE_CHECKING:
-    from profiler.errors import RunNotProfiled, WorkloadInvalid
-    from profiler.store.manifest import Manifest
+    from profiler.errors import RunDamaged, RunNotFound, RunNotProfiled, WorkloadInvalid
+    from profiler.store.manifest import Manifest, RunId
     from profiler.store.runs import Run, RunStore
 
 _UNKNOWN_SIZE = "size not recorded"
+_AT_ONCE = 1000  # manifests held as bytes
+_MOST_TOLD = 3
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was typed, and where it is looked for."""
+
+    reference: str
+    size: str | int
+    store: RunStore
+    settings: Settings
+
+    @property
+    def listing(self) -> str:
+        """The command that names each of the runs it may mean."""
+        of_ladder = self.settings.ladder_given and self.reference.isdecimal()
+        return f"prof list {self.reference}" + (f" --ladder {self.settings.ladder}" if of_ladder else "")
 
 
 def find_sized(reference: str, store: RunStore, settings: Settings, size: str | int | None) -> Run:
-    """Of the runs that a number or a name means, the newest, or the newest of this size; a run id means itself."""
+    """Of the runs that a number or a name means, the newest, or the newest of this size; a run id means itself.
+
+    A damaged run may be of any size: those passed over before the one that fits are told.
+    """
+    from profiler.errors import RunDamaged
+
+    meant = [] if size is None else _meant(reference, store, settings)
+    if size is None or not meant:
+        return store.find(reference, ladder_name(settings))
+    asked = _Asked(reference, size, store, settings)
+    runs: list[Run] = []
+    damaged: list[RunDamaged] = []
+    wanted: dict[str, int] = {}
+    for run in _opened(meant, store):
+        if isinstance(run, RunDamaged):
+            damaged.append(run)
+            continue
+        wanted = wanted or _workload(run.manifest, size, settings)
+        if run.manifest.workload == wanted:
+            _tell_damaged(damaged, asked)
+            return run
+        runs.append(run)
+    if not runs:
+        raise damaged[0]
+    raise _no_such_size(asked, wanted, runs, len(damaged))
+
+
+def _meant(reference: str, store: RunStore, settings: Settings) -> list[RunId]:
+    """In the order in which they are preferred: profiles before timings, the newest first."""
+    from profiler.store.names import names_of
+
+    ids = store.ids()[::-1]
+    names = dict.fromkeys(names_of(reference, ladder_name(settings)))
+    return [run_id for name in names for run_id in ids if run_id.name == name]
+
+
+def _opened(run_ids: Sequence[RunId], store: RunStore) -> Iterator[Run | RunDamaged]:
+    from profiler.errors import RunDamaged
+
+    for start in range(0, len(run_ids), _AT_ONCE):
+        some = run_ids[start : start + _AT_ONCE]
+        with suppress(RunDamaged):  # `open` says of which
+            store.read_ahead(some)
+        for run_id in some:
+            try:
+                run = store.open(run_id)
+            except RunDamaged as error:
+                yield error
+            else:
+                yield run
+
+
+def _tell_damaged(damaged: Sequence[RunDamaged], asked: _Asked) -> None:
+    """Also where only results and errors are wanted: any of them may be the run that was asked for."""
+    from profiler.present.text import printable
+
+    lines = [f"passed over, since its size cannot be read: {error.message}" for error in damaged[:_MOST_TOLD]]
+    if more := len(damaged) - len(lines):
+        lines.append(f"passed over as well: {more} more, which `{asked.listing}` names")
+    for line in lines:
+        print(printable(line), file=sys.stderr)
+
+
+def _no_such_size(asked: _Asked, wanted: dict[str, int], runs: Sequence[Run], damaged: int) -> RunNotFound:
+    """With the sizes that there are; of the `damaged` ones nobody knows theirs."""
     from profiler.catalog.ladder import size_text
     from profiler.errors import RunNotFound
+    from profiler.present.text import counted
 
-    own_ladder = ladder_name(settings)
-    newest = store.find(reference, own_ladder)
-    if size is None or not is_choice(reference, newest, settings):
-        return newest
-    manifest = newest.manifest
-    wanted = _workload(manifest, size, settings)
-    for run in store.find_all(reference, own_ladder):
-        if run.manifest.workload == wanted:
-            return run
-    what = f"kernel {reference}" if reference.isdecimal() else f"'{reference}'"
-    sizes = _sizes_of(manifest, store, wanted_first=size_text(wanted))
-    raise RunNotFound(
-        f"no run of {what} of size {size_text(wanted)}; there are:",
+    manifest = runs[0].manifest
+    what = f"kernel {asked.reference}" if asked.reference.isdecimal() else f"'{asked.reference}'"
+    sizes = _sizes_of(manifest, asked.store, wanted_first=size_text(wanted))
+    choices = ["Choose one of them"]
+    if damaged:
+        sizes.append(f"size not known: {counted(damaged, 'damaged run', 'damaged runs')}")
+        choices.append(f"see with `{asked.listing}` what is damaged")
+    choices.append(f"or record this one: `{_collecting(manifest, asked.size)}`")
+    return RunNotFound(
+        f"no run of {what} of size {size_text(wanted)}{' can be read' if damaged else ''}; there are:",
         details=[f"  {one}" for one in sizes],
-        remedy=f"Choose one of them, or record this one: `{_collecting(manifest, size)}`.",
+        remedy=f"{', '.join(choices)}.",
     )
 
 

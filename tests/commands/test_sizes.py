@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 
 import pytest
+
+from profiler.store.runs import RunStore
 
 
 @pytest.fixture
@@ -113,6 +116,78 @@ def test_an_older_run_beside_it_that_is_damaged_is_not_asked_for(prof_here, make
     told = prof_here(*show, "2", cwd=tmp_path)
     assert told.returncode == 21
     assert [line.strip() for line in told.stderr.splitlines()[1:3]] == ["n=3: mine-1", "n=1: mine-1"]
+
+
+@pytest.fixture
+def timed(prof_here, recorded, tmp_path):
+    """`prof` over copies of kernel 5's timings alone, one run a size, the largest the newest; `damage` writes into one's manifest."""
+    for run_id in recorded.ids():
+        if run_id.name == "gemm-5-timed":
+            shutil.copytree(recorded.root / str(run_id), tmp_path / str(run_id))
+    found = RunStore(tmp_path)
+    sizes = {run.manifest.workload["m"]: run for run in found.open_all(found.ids())}
+    assert list(sizes) == [1024, 2048, 8192]
+
+    def damage(size):
+        (sizes[size].path / "run.json").write_text("{")
+        return sizes[size].manifest.run_id
+
+    def run(*words):
+        return prof_here("--runs", tmp_path, *words, cwd=recorded.root.parent)
+
+    run.damage = damage
+    return run
+
+
+@pytest.mark.parametrize("reference", ["5", "gemm-5-timed"])
+def test_a_damaged_run_that_may_be_the_one_asked_for_is_not_passed_over_in_silence(timed, reference):
+    damaged = timed.damage(8192)
+    shown = timed("--quiet", "show", reference, "--size", "2048", "--format", "json")
+    assert size_of(shown) == 2048
+    (line,) = shown.stderr.splitlines()
+    assert line.startswith("passed over, since its size cannot be read: ")
+    assert f"{damaged}/run.json: not a valid manifest: " in line
+
+
+def test_a_damaged_run_that_is_older_than_the_one_found_changes_nothing(timed):
+    timed.damage(1024)
+    assert timed("show", "5", "--size", "2048", "--format", "json").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "listing"),
+    [
+        (["gemm-5-timed"], "prof list gemm-5-timed"),
+        (["5"], "prof list 5"),
+        (["5", "--ladder", "gemm"], "prof list 5 --ladder gemm"),
+    ],
+    ids=["name", "number", "ladder"],
+)
+def test_a_size_that_only_a_damaged_run_may_be_of_is_not_said_to_be_missing(timed, words, listing):
+    damaged = timed.damage(2048)
+    told = timed("show", *words, "--size", "2048")
+    assert told.returncode == 21
+    first, *sizes, remedy = map(str.strip, told.stderr.splitlines())
+    assert first.endswith(" of size m=n=k=2048 can be read; there are:")
+    assert [size.partition(":")[0] for size in sizes] == ["m=n=k=8192", "m=n=k=1024", "size not known"]
+    assert sizes[-1] == "size not known: 1 damaged run"
+    assert remedy.startswith(f"Choose one of them, see with `{listing}` what is damaged, or record this one")
+    assert damaged in timed(*listing.split()[1:]).stderr
+
+
+def test_where_every_run_is_damaged_it_is_said_of_the_newest(timed):
+    newest = [timed.damage(size) for size in (1024, 2048, 8192)][-1]
+    told = timed("show", "5", "--size", "2048")
+    assert told.returncode == 22
+    assert newest in told.stderr
+
+
+def test_of_many_damaged_runs_the_first_are_told_and_the_rest_counted(timed, tmp_path):
+    for day in range(23, 28):
+        (tmp_path / f"202611{day}t000000z-gemm-5-timed-0123456789ab").mkdir()
+    *told, more = timed("show", "5", "--size", "2048").stderr.splitlines()[:4]
+    assert [line.split(f"{tmp_path}/")[1][:8] for line in told] == ["20261127", "20261126", "20261125"]
+    assert more == "passed over as well: 2 more, which `prof list 5` names"
 
 
 MINE = """
