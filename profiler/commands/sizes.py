@@ -118,11 +118,13 @@ def _no_such_size(asked: _Asked, wanted: dict[str, int], runs: Sequence[Run], da
     if damaged:
         sizes.append(f"size not known: {counted(damaged, 'damaged run', 'damaged runs')}")
         choices.append(f"see with `{asked.listing}` what is damaged")
-    choices.append(f"or record this one: `{_collecting(manifest, asked.size)}`")
+    if command := _recording(asked, manifest):
+        choices.append(f"record this one: `{command}`")
+    *most, last = choices
     return RunNotFound(
         f"no run of {what} of size {size_text(wanted)}{' can be read' if damaged else ''}; there are:",
         details=[f"  {one}" for one in sizes],
-        remedy=f"{', '.join(choices)}.",
+        remedy=f"{', '.join(most)}, or {last}." if most else f"{last}.",
     )
 
 
@@ -196,7 +198,7 @@ def not_profiled(
     return RunNotProfiled(
         f"{message}; of {rung} there are:",
         details=[f"  {one}" for one in _sizes_of(manifest, store)],
-        remedy=f"Profile it on a machine with a GPU: `{_collecting(manifest, size)}`.",
+        remedy=f"Profile it on a machine with a GPU: `{_command('collect', manifest, settings, size)}`.",
     )
 
 
@@ -215,6 +217,34 @@ def _sizes_of(manifest: Manifest, store: RunStore, wanted_first: str = "") -> li
     return [f"{size}: {', '.join(names[size])}" for size in ordered]
 
 
-def _collecting(manifest: Manifest, size: str | int | None) -> str:
-    ladder = "" if manifest.ladder == DEFAULT_LADDER else f" --ladder {manifest.ladder}"
-    return f"prof collect{ladder} --kernel {manifest.kernel}" + ("" if size is None else f" --size {size}")
+def _recording(asked: _Asked, manifest: Manifest) -> str:
+    """The command after which there is one of this size under what was typed; none where no command is sure to store one."""
+    from profiler.store.manifest import DEFAULT_PRESET, preset_name, rung_name, timed_name
+    from profiler.store.names import is_number
+
+    rung = rung_of(manifest, asked.settings)
+    if rung is None:
+        return ""
+    ladder, by_number = str(manifest.ladder), is_number(asked.reference)
+    if not rung.is_profiled or not (by_number or manifest.is_profiled):
+        verb, name = "time", timed_name(ladder, rung.number)
+    else:
+        verb = "collect"
+        name = preset_name(rung_name(ladder, rung.number), manifest.preset or DEFAULT_PRESET)
+    return _command(verb, manifest, asked.settings, asked.size) if by_number or manifest.name == name else ""
+
+
+def _command(verb: str, manifest: Manifest, settings: Settings, size: str | int | None) -> str:
+    """For the rung of a run, as the run was recorded."""
+    from profiler.catalog.ladder import is_path
+    from profiler.store.manifest import DEFAULT_PRESET
+
+    ladder = settings.ladder if is_path(settings.ladder) else manifest.ladder
+    options = {
+        "ladder": None if ladder == DEFAULT_LADDER else ladder,
+        "kernel": manifest.kernel,
+        "preset": None if manifest.preset == DEFAULT_PRESET else manifest.preset,
+        "size": size,
+    }
+    given = (f" --{name} {value}" for name, value in options.items() if value is not None)
+    return f"prof {verb}{''.join(given)}"

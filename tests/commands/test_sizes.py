@@ -15,7 +15,7 @@ from profiler.store.runs import RunStore
 @pytest.fixture
 def shipped(prof_here, recorded):
     """`prof` over the runs that the repository ships: of GEMM, 4096 is profiled, and three more sizes are timed."""
-    return lambda *words: prof_here("--runs", recorded.root, *words)
+    return lambda *words: prof_here("--runs", recorded.root, *words, cwd=recorded.root.parent)
 
 
 def read(done):
@@ -87,6 +87,31 @@ def test_what_launches_no_kernel_is_not_to_be_profiled(shipped):
     told = shipped("sass", "0", "--ladder", "copy").stderr
     assert "It launches no kernel of its own" in told
     assert "prof collect" not in told
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (["gemm-5-source"], "prof collect --kernel 5 --preset source --size 77"),
+        (["gemm-5-timed"], "prof time --kernel 5 --size 77"),
+        (["0", "--ladder", "copy"], "prof time --ladder copy --kernel 0 --size 77"),
+        (["1", "--ladder", "kernels/copy"], "prof collect --ladder kernels/copy --kernel 1 --size 77"),
+    ],
+    ids=["preset", "timings", "not profiled", "ladder file"],
+)
+def test_the_command_records_what_was_asked_for(shipped, recorded, words, command):
+    told = shipped("show", *words, "--size", "77").stderr
+    assert told.endswith(f" or record this one: `{command}`.\n")
+
+
+def test_there_is_no_command_for_what_no_ladder_here_has_or_what_has_a_name_of_its_own(
+    shipped, prof_here, make_run, recorded, tmp_path
+):
+    told = shipped("show", "gemm-tune-best-7", "--size", "77")
+    assert told.stderr.endswith("m=n=k=4096: gemm-tune-best-7\n      Choose one of them.\n")
+    make_run({"kernel": "k"}, name="mine", root=tmp_path, ladder="copy", kernel=1, workload={"n": 5})
+    told = prof_here("--runs", tmp_path, "show", "mine", "--size", "77", cwd=recorded.root.parent)
+    assert told.stderr.endswith("n=5: mine\n      Choose one of them.\n")
 
 
 def test_of_a_run_of_no_ladder_nobody_knows_what_a_size_is(shipped):
