@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from profiler.analyse.profile import Profile
     from profiler.analyse.sheet import Sheet, Sheets, TimingSheet
     from profiler.present.listing import Listing
-    from profiler.store.runs import Run
+    from profiler.store.runs import Run, RunStore
 
 
 def answer_json(finding: Any, full: bool, wanted: Sequence[str] = ()) -> str:
@@ -166,19 +166,40 @@ def find_machine_code(
 
 
 def find_listing(settings: Settings, name: str | None) -> Listing:
-    """The kernels of the ladder, where there is one, and the newest run of each name; or every run that is meant."""
+    """The kernels of the ladder, where there is one, and the newest run of each name; or every run that is meant.
+
+    A name that means nothing is an error, as it is for every other question.
+    """
     from profiler.commands.ladders import open_ladder
-    from profiler.commands.sources import meant_by
-    from profiler.errors import LadderNotFound
+    from profiler.commands.sources import meant_by, require_ladder
+    from profiler.errors import LadderNotFound, RunNotFound
     from profiler.present.listing import derive_listing
     from profiler.store.runs import RunStore
 
+    store = RunStore(settings.runs_to_read)
+    require_ladder(settings, lambda: store)
     try:
         ladder = open_ladder(settings)
     except LadderNotFound:
-        if settings.ladder_given:
-            raise
         ladder = None
-    return derive_listing(
-        RunStore(settings.runs_to_read), ladder, meant_by(name, settings), every=name is not None
-    )
+    listing = derive_listing(store, ladder, meant_by(name, settings), every=name is not None)
+    if name is not None and not listing.runs:
+        raise RunNotFound(why_nothing(store, name, settings))
+    return listing
+
+
+def why_nothing(store: RunStore, name: str | None, settings: Settings) -> str:
+    """Is listed of this name, or of the ladder asked for."""
+    from profiler.commands.ladders import ladder_name
+    from profiler.commands.sources import meant_by
+    from profiler.store.names import no_such_name
+
+    ids = store.ids()
+    if not ids:
+        return f"{store.root}: no runs yet: prof ingest REPORT adds one"
+    ladder = ladder_name(settings)
+    if name is None:
+        return f"{store.root}: no run of ladder '{ladder}'"
+    is_there = meant_by(None, settings)
+    names = (run_id.name for run_id in ids if is_there(run_id.name))
+    return f"{store.root}: {no_such_name(name, ladder, names, of_ladder=settings.ladder_given)}"

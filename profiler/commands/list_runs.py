@@ -51,8 +51,8 @@ def list_runs(
 
       prof list --ladder copy
     """
-    from profiler.commands.ladders import open_ladder
-    from profiler.commands.sources import meant_by
+    from profiler.commands.answers import why_nothing
+    from profiler.commands.sources import meant_by, require_ladder
     from profiler.present.listing import (
         DAMAGED,
         NAMES_HEADER,
@@ -69,8 +69,7 @@ def list_runs(
 
     settings = settings_of(context, runs, ladder, format)
     store = RunStore(settings.runs_to_read)
-    if settings.ladder_given:
-        open_ladder(settings)  # an unknown one is an error, whatever is listed
+    require_ladder(settings, lambda: store)
     wanted = kernels or (name is None and settings.format is Format.table)
     if wanted and _print_kernels(store, settings, required=kernels) and kernels:
         return
@@ -86,23 +85,8 @@ def list_runs(
         for *_, origin, run_id in rows:
             if origin == DAMAGED and (damaged := RunId.parse(run_id)):
                 store.open(damaged)  # says what is wrong with it
-    else:
-        print(printable(f"{store.root}: {_nothing(store, name, settings)}"), file=sys.stderr)
-
-
-def _nothing(store: RunStore, name: str | None, settings: Settings) -> str:
-    from profiler.commands.ladders import ladder_name
-    from profiler.commands.sources import meant_by
-    from profiler.store.names import no_such_name
-
-    ids, ladder = store.ids(), ladder_name(settings)
-    if not ids:
-        return "no runs yet: prof ingest REPORT adds one"
-    if name is None:
-        return f"no run of ladder '{ladder}'"
-    is_there = meant_by(None, settings)
-    names = (run_id.name for run_id in ids if is_there(run_id.name))
-    return no_such_name(name, ladder, names, of_ladder=settings.ladder_given)
+    if not rows:
+        print(printable(why_nothing(store, name, settings)), file=sys.stderr)
 
 
 def _print_kernels(store: RunStore, settings: Settings, required: bool) -> bool:

@@ -65,7 +65,10 @@ def no_such_name(reference: str, ladder: str, names: Iterable[str], *, of_ladder
         return f"{what} has a name that fits '{reference}'"
     pattern = f"*{path_name(reference)}*"
     around = len({name for name in names if fnmatchcase(name, pattern)})
-    hint = f"; `prof list '{pattern}'` finds {around} other name{'s' * (around > 1)}" if around else ""
+    option = f" --ladder {ladder}" if of_ladder else ""
+    hint = (
+        f"; `prof list '{pattern}'{option}` finds {around} other name{'s' * (around > 1)}" if around else ""
+    )
     return f"{what} is named '{reference}'{hint}"
 
 

@@ -74,3 +74,11 @@ def test_a_listing_has_a_ladder_where_there_is_one_and_misses_one_that_was_asked
     assert find_listing(alone, None).runs != []
     with pytest.raises(LadderNotFound):
         find_listing(Settings(recorded.root, "none", True, "json", False, False), None)
+
+
+def test_a_listing_of_a_ladder_that_only_runs_know_has_its_runs_and_no_kernels(recorded):
+    settings = Settings(recorded.root, "textbook", True, "json", False, False)
+    everything = find_listing(settings, None)
+    assert (everything.ladder, everything.kernels) == (None, [])
+    assert [run["name"] for run in everything.runs] == ["textbook-5", "textbook-6"]
+    assert [run["name"] for run in find_listing(settings, "5").runs] == ["textbook-5"]

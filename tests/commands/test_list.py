@@ -7,6 +7,8 @@ import shutil
 
 import pytest
 
+from profiler.present.listing import RUNS_HEADER
+
 
 def test_a_damaged_run_hides_no_other_and_is_named(store, prof_here, tmp_path):
     runs = tmp_path / "runs"
@@ -57,10 +59,14 @@ FILTERS = [
     (["gemm-1*"], "gemm-1 gemm-1-source gemm-1-timed gemm-10"),
     (["*-1"], "gemm-1 relu-1 relu-fp16-1"),
     (["gemm-1?"], "gemm-10"),
+    (["GEMM:1-*"], "gemm-1-source gemm-1-timed"),
     (["gemm"], ""),
     (["--ladder", "relu"], "relu-1"),  # of `relu-fp16` the name begins like it
     (["*1", "--ladder", "relu-fp16"], "relu-fp16-1"),
     (["gemm-1", "--ladder", "relu"], ""),
+    (["1", "--ladder", "gemm"], "gemm-1 gemm-1-source gemm-1-timed"),  # of no file, but of runs
+    (["*0", "--ladder", "gemm"], "gemm-10"),
+    (["--ladder", "gemm"], "gemm-1 gemm-1-source gemm-1-timed gemm-10"),
 ]
 
 
@@ -105,9 +111,27 @@ def test_a_name_means_itself_a_number_its_kernel_and_a_pattern_what_fits(prof_he
         (["other*"], "no run has a name that fits 'other*'\n"),
         (["7"], "no run of kernel 7 of ladder 'gemm'\n"),
         (["gemm-1", "--ladder", "relu"], "no run of ladder 'relu' is named 'gemm-1'\n"),
+        (
+            ["relu", "--ladder", "relu"],
+            "no run of ladder 'relu' is named 'relu'; `prof list '*relu*' --ladder relu` finds 1 other name\n",
+        ),
     ],
 )
 def test_a_name_that_means_nothing_is_told_with_the_pattern_that_would(prof_here, many, words, told):
-    listed = prof_here("list", *words, cwd=many)
-    assert (listed.returncode, listed.stdout) == (0, "")
-    assert listed.stderr == f"{many / 'runs'}: {told}"
+    """Also where a program reads the empty answer."""
+    for format, nothing in (("table", ""), ("json", "[]\n"), ("csv", f"{','.join(RUNS_HEADER)}\n")):
+        listed = prof_here("list", *words, "--format", format, cwd=many)
+        assert (listed.returncode, listed.stdout) == (0, nothing)
+        assert listed.stderr == f"{many / 'runs'}: {told}"
+
+
+def test_a_ladder_that_neither_a_file_nor_a_run_knows_is_misspelt(prof_here, many):
+    for words in (["1"], ["*"], []):
+        listed = prof_here("list", *words, "--ladder", "gem", cwd=many)
+        assert (listed.returncode, listed.stdout) == (44, "")
+        assert "stored runs are also of gemm" in listed.stderr
+
+
+def test_kernels_are_listed_from_a_ladders_file_alone(prof_here, many):
+    listed = prof_here("list", "--kernels", "--ladder", "gemm", cwd=many)
+    assert (listed.returncode, listed.stdout) == (44, "")
