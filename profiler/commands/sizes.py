@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profiler.catalog import DEFAULT_LADDER
-from profiler.commands.ladders import ladder_name, open_ladder, rung_of, workloads
+from profiler.commands.ladders import ladder_name, open_ladder, rung_of
 from profiler.commands.options import Settings
 
 if TYPE_CHECKING:
+    from profiler.catalog.ladder import Workload
     from profiler.errors import RunDamaged, RunNotFound, RunNotProfiled, WorkloadInvalid
     from profiler.store.manifest import Manifest, RunId
     from profiler.store.runs import Run, RunStore
@@ -114,7 +115,9 @@ def _no_such_size(asked: _Asked, wanted: dict[str, int], runs: Sequence[Run], da
     manifest = runs[0].manifest
     what = f"kernel {asked.reference}" if asked.reference.isdecimal() else f"'{asked.reference}'"
     sizes = _sizes_of(manifest, asked.store, wanted_first=size_text(wanted))
-    choices = ["Choose one of them"]
+    sizing = _sizing(manifest, asked.settings)
+    by_id = not all(_has_a_size(run.manifest, sizing) for run in runs)
+    choices = [f"Choose one of them{f' by its run id, which `{asked.listing}` gives' if by_id else ''}"]
     if damaged:
         sizes.append(f"size not known: {counted(damaged, 'damaged run', 'damaged runs')}")
         choices.append(f"see with `{asked.listing}` what is damaged")
@@ -129,20 +132,34 @@ def _no_such_size(asked: _Asked, wanted: dict[str, int], runs: Sequence[Run], da
 
 
 def _workload(manifest: Manifest, size: str | int, settings: Settings) -> dict[str, int]:
-    """As the ladder reads the size; where that is not found, one for each parameter that its run has."""
-    from profiler.catalog.ladder import Workload
-    from profiler.errors import LadderNotFound, WorkloadInvalid
+    """As the ladder of the run reads the size."""
+    from profiler.errors import WorkloadInvalid
 
     if not manifest.ladder or not manifest.workload:
         raise WorkloadInvalid(
             f"--size {size}: '{manifest.name}' is of no ladder, which would say what a size is",
             remedy=f"Ask for a run by its id, which `prof list {manifest.name}` gives.",
         )
-    try:
-        (wanted,) = workloads(open_ladder(settings, manifest.ladder), [size], None)
-    except LadderNotFound:
-        wanted = Workload(manifest.workload, tuple(manifest.workload)).values(size)
-    return wanted
+    return _sizing(manifest, settings).values(size)
+
+
+def _sizing(manifest: Manifest, settings: Settings) -> Workload:
+    """What --size sets of a run's parameters: what its ladder says; where that is not found, each of them."""
+    from profiler.catalog.ladder import Workload
+    from profiler.errors import LadderNotFound
+
+    with suppress(LadderNotFound):
+        ladder = open_ladder(settings, manifest.ladder)
+        if ladder.name == manifest.ladder:  # a ladder given by its file may be another
+            return ladder.workload
+    own = manifest.workload or {}
+    return Workload(own, tuple(own))
+
+
+def _has_a_size(manifest: Manifest, sizing: Workload) -> bool:
+    """Whether a --size means this run: what it does not set is as the ladder has it."""
+    own = manifest.workload or {}
+    return own == {**sizing.parameters, **{name: own[name] for name in sizing.size if name in own}}
 
 
 def is_choice(reference: str, run: Run, settings: Settings) -> bool:
@@ -160,9 +177,11 @@ def suggesting_a_size(sides: Sequence[tuple[str, Run]], settings: Settings) -> I
     try:
         yield
     except NotComparable as error:
-        one, other = (run.manifest.workload or {} for _, run in sides)
+        manifests = [run.manifest for _, run in sides]
+        one, other = (manifest.workload or {} for manifest in manifests)
         sizes_alone = len(error.details) == 1 and one != other and set(one) == set(other)
-        if sizes_alone and any(is_choice(reference, run, settings) for reference, run in sides):
+        sized = all(_has_a_size(manifest, _sizing(manifest, settings)) for manifest in manifests)
+        if sizes_alone and sized and any(is_choice(*side, settings) for side in sides):
             error.remedy = (
                 "Choose runs of one size with --size, or compare anyway with --force (the warnings stay)."
             )

@@ -241,10 +241,51 @@ def test_away_from_its_ladder_a_size_has_a_number_for_each_parameter(prof_here, 
     assert "one for each of MxN" in prof_here(*show, "2x3x4", cwd=tmp_path).stderr
 
 
+def test_the_size_of_a_run_is_not_read_by_another_ladder_that_was_given_by_its_file(shipped):
+    copied = shipped("show", "gemm-5-timed", "--ladder", "kernels/copy", "--size", "2048", "--format", "json")
+    assert size_of(copied) == 2048
+
+
 def test_of_two_sizes_it_is_told_how_to_choose_one(shipped):
     told = shipped("compare", "gemm-5-timed", "6")
     assert told.returncode == 31
     assert "Choose runs of one size with --size" in told.stderr
+
+
+@pytest.fixture
+def narrow(prof_here, recorded, tmp_path):
+    """`prof` over copies of two rungs, the first recorded with rows narrower than the ladder's, which --size does not set."""
+    for run_id in recorded.ids():
+        if run_id.name in ("embedding-1", "embedding-2"):
+            shutil.copytree(recorded.root / str(run_id), tmp_path / str(run_id))
+    manifest = RunStore(tmp_path).find("1", "embedding").path / "run.json"
+    text = manifest.read_text()
+    assert text.count('"hidden": 1024') == 1
+    manifest.write_text(text.replace('"hidden": 1024', '"hidden": 512'))
+    return lambda *words: prof_here(
+        "--runs", tmp_path, *words, "--ladder", "embedding", cwd=recorded.root.parent
+    )
+
+
+def test_no_size_is_suggested_where_another_parameter_differs(narrow):
+    told = narrow("compare", "1", "2")
+    assert told.returncode == 31
+    assert "hidden=512" in told.stderr
+    assert "--size" not in told.stderr
+
+
+def test_a_run_that_no_size_means_is_to_be_had_by_its_id(narrow):
+    told = narrow("show", "1", "--size", "262144")
+    assert told.returncode == 21
+    _, stored, remedy = map(str.strip, told.stderr.splitlines())
+    assert stored == "tokens=262144 hidden=512 vocab=262144: embedding-1"
+    listing = "prof list 1 --ladder embedding"
+    assert remedy == (
+        f"Choose one of them by its run id, which `{listing}` gives, "
+        "or record this one: `prof collect --ladder embedding --kernel 1 --size 262144`."
+    )
+    run_id = narrow("list", "1").stdout.split()[-1]
+    assert narrow("show", run_id).returncode == 0
 
 
 # Two runs of timings alone
