@@ -193,7 +193,7 @@ def no_choice(size: str | int, references: Sequence[str]) -> WorkloadInvalid:
     from profiler.errors import WorkloadInvalid
 
     return WorkloadInvalid(
-        f"--size {size}: {' and '.join(references)} {'is' if len(references) == 1 else 'are'} of one size each",
+        f"--size {size}: {' and '.join(references)} {'is of one size' if len(references) == 1 else 'are of one size each'}",
         remedy="It chooses among the runs of a kernel number or of a name.",
     )
 

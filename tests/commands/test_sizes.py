@@ -50,7 +50,11 @@ def test_one_side_may_be_one_recording_and_both_may_not(shipped, recorded):
     assert size_of(shipped("compare", run_id, "6", "--size", "4096", "--format", "json")) == 4096
     refused = shipped("show", run_id, "--size", "4096")
     assert refused.returncode == 47
-    assert "a kernel number or of a name" in refused.stderr
+    first, remedy = map(str.strip, refused.stderr.splitlines())
+    assert first == f"prof: --size 4096: {run_id} is of one size"
+    assert "a kernel number or of a name" in remedy
+    refused = shipped("compare", run_id, run_id, "--size", "4096")
+    assert f"{run_id} and {run_id} are of one size each\n" in refused.stderr
 
 
 def test_a_size_that_is_not_there_names_those_that_are_and_how_to_record_it(shipped):
