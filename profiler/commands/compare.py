@@ -70,13 +70,7 @@ def compare(
       prof compare 5 6 --chart what-changed.svg
     """
     if schema:
-        from profiler.analyse.findings import Comparison, Comparisons
-        from profiler.present.encode import json_schema
-
-        if every:
-            print(json_schema(Comparisons, "prof compare --all --format json"))
-        else:
-            print(json_schema(Comparison, "prof compare --format json"))
+        _print_schema(every)
         return
     if before is None or after is None:
         raise typer.BadParameter("give two kernels to compare, for example: prof compare 5 6")
@@ -108,6 +102,16 @@ def compare(
     print(_rendered(comparisons, settings.format, every, full, tuple(metric or ())))
     if picture is not None:
         tell_written(picture.path, settings)
+
+
+def _print_schema(every: bool) -> None:
+    from profiler.analyse.findings import Comparison, Comparisons
+    from profiler.present.encode import json_schema
+
+    if every:
+        print(json_schema(Comparisons, "prof compare --all --format json"))
+    else:
+        print(json_schema(Comparison, "prof compare --format json"))
 
 
 def _rendered(
