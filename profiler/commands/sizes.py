@@ -5,10 +5,12 @@ What was typed, the store and the settings in; a run, or an error that names the
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from profiler.catalog import DEFAULT_LADDER
@@ -39,7 +41,8 @@ class _Asked:
     def listing(self) -> str:
         """The command that names each of the runs it may mean."""
         of_ladder = self.settings.ladder_given and self.reference.isdecimal()
-        return f"prof list {self.reference}" + (f" --ladder {self.settings.ladder}" if of_ladder else "")
+        ladder = ["--ladder", self.settings.ladder] if of_ladder else []
+        return shlex.join(["prof", "list", self.reference, *ladder])
 
 
 def find_sized(reference: str, store: RunStore, settings: Settings, size: str | int | None) -> Run:
@@ -265,5 +268,5 @@ def _command(verb: str, manifest: Manifest, settings: Settings, size: str | int 
         "preset": None if manifest.preset == DEFAULT_PRESET else manifest.preset,
         "size": size,
     }
-    given = (f" --{name} {value}" for name, value in options.items() if value is not None)
-    return f"prof {verb}{''.join(given)}"
+    given = [(f"--{name}", str(value)) for name, value in options.items() if value is not None]
+    return shlex.join(["prof", verb, *chain.from_iterable(given)])

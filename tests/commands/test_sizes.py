@@ -235,6 +235,18 @@ regex = "k"
 """
 
 
+def test_a_name_and_a_ladder_file_stand_in_a_command_as_a_shell_reads_them(prof_here, make_run, tmp_path):
+    (tmp_path / "my ladder").mkdir()
+    (tmp_path / "my ladder" / "ladder.toml").write_text(f'name = "mine"\n{MINE}')
+    for name in ("my-run", "mine-1"):
+        make_run({"kernel": "k"}, name=name, root=tmp_path, ladder="mine", kernel=1, workload={"n": 5})
+    (tmp_path / "20261127t000000z-my-run-0123456789ab").mkdir()
+    show = ("--runs", tmp_path, "show", "--ladder", "my ladder/ladder.toml", "--size", "7")
+    assert "`prof list 'my run'`" in prof_here(*show, "my run", cwd=tmp_path).stderr
+    command = "`prof collect --ladder 'my ladder/ladder.toml' --kernel 1 --size 7`"
+    assert command in prof_here(*show, "1", cwd=tmp_path).stderr
+
+
 def test_away_from_its_ladder_a_size_has_a_number_for_each_parameter(prof_here, make_run, tmp_path):
     make_run(
         {"kernel": "k"}, name="mine-1", root=tmp_path, ladder="mine", kernel=1, workload={"m": 2, "n": 3}
