@@ -87,8 +87,7 @@ def _opened(run_ids: Sequence[RunId], store: RunStore) -> Iterator[Run | RunDama
 
     for start in range(0, len(run_ids), _AT_ONCE):
         some = run_ids[start : start + _AT_ONCE]
-        with suppress(RunDamaged):  # `open` says of which
-            store.read_ahead(some)
+        store.read_ahead(some)
         for run_id in some:
             try:
                 run = store.open(run_id)

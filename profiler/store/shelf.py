@@ -78,7 +78,7 @@ class Shelf:
             else:
                 loose.append(name)
         for pack_name, packed in by_pack.items():
-            with suppress(OSError):
+            with suppress(OSError, RunDamaged):
                 self._ahead |= self._packs[pack_name].lines(packed)
         if not isinstance(self._place.root, Path):
             found = self._place.read_all([(f"{name}/{MANIFEST_FILE}", None, None) for name in loose])

@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from profiler.present.listing import RUNS_HEADER
+from profiler.store.compact import FEWEST_RUNS
 
 
 def test_a_damaged_run_hides_no_other_and_is_named(store, prof_here, tmp_path):
@@ -23,6 +24,22 @@ def test_a_damaged_run_hides_no_other_and_is_named(store, prof_here, tmp_path):
     assert rows[whole.name].endswith(str(whole))
     assert listed.returncode == 22
     assert str(runs / str(damaged) / "run.json") in listed.stderr
+
+
+def test_a_damaged_line_of_a_pack_hides_none_of_its_other_runs(prof_here, make_run, tmp_path):
+    names = [f"made-{number}" for number in range(FEWEST_RUNS)]
+    for name in names:
+        make_run({"kernel": "k"}, name=name, root=tmp_path)
+    assert prof_here("--runs", tmp_path, "compact").returncode == 0
+    (lines,) = tmp_path.glob("pack-*/manifests.jsonl")
+    lines.write_bytes(lines.read_bytes().replace(b"made-1", b"mode-1", 1))
+
+    listed = prof_here("list", "--runs", tmp_path, "--format", "csv")
+
+    assert [row.split(",")[0] for row in listed.stdout.splitlines()[1:]] == names
+    assert listed.stdout.count(",damaged,") == 1
+    assert listed.returncode == 22
+    assert "the line of" in listed.stderr
 
 
 def test_a_run_that_is_called_damaged_is_not(prof_here, make_run, tmp_path):
