@@ -185,6 +185,17 @@ def size_text(values: Mapping[str, int]) -> str:
     return " ".join(f"{name}={value}" for name, value in values.items())
 
 
+def spans_text(numbers: Iterable[int]) -> str:
+    """Kernel numbers, the lowest first: `0 to 6, 8, 10 to 12`."""
+    spans: list[tuple[int, int]] = []
+    for number in numbers:
+        if spans and spans[-1][1] == number - 1:
+            spans[-1] = (spans[-1][0], number)
+        else:
+            spans.append((number, number))
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in spans)
+
+
 def find_ladder(reference: str, *starts: Path) -> Path:
     """A ladder's file, by path or by name: `kernels/<name>/ladder.toml` in the first start, further up, or in the next."""
     if is_path(reference):

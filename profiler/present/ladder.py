@@ -7,7 +7,7 @@ from itertools import groupby
 
 from profiler.analyse.ideas import Idea
 from profiler.analyse.ladder import HEADLINES, LadderFinding, RungFinding
-from profiler.catalog.ladder import size_text
+from profiler.catalog.ladder import size_text, spans_text
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
 from profiler.present.ladder_views import counter_columns, counter_legend
 from profiler.present.rungs import branches_text, duration
@@ -184,7 +184,7 @@ def missing_lines(finding: LadderFinding) -> list[str]:
     told: dict[str, list[int]] = {}
     for one in finding.missing:
         told.setdefault(one.why, []).append(one.kernel)
-    return [f"left out ({_spans(which)}): {printable(why)}" for why, which in told.items()]
+    return [f"left out ({spans_text(which)}): {printable(why)}" for why, which in told.items()]
 
 
 def caution_lines(rungs: Sequence[RungFinding | Idea]) -> list[str]:
@@ -202,19 +202,6 @@ def caution_lines(rungs: Sequence[RungFinding | Idea]) -> list[str]:
 
 def _list(numbers: Sequence[int]) -> str:
     return f" ({', '.join(map(str, numbers))})"
-
-
-def _spans(numbers: Sequence[int]) -> str:
-    """`0 to 4, 7, 9`, of numbers in order."""
-    spans: list[list[int]] = []
-    for one in numbers:
-        if spans and one == spans[-1][-1] + 1:
-            spans[-1].append(one)
-        else:
-            spans.append([one])
-    return ", ".join(
-        f"{span[0]} to {span[-1]}" if len(span) > 2 else ", ".join(map(str, span)) for span in spans
-    )
 
 
 def _numbers(which: Iterable[int], rungs: Sequence[RungFinding]) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 
+from profiler.catalog.ladder import spans_text
 from profiler.store.manifest import TIMED_SUFFIX, path_name, rung_name, timed_name
 
 _KERNEL_DIGITS = 9
@@ -86,7 +87,9 @@ def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
     if is_number(reference) and (presets := of_kernel(int(reference), ladder, names)):
         return f"{what} with the default preset; there is {', '.join(presets)}"
     kernels = kernels_of(ladder, names)
-    return f"{what}; {ladder} has runs of {_spans(kernels)}" if kernels else f"{what}; {ladder} has no runs"
+    return (
+        f"{what}; {ladder} has runs of {spans_text(kernels)}" if kernels else f"{what}; {ladder} has no runs"
+    )
 
 
 def of_kernel(number: int, ladder: str, names: Iterable[str]) -> list[str]:
@@ -111,14 +114,3 @@ def _rung_pattern(ladder: str, number: str, *, any_preset: bool) -> re.Pattern[s
     """No preset's name begins with a number: `conv-2-1` is kernel 1 of ladder `conv-2`, and none of `conv`."""
     suffix = r"(?:-(?!\d+(?:-|$)).+)?" if any_preset else f"(?:{TIMED_SUFFIX})?"
     return re.compile(f"{re.escape(path_name(ladder))}-{number}{suffix}")
-
-
-def _spans(numbers: Iterable[int]) -> str:
-    """`0 to 6, 8, 10 to 12`."""
-    spans: list[tuple[int, int]] = []
-    for number in numbers:
-        if spans and spans[-1][1] == number - 1:
-            spans[-1] = (spans[-1][0], number)
-        else:
-            spans.append((number, number))
-    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in spans)

@@ -329,4 +329,4 @@ def test_rungs_that_are_missing_are_told_together_by_their_reason():
     missing = [MissingRung(number, "any", "no run is stored") for number in (0, 1, 2, 4, 7, 8)]
     unclear = MissingRung(3, "any", "several kernels fit")
     page = text(ladder(rung(5), rung(6), missing=[*missing, unclear]))
-    assert "left out (0 to 2, 4, 7, 8): no run is stored\nleft out (3): several kernels fit\n" in page
+    assert "left out (0 to 2, 4, 7 to 8): no run is stored\nleft out (3): several kernels fit\n" in page
