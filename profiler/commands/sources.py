@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from profiler.commands.ladders import ladder_name
 from profiler.commands.options import Settings
-from profiler.commands.sizes import find_sized, is_choice, no_choice, not_profiled
+from profiler.commands.size_advice import no_choice, not_profiled
+from profiler.commands.sizes import find_sized, is_choice
 
 if TYPE_CHECKING:
     from profiler.store.runs import Run, RunStore
