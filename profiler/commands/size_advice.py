@@ -110,11 +110,14 @@ def not_profiled(
 def _sizes_of(manifest: Manifest, store: RunStore, wanted_first: str = "") -> list[str]:
     """What is stored of this kernel at each size, profiles before timings; `wanted_first` before the others."""
     from profiler.catalog.ladder import size_text
+    from profiler.errors import RunDamaged
 
     known = manifest.ladder is not None and manifest.kernel is not None
     runs = store.find_all(str(manifest.kernel), str(manifest.ladder)) if known else ()
     names: dict[str, dict[str, None]] = {}
     for run in (*runs, *store.find_all(manifest.name, "")):
+        if isinstance(run, RunDamaged):
+            continue
         size = size_text(run.manifest.workload or {}) or _UNKNOWN_SIZE
         told = run.manifest.name if run.manifest.is_profiled else f"{run.manifest.name} (timings alone)"
         names.setdefault(size, {})[told] = None

@@ -16,10 +16,8 @@ from profiler.commands.size_advice import Asked, no_such_size, tell_damaged
 if TYPE_CHECKING:
     from profiler.catalog.ladder import Workload
     from profiler.errors import RunDamaged
-    from profiler.store.manifest import Manifest, RunId
+    from profiler.store.manifest import Manifest
     from profiler.store.runs import Run, RunStore
-
-_AT_ONCE = 1000  # manifests held as bytes
 
 
 def find_sized(reference: str, store: RunStore, settings: Settings, size: str | int | None) -> Run:
@@ -29,14 +27,13 @@ def find_sized(reference: str, store: RunStore, settings: Settings, size: str | 
     """
     from profiler.errors import RunDamaged
 
-    meant = [] if size is None else _meant(reference, store, settings)
-    if size is None or not meant:
+    if size is None:
         return store.find(reference, ladder_name(settings))
     asked = Asked(reference, size, store, settings)
     runs: list[Run] = []
     damaged: list[RunDamaged] = []
     wanted: dict[str, int] = {}
-    for run in _opened(meant, store):
+    for run in store.find_all(reference, ladder_name(settings)):
         if isinstance(run, RunDamaged):
             damaged.append(run)
             continue
@@ -45,35 +42,11 @@ def find_sized(reference: str, store: RunStore, settings: Settings, size: str | 
             tell_damaged(damaged, asked)
             return run
         runs.append(run)
-    if not runs:
-        raise damaged[0]
+    if not runs:  # damaged, all of them; or a run id
+        return store.find(reference, ladder_name(settings))
     sizing = _sizing(runs[0].manifest, settings)
     by_id = not all(_has_a_size(run.manifest, sizing) for run in runs)
     raise no_such_size(asked, wanted, runs[0].manifest, len(damaged), by_id=by_id)
-
-
-def _meant(reference: str, store: RunStore, settings: Settings) -> list[RunId]:
-    """In the order in which they are preferred: profiles before timings, the newest first."""
-    from profiler.store.names import names_of
-
-    ids = store.ids()[::-1]
-    names = dict.fromkeys(names_of(reference, ladder_name(settings)))
-    return [run_id for name in names for run_id in ids if run_id.name == name]
-
-
-def _opened(run_ids: Sequence[RunId], store: RunStore) -> Iterator[Run | RunDamaged]:
-    from profiler.errors import RunDamaged
-
-    for start in range(0, len(run_ids), _AT_ONCE):
-        some = run_ids[start : start + _AT_ONCE]
-        store.read_ahead(some)
-        for run_id in some:
-            try:
-                run = store.open(run_id)
-            except RunDamaged as error:
-                yield error
-            else:
-                yield run
 
 
 def _workload(manifest: Manifest, size: str | int, settings: Settings) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from profiler.analyse.findings import (
@@ -53,7 +53,7 @@ class Layout:
 def comparison_text(comparison: Comparison, layout: Layout) -> str:
     """The page a person reads first: what, how much faster, which counters, which instructions."""
     parts = [
-        _heading(comparison, layout),
+        heading(comparison, layout, _side),
         _metrics_table(comparison, layout),
         _confirmations(comparison, layout),
         attribution_text(comparison, full=layout.full, colour=layout.colour, width=layout.width),
@@ -138,10 +138,10 @@ def comparisons_csv(comparisons: Sequence[Comparison]) -> str:
     return encode.to_csv(CSV_HEADER, rows)
 
 
-def _heading(comparison: Comparison, layout: Layout) -> str:
+def heading(comparison: Comparison, layout: Layout, describe: Callable[[Side], str]) -> str:
     lines = [
-        f"before  {_side(comparison.before)}",
-        f"after   {_side(comparison.after)}",
+        f"before  {describe(comparison.before)}",
+        f"after   {describe(comparison.after)}",
         "",
         styled(speedup_text(comparison.speedup), "bold", colour=layout.colour),
     ]

@@ -7,9 +7,9 @@ from msgspec.structs import asdict
 from profiler.analyse.findings import Comparison, Side
 from profiler.analyse.pairs import judge_speedup
 from profiler.catalog.ladder import size_text
-from profiler.present.comparison import CSV_HEADER, Layout, speedup_text
+from profiler.present.comparison import CSV_HEADER, Layout, heading, speedup_text
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
-from profiler.present.terminal import render_table, styled
+from profiler.present.terminal import render_table
 from profiler.present.text import number, printable, relative, signed
 
 _HEADER = ("without the profiler", "unit", "before", "after", "change", "relative")
@@ -28,20 +28,11 @@ _FIGURES = {
 
 
 def timed_text(comparison: Comparison, layout: Layout) -> str:
-    head = [
-        f"before  {_side(comparison.before)}",
-        f"after   {_side(comparison.after)}",
-        "",
-        styled(speedup_text(comparison.speedup), "bold", colour=layout.colour),
-        *(
-            styled(f"caution: {printable(text)}", "yellow", colour=layout.colour)
-            for text in comparison.comparable.warnings
-        ),
-    ]
     table = render_table(
         _HEADER, _rows(comparison), right=_RIGHT, optional=(4, 1), colour=layout.colour, width=layout.width
     )
-    return "\n\n".join(["\n".join(head), "\n".join([table, *map(printable, _references(comparison))])])
+    head = heading(comparison, layout, _side)
+    return "\n\n".join([head, "\n".join([table, *map(printable, _references(comparison))])])
 
 
 def timed_markdown(comparison: Comparison) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -160,19 +159,20 @@ class RunStore:
             )
         raise RunNotFound(f"{self.root}: {nothing_found(reference, ladder, (run_id.name for run_id in ids))}")
 
-    def find_all(self, reference: str, ladder: str) -> Iterator[Run]:
-        """What `find` chooses from: every run that a number or a name means, the newest first, timings after profiles.
-
-        Without those that are damaged.
-        """
+    def find_all(self, reference: str, ladder: str) -> Iterator[Run | RunDamaged]:
+        """What `find` chooses from: every run that a number or a name means, the newest first, timings after profiles."""
         ids = self._recent_ids()[::-1]
         names = dict.fromkeys(names_of(reference, ladder))
         named = [run_id for name in names for run_id in ids if run_id.name == name]
         for start in range(0, len(named), _AT_ONCE):
             self.read_ahead(named[start : start + _AT_ONCE])
             for run_id in named[start : start + _AT_ONCE]:
-                with suppress(RunDamaged):
-                    yield self.open(run_id)
+                try:
+                    run = self.open(run_id)
+                except RunDamaged as error:
+                    yield error
+                else:
+                    yield run
 
     def knows_ladder(self, ladder: str) -> bool:
         """Whether any run is of one of its kernels. Looks at names alone."""
