@@ -90,7 +90,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from profiler.store.manifest import prof_version
+        from profiler.store.runs.manifest import prof_version
 
         print(f"prof {prof_version()}")
         raise typer.Exit
@@ -220,7 +220,7 @@ def _discard_output() -> None:
 
 
 def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
-    from profiler.present.text import printable
+    from profiler.text import printable
 
     lines = [f"prof: {error.message}", *error.details]
     if verbose:

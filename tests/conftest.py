@@ -19,12 +19,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from profiler.catalog.metrics import OPCODES
-from profiler.store.columns import TableBuilder
-from profiler.store.ingest import Options, ingest_reports
-from profiler.store.manifest import KernelCount, Manifest, RunId, StoredReport, StoredTable, write_manifest
-from profiler.store.runs import Run, RunStore
-from profiler.store.sandbox import Sandbox, available_cores
-from profiler.store.schema import SCHEMA_VERSION, TABLES
+from profiler.store.ingest.ingest import Options, ingest_reports
+from profiler.store.reports.sandbox import Sandbox, available_cores
+from profiler.store.runs.manifest import (
+    KernelCount,
+    Manifest,
+    RunId,
+    StoredReport,
+    StoredTable,
+    write_manifest,
+)
+from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.tables.columns import TableBuilder
+from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
 
 # What a shell may have set must not decide a test, nor how long hundreds of processes take to start.
 for _name in (
@@ -97,7 +104,7 @@ def reader() -> Iterator[Sandbox]:
     Whoever needs one of his own runs `prof`, or imports `Sandbox` itself.
     """
     with Sandbox(workers=1) as sandbox, pytest.MonkeyPatch.context() as patch:
-        for module in ("sandbox", "ingest"):
+        for module in ("reports.sandbox", "ingest.ingest"):
             patch.setattr(f"profiler.store.{module}.Sandbox", lambda *_, **__: nullcontext(sandbox))
         yield sandbox
 

@@ -27,25 +27,25 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from profiler.analyse.climb import Climb, find_climb, find_workloads
-from profiler.analyse.ideas import derive_ideas
-from profiler.analyse.ladder import RungFinding, choose_view
-from profiler.analyse.rungs import Rung
-from profiler.analyse.timings import TimingSummary, summarise
+from profiler.analyse.ladder.climb import Climb, find_climb, find_workloads
+from profiler.analyse.ladder.ideas import derive_ideas
+from profiler.analyse.ladder.ladder import RungFinding, choose_view
+from profiler.analyse.ladder.rungs import Rung
+from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.analyse.tuning import derive_tuning
-from profiler.catalog.ladder import LADDER_FILE, Ladder, Published, find_ladder
-from profiler.catalog.ladder_file import read_ladder
+from profiler.catalog.ladders.ladder import LADDER_FILE, Ladder, Published, find_ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import RunNotFound
-from profiler.measure.defaults import read_defaults
-from profiler.measure.points import sweep_of
+from profiler.measure.tune.defaults import read_defaults
+from profiler.measure.tune.points import sweep_of
 from profiler.present.charts import climb_chart, render, tuning_chart
 from profiler.present.encode import to_markdown
 from profiler.present.ideas import IDEAS_HEADER, idea_cells, short_gpu
 from profiler.present.memory import width_text
-from profiler.present.text import number
-from profiler.store.manifest import sweep_name
-from profiler.store.runs import RunStore
+from profiler.store.runs.manifest import sweep_name
+from profiler.store.runs.run_store import RunStore
 from profiler.store.sweeps import SweepStore
+from profiler.text import number
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"

@@ -18,7 +18,7 @@ import typer
 from profiler.catalog.metrics import CATALOGUE
 from profiler.cli import app, split_flags
 from profiler.errors import InternalError
-from profiler.store.runs import RunStore
+from profiler.store.runs.run_store import RunStore
 
 VERBS = typer.main.get_command(app).commands
 every_verb = pytest.mark.parametrize("verb", VERBS)

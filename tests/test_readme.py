@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from profiler.catalog.ladder_file import read_ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import BY_NAME
-from profiler.store.manifest import Provenance
-from profiler.store.request import Timing
-from profiler.store.runs import RunStore
-from profiler.store.timed import TimedRun, commit_timings
+from profiler.store.reports.request import Timing
+from profiler.store.runs.manifest import Provenance
+from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.timed_run import TimedRun, commit_timings
 
 ROOT = Path(__file__).resolve().parent.parent
 

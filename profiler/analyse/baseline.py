@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from profiler.catalog.ladder import size_text
+from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunNotFound
-from profiler.store.manifest import Manifest, RunId
-from profiler.store.runs import Run, RunStore
+from profiler.store.runs.manifest import Manifest, RunId
+from profiler.store.runs.run_store import Run, RunStore
 
 RunPair = tuple[Run, Run]
 _Subject = tuple[str, frozenset[tuple[str, int]] | None]

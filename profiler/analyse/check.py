@@ -11,11 +11,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from profiler.analyse.compare import durations_of, typical_ns
+from profiler.analyse.compare.compare import durations_of, typical_ns
+from profiler.analyse.compare.pairs import Change, compare_pair
 from profiler.analyse.findings import CI, SCHEMA_VERSION, MetricDelta, Reason, Speedup
-from profiler.analyse.pairs import Change, compare_pair
-from profiler.analyse.profile import Profile, brief_name, require_metrics
-from profiler.analyse.stats import are_identical
+from profiler.analyse.recording.profile import Profile, brief_name, require_metrics
+from profiler.analyse.statistics.differences import are_identical
 from profiler.catalog.metrics import DURATION, SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.thresholds import Threshold
 from profiler.errors import NotComparable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
-from profiler.analyse.timings import TimingSummary
+from profiler.analyse.statistics.timings import TimingSummary
 
 if TYPE_CHECKING:
     import pandas as pd

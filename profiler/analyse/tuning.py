@@ -13,8 +13,8 @@ from statistics import median
 
 from msgspec import Struct
 
-from profiler.analyse.stats import Readings, mean_difference
-from profiler.analyse.timings import TimingSummary, summarise
+from profiler.analyse.statistics.differences import Readings, mean_difference
+from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.store.sweeps import Repeat, Stage, StoredSweep, SweptPoint
 
 SCHEMA_VERSION = 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profiler.catalog.ladder import Ladder, find_ladder
-from profiler.catalog.ladder_file import read_ladder
+from profiler.catalog.ladders.ladder import Ladder, find_ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import LadderNotFound
 
 CEILINGS_LADDER = "ceilings"

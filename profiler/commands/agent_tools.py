@@ -14,11 +14,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct, structs
 
+from profiler.analyse.code.machine_code import MachineCode
 from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons, LeftOut
-from profiler.analyse.ideas import IdeasFinding, derive_ideas
-from profiler.analyse.ladder import LadderFinding, LadderView
-from profiler.analyse.machine_code import MachineCode
-from profiler.analyse.sheet import Sheets, TimingSheet
+from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
+from profiler.analyse.ladder.ladder import LadderFinding, LadderView
+from profiler.analyse.recording.sheet import Sheets, TimingSheet
 from profiler.commands import answers
 from profiler.commands.options import Settings
 from profiler.errors import InternalError, ProfError

@@ -13,14 +13,14 @@ from profiler.commands.options import Settings
 from profiler.commands.sources import open_sources
 
 if TYPE_CHECKING:
-    from profiler.analyse.climb import Climb
+    from profiler.analyse.code.machine_code import View
     from profiler.analyse.findings import Comparison
-    from profiler.analyse.ladder import LadderView
-    from profiler.analyse.machine_code import View
-    from profiler.analyse.profile import Profile
-    from profiler.analyse.sheet import Sheet, Sheets, TimingSheet
+    from profiler.analyse.ladder.climb import Climb
+    from profiler.analyse.ladder.ladder import LadderView
+    from profiler.analyse.recording.profile import Profile
+    from profiler.analyse.recording.sheet import Sheet, Sheets, TimingSheet
     from profiler.present.listing import Listing
-    from profiler.store.runs import Run, RunStore
+    from profiler.store.runs.run_store import Run, RunStore
 
 
 def answer_json(finding: Any, full: bool, wanted: Sequence[str] = ()) -> str:
@@ -46,9 +46,9 @@ def find_comparisons(
     size: str | int | None = None,
 ) -> list[Comparison]:
     """One; of `every` kernel common to both sides, one each. Of times alone where not both sides were profiled."""
-    from profiler.analyse.compare import compare_profiles
-    from profiler.analyse.profile import match_kernels
-    from profiler.analyse.timed import compare_timings
+    from profiler.analyse.compare.compare import compare_profiles
+    from profiler.analyse.compare.timed import compare_timings
+    from profiler.analyse.recording.profile import match_kernels
     from profiler.commands.ladders import rung_of
     from profiler.commands.sizes import suggesting_a_size
 
@@ -69,8 +69,8 @@ def find_comparisons(
 
 def _profile(run: Run, kernel: str, settings: Settings) -> tuple[Profile, float | None]:
     """With the bytes that its work has to move, of a rung whose ladder is found here and says so."""
-    from profiler.analyse.profile import profile_kernel
-    from profiler.analyse.work import find_useful_bytes, with_work
+    from profiler.analyse.recording.profile import profile_kernel
+    from profiler.analyse.recording.work import find_useful_bytes, with_work
     from profiler.commands.ladders import rung_of
 
     profile = profile_kernel(run, kernel)
@@ -88,7 +88,7 @@ class Recording:
 
     @property
     def finding(self) -> Sheets | TimingSheet:
-        from profiler.analyse.sheet import Sheets
+        from profiler.analyse.recording.sheet import Sheets
 
         if self.timing and not self.run.manifest.is_profiled:
             return self.timing
@@ -105,8 +105,8 @@ def find_recording(
     size: str | int | None = None,
 ) -> Recording:
     """With every metric that the report holds if `full`; of timings alone only if `timed`."""
-    from profiler.analyse.profile import choose_kernels
-    from profiler.analyse.sheet import derive_sheet
+    from profiler.analyse.recording.profile import choose_kernels
+    from profiler.analyse.recording.sheet import derive_sheet
 
     (run,) = open_sources([source], settings, timed=timed, size=size)
     if not run.manifest.is_profiled:
@@ -117,7 +117,7 @@ def find_recording(
 
 
 def _timing(run: Run, settings: Settings) -> TimingSheet:
-    from profiler.analyse.sheet import derive_timing_sheet
+    from profiler.analyse.recording.sheet import derive_timing_sheet
     from profiler.commands.ladders import rung_of
 
     return derive_timing_sheet(run, rung_of(run.manifest, settings))
@@ -127,9 +127,9 @@ def find_ladder(
     settings: Settings, size: str | int | None, set_param: list[str] | None, view: LadderView | None = None
 ) -> Climb:
     """Of the workload asked for, or of what most rungs share; in the view asked for, or that of the ladder."""
-    from profiler.analyse.climb import find_climb
+    from profiler.analyse.ladder.climb import find_climb
     from profiler.commands.ladders import open_ladder, workloads
-    from profiler.store.runs import RunStore
+    from profiler.store.runs.run_store import RunStore
 
     opened = open_ladder(settings)
     wanted = None
@@ -148,8 +148,8 @@ def find_machine_code(
     size: str | int | None = None,
 ) -> View:
     """The hot loop, or the `whole` function, of one kernel or of two."""
-    from profiler.analyse.machine_code import view_machine_code
-    from profiler.analyse.profile import choose_kernel, match_kernels, profile_kernel
+    from profiler.analyse.code.machine_code import view_machine_code
+    from profiler.analyse.recording.profile import choose_kernel, match_kernels, profile_kernel
     from profiler.errors import KernelAmbiguous
 
     sources = open_sources([before] if after is None else [before, after], settings, size=size)
@@ -174,7 +174,7 @@ def find_listing(settings: Settings, name: str | None) -> Listing:
     from profiler.commands.sources import meant_by, require_ladder
     from profiler.errors import LadderNotFound, RunNotFound
     from profiler.present.listing import derive_listing
-    from profiler.store.runs import RunStore
+    from profiler.store.runs.run_store import RunStore
 
     store = RunStore(settings.runs_to_read)
     require_ladder(settings, lambda: store)
@@ -192,7 +192,7 @@ def why_nothing(store: RunStore, name: str | None, settings: Settings) -> str:
     """Is listed of this name, or of the ladder asked for."""
     from profiler.commands.ladders import ladder_name
     from profiler.commands.sources import meant_by
-    from profiler.store.names import no_such_name
+    from profiler.store.runs.names import no_such_name
 
     ids = store.ids()
     if not ids:

@@ -15,14 +15,14 @@ from profiler.commands.options import Settings
 
 if TYPE_CHECKING:
     from profiler.commands.collecting import CollectProgress
-    from profiler.measure.bench import Bench
-    from profiler.measure.bench_cluster import ClusterFleet
-    from profiler.measure.collect import Outcome
-    from profiler.measure.collection import CollectPlan
-    from profiler.measure.spread import SpreadBy
-    from profiler.measure.target import Target
-    from profiler.measure.toolchain import Gpu
-    from profiler.store.runs import RunStore
+    from profiler.measure.collect.collection import CollectPlan
+    from profiler.measure.collect.target import Target
+    from profiler.measure.collect.turns import Outcome
+    from profiler.measure.devices.assign import SpreadBy
+    from profiler.measure.devices.bench import Bench
+    from profiler.measure.devices.on_cluster import ClusterFleet
+    from profiler.measure.tools.toolchain import Gpu
+    from profiler.store.runs.run_store import RunStore
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Benches:
         store: RunStore,
         progress: CollectProgress,
     ) -> Iterator[Outcome]:
-        from profiler.measure.collect import recorded_on
-        from profiler.measure.groups import Group
-        from profiler.measure.spread import collect_here, collect_spread, group_targets
+        from profiler.measure.collect.turns import recorded_on
+        from profiler.measure.devices.assign import collect_here, collect_spread, group_targets
+        from profiler.measure.devices.groups import Group
 
         groups = group_targets(targets, by)
         self._tell_who_is_idle(len(groups), by)
@@ -63,7 +63,7 @@ class Benches:
             yield self.fleet
             return
         from profiler.cluster.connection import local_crew
-        from profiler.measure.bench_cluster import ClusterFleet
+        from profiler.measure.devices.on_cluster import ClusterFleet
 
         used = dict(list(self.gpus.items())[:groups])
         environments = [{"CUDA_VISIBLE_DEVICES": gpu.uuid} for gpu in used.values()]
@@ -83,7 +83,7 @@ class Benches:
 @contextmanager
 def planned_benches(gpus: str | None, choice: CrewChoice) -> Iterator[Benches]:
     """For a dry run, which starts and asks no workers, and can do without a GPU and its tools."""
-    from profiler.measure.planned import planned_bench
+    from profiler.measure.collect.planned import planned_bench
 
     _require_one_place(gpus, choice)
     yield Benches(planned_bench(gpus), note=lambda _: None)
@@ -98,15 +98,15 @@ def open_benches(gpus: str | None, choice: CrewChoice, settings: Settings) -> It
             print(line, file=sys.stderr, flush=True)
 
     if choice.is_given:
-        from profiler.measure.bench_cluster import ClusterFleet
+        from profiler.measure.devices.on_cluster import ClusterFleet
 
         with choice.open(gpus=True, say=note) as crew, ClusterFleet(crew, note) as fleet:
             yield Benches(fleet.muster(), note, fleet=fleet)
         return
-    from profiler.measure.bench import LocalBench, bound_bench
-    from profiler.measure.ncu import find_ncu
-    from profiler.measure.spread import choose_gpus
-    from profiler.measure.toolchain import find_gpu, find_gpus
+    from profiler.measure.devices.assign import choose_gpus
+    from profiler.measure.devices.bench import LocalBench, bound_bench
+    from profiler.measure.tools.ncu import find_ncu
+    from profiler.measure.tools.toolchain import find_gpu, find_gpus
 
     ncu = find_ncu()
     if gpus is None:

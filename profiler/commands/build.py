@@ -42,11 +42,11 @@ def build(
     import re
 
     from profiler.errors import LibraryMissing
-    from profiler.measure.compiled import misfit_text
-    from profiler.measure.points import compiled_facts
-    from profiler.measure.toolchain import find_gpu
+    from profiler.measure.rungs.compiled import misfit_text
+    from profiler.measure.tools.toolchain import find_gpu
+    from profiler.measure.tune.points import compiled_facts
     from profiler.present.rungs import BUILD_HEADER, BUILD_RIGHT, build_row, titles_of
-    from profiler.present.text import printable
+    from profiler.text import printable
 
     if arch is not None and not re.fullmatch(r"sm_\d{2,3}", arch):
         raise typer.BadParameter(f"--arch is a name such as sm_90, not '{arch}'")

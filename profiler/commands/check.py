@@ -103,8 +103,8 @@ def _pairs(baseline: str, candidate: str | None, settings: Settings) -> tuple[li
     from profiler.analyse.baseline import find_newer, find_newest, pair_runs, pair_stores
     from profiler.commands.sources import is_report_path, open_sources, require_ladder
     from profiler.errors import ReportNotFound
-    from profiler.store.places import location_of
-    from profiler.store.runs import RunStore
+    from profiler.store.remote.places import location_of
+    from profiler.store.runs.run_store import RunStore
 
     if _is_store(baseline):
         folder = location_of(baseline)
@@ -138,7 +138,7 @@ def _pairs(baseline: str, candidate: str | None, settings: Settings) -> tuple[li
 
 def _is_store(baseline: str) -> bool:
     """A folder or a URL of runs, not one run."""
-    from profiler.store.remote_files import is_url
+    from profiler.store.remote.files import is_url
 
     folder = Path(baseline)
     return is_url(baseline) or (folder.is_dir() and not (folder / "run.json").exists())
@@ -147,7 +147,7 @@ def _is_store(baseline: str) -> bool:
 def _checks(pairs: list[RunPair], kernel_name: str | None, every: bool) -> tuple[list[PairCheck], list[str]]:
     """What is wrong with one of several pairs must not hide a regression of another."""
     from profiler.analyse.baseline import title_of
-    from profiler.analyse.pairs import unmatched_kernels
+    from profiler.analyse.compare.pairs import unmatched_kernels
     from profiler.catalog.thresholds import find_thresholds
     from profiler.errors import ComparisonError, MetricNotFound
 
@@ -173,7 +173,7 @@ def _kernel_checks(
 ) -> list[PairCheck]:
     """Under the title; with the kernel's name where there are several."""
     from profiler.analyse.check import check_pair
-    from profiler.analyse.pairs import profile_pairs
+    from profiler.analyse.compare.pairs import profile_pairs
 
     profiles = list(profile_pairs(*pair, kernel_name, every))
     names = [f"{title}: {right.kernel}" if len(profiles) > 1 else title for _, right in profiles]

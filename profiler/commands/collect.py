@@ -27,11 +27,11 @@ from profiler.commands.targets import LAUNCHES, program_target, rung_targets
 if TYPE_CHECKING:
     from profiler.commands.benches import Benches
     from profiler.errors import ProfError
-    from profiler.measure.collect import Outcome
-    from profiler.measure.collection import CollectPlan
-    from profiler.measure.spread import SpreadBy
-    from profiler.measure.target import Target
-    from profiler.store.runs import RunStore
+    from profiler.measure.collect.collection import CollectPlan
+    from profiler.measure.collect.target import Target
+    from profiler.measure.collect.turns import Outcome
+    from profiler.measure.devices.assign import SpreadBy
+    from profiler.store.runs.run_store import RunStore
 
 _TERMINATED = 143
 
@@ -167,8 +167,8 @@ def collect(
     """
     from profiler.catalog.presets import find_preset
     from profiler.commands.benches import open_benches, planned_benches
-    from profiler.measure.collection import CollectPlan
-    from profiler.measure.ncu import Recording
+    from profiler.measure.collect.collection import CollectPlan
+    from profiler.measure.tools.ncu import Recording
 
     settings = settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
@@ -260,8 +260,8 @@ def _collect(
     settings: Settings,
 ) -> None:
     from profiler.commands.collecting import CollectProgress
-    from profiler.measure.collection import steps_of
-    from profiler.store.runs import RunStore
+    from profiler.measure.collect.collection import steps_of
+    from profiler.store.runs.run_store import RunStore
 
     store = RunStore(settings.runs_folder)
     steps = [step for target in targets for step in steps_of(plan, target)]
@@ -291,13 +291,13 @@ def terminate(number: int, frame: object) -> None:  # noqa: ARG001
 
 
 def _print_outcomes(store: RunStore, outcomes: Sequence[Outcome], settings: Settings) -> None:
-    from profiler.analyse.pairs import profile_timings
-    from profiler.analyse.profile import profile_kernel
+    from profiler.analyse.compare.pairs import profile_timings
+    from profiler.analyse.recording.profile import profile_kernel
     from profiler.commands.ladders import rung_of
     from profiler.commands.output import print_rows
     from profiler.present.collected import HEADER, OPTIONAL, RIGHT, cells, collected_row, next_command
     from profiler.present.rungs import titles_of
-    from profiler.store.manifest import RunId
+    from profiler.store.runs.manifest import RunId
 
     rows, manifests = [], []
     for outcome in outcomes:

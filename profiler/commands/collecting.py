@@ -20,10 +20,10 @@ from profiler.commands.options import Settings
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
-    from profiler.measure.collection import Observer, Step
-    from profiler.measure.spread import Audience
-    from profiler.measure.target import Target
-    from profiler.measure.transcript import Transcript
+    from profiler.measure.collect.collection import Observer, Step
+    from profiler.measure.collect.target import Target
+    from profiler.measure.devices.assign import Audience
+    from profiler.measure.tools.transcript import Transcript
 
 _SAYS = {"verify": "verifying", "time": "timing", "profile": "profiling"}
 
@@ -63,7 +63,7 @@ class CollectProgress:
 
     def audience(self) -> Audience:
         """Of several workers, each of which has a line of its own on a terminal."""
-        from profiler.measure.spread import Audience
+        from profiler.measure.devices.assign import Audience
 
         if self._display:
             self._display.start_board(self._total)
@@ -72,13 +72,13 @@ class CollectProgress:
         )
 
     def note(self, line: str) -> None:
-        from profiler.present.text import printable
+        from profiler.text import printable
 
         if not self._is_quiet:
             self._print(printable(line))
 
     def _observer(self, worker: str, gpu: str) -> Observer:
-        from profiler.measure.collection import Observer
+        from profiler.measure.collect.collection import Observer
 
         return Observer(
             partial(self._begin, worker, gpu), partial(self._at, worker, gpu), partial(self._end, worker)
@@ -108,8 +108,8 @@ class CollectProgress:
             self._show(worker, gpu, step, self._place(transcript))
 
     def _end(self, worker: str, step: Step, line: str, error: ProfError | None) -> None:
-        from profiler.measure.collection import FATAL  # what ends all is told at the end
-        from profiler.present.text import printable
+        from profiler.measure.collect.collection import FATAL  # what ends all is told at the end
+        from profiler.text import printable
 
         with self._lock:
             begun = self._begun.pop(step, None)

@@ -55,7 +55,7 @@ class Display:
     def show(self, text: str) -> None:
         from rich.markup import escape
 
-        from profiler.present.text import printable
+        from profiler.text import printable
 
         if self._status is not None:
             self._status.update(escape(printable(text)))
@@ -76,7 +76,7 @@ class Display:
         from rich.console import Group
         from rich.text import Text
 
-        from profiler.present.text import printable
+        from profiler.text import printable
 
         with self._lock:
             workers = sorted(self._workers.items())

@@ -26,8 +26,8 @@ def doctor(
       prof doctor --format json
     """
     from profiler.errors import NotReady
-    from profiler.measure.doctor import examine
-    from profiler.measure.health import Machine, derive_verdicts
+    from profiler.measure.doctor.doctor import examine
+    from profiler.measure.doctor.health import Machine, derive_verdicts
     from profiler.present.doctor import (
         HEADER,
         STYLES,

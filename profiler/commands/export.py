@@ -32,8 +32,8 @@ def export(
       prof export gemm-6-source --output /tmp
     """
     from profiler.commands.sources import open_sources
-    from profiler.present.text import printable
-    from profiler.store.export import export_reports
+    from profiler.store.runs.export import export_reports
+    from profiler.text import printable
 
     settings = settings_of(context, runs, ladder)
     (run,) = open_sources([source], settings, size=size)

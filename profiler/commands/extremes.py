@@ -11,10 +11,10 @@ from profiler.commands.targets import LAUNCHES
 
 if TYPE_CHECKING:
     from profiler.analyse.tuning import TuningFinding
-    from profiler.catalog.sweep import Settings as Point
-    from profiler.measure.collection import CollectPlan
-    from profiler.measure.sweeping import Sweeping
-    from profiler.measure.target import Target
+    from profiler.catalog.ladders.sweep import Settings as Point
+    from profiler.measure.collect.collection import CollectPlan
+    from profiler.measure.collect.target import Target
+    from profiler.measure.tune.sweep import Sweeping
     from profiler.store.sweeps import StoredSweep
 
 
@@ -25,9 +25,9 @@ def print_extremes(
     from profiler.analyse.tuning import slowest_correct
     from profiler.catalog.presets import find_preset
     from profiler.commands.answers import find_comparisons
-    from profiler.measure.bench import LocalBench
-    from profiler.measure.collection import CollectPlan
-    from profiler.measure.ncu import Recording, find_ncu
+    from profiler.measure.collect.collection import CollectPlan
+    from profiler.measure.devices.bench import LocalBench
+    from profiler.measure.tools.ncu import Recording, find_ncu
 
     slowest, best = slowest_correct(stored), finding.best.settings
     if slowest == best:
@@ -52,7 +52,7 @@ def print_extremes(
 
 def _targets(sweeping: Sweeping, slowest: Point, best: Point, plan: CollectPlan) -> list[Target]:
     """Under ladders of their own, so that a rung's newest run stays the rung's."""
-    from profiler.measure.target import rung_target
+    from profiler.measure.collect.target import rung_target
 
     ladder, targets = sweeping.plan.ladder, []
     points = {"slowest": slowest, "best": best}
@@ -68,9 +68,9 @@ def _targets(sweeping: Sweeping, slowest: Point, best: Point, plan: CollectPlan)
 def _collected(plan: CollectPlan, targets: list[Target], settings: Settings) -> list[str]:
     """The ids of their runs, in the order of the targets."""
     from profiler.commands.collecting import CollectProgress
-    from profiler.measure.collection import steps_of
-    from profiler.measure.spread import collect_here
-    from profiler.store.runs import RunStore
+    from profiler.measure.collect.collection import steps_of
+    from profiler.measure.devices.assign import collect_here
+    from profiler.store.runs.run_store import RunStore
 
     steps = [step for target in targets for step in steps_of(plan, target)]
     passes = plan.recording.preset.passes

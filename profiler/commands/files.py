@@ -15,7 +15,7 @@ from profiler.commands.options import Settings
 
 def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "") -> None:
     """Before anything is computed: a file is what its name says, or programs that go by names cannot open it."""
-    from profiler.present.text import printable
+    from profiler.text import printable
 
     if path.suffix.lower() not in endings:
         *others, last = endings
@@ -41,7 +41,7 @@ def write_whole(content: bytes, path: Path) -> None:
 
 
 def tell_written(path: Path, settings: Settings) -> None:
-    from profiler.present.text import printable
+    from profiler.text import printable
 
     if not settings.quiet:
         print(f"Wrote {printable(str(path))}", file=sys.stderr)

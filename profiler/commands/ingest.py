@@ -24,9 +24,9 @@ from profiler.commands.options import Format, FormatOption, LadderOption, RunsOp
 from profiler.commands.output import Progress, print_rows
 
 if TYPE_CHECKING:
-    from profiler.store.finding import Report
-    from profiler.store.ingest import Ingested, Options
-    from profiler.store.runs import RunStore
+    from profiler.store.ingest.ingest import Ingested, Options
+    from profiler.store.reports.locate import Report
+    from profiler.store.runs.run_store import RunStore
 
 _HEADER = ("status", "run_id", "launches", "report", "error")
 
@@ -84,9 +84,9 @@ def ingest(
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
     from profiler.errors import IngestIncomplete, ReportNotFound
-    from profiler.store.finding import find_reports
-    from profiler.store.ingest import Options
-    from profiler.store.runs import RunStore
+    from profiler.store.ingest.ingest import Options
+    from profiler.store.reports.locate import find_reports
+    from profiler.store.runs.run_store import RunStore
 
     settings = settings_of(context, runs, ladder, format)
     choice = CrewChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
@@ -133,13 +133,13 @@ def _reading(
 ) -> Iterator[tuple[Progress, Iterator[Ingested]]]:
     """Here or on the workers: what is told of it, and what becomes of each report."""
     if not choice.is_given:
-        from profiler.store.ingest import ingest_reports
+        from profiler.store.ingest.ingest import ingest_reports
 
         with Progress("reading", len(reports), settings) as progress:
             yield progress, ingest_reports(reports, store, options)
         return
     from profiler.commands.ingesting import Workers
-    from profiler.store.crew_ingest import ingest_on_crew
+    from profiler.store.ingest.on_workers import ingest_on_crew
 
     workers = Workers()
     with Progress("reading", len(reports), settings, workers.lines) as progress:
@@ -155,7 +155,7 @@ def _summary(outcomes: list[Ingested]) -> str:
 
 
 def _line(outcome: Ingested) -> str:
-    from profiler.present.text import printable
+    from profiler.text import printable
 
     return f"{outcome.status:<7} {outcome.run_id}  {printable(str(outcome.report))}"
 

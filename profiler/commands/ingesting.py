@@ -11,8 +11,8 @@ from threading import Lock
 from profiler.cluster.watch import Member
 from profiler.commands.display import clock
 from profiler.errors import ProfError
-from profiler.present.text import printable
-from profiler.store.crew_ingest import Observer
+from profiler.store.ingest.on_workers import Observer
+from profiler.text import printable
 
 _ROWS_BELOW = 4  # of the window, for the bar and what was printed last
 

@@ -25,9 +25,9 @@ from profiler.commands.options import (
 if TYPE_CHECKING:
     from altair.typing import ChartType
 
-    from profiler.analyse.climb import Climb
-    from profiler.analyse.ideas import IdeasFinding
-    from profiler.analyse.ladder import LadderFinding
+    from profiler.analyse.ladder.climb import Climb
+    from profiler.analyse.ladder.ideas import IdeasFinding
+    from profiler.analyse.ladder.ladder import LadderFinding
 
 
 class ViewOption(StrEnum):
@@ -107,14 +107,14 @@ def ladder(
     settings = settings_of(context, runs, ladder, format)
     climb = find_ladder(settings, size, set_param, view.value if view else None)
     if output is not None:
-        from profiler.analyse.deltas import delta_rows
+        from profiler.analyse.ladder.deltas import delta_rows
         from profiler.store.deltas import deltas_parquet
 
         write_whole(deltas_parquet(delta_rows(climb.finding, climb.steps)), output)
     if picture is not None:
         picture.write(_drawn(climb, settings))
     if ideas:
-        from profiler.analyse.ideas import derive_ideas
+        from profiler.analyse.ladder.ideas import derive_ideas
 
         print(_rendered_ideas(derive_ideas(climb), settings.format, full))
     else:
@@ -126,11 +126,11 @@ def ladder(
 
 
 def _drawn(climb: Climb, settings: Settings) -> ChartType:
-    from profiler.analyse.climb import derive_ladder_sheet, find_workloads
-    from profiler.analyse.roofline import find_roofline
+    from profiler.analyse.ladder.climb import derive_ladder_sheet, find_workloads
+    from profiler.analyse.ladder.roofline import find_roofline
     from profiler.catalog.ceilings import read_ceilings
     from profiler.present.charts import ladder_chart
-    from profiler.store.runs import RunStore
+    from profiler.store.runs.run_store import RunStore
 
     store = RunStore(settings.runs_folder)
     roofline = find_roofline(climb, store, read_ceilings(*settings.ladder_places))
@@ -139,8 +139,8 @@ def _drawn(climb: Climb, settings: Settings) -> ChartType:
 
 
 def _print_schema(ideas: bool) -> None:
-    from profiler.analyse.ideas import IdeasFinding
-    from profiler.analyse.ladder import LadderFinding
+    from profiler.analyse.ladder.ideas import IdeasFinding
+    from profiler.analyse.ladder.ladder import LadderFinding
     from profiler.present.encode import json_schema
 
     if ideas:

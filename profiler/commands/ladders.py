@@ -11,10 +11,10 @@ from profiler.commands.options import Settings
 from profiler.commands.output import Progress
 
 if TYPE_CHECKING:
-    from profiler.catalog.ladder import Kernel, Ladder
+    from profiler.catalog.ladders.ladder import Kernel, Ladder
     from profiler.errors import ProfError
-    from profiler.measure.build import Built
-    from profiler.store.manifest import Manifest
+    from profiler.measure.rungs.build import Built
+    from profiler.store.runs.manifest import Manifest
 
 KernelOption = Annotated[
     list[str] | None,
@@ -45,8 +45,8 @@ TimeoutOption = Annotated[
 
 def open_ladder(settings: Settings, name: str | None = None) -> Ladder:
     """The ladder chosen; or the one of this `name`, unless a file was given."""
-    from profiler.catalog.ladder import find_ladder, is_path
-    from profiler.catalog.ladder_file import read_ladder
+    from profiler.catalog.ladders.ladder import find_ladder, is_path
+    from profiler.catalog.ladders.ladder_file import read_ladder
 
     reference = name if name and not is_path(settings.ladder) else settings.ladder
     return read_ladder(find_ladder(reference, *settings.ladder_places))
@@ -69,7 +69,7 @@ def choose_kernels(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
 
 def ladder_name(settings: Settings) -> str:
     """The name that runs are stored under; a ladder given by its file is asked for its name."""
-    from profiler.catalog.ladder import is_path
+    from profiler.catalog.ladders.ladder import is_path
 
     return open_ladder(settings).name if is_path(settings.ladder) else settings.ladder
 
@@ -113,8 +113,8 @@ def build_rungs(
     ladder: Ladder, kernels: Sequence[Kernel], arch: str, settings: Settings, jobs: int | None = None
 ) -> dict[int, Built]:
     """Every compiled kernel by its number, built if it changed; what did not compile is told at once."""
-    from profiler.measure.build import build_kernels
-    from profiler.measure.toolchain import find_toolchain
+    from profiler.measure.rungs.build import build_kernels
+    from profiler.measure.tools.toolchain import find_toolchain
 
     compiled = [kernel for kernel in kernels if kernel.is_compiled]
     if not compiled:

@@ -18,7 +18,7 @@ from profiler.commands.options import (
 from profiler.commands.output import print_rows
 
 if TYPE_CHECKING:
-    from profiler.store.runs import RunStore
+    from profiler.store.runs.run_store import RunStore
 
 
 def list_runs(
@@ -63,9 +63,9 @@ def list_runs(
         run_rows,
     )
     from profiler.present.rungs import titles_of
-    from profiler.present.text import printable
-    from profiler.store.manifest import RunId
-    from profiler.store.runs import RunStore
+    from profiler.store.runs.manifest import RunId
+    from profiler.store.runs.run_store import RunStore
+    from profiler.text import printable
 
     settings = settings_of(context, runs, ladder, format)
     store = RunStore(settings.runs_to_read)

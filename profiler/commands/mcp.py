@@ -72,7 +72,7 @@ def _make_server(settings: Settings) -> Server[Any]:
     from mcp.shared.exceptions import MCPError
 
     from profiler.commands.agent_tools import INSTRUCTIONS, TOOLS
-    from profiler.store.manifest import prof_version
+    from profiler.store.runs.manifest import prof_version
 
     tools = {tool.name: tool for tool in TOOLS}
     one_at_a_time = CapacityLimiter(1)

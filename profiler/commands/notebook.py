@@ -13,8 +13,8 @@ from profiler.commands.ladders import ParameterOption
 from profiler.commands.options import FormatOption, LadderOption, RunsOption, Settings, settings_of
 
 if TYPE_CHECKING:
-    from profiler.analyse.climb import Climb
-    from profiler.store.places import Location
+    from profiler.analyse.ladder.climb import Climb
+    from profiler.store.remote.places import Location
 
 # They lie in `dashboards/` of prof's repository.
 SHIPPED = {
@@ -175,7 +175,7 @@ def _require_rungs(climb: Climb) -> None:
 
 def _ladder_reference(folder: Path, climb: Climb) -> str:
     """By its name where a notebook in this folder finds it so, else by its file."""
-    from profiler.catalog.ladder import find_ladder
+    from profiler.catalog.ladders.ladder import find_ladder
     from profiler.errors import LadderNotFound
 
     file = climb.ladder.path.resolve()

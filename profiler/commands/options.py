@@ -15,7 +15,7 @@ import typer
 from profiler.catalog import DEFAULT_LADDER
 
 if TYPE_CHECKING:
-    from profiler.store.places import Location
+    from profiler.store.remote.places import Location
 
 
 class Format(StrEnum):
@@ -130,7 +130,7 @@ def settings_of(
     ladder: str | None = None,
     format: Format | None = None,
 ) -> Settings:
-    from profiler.store.places import location_of
+    from profiler.store.remote.places import location_of
 
     outer = context.obj if isinstance(context.obj, Given) else Given()
     chosen, where = ladder or outer.ladder, runs or outer.runs

@@ -120,7 +120,7 @@ class Progress:
 
     def advance(self, line: str = "", error: ProfError | None = None) -> None:
         """One step done. Of a single step the error itself is what is printed, at the end."""
-        from profiler.present.text import printable
+        from profiler.text import printable
 
         lines = [line] if line and not self._quiet else []
         if error is not None:

@@ -36,7 +36,7 @@ def query(
         raise typer.BadParameter("give a SELECT statement, or --tables to see what there is")
     else:
         from profiler.store.query import run_query
-        from profiler.store.runs import RunStore
+        from profiler.store.runs.run_store import RunStore
 
         header, rows = run_query(RunStore(settings.runs_to_read), sql)
     print_rows(header, rows, settings)

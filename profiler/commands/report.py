@@ -56,7 +56,7 @@ def report(
     from profiler.present.ladder import missing_lines
     from profiler.present.page import render_page
     from profiler.present.page.drawing import Drawing
-    from profiler.present.text import counted, printable, size
+    from profiler.text import counted, printable, size
 
     settings = settings_of(context, runs, ladder)
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")

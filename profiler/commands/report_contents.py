@@ -12,27 +12,27 @@ _SOURCE = "SourceCounters"  # the section that samples lines; without it they sa
 _MOST_IN_FULL = 24  # kernels with every metric on one page: of more it would be tens of megabytes
 
 if TYPE_CHECKING:
-    from profiler.analyse.ladder import Step
-    from profiler.analyse.machine_code import View
-    from profiler.analyse.profile import Profile
-    from profiler.analyse.rungs import Rung
-    from profiler.analyse.sheet import TimingSheet
-    from profiler.catalog.ladder import Kernel
+    from profiler.analyse.code.machine_code import View
+    from profiler.analyse.ladder.ladder import Step
+    from profiler.analyse.ladder.rungs import Rung
+    from profiler.analyse.recording.profile import Profile
+    from profiler.analyse.recording.sheet import TimingSheet
+    from profiler.catalog.ladders.ladder import Kernel
     from profiler.present.page import Contents, KernelPart, PairPart
     from profiler.present.page.drawing import Drawing
-    from profiler.store.runs import Run
+    from profiler.store.runs.run_store import Run
 
 
 def find_ladder_contents(settings: Settings, title: str | None, drawing: Drawing) -> Contents:
     """Every rung that has a run, and every step from one to the next; drawn while the next one is analysed."""
-    from profiler.analyse.climb import derive_ladder_sheet
-    from profiler.analyse.ladder import HEADLINES
-    from profiler.analyse.roofline import find_roofline
+    from profiler.analyse.ladder.climb import derive_ladder_sheet
+    from profiler.analyse.ladder.ladder import HEADLINES
+    from profiler.analyse.ladder.roofline import find_roofline
     from profiler.catalog.ceilings import read_ceilings
     from profiler.commands.answers import find_ladder
     from profiler.present.page import Contents
     from profiler.present.page.figures import ladder_pictures
-    from profiler.store.runs import RunStore
+    from profiler.store.runs.run_store import RunStore
 
     climb = find_ladder(settings, None, None)
     sheet = derive_ladder_sheet(climb)
@@ -53,7 +53,7 @@ def find_ladder_contents(settings: Settings, title: str | None, drawing: Drawing
 
 
 def _rung_part(rung: Rung, drawing: Drawing, full: bool) -> KernelPart:
-    from profiler.analyse.sheet import derive_timing_sheet
+    from profiler.analyse.recording.sheet import derive_timing_sheet
 
     kernel = rung.kernel
     timing = derive_timing_sheet(rung.timed, kernel) if rung.timed else None
@@ -74,8 +74,8 @@ def _part(
     *,
     full: bool,
 ) -> KernelPart:
-    from profiler.analyse.sheet import derive_sheet
-    from profiler.analyse.source_lines import find_source_lines
+    from profiler.analyse.recording.sheet import derive_sheet
+    from profiler.analyse.recording.source_lines import find_source_lines
     from profiler.present.page import KernelPart
     from profiler.present.page.figures import kernel_pictures
 
@@ -122,8 +122,8 @@ def _pair_part(
     *,
     force: bool,
 ) -> PairPart:
-    from profiler.analyse.compare import compare_profiles
-    from profiler.analyse.work import find_useful_bytes
+    from profiler.analyse.compare.compare import compare_profiles
+    from profiler.analyse.recording.work import find_useful_bytes
     from profiler.present.page import PairPart
     from profiler.present.page.figures import pair_pictures
 
@@ -135,7 +135,7 @@ def _pair_part(
 
 def _code(profiles: Sequence[Profile]) -> View | None:
     """None where a recording holds no execution counts."""
-    from profiler.analyse.machine_code import view_machine_code
+    from profiler.analyse.code.machine_code import view_machine_code
     from profiler.errors import MetricsMissing
 
     try:
@@ -156,7 +156,7 @@ def find_named_contents(
     """Recordings in the order named, each against the one before; of several kernels, those common to both."""
     from itertools import pairwise
 
-    from profiler.analyse.profile import match_kernels
+    from profiler.analyse.recording.profile import match_kernels
     from profiler.catalog.metrics import HEADLINE
     from profiler.commands.ladders import rung_of
     from profiler.commands.sources import open_sources
@@ -185,10 +185,10 @@ def _named_parts(
     runs: Sequence[Run], rungs: Sequence[Kernel | None], pattern: str | None, drawing: Drawing
 ) -> dict[tuple[int, str], KernelPart]:
     """By the place of the run and the kernel's name. Rungs keep their numbers where each stands once."""
-    from profiler.analyse.pairs import profile_timings
-    from profiler.analyse.profile import choose_kernels, profile_kernel
-    from profiler.analyse.sheet import derive_timing_sheet
-    from profiler.analyse.work import find_useful_bytes, with_work
+    from profiler.analyse.compare.pairs import profile_timings
+    from profiler.analyse.recording.profile import choose_kernels, profile_kernel
+    from profiler.analyse.recording.sheet import derive_timing_sheet
+    from profiler.analyse.recording.work import find_useful_bytes, with_work
 
     numbers = [rung.number for rung in rungs if rung]
     are_rungs = len(set(numbers)) == len(runs)
@@ -209,8 +209,8 @@ def _named_parts(
 
 def _name(run: Run, rung: Kernel | None, kernel: str) -> str:
     """The rung; a run under a name of its own by that; of several kernels, the kernel."""
-    from profiler.present.text import shortened
-    from profiler.store.manifest import rung_name
+    from profiler.store.runs.manifest import rung_name
+    from profiler.text import shortened
 
     if not _is_single(run):
         return shortened(kernel, _NAME_WIDTH)

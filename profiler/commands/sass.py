@@ -20,7 +20,7 @@ from profiler.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from profiler.analyse.machine_code import View
+    from profiler.analyse.code.machine_code import View
     from profiler.present.columns import Layout
 
 
@@ -63,7 +63,7 @@ def sass(
       prof sass 5 6 --reveal
     """
     if schema:
-        from profiler.analyse.machine_code import MachineCode
+        from profiler.analyse.code.machine_code import MachineCode
         from profiler.present.encode import json_schema
 
         print(json_schema(MachineCode, "prof sass --format json"))
@@ -88,7 +88,7 @@ def sass(
 
 
 def _rendered(view: View, listing: bool, format: Format, full: bool) -> str:
-    from profiler.analyse.machine_code import count_side_by_side, list_side_by_side
+    from profiler.analyse.code.machine_code import count_side_by_side, list_side_by_side
     from profiler.present import code_rows, sass
     from profiler.present.encode import to_csv
 
@@ -107,7 +107,7 @@ def _rendered(view: View, listing: bool, format: Format, full: bool) -> str:
 
 
 def _page(view: View, listing: bool) -> str:
-    from profiler.analyse.machine_code import count_side_by_side, list_side_by_side
+    from profiler.analyse.code.machine_code import count_side_by_side, list_side_by_side
     from profiler.present import code_rows, sass
 
     code, layout = view.finding, _layout()
@@ -146,7 +146,7 @@ def _wait_for_key(prompt: str) -> None:
     import termios
     import tty
 
-    from profiler.present.text import printable
+    from profiler.text import printable
 
     keyboard, prompt = sys.stdin.fileno(), printable(prompt)
     before = termios.tcgetattr(keyboard)

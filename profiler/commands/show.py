@@ -24,9 +24,9 @@ from profiler.commands.options import (
 if TYPE_CHECKING:
     from altair.typing import ChartType
 
-    from profiler.analyse.sheet import TimingSheet
+    from profiler.analyse.recording.sheet import TimingSheet
     from profiler.commands.answers import Recording
-    from profiler.store.runs import Run
+    from profiler.store.runs.run_store import Run
 
 
 def show(
@@ -62,7 +62,7 @@ def show(
       prof show gemm-6-source --chart hot-lines.svg
     """
     if schema:
-        from profiler.analyse.sheet import Sheets, TimingSheet
+        from profiler.analyse.recording.sheet import Sheets, TimingSheet
         from profiler.present.encode import json_schema
 
         print(json_schema((Sheets, TimingSheet), "prof show --format json"))
@@ -92,7 +92,7 @@ def _tell_others(source: str, run: Run, settings: Settings) -> None:
     """A number or a name chose the newest, whatever its size; a run id or a file chose itself."""
     from profiler.commands.sizes import is_choice
     from profiler.commands.sources import other_workloads
-    from profiler.present.text import printable
+    from profiler.text import printable
 
     name = run.manifest.name
     for_people = settings.format is Format.table and not settings.quiet
@@ -109,10 +109,10 @@ def _tell_others(source: str, run: Run, settings: Settings) -> None:
 
 def _drawn(recording: Recording, kernel_name: str | None) -> ChartType:
     """Of several kernels the one that is named: each would be a picture of its own."""
-    from profiler.analyse.climb import derive_stalls
-    from profiler.analyse.pairs import profile_timings
-    from profiler.analyse.profile import choose_kernel, profile_kernel
-    from profiler.analyse.source_lines import find_source_lines
+    from profiler.analyse.compare.pairs import profile_timings
+    from profiler.analyse.ladder.climb import derive_stalls
+    from profiler.analyse.recording.profile import choose_kernel, profile_kernel
+    from profiler.analyse.recording.source_lines import find_source_lines
     from profiler.present.charts import recording_chart
 
     run = recording.run

@@ -15,8 +15,8 @@ from profiler.commands.options import Settings
 
 if TYPE_CHECKING:
     from profiler.errors import RunDamaged, RunNotFound, RunNotProfiled, WorkloadInvalid
-    from profiler.store.manifest import Manifest
-    from profiler.store.runs import Run, RunStore
+    from profiler.store.runs.manifest import Manifest
+    from profiler.store.runs.run_store import Run, RunStore
 
 _UNKNOWN_SIZE = "size not recorded"
 _MOST_TOLD = 3
@@ -41,7 +41,7 @@ class Asked:
 
 def tell_damaged(damaged: Sequence[RunDamaged], asked: Asked) -> None:
     """Also where only results and errors are wanted: any of them may be the run that was asked for."""
-    from profiler.present.text import printable
+    from profiler.text import printable
 
     lines = [f"passed over, since its size cannot be read: {error.message}" for error in damaged[:_MOST_TOLD]]
     if more := len(damaged) - len(lines):
@@ -54,9 +54,9 @@ def no_such_size(
     asked: Asked, wanted: dict[str, int], manifest: Manifest, damaged: int, *, by_id: bool
 ) -> RunNotFound:
     """With the sizes that there are of this kernel; of the `damaged` runs nobody knows theirs. Some are to be had `by_id` alone."""
-    from profiler.catalog.ladder import size_text
+    from profiler.catalog.ladders.ladder import size_text
     from profiler.errors import RunNotFound
-    from profiler.present.text import counted
+    from profiler.text import counted
 
     what = f"kernel {asked.reference}" if asked.reference.isdecimal() else f"'{asked.reference}'"
     sizes = _sizes_of(manifest, asked.store, wanted_first=size_text(wanted))
@@ -109,7 +109,7 @@ def not_profiled(
 
 def _sizes_of(manifest: Manifest, store: RunStore, wanted_first: str = "") -> list[str]:
     """What is stored of this kernel at each size, profiles before timings; `wanted_first` before the others."""
-    from profiler.catalog.ladder import size_text
+    from profiler.catalog.ladders.ladder import size_text
     from profiler.errors import RunDamaged
 
     known = manifest.ladder is not None and manifest.kernel is not None
@@ -127,8 +127,8 @@ def _sizes_of(manifest: Manifest, store: RunStore, wanted_first: str = "") -> li
 
 def _recording(asked: Asked, manifest: Manifest) -> str:
     """The command after which there is one of this size under what was typed; none where no command is sure to store one."""
-    from profiler.store.manifest import DEFAULT_PRESET, preset_name, rung_name, timed_name
-    from profiler.store.names import is_number
+    from profiler.store.runs.manifest import DEFAULT_PRESET, preset_name, rung_name, timed_name
+    from profiler.store.runs.names import is_number
 
     rung = rung_of(manifest, asked.settings)
     if rung is None:
@@ -144,8 +144,8 @@ def _recording(asked: Asked, manifest: Manifest) -> str:
 
 def _command(verb: str, manifest: Manifest, settings: Settings, size: str | int | None) -> str:
     """For the rung of a run, as the run was recorded."""
-    from profiler.catalog.ladder import is_path
-    from profiler.store.manifest import DEFAULT_PRESET
+    from profiler.catalog.ladders.ladder import is_path
+    from profiler.store.runs.manifest import DEFAULT_PRESET
 
     ladder = settings.ladder if is_path(settings.ladder) else manifest.ladder
     options = {

@@ -14,10 +14,10 @@ from profiler.commands.options import Settings
 from profiler.commands.size_advice import Asked, no_such_size, tell_damaged
 
 if TYPE_CHECKING:
-    from profiler.catalog.ladder import Workload
+    from profiler.catalog.ladders.ladder import Workload
     from profiler.errors import RunDamaged
-    from profiler.store.manifest import Manifest
-    from profiler.store.runs import Run, RunStore
+    from profiler.store.runs.manifest import Manifest
+    from profiler.store.runs.run_store import Run, RunStore
 
 
 def find_sized(reference: str, store: RunStore, settings: Settings, size: str | int | None) -> Run:
@@ -63,7 +63,7 @@ def _workload(manifest: Manifest, size: str | int, settings: Settings) -> dict[s
 
 def _sizing(manifest: Manifest, settings: Settings) -> Workload:
     """What --size sets of a run's parameters: what its ladder says; where that is not found, each of them."""
-    from profiler.catalog.ladder import Workload
+    from profiler.catalog.ladders.ladder import Workload
     from profiler.errors import LadderNotFound
 
     with suppress(LadderNotFound):
@@ -82,7 +82,7 @@ def _has_a_size(manifest: Manifest, sizing: Workload) -> bool:
 
 def is_choice(reference: str, run: Run, settings: Settings) -> bool:
     """Whether it was chosen among the runs of a number or a name; one given by its id or its file was not."""
-    from profiler.store.names import names_of
+    from profiler.store.runs.names import names_of
 
     return run.stored and run.manifest.name in names_of(reference, ladder_name(settings))
 

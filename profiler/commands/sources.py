@@ -14,7 +14,7 @@ from profiler.commands.size_advice import no_choice, not_profiled
 from profiler.commands.sizes import find_sized, is_choice
 
 if TYPE_CHECKING:
-    from profiler.store.runs import Run, RunStore
+    from profiler.store.runs.run_store import Run, RunStore
 
 _MOST_ALIKE = 200  # each is a manifest to read
 
@@ -26,7 +26,7 @@ def open_sources(
 
     Of the runs that a number or a name means, the newest, or the newest of this `size`.
     """
-    from profiler.store.runs import RunStore, open_reports
+    from profiler.store.runs.run_store import RunStore, open_reports
 
     stored = cache(lambda: RunStore(settings.runs_to_read))  # reports need none
     require_ladder(settings, stored)
@@ -52,14 +52,14 @@ def open_sources(
 
 def meant_by(name: str | None, settings: Settings) -> Callable[[str], bool]:
     """Of all names of runs, or those that fit this one; where a ladder was asked for, of that one's kernels."""
-    from profiler.store.names import name_filter
+    from profiler.store.runs.names import name_filter
 
     return name_filter(name, ladder_name(settings), of_ladder=settings.ladder_given)
 
 
 def require_ladder(settings: Settings, stored: Callable[[], RunStore]) -> None:
     """One that was asked for, and that neither a file nor a run knows, is misspelt: also where no number needs it."""
-    from profiler.catalog.ladder import CHOOSE_LADDER, find_ladder, is_path, known_ladders
+    from profiler.catalog.ladders.ladder import CHOOSE_LADDER, find_ladder, is_path, known_ladders
     from profiler.errors import LadderNotFound
 
     if not settings.ladder_given:
@@ -80,9 +80,9 @@ def require_ladder(settings: Settings, stored: Callable[[], RunStore]) -> None:
 
 def other_workloads(run: Run, settings: Settings) -> list[str]:
     """Of the runs that share its name, newest first: whoever asks by name gets the newest alone."""
-    from profiler.catalog.ladder import size_text
+    from profiler.catalog.ladders.ladder import size_text
     from profiler.errors import RunDamaged
-    from profiler.store.runs import RunStore
+    from profiler.store.runs.run_store import RunStore
 
     store = RunStore(settings.runs_to_read)
     alike = [run_id for run_id in store.ids() if run_id.name == run.manifest.name][-_MOST_ALIKE:]
@@ -97,7 +97,7 @@ def other_workloads(run: Run, settings: Settings) -> list[str]:
 def is_report_path(reference: str) -> bool:
     """A file name of a report, or anything on disk that is not a run's folder."""
     from profiler.errors import ReportNotFound
-    from profiler.store.remote_files import is_url, public_url
+    from profiler.store.remote.files import is_url, public_url
 
     if is_url(reference):
         if _run_at(reference) is not None:
@@ -116,9 +116,9 @@ def is_report_path(reference: str) -> bool:
 
 def _run_at(reference: str) -> Run | None:
     """`elsewhere/runs/<id>/` works as well as `<id>`, also where it is in a pack or at a URL."""
-    from profiler.store.manifest import RunId
-    from profiler.store.remote_files import is_url
-    from profiler.store.runs import RunStore
+    from profiler.store.remote.files import is_url
+    from profiler.store.runs.manifest import RunId
+    from profiler.store.runs.run_store import RunStore
 
     if is_url(reference):
         location, _, name = reference.rstrip("/").rpartition("/")

@@ -9,9 +9,9 @@ from profiler.commands.options import Settings
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
-    from profiler.measure.ncu import Recording
-    from profiler.measure.target import Target
-    from profiler.measure.toolchain import Gpu
+    from profiler.measure.collect.target import Target
+    from profiler.measure.tools.ncu import Recording
+    from profiler.measure.tools.toolchain import Gpu
 
 LAUNCHES = 5
 
@@ -25,8 +25,8 @@ def program_target(
     recording: Recording,
 ) -> Target:
     """How many launches a program makes nobody has said: without --launches, what there is will do."""
-    from profiler.measure.ncu import Selection
-    from profiler.measure.target import Target
+    from profiler.measure.collect.target import Target
+    from profiler.measure.tools.ncu import Selection
 
     limit = launches if launches is not None or recording.of_ranges else LAUNCHES
     return Target(
@@ -50,9 +50,9 @@ def rung_targets(
     build: bool,
 ) -> tuple[list[Target], list[ProfError]]:
     """Every kernel at every size, and what stands in the way of those that are left out."""
-    from profiler.measure.build import build_folder
-    from profiler.measure.program import Job
-    from profiler.measure.target import rung_target
+    from profiler.measure.collect.target import rung_target
+    from profiler.measure.rungs.build import build_folder
+    from profiler.measure.rungs.program import Job
 
     opened = open_ladder(settings)
     kernels = choose_kernels(opened, kernel)

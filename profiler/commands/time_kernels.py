@@ -55,11 +55,11 @@ def time_kernels(
 
       prof time --kernel 5 --kernel 6 --repeats 50 --processes 3
     """
-    from profiler.analyse.sheet import summarise_rung
-    from profiler.measure.session import TimingPlan, time_ladder
-    from profiler.measure.toolchain import find_gpu
+    from profiler.analyse.recording.sheet import summarise_rung
+    from profiler.measure.rungs.session import TimingPlan, time_ladder
+    from profiler.measure.tools.toolchain import find_gpu
     from profiler.present.rungs import TIME_HEADER, TIME_RIGHT, time_cells, time_row, titles_of
-    from profiler.store.runs import RunStore
+    from profiler.store.runs.run_store import RunStore
 
     settings = settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)

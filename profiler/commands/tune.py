@@ -25,8 +25,8 @@ from profiler.commands.options import (
 
 if TYPE_CHECKING:
     from profiler.analyse.tuning import TuningFinding
-    from profiler.catalog.ladder import Kernel, Ladder
-    from profiler.measure.sweeping import Sweeping
+    from profiler.catalog.ladders.ladder import Kernel, Ladder
+    from profiler.measure.tune.sweep import Sweeping
     from profiler.store.sweeps import StoredSweep
 
 _MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extremes", "force")
@@ -112,10 +112,10 @@ def tune(
     from profiler.commands.files import tell_written
     from profiler.commands.ladders import choose_kernels, open_ladder, workloads
     from profiler.commands.pictures import chart_file
-    from profiler.measure.sweeping import Sweeping
-    from profiler.measure.toolchain import find_gpu, find_toolchain
-    from profiler.measure.tune import TunePlan
-    from profiler.store.manifest import sweep_name
+    from profiler.measure.tools.toolchain import find_gpu, find_toolchain
+    from profiler.measure.tune.stages import TunePlan
+    from profiler.measure.tune.sweep import Sweeping
+    from profiler.store.runs.manifest import sweep_name
     from profiler.store.sweeps import SweepStore
 
     if stored:
@@ -181,8 +181,8 @@ def _refuse_to_measure(context: typer.Context) -> None:
 def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, int] | None:
     """What the source has now, where it says so; asked before anything is measured."""
     from profiler.errors import DefaultsNotFound
-    from profiler.measure.defaults import read_defaults
-    from profiler.measure.points import sweep_of
+    from profiler.measure.tune.defaults import read_defaults
+    from profiler.measure.tune.points import sweep_of
 
     try:
         return read_defaults(_read_source(kernel), sweep_of(kernel, ladder).parameters)
@@ -236,7 +236,7 @@ def _rendered(finding: TuningFinding, format: Format) -> str:
 def _apply(finding: TuningFinding, kernel: Kernel, settings: Settings) -> None:
     """The change is shown, then made: the file holds the old values or the new ones, and never half of them."""
     from profiler.commands.files import tell_written, write_whole
-    from profiler.measure.defaults import with_defaults
+    from profiler.measure.tune.defaults import with_defaults
     from profiler.present.tuning import diff_lines
 
     before = _read_source(kernel)
@@ -259,7 +259,7 @@ def _source_of(kernel: Kernel) -> Path:
 
 
 def _shown_path(kernel: Kernel) -> str:
-    from profiler.present.text import printable
+    from profiler.text import printable
 
     path = _source_of(kernel)
     return printable(min(str(path), os.path.relpath(path), key=len))
@@ -278,7 +278,7 @@ def _read_source(kernel: Kernel) -> str:
 
 def _with_apply(arguments: list[str]) -> str:
     """What was typed, without what would measure again."""
-    from profiler.measure.process import shown
+    from profiler.measure.tools.process import shown
 
     kept = [word for word in arguments if word not in ("--force", "--profile-extremes")]
     return shown(["prof", *kept, "--apply"])

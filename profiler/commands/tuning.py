@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal
 from profiler.commands.display import clock
 from profiler.commands.options import Settings
 from profiler.commands.output import Progress
-from profiler.present.text import counted
+from profiler.text import counted
 
 if TYPE_CHECKING:
-    from profiler.measure.build import Built
-    from profiler.measure.points import Candidate, Choice
-    from profiler.measure.tune import TuneObserver
+    from profiler.measure.rungs.build import Built
+    from profiler.measure.tune.points import Candidate, Choice
+    from profiler.measure.tune.stages import TuneObserver
     from profiler.store.sweeps import Stage, Visit
 
 _TITLES = {
@@ -36,7 +36,7 @@ class TuneProgress:
         self._best_ns = float("inf")
 
     def observer(self) -> TuneObserver:
-        from profiler.measure.tune import TuneObserver
+        from profiler.measure.tune.stages import TuneObserver
 
         return TuneObserver(self._chosen, self._begin, self._built, self._visited)
 

@@ -25,7 +25,7 @@ from profiler.commands.options import FormatOption, LadderOption, settings_of
 from profiler.commands.output import Progress, print_rows
 
 if TYPE_CHECKING:
-    from profiler.measure.verify import Checked
+    from profiler.measure.rungs.verify import Checked
 
 _STYLES = {"correct": "green", "wrong": "red", "failed": "red", "refused": "yellow", "unavailable": "yellow"}
 
@@ -56,9 +56,9 @@ def verify(
       prof verify --set-param m=1000 --set-param n=777 --set-param k=33
     """
     from profiler.errors import GpuNotFound
-    from profiler.measure.program import Job, fresh_seed
-    from profiler.measure.toolchain import find_gpu
-    from profiler.measure.verify import Checked, check_kernel
+    from profiler.measure.rungs.program import Job, fresh_seed
+    from profiler.measure.rungs.verify import Checked, check_kernel
+    from profiler.measure.tools.toolchain import find_gpu
     from profiler.present.rungs import CHECK_HEADER, CHECK_RIGHT, check_cells, check_row, titles_of
 
     settings = settings_of(context, None, ladder, format)

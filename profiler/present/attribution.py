@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from profiler.analyse.attribution import bounded_exp
+from profiler.analyse.compare.attribution import bounded_exp
 from profiler.analyse.findings import Attribution, Comparison, Factor, MissingMetric, Part
 from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.presets import PRESETS
 from profiler.present import encode
 from profiler.present.terminal import render_table, styled, wrapped
-from profiler.present.text import number
+from profiler.text import number
 
 MOST_PARTS = 5
 _LARGEST_GAP_PCT = 1.0

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from profiler.analyse.code.hot_loop import LoopSheet
+from profiler.analyse.code.machine_code import MachineCode
 from profiler.analyse.findings import Comparison, Comparisons
-from profiler.analyse.hot_loop import LoopSheet
-from profiler.analyse.ideas import Idea, IdeasFinding
-from profiler.analyse.ladder import LadderFinding, MissingRung, RungFinding
-from profiler.analyse.machine_code import MachineCode
-from profiler.analyse.sheet import Sheet, SheetMetric, Sheets, TimingSheet
+from profiler.analyse.ladder.ideas import Idea, IdeasFinding
+from profiler.analyse.ladder.ladder import LadderFinding, MissingRung, RungFinding
+from profiler.analyse.recording.sheet import Sheet, SheetMetric, Sheets, TimingSheet
 from profiler.catalog.metrics import HEADLINE
 from profiler.present.brief_comparison import (
     COMPARISON_PLAN,
@@ -28,7 +28,7 @@ from profiler.present.brief_comparison import (
 )
 from profiler.present.budget import LIMIT_BYTES, Cut, Plan, fit
 from profiler.present.listing import Listing
-from profiler.store.manifest import Manifest
+from profiler.store.runs.manifest import Manifest
 
 Finding = TypeVar("Finding", bound=Struct)
 

@@ -10,7 +10,7 @@ from profiler.analyse.findings import REASONS
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
 from profiler.present.rungs import duration
 from profiler.present.terminal import render_table, styled
-from profiler.present.text import counted, number, printable, relative, shortened
+from profiler.text import counted, number, printable, relative, shortened
 
 _HEADER = ("kernel", "metric", "baseline", "candidate", "change", "95 % interval", "allowed", "outcome")
 _RIGHT = (2, 3, 4, 5, 6)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from profiler.analyse.code import Instruction
-from profiler.analyse.hot_loop import LoopSheet, OpcodeCount
-from profiler.analyse.machine_code import UNIT_TEXT, MachineCode, Stretch
-from profiler.analyse.sass import is_plumbing, width_bits
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.hot_loop import LoopSheet, OpcodeCount
+from profiler.analyse.code.machine_code import UNIT_TEXT, MachineCode, Stretch
+from profiler.analyse.code.opcodes import is_plumbing, width_bits
 from profiler.present import encode
 from profiler.present.columns import RULE, Cell, Column, Layout, Row, SideRow, render_sides
-from profiler.present.text import number
+from profiler.text import number
 
 Entry = TypeVar("Entry")
 Counts = tuple[OpcodeCount | None, ...]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from profiler.analyse.profile import Profile
-from profiler.analyse.sheet import summarise_rung
+from profiler.analyse.recording.profile import Profile
+from profiler.analyse.recording.sheet import summarise_rung
 from profiler.catalog import DEFAULT_LADDER
-from profiler.catalog.ladder import Kernel, Ladder, size_text
+from profiler.catalog.ladders.ladder import Kernel, Ladder, size_text
 from profiler.catalog.metrics import HEADLINE
 from profiler.present.rungs import Cell, Row, duration
-from profiler.present.text import number, shortened
-from profiler.store.manifest import DEFAULT_PRESET, Manifest, preset_name, rung_name
-from profiler.store.runs import Run
+from profiler.store.runs.manifest import DEFAULT_PRESET, Manifest, preset_name, rung_name
+from profiler.store.runs.run_store import Run
+from profiler.text import number, shortened
 
 _METRICS = HEADLINE[1:]
 _KERNEL_WIDTH = 40

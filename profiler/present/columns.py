@@ -13,7 +13,7 @@ from functools import cache
 from rich.cells import cell_len
 
 from profiler.present.terminal import styled
-from profiler.present.text import printable
+from profiler.text import printable
 
 _GAP = "  "
 _BETWEEN = "  │  "

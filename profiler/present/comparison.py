@@ -20,7 +20,7 @@ from profiler.present import encode
 from profiler.present.attribution import attribution_markdown, attribution_text
 from profiler.present.suspects import suspects_markdown, suspects_text
 from profiler.present.terminal import VERDICT_STYLE, render_table, styled
-from profiler.present.text import counted, half_width, number, printable, relative, shortened, signed
+from profiler.text import counted, half_width, number, printable, relative, shortened, signed
 
 _NAME_WIDTH = 100
 _OTHER_METRICS = 12

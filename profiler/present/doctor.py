@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profiler.measure.health import Ability, Check, State, Verdict
+from profiler.measure.doctor.health import Ability, Check, State, Verdict
 
 HEADER = ("check", "ability", "state", "found", "remedy")
 TITLES = ("check", "", "state", "found, and what to do", "")

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from profiler.measure.build import build_command
-from profiler.measure.collection import CollectPlan, Step, steps_of
-from profiler.measure.planned import missing, planned_toolchain
-from profiler.measure.process import shown
-from profiler.measure.program import Job, program_command
-from profiler.measure.target import Target, typed_command
-from profiler.measure.toolchain import Toolchain
+from profiler.measure.collect.collection import CollectPlan, Step, steps_of
+from profiler.measure.collect.planned import missing, planned_toolchain
+from profiler.measure.collect.target import Target, typed_command
+from profiler.measure.rungs.build import build_command
+from profiler.measure.rungs.program import Job, program_command
+from profiler.measure.tools.process import shown
+from profiler.measure.tools.toolchain import Toolchain
 
 
 def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]:

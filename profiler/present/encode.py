@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from profiler.present.text import printable
+from profiler.text import printable
 
 Cell = str | float | int | None
 

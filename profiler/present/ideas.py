@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from profiler.analyse.ideas import Idea, IdeasFinding
-from profiler.catalog.ladder import Claim, size_text
+from profiler.analyse.ladder.ideas import Idea, IdeasFinding
+from profiler.catalog.ladders.ladder import Claim, size_text
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
 from profiler.present.ladder import caution_lines
 from profiler.present.terminal import VERDICT_MARK, render_table, styled, wrapped
-from profiler.present.text import number, printable
+from profiler.text import number, printable
 
 IDEAS_HEADER = ("", "name", "idea", "from", "claimed", "here", "story", "counters")
 STORY_STYLE = {"holds": "green", "does not hold": "red", "unclear": "yellow", "not published": "dim"}

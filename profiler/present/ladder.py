@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from profiler.analyse.ideas import Idea
-from profiler.analyse.ladder import HEADLINES, LadderFinding, RungFinding
-from profiler.catalog.ladder import size_text, spans_text
+from profiler.analyse.ladder.ideas import Idea
+from profiler.analyse.ladder.ladder import HEADLINES, LadderFinding, RungFinding
+from profiler.catalog.ladders.ladder import size_text, spans_text
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
 from profiler.present.ladder_views import counter_columns, counter_legend
 from profiler.present.rungs import branches_text, duration
 from profiler.present.terminal import VERDICT_MARK, VERDICT_STYLE, render_table, styled, wrapped
-from profiler.present.text import number, printable
+from profiler.text import number, printable
 
 _WORK_STAYS = 100  # longer than any counter, where the window is narrow
 _MOST_OTHERS = 6

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from profiler.analyse.ladder import LadderFinding, LadderView, RungFinding
+from profiler.analyse.ladder.ladder import LadderFinding, LadderView, RungFinding
 from profiler.present.memory import width_text
 from profiler.present.terminal import VERDICT_MARK
-from profiler.present.text import number
+from profiler.text import number
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from profiler.analyse.baseline import natural_order
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut
-from profiler.catalog.ladder import Ladder, size_text
+from profiler.catalog.ladders.ladder import Ladder, size_text
 from profiler.errors import RunDamaged
-from profiler.store.manifest import RunId, rung_name, sweep_name, timed_name
-from profiler.store.runs import RunStore
+from profiler.store.runs.manifest import RunId, rung_name, sweep_name, timed_name
+from profiler.store.runs.run_store import RunStore
 
 NAMES_HEADER = ("name", "runs", "recorded", "launches", "gpu", "ncu", "origin", "run_id")
 NAMES_RIGHT = (1, 3)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from profiler.analyse.sheet import SheetMetric
-from profiler.present.text import number
+from profiler.analyse.recording.sheet import SheetMetric
+from profiler.text import number
 
 Fact = tuple[str, str]
 

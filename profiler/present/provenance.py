@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from profiler.catalog.ladder import size_text
-from profiler.measure.process import brief_word
-from profiler.present.text import size
-from profiler.store.manifest import Manifest, Provenance, StoredReport
+from profiler.catalog.ladders.ladder import size_text
+from profiler.measure.tools.process import brief_word
+from profiler.store.runs.manifest import Manifest, Provenance, StoredReport
+from profiler.text import size
 
 _HASH_CHARACTERS = 12
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profiler.analyse.timings import TimingSummary
-from profiler.catalog.ladder import Kernel, size_text
-from profiler.measure.build import Built
-from profiler.measure.verify import Checked
-from profiler.present.text import number
+from profiler.analyse.statistics.timings import TimingSummary
+from profiler.catalog.ladders.ladder import Kernel, size_text
+from profiler.measure.rungs.build import Built
+from profiler.measure.rungs.verify import Checked
+from profiler.text import number
 
 if TYPE_CHECKING:
-    from profiler.analyse.ladder import LadderFinding
+    from profiler.analyse.ladder.ladder import LadderFinding
 
 Cell = str | float | int | None
 Row = tuple[Cell, ...]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from profiler.analyse.code.hot_loop import LoopSheet
+from profiler.analyse.code.machine_code import UNIT_TEXT, MachineCode, list_loads
+from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.findings import LoopInstruction
-from profiler.analyse.hot_loop import LoopSheet
-from profiler.analyse.machine_code import UNIT_TEXT, MachineCode, list_loads
-from profiler.analyse.sass import width_bits
 from profiler.present import encode
 from profiler.present.code_rows import width_style
 from profiler.present.columns import Layout
 from profiler.present.encode import Cell
 from profiler.present.terminal import render_table, styled
-from profiler.present.text import number, printable, shortened
+from profiler.text import number, printable, shortened
 
 _NAME_WIDTH, _NARROWEST_NAME = 100, 30
 _WIDEST_PICTURE = 40

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from msgspec.structs import asdict
 
-from profiler.analyse.launch_shapes import LaunchShape
-from profiler.analyse.sheet import Sheet, SheetMetric, SheetRule, TimingSheet
-from profiler.catalog.ladder import size_text
+from profiler.analyse.recording.launch_shapes import LaunchShape
+from profiler.analyse.recording.sheet import Sheet, SheetMetric, SheetRule, TimingSheet
+from profiler.catalog.ladders.ladder import size_text
 from profiler.present.encode import markdown_text, to_csv, to_markdown
 from profiler.present.memory import memory_facts
 from profiler.present.provenance import provenance_facts
 from profiler.present.rungs import duration
 from profiler.present.suspects import suspects_markdown, suspects_text
 from profiler.present.terminal import render_table, styled
-from profiler.present.text import counted, number, printable, shortened
-from profiler.store.runs import Run
+from profiler.store.runs.run_store import Run
+from profiler.text import counted, number, printable, shortened
 
 _KERNEL_WIDTH = _NVTX_WIDTH = 110
 _MOST_SHAPES = 4

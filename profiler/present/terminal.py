@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from profiler.present.text import printable
+from profiler.text import printable
 
 VERDICT_STYLE = {"better": "green", "worse": "red", "changed": "", "unclear": "yellow", "same": "dim"}
 VERDICT_MARK = {"same": "=", "unclear": "?"}  # where there is no room for the word

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import asdict
 
+from profiler.analyse.compare.pairs import judge_speedup
 from profiler.analyse.findings import Comparison, Side
-from profiler.analyse.pairs import judge_speedup
-from profiler.catalog.ladder import size_text
+from profiler.catalog.ladders.ladder import size_text
 from profiler.present.comparison import CSV_HEADER, Layout, heading, speedup_text
 from profiler.present.encode import Cell, markdown_text, to_csv, to_markdown
 from profiler.present.terminal import render_table
-from profiler.present.text import number, printable, relative, signed
+from profiler.text import number, printable, relative, signed
 
 _HEADER = ("without the profiler", "unit", "before", "after", "change", "relative")
 _RIGHT = (2, 3, 4, 5)

@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Mapping, Sequence
 
 from profiler.analyse.tuning import Fate, ParameterWorth, Step, TuningFinding
-from profiler.catalog.ladder import size_text
+from profiler.catalog.ladders.ladder import size_text
 from profiler.present.encode import Cell, markdown_text, to_markdown
 from profiler.present.rungs import duration, titles_of
 from profiler.present.terminal import render_table
-from profiler.present.text import counted, printable, shortened
+from profiler.text import counted, printable, shortened
 
 _STAGES = {"final": "again, in turns", "full": "in full", "screen": "briefly"}
 _REASON_WIDTH = 160

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profiler.store.schema import Column, Table, schema_of
+from profiler.store.tables.schema import Column, Table, schema_of
 
 DELTAS = Table(
     "deltas",

@@ -22,12 +22,12 @@ import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
 from profiler.errors import QueryFailed
-from profiler.store.run_files import LooseFiles, read_ahead
-from profiler.store.schema import TABLES, arrow_schema
+from profiler.store.runs.files import LooseFiles, read_ahead
+from profiler.store.tables.schema import TABLES, arrow_schema
 
 if TYPE_CHECKING:
-    from profiler.store.manifest import Manifest
-    from profiler.store.runs import Run, RunStore
+    from profiler.store.runs.manifest import Manifest
+    from profiler.store.runs.run_store import Run, RunStore
 
 _AT_ONCE = 64
 _NAMES = (*TABLES, "runs")

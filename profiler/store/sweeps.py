@@ -14,23 +14,23 @@ from typing import Any, Literal
 
 import msgspec
 
-from profiler.catalog.ladder import size_text
+from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunDamaged, RunNotFound, StoreNotWritable
-from profiler.store.decoding import decodable
-from profiler.store.manifest import (
+from profiler.store.remote.files import public_url
+from profiler.store.remote.places import Location, location_of
+from profiler.store.runs.commit import Staging, flush, storage_error, write_table
+from profiler.store.runs.manifest import (
     MANIFEST_FILE,
     Manifest,
     RunId,
     sweep_name,
     write_manifest,
 )
-from profiler.store.pending import Pending
-from profiler.store.places import Location, location_of
-from profiler.store.remote_files import public_url
-from profiler.store.runs import SWEEPS_FOLDER, Run, RunStore
-from profiler.store.schema import Column, Table, schema_of
-from profiler.store.staging import Staging, flush, storage_error, write_table
-from profiler.store.timed import Unprofiled
+from profiler.store.runs.run_store import SWEEPS_FOLDER, Run, RunStore
+from profiler.store.runs.timed_run import Unprofiled
+from profiler.store.runs.unfinished import Pending
+from profiler.store.tables.decoding import decodable
+from profiler.store.tables.schema import Column, Table, schema_of
 
 _MEASURE_ONE = "`prof tune` without --stored measures one, on a machine with a GPU."
 POINTS = Table(

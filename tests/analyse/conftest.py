@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from profiler.catalog.ladder import Ladder
-from profiler.catalog.ladder_file import read_ladder
-from profiler.store.manifest import Provenance, read_manifest, write_manifest
-from profiler.store.request import Timing
-from profiler.store.runs import RunStore
-from profiler.store.timed import TimedRun, commit_timings
+from profiler.catalog.ladders.ladder import Ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
+from profiler.store.reports.request import Timing
+from profiler.store.runs.manifest import Provenance, read_manifest, write_manifest
+from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.timed_run import TimedRun, commit_timings
 
 _LADDER = """
 title = "Made up"

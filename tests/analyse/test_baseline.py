@@ -101,7 +101,7 @@ def test_a_folder_without_the_name_and_workload_is_an_error(made, made_elsewhere
 
 
 def test_a_report_is_called_by_its_path(reports):
-    from profiler.store.runs import open_report
+    from profiler.store.runs.run_store import open_report
 
     path = reports / "gemm_5.ncu-rep"
     assert title_of(open_report(path)) == str(path)

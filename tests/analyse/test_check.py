@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from profiler.analyse.check import check_pair, derive_finding
-from profiler.analyse.profile import profile_kernel
+from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 from profiler.catalog.thresholds import Threshold
 from profiler.errors import MetricNotFound

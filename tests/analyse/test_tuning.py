@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from profiler.analyse.tuning import TuningFinding, derive_tuning, slowest_correct
-from profiler.store.manifest import Provenance
+from profiler.store.runs.manifest import Provenance
 from profiler.store.sweeps import Repeat, Stage, StoredSweep, SweepFacts, SweepManifest, SweptPoint
 
 

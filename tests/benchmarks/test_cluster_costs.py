@@ -19,13 +19,13 @@ import pytest
 
 from profiler.cluster.connection import local_crew
 from profiler.cluster.crew import Crew
-from profiler.store.crew_ingest import ingest_on_crew
-from profiler.store.finding import Report, size_bytes
-from profiler.store.ingest import Options, Settling, ingest_reports, request_for
-from profiler.store.manifest import read_manifest
-from profiler.store.reading import write_files
-from profiler.store.runs import RunStore
-from profiler.store.sandbox import Sandbox
+from profiler.store.ingest.ingest import Options, Settling, ingest_reports, request_for
+from profiler.store.ingest.on_workers import ingest_on_crew
+from profiler.store.ingest.worker import write_files
+from profiler.store.reports.locate import Report, size_bytes
+from profiler.store.reports.sandbox import Sandbox
+from profiler.store.runs.manifest import read_manifest
+from profiler.store.runs.run_store import RunStore
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
 import work
@@ -76,7 +76,7 @@ def test_ingest_on_workers_of_this_machine_beside_ingest_without_them(
     crew, many, tmp_path, monkeypatch
 ) -> None:
     sandboxes = Sandbox(workers=2)
-    monkeypatch.setattr("profiler.store.ingest.Sandbox", lambda *_, **__: Kept(sandboxes))
+    monkeypatch.setattr("profiler.store.ingest.ingest.Sandbox", lambda *_, **__: Kept(sandboxes))
     megabytes = sum(map(size_bytes, many)) / 1e6
     ways: dict[str, Callable[[RunStore], object]] = {
         "here, 2 readers": lambda store: list(ingest_reports(many, store, Options())),

@@ -20,10 +20,10 @@ import msgspec
 import ncu_report
 import pytest
 
-from profiler.store.extract import extract_report
-from profiler.store.manifest import RunId, read_manifest, write_manifest
-from profiler.store.request import Request
-from profiler.store.runs import RunStore
+from profiler.store.reports.extract import extract_report
+from profiler.store.reports.request import Request
+from profiler.store.runs.manifest import RunId, read_manifest, write_manifest
+from profiler.store.runs.run_store import RunStore
 
 pytestmark = pytest.mark.benchmark
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from profiler.analyse.profile import profile_kernel
+from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE, MEMORY_HEADLINE, find_metric
 from profiler.errors import MetricNotFound
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.fingerprints import FINGERPRINTS
+from profiler.analyse.compare.fingerprints import FINGERPRINTS
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE
 from profiler.catalog.presets import MEASURED_ON, PRESETS, Preset, find_preset
 from profiler.errors import MetricNotFound, PresetNotFound

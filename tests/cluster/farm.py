@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from profiler.store.pending import PENDING_FOLDER
-from profiler.store.runs import Run, RunStore
-from profiler.store.staging import STAGING_FOLDER
+from profiler.store.runs.commit import STAGING_FOLDER
+from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.unfinished import PENDING_FOLDER
 
 FAKE_NCU = Path(__file__).parents[1] / "measure" / "fake_ncu.py"
 PROF = "from profiler.cli import main; main()"

@@ -15,8 +15,8 @@ from threading import Thread
 
 import pytest
 
-from profiler.measure.spread import Patience
-from profiler.store.runs import RunStore
+from profiler.measure.devices.assign import Patience
+from profiler.store.runs.run_store import RunStore
 
 sys.path.insert(0, str(Path(__file__).parent))
 from farm import LADDER, RUNG, Farm, check_runs, gpu_uuid, programs_of, worker_pids
@@ -40,8 +40,8 @@ def hosts(farm: Farm, cluster) -> dict[str, object]:
 @pytest.fixture
 def collect(farm: Farm, prof_here, reader, monkeypatch, tmp_path: Path):
     """`collect("--scheduler", address)`: the command in this process, with one reader for all tests and little patience."""
-    monkeypatch.setattr("profiler.measure.spread.Sandbox", lambda workers: nullcontext(reader))
-    monkeypatch.setattr("profiler.measure.spread.Patience", lambda: Patience(1.0, 15.0))
+    monkeypatch.setattr("profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader))
+    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(1.0, 15.0))
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*words: object, runs: Path = tmp_path / "runs"):
@@ -83,8 +83,8 @@ def test_a_cluster_s_runs_are_those_of_one_gpu_and_nothing_is_shared(
 @pytest.fixture
 def prof_on(farm: Farm, hosts, cluster, prof_here, reader, monkeypatch, tmp_path: Path):
     """`prof_on("--kernel", 1)`: collects that on the two hosts, each once and without timings."""
-    monkeypatch.setattr("profiler.measure.spread.Sandbox", lambda workers: nullcontext(reader))
-    monkeypatch.setattr("profiler.measure.spread.Patience", lambda: Patience(1.0, 15.0))
+    monkeypatch.setattr("profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader))
+    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(1.0, 15.0))
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*words: object):
@@ -197,7 +197,7 @@ def test_without_a_gpu_to_offer_it_says_what_to_start(
     farm: Farm, prof_here, tmp_path: Path, own_cluster, monkeypatch
 ) -> None:
     own_cluster.start()
-    monkeypatch.setattr("profiler.measure.bench_cluster._MUSTER_S", 1.0)
+    monkeypatch.setattr("profiler.measure.devices.on_cluster._MUSTER_S", 1.0)
     words = farm.words(tmp_path / "runs", "--scheduler", own_cluster.address)
     none = prof_here(*words, cwd=farm.client, env=farm.environment(farm.client))
     assert (none.returncode, none.stderr.splitlines()[0]) == (99, "prof: no worker came within 1 s")

@@ -20,7 +20,7 @@ from threading import Thread
 
 import pytest
 
-from profiler.measure.spread import Patience
+from profiler.measure.devices.assign import Patience
 
 sys.path.insert(0, str(Path(__file__).parent))
 from farm import Farm, check_runs, programs_of, worker_pids
@@ -67,8 +67,8 @@ def field(tmp_path_factory: pytest.TempPathFactory, own_cluster) -> Iterator[Fie
 @pytest.fixture
 def trial(field: Field, prof_here, reader, monkeypatch, tmp_path: Path):
     """`trial(rng)`: one collection with a kill or two at random moments; what was seen of it is counted."""
-    monkeypatch.setattr("profiler.measure.spread.Sandbox", lambda workers: nullcontext(reader))
-    monkeypatch.setattr("profiler.measure.spread.Patience", lambda: Patience(3.0, 30.0))
+    monkeypatch.setattr("profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader))
+    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(3.0, 30.0))
     before = signal.getsignal(signal.SIGTERM)
     farm = field.farm
 

@@ -23,10 +23,10 @@ import pytest
 from profiler.cluster.connection import connect
 from profiler.cluster.crew import Crew
 from profiler.errors import ProfError
-from profiler.store.crew_ingest import Observer, ingest_on_crew
-from profiler.store.finding import find_reports
-from profiler.store.ingest import Options
-from profiler.store.runs import RunStore
+from profiler.store.ingest.ingest import Options
+from profiler.store.ingest.on_workers import Observer, ingest_on_crew
+from profiler.store.reports.locate import find_reports
+from profiler.store.runs.run_store import RunStore
 
 sys.path.insert(0, str(Path(__file__).parent))
 from variants import write_variants

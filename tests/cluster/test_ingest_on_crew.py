@@ -27,12 +27,12 @@ from profiler.errors import (
     ReportNotFound,
     SchedulerLost,
 )
-from profiler.store import crew_ingest, pile, reading
-from profiler.store.crew_ingest import ingest_on_crew
-from profiler.store.finding import find_reports
-from profiler.store.ingest import Ingested, Options, ingest_reports
-from profiler.store.runs import RunStore
-from profiler.store.schema import TABLES
+from profiler.store.ingest import on_workers as crew_ingest, queue as pile, worker as reading
+from profiler.store.ingest.ingest import Ingested, Options, ingest_reports
+from profiler.store.ingest.on_workers import ingest_on_crew
+from profiler.store.reports.locate import find_reports
+from profiler.store.runs.run_store import RunStore
+from profiler.store.tables.schema import TABLES
 
 sys.path.insert(0, str(Path(__file__).parent))
 from variants import write_variants

@@ -22,7 +22,7 @@ from profiler.cluster.connection import Tls, connect
 from profiler.cluster.slurm import slurm_crew
 from profiler.cluster.slurm_queue import default_log
 from profiler.errors import ClusterUnreachable, SlurmFailed
-from profiler.store.runs import RunStore
+from profiler.store.runs.run_store import RunStore
 
 sys.path.insert(0, str(Path(__file__).parent))
 import slurm

@@ -7,8 +7,8 @@ import json
 import jsonschema
 import pytest
 
-from profiler.catalog.ladder import find_ladder
-from profiler.catalog.ladder_file import read_ladder
+from profiler.catalog.ladders.ladder import find_ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.commands.answers import find_listing
 from profiler.commands.options import Settings
 from profiler.errors import LadderNotFound

@@ -11,7 +11,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from profiler.store.manifest import read_manifest, write_manifest
+from profiler.store.runs.manifest import read_manifest, write_manifest
 
 DURATION = "gpu__time_duration.sum"
 STEADY = [1.000e6, 1.001e6, 0.999e6, 1.0005e6, 0.9995e6]

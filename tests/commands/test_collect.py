@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from profiler.store.runs import Run, RunStore
-from profiler.store.sandbox import Sandbox
+from profiler.store.reports.sandbox import Sandbox
+from profiler.store.runs.run_store import Run, RunStore
 
 FAKE_NCU = Path(__file__).parents[1] / "measure" / "fake_ncu.py"
 
@@ -145,7 +145,7 @@ def here(tmp_path: Path, prof_here, reader: Sandbox, monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("PATH", f"{home}/bin:/usr/bin:/bin")
     monkeypatch.setenv("FAKE_NCU_LOG", str(made.log))
-    monkeypatch.setattr("profiler.measure.spread.Sandbox", lambda workers: nullcontext(reader))
+    monkeypatch.setattr("profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader))
     made.replay("four-way")
     before = signal.getsignal(signal.SIGTERM)
     yield made

@@ -20,10 +20,10 @@ from pathlib import Path
 
 import pytest
 
-from profiler.store.identity import sha256_of_report
-from profiler.store.pending import PENDING_FOLDER
-from profiler.store.runs import RunStore
-from profiler.store.staging import STAGING_FOLDER
+from profiler.store.reports.identity import sha256_of_report
+from profiler.store.runs.commit import STAGING_FOLDER
+from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.unfinished import PENDING_FOLDER
 
 FAKE_NCU = Path(__file__).parents[1] / "measure" / "fake_ncu.py"
 PROF = [sys.executable, "-c", "from profiler.cli import main; main()"]

@@ -17,9 +17,9 @@ from profiler.commands.collecting import CollectProgress
 from profiler.commands.display import clock
 from profiler.commands.options import Format, Settings
 from profiler.errors import ProgramFailed
-from profiler.measure.collection import Step
-from profiler.measure.toolchain import Gpu
-from profiler.measure.transcript import Transcript
+from profiler.measure.collect.collection import Step
+from profiler.measure.tools.toolchain import Gpu
+from profiler.measure.tools.transcript import Transcript
 
 SETTINGS = Settings(None, "gemm", False, Format.table, quiet=False, verbose=False)
 FIVE, SIX = "kernel 5 at m=1", "kernel 6 at m=1"
@@ -190,8 +190,8 @@ import sys, time
 from profiler.commands.collecting import CollectProgress
 from profiler.commands.display import clock
 from profiler.commands.options import Format, Settings
-from profiler.measure.collection import Step
-from profiler.measure.transcript import Transcript
+from profiler.measure.collect.collection import Step
+from profiler.measure.tools.transcript import Transcript
 settings = Settings(None, "gemm", False, Format.table, quiet=sys.argv[1] == "quiet", verbose=False)
 pause = 0.0 if settings.quiet else 0.3
 steps = [Step("kernel 6 [x] at m=1", "profile", process) for process in (0, 1)]
@@ -213,9 +213,9 @@ BOARD = """
 import time
 from profiler.commands.collecting import CollectProgress
 from profiler.commands.options import Format, Settings
-from profiler.measure.collection import Step
-from profiler.measure.toolchain import Gpu
-from profiler.measure.transcript import Transcript
+from profiler.measure.collect.collection import Step
+from profiler.measure.tools.toolchain import Gpu
+from profiler.measure.tools.transcript import Transcript
 settings = Settings(None, "gemm", False, Format.table, quiet=False, verbose=False)
 steps = [Step(f"kernel {number} at m=1", "profile") for number in range(40)]
 with CollectProgress(steps, 5, 1, 14, settings) as progress:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from profiler.store.manifest import StoredReport, write_manifest
-from profiler.store.runs import RunStore
+from profiler.store.runs.manifest import StoredReport, write_manifest
+from profiler.store.runs.run_store import RunStore
 
 FEW = 9  # runs; the fewest that are packed are eight
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import NotReady
-from profiler.measure.health import ABILITIES, Verdict
+from profiler.measure.doctor.health import ABILITIES, Verdict
 from profiler.present.doctor import verdict_lines
 
 REFUSED = (
@@ -25,8 +25,8 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
-    monkeypatch.setattr("profiler.measure.toolchain._nvcc_candidates", lambda environment: iter([]))
-    monkeypatch.setattr("profiler.measure.ncu._candidates", lambda environment: iter([folder / "ncu"]))
+    monkeypatch.setattr("profiler.measure.tools.toolchain._nvcc_candidates", lambda environment: iter([]))
+    monkeypatch.setattr("profiler.measure.tools.ncu._candidates", lambda environment: iter([folder / "ncu"]))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 

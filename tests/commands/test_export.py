@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from profiler.store.identity import pack_report
-from profiler.store.runs import RunStore
+from profiler.store.reports.identity import pack_report
+from profiler.store.runs.run_store import RunStore
 
 
 def test_each_process_of_a_collected_run_gives_its_report_back(

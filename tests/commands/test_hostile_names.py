@@ -10,7 +10,7 @@ import unicodedata
 import pytest
 from markdown_it import MarkdownIt
 
-from profiler.present.text import printable
+from profiler.text import printable
 
 VERBS = {
     "compare": ["compare", "before", "after", "--all", "--full"],

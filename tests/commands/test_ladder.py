@@ -11,7 +11,7 @@ import duckdb
 import jsonschema
 import pytest
 
-from profiler.store.schema import TABLES
+from profiler.store.tables.schema import TABLES
 
 
 @pytest.fixture

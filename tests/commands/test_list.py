@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from profiler.present.listing import RUNS_HEADER
-from profiler.store.compact import FEWEST_RUNS
+from profiler.store.packs.plan import FEWEST_RUNS
 
 
 def test_a_damaged_run_hides_no_other_and_is_named(store, prof_here, tmp_path):

@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from profiler.catalog.ladder_file import read_ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.commands.notebook import SHIPPED
 from profiler.present.notebook import Subject, ladder_notebook
 

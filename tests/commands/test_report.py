@@ -8,10 +8,10 @@ from html import unescape
 
 import pytest
 
-from profiler.store.manifest import Provenance
-from profiler.store.request import Timing
-from profiler.store.runs import RunStore
-from profiler.store.timed import TimedRun, commit_timings
+from profiler.store.reports.request import Timing
+from profiler.store.runs.manifest import Provenance
+from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.timed_run import TimedRun, commit_timings
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-from profiler.store.runs import RunStore
+from profiler.store.runs.run_store import RunStore
 
 
 @pytest.fixture

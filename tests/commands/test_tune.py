@@ -21,7 +21,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from profiler.store.runs import RunStore
+from profiler.store.runs.run_store import RunStore
 from profiler.store.sweeps import SweepStore
 
 PROF = [sys.executable, "-c", "from profiler.cli import main; main()"]

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from profiler.measure.toolchain import find_gpu, find_toolchain
-from profiler.store.private_paths import find_home_directories
-from profiler.store.runs import Run, RunStore
+from profiler.measure.tools.toolchain import find_gpu, find_toolchain
+from profiler.store.reports.privacy import find_home_directories
+from profiler.store.runs.run_store import Run, RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
 PROF = [sys.executable, "-c", "from profiler.cli import main; main()"]

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from profiler.catalog.ladder import Ladder
-from profiler.catalog.ladder_file import read_ladder
-from profiler.measure.build import build_kernels
-from profiler.measure.toolchain import find_gpu, find_toolchain, toolkit_candidates
+from profiler.catalog.ladders.ladder import Ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
+from profiler.measure.rungs.build import build_kernels
+from profiler.measure.tools.toolchain import find_gpu, find_toolchain, toolkit_candidates
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}

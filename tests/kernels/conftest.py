@@ -31,13 +31,13 @@ from typing import cast
 import msgspec
 import pytest
 
-from profiler.analyse.sass import width_bits
-from profiler.catalog.ladder import Kernel, Ladder
-from profiler.catalog.ladder_file import read_ladder
-from profiler.measure.build import build_flags, sha256_of
-from profiler.measure.process import run
-from profiler.measure.ptxas import Resources, parse_resources
-from profiler.measure.toolchain import Toolchain, describe_toolchain, find_packaged, find_toolchain
+from profiler.analyse.code.opcodes import width_bits
+from profiler.catalog.ladders.ladder import Kernel, Ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
+from profiler.measure.rungs.build import build_flags, sha256_of
+from profiler.measure.tools.process import run
+from profiler.measure.tools.ptxas import Resources, parse_resources
+from profiler.measure.tools.toolchain import Toolchain, describe_toolchain, find_packaged, find_toolchain
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 ARCHITECTURES = {"gemm": ("sm_80", "sm_90", "sm_100")}  # of any other ladder, sm_90 alone

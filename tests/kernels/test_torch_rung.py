@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from profiler.catalog.ladder import Kernel, Ladder
-from profiler.catalog.ladder_file import read_ladder
-from profiler.measure.process import Finished
-from profiler.measure.program import Job, program_command
-from profiler.measure.timing import parse_timings
-from profiler.measure.verify import parse_check
+from profiler.catalog.ladders.ladder import Kernel, Ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
+from profiler.measure.rungs.program import Job, program_command
+from profiler.measure.rungs.timing import parse_timings
+from profiler.measure.rungs.verify import parse_check
+from profiler.measure.tools.process import Finished
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 LADDERS = [read_ladder(path) for path in sorted(KERNELS.glob("*/ladder.toml"))]

@@ -13,21 +13,21 @@ from typing import Any
 
 import pytest
 
-from profiler.catalog.ladder import Ladder
-from profiler.catalog.ladder_file import read_ladder
+from profiler.catalog.ladders.ladder import Ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.presets import find_preset
 from profiler.errors import ProfError
-from profiler.measure.bench import LocalBench
-from profiler.measure.collect import Outcome, collect
-from profiler.measure.collection import CollectPlan, Observer, Step
-from profiler.measure.health import Machine
-from profiler.measure.ncu import Ncu, Recording, Selection
-from profiler.measure.program import Job
-from profiler.measure.target import Target, rung_target
-from profiler.measure.toolchain import Gpu
-from profiler.store.runs import RunStore
-from profiler.store.sandbox import Sandbox
-from profiler.store.staging import Staging
+from profiler.measure.collect.collection import CollectPlan, Observer, Step
+from profiler.measure.collect.target import Target, rung_target
+from profiler.measure.collect.turns import Outcome, collect
+from profiler.measure.devices.bench import LocalBench
+from profiler.measure.doctor.health import Machine
+from profiler.measure.rungs.program import Job
+from profiler.measure.tools.ncu import Ncu, Recording, Selection
+from profiler.measure.tools.toolchain import Gpu
+from profiler.store.reports.sandbox import Sandbox
+from profiler.store.runs.commit import Staging
+from profiler.store.runs.run_store import RunStore
 
 # What it does is said by its first argument; the rest is what the ladder passes on.
 PROGRAM = """
@@ -155,8 +155,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     def installed(tool: str):
         return lambda environment: iter([folder / tool] if (folder / tool).exists() else [])
 
-    monkeypatch.setattr("profiler.measure.ncu._candidates", installed("ncu"))
-    monkeypatch.setattr("profiler.measure.toolchain._nvcc_candidates", installed("nvcc"))
+    monkeypatch.setattr("profiler.measure.tools.ncu._candidates", installed("ncu"))
+    monkeypatch.setattr("profiler.measure.tools.toolchain._nvcc_candidates", installed("nvcc"))
     environment = {"PATH": str(folder), "TMPDIR": str(tmp_path / "tmp")}
     return Machine(environment, tmp_path / "proc")
 

@@ -8,12 +8,12 @@ from itertools import count
 
 import pytest
 
-from profiler.measure.collect import collect
-from profiler.store.manifest import Provenance
-from profiler.store.pending import PENDING_FOLDER
-from profiler.store.request import Timing
-from profiler.store.runs import RunStore
-from profiler.store.timed import TimedRun, commit_timings
+from profiler.measure.collect.turns import collect
+from profiler.store.reports.request import Timing
+from profiler.store.runs.manifest import Provenance
+from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.timed_run import TimedRun, commit_timings
+from profiler.store.runs.unfinished import PENDING_FOLDER
 
 NAMES = count()
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from markdown_it import MarkdownIt
 
-from profiler.analyse.compare import compare_profiles
+from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import Attribution, Factor, MissingMetric, Part
-from profiler.analyse.profile import profile_kernel
-from profiler.analyse.stats import Readings
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE
 from profiler.present.attribution import attribution_markdown, attribution_text, speedup_sentence
 

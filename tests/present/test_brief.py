@@ -13,23 +13,23 @@ from hypothesis import given, settings, strategies as st
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
-from profiler.analyse.compare import compare_profiles
+from profiler.analyse.causes.patterns import PATTERNS
+from profiler.analyse.code.machine_code import MachineCode, view_machine_code
+from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.compare.timed import compare_timings
 from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons
-from profiler.analyse.ladder import MissingRung, derive_ladder, derive_steps
-from profiler.analyse.machine_code import MachineCode, view_machine_code
-from profiler.analyse.patterns import PATTERNS
-from profiler.analyse.profile import choose_kernel, match_kernels, profile_kernel
-from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
-from profiler.analyse.sheet import Sheets, derive_sheet, derive_timing_sheet
-from profiler.analyse.timed import compare_timings
-from profiler.catalog.ladder import find_ladder
-from profiler.catalog.ladder_file import read_ladder
+from profiler.analyse.ladder.ladder import MissingRung, derive_ladder, derive_steps
+from profiler.analyse.ladder.rungs import choose_conditions, find_runs, gather_rungs, group_runs
+from profiler.analyse.recording.profile import choose_kernel, match_kernels, profile_kernel
+from profiler.analyse.recording.sheet import Sheets, derive_sheet, derive_timing_sheet
+from profiler.catalog.ladders.ladder import find_ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
 from profiler.present.brief import brief
 from profiler.present.budget import LIMIT_BYTES, rounded
 from profiler.present.encode import schema_of, to_json
 from profiler.present.listing import derive_listing
-from profiler.store.names import name_filter
+from profiler.store.runs.names import name_filter
 
 GEMM = [str(number) for number in range(11)]
 

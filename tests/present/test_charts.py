@@ -14,10 +14,10 @@ from hypothesis import assume, given, strategies as st
 
 import profiler
 from profiler.analyse.findings import Attribution, Comparison, Factor, Part
-from profiler.analyse.ladder import derive_ladder, derive_steps
-from profiler.analyse.profile import profile_kernel
-from profiler.analyse.rungs import choose_conditions, find_runs, gather_rungs, group_runs
-from profiler.catalog.ladder_file import read_ladder
+from profiler.analyse.ladder.ladder import derive_ladder, derive_steps
+from profiler.analyse.ladder.rungs import choose_conditions, find_runs, gather_rungs, group_runs
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import MetricNotFound, MetricsMissing
 from profiler.present import charts
 from profiler.present.charts import style

@@ -12,7 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 import profiler
-from profiler.analyse.climb import (
+from profiler.analyse.compare.pairs import profile_timings
+from profiler.analyse.ladder.climb import (
     LadderSheet,
     RungStalls,
     StepDeltas,
@@ -20,11 +21,10 @@ from profiler.analyse.climb import (
     find_climb,
     find_workloads,
 )
-from profiler.analyse.pairs import profile_timings
-from profiler.analyse.profile import profile_kernel
-from profiler.analyse.roofline import Ceiling, Point, Roofline, Stream
-from profiler.analyse.source_lines import SourceLine, SourceLines
-from profiler.catalog.ladder_file import read_ladder
+from profiler.analyse.ladder.roofline import Ceiling, Point, Roofline, Stream
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.analyse.recording.source_lines import SourceLine, SourceLines
+from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
 from profiler.errors import MetricsMissing
 from profiler.present import charts

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 
 from profiler.analyse.check import MetricCheck, PairCheck, derive_finding
 from profiler.present.check import check_csv, check_junit, check_markdown, check_text, sentence
-from profiler.present.text import printable
+from profiler.text import printable
 
 markdown = MarkdownIt("commonmark").enable("table")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.profile import profile_kernel
-from profiler.catalog.ladder import Kernel, Ladder, Workload
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.catalog.ladders.ladder import Kernel, Ladder, Workload
 from profiler.catalog.metrics import BY_NAME
 from profiler.present.collected import HEADER, OPTIONAL, RIGHT, cells, collected_row, next_command
-from profiler.store.manifest import Manifest
+from profiler.store.runs.manifest import Manifest
 
 METRICS = {
     BY_NAME["duration_ns"].ncu[0]: (4_000_000.0, "ns"),

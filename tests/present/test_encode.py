@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
 from profiler.present.encode import markdown_text, to_csv, to_json, to_markdown
-from profiler.present.text import printable
+from profiler.text import printable
 
 any_text = st.text(
     st.characters(codec=None, exclude_categories=()) | st.sampled_from("|`*_[]<>&\\#\n\r=+-@~!:")

@@ -10,7 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from profiler.analyse.findings import Speedup
-from profiler.analyse.ideas import Idea, IdeasFinding, PublishedStep
+from profiler.analyse.ladder.ideas import Idea, IdeasFinding, PublishedStep
 from profiler.present.brief import brief
 from profiler.present.encode import to_json
 from profiler.present.ideas import ideas_csv, ideas_markdown, ideas_text

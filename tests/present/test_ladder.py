@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from profiler.analyse.findings import Speedup
-from profiler.analyse.ladder import LadderFinding, MissingRung, RungDelta, RungFinding
+from profiler.analyse.ladder.ladder import LadderFinding, MissingRung, RungDelta, RungFinding
 from profiler.present.ladder import ladder_csv, ladder_markdown, ladder_text
 
 markdown = MarkdownIt("commonmark").enable("table")

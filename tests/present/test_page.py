@@ -10,9 +10,9 @@ from html.parser import HTMLParser
 import pytest
 import vl_convert
 
-from profiler.analyse.compare import compare_profiles
+from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import MetricDelta
-from profiler.analyse.profile import choose_kernel, profile_kernel
+from profiler.analyse.recording.profile import choose_kernel, profile_kernel
 from profiler.commands.answers import find_comparisons
 from profiler.commands.options import Settings
 from profiler.present import charts, comparison as words
@@ -21,7 +21,7 @@ from profiler.present.charts.render import chart_spec
 from profiler.present.charts.style import BLUE
 from profiler.present.page.drawing import Drawing, derive_look, draw
 from profiler.present.page.pair_view import confirmation_views, metric_cells
-from profiler.present.text import printable
+from profiler.text import printable
 
 
 class Document(HTMLParser):

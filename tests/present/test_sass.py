@@ -9,8 +9,8 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from profiler.analyse.machine_code import count_side_by_side, list_side_by_side, view_machine_code
-from profiler.analyse.profile import profile_kernel
+from profiler.analyse.code.machine_code import count_side_by_side, list_side_by_side, view_machine_code
+from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.code_rows import (
     count_rows,
     counts_text,

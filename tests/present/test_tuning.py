@@ -19,7 +19,7 @@ from profiler.present.tuning import (
     tuning_text,
     verdict_lines,
 )
-from profiler.store.manifest import Provenance
+from profiler.store.runs.manifest import Provenance
 from profiler.store.sweeps import Repeat, StoredSweep, SweepFacts, SweepManifest, SweptPoint
 
 CURRENT = {"GEMM_BM": 64, "GEMM_BK": 8}

@@ -16,8 +16,8 @@ import pytest
 from profiler.errors import QueryFailed, RunDamaged
 from profiler.present.encode import to_json
 from profiler.store.query import describe_tables, run_query
-from profiler.store.runs import RunStore
-from profiler.store.schema import TABLES
+from profiler.store.runs.run_store import RunStore
+from profiler.store.tables.schema import TABLES
 
 
 def test_every_table_can_be_asked_and_joined_with_the_runs(store: RunStore) -> None:
@@ -40,7 +40,7 @@ def test_an_empty_store_has_empty_tables(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_a_quote_in_its_name_can_be_asked(reports: Path, tmp_path: Path) -> None:
-    from profiler.store.ingest import Options, ingest_reports
+    from profiler.store.ingest.ingest import Options, ingest_reports
 
     store = RunStore(tmp_path / 'it\'s "here"')
     list(ingest_reports([reports / "graph.ncu-rep"], store, Options()))

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from profiler.errors import CollectBusy, RunDamaged, RunNotFound
-from profiler.store.manifest import Provenance
 from profiler.store.query import run_query
-from profiler.store.runs import RunStore
+from profiler.store.runs.manifest import Provenance
+from profiler.store.runs.run_store import RunStore
 from profiler.store.sweeps import MeasuredSweep, Repeat, SweepFacts, SweepStore, SweptPoint, Visit
 
 POINTS = [

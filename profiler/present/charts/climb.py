@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.ladder import LadderFinding, RungFinding
-from profiler.catalog.ladder import Published, size_text
+from profiler.analyse.ladder.ladder import LadderFinding, RungFinding
+from profiler.catalog.ladders.ladder import Published, size_text
 from profiler.present.charts.ladder import rung_title
 from profiler.present.charts.style import (
     BLUE,
@@ -24,7 +24,7 @@ from profiler.present.charts.style import (
     source,
     tooltips,
 )
-from profiler.present.text import shortened
+from profiler.text import shortened
 
 _WIDTH, _ROW = 560, 30
 _NAME_WIDTH = 40

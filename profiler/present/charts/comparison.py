@@ -24,7 +24,7 @@ from profiler.present.charts.style import (
     signed_figure,
     tooltips,
 )
-from profiler.present.text import shortened
+from profiler.text import shortened
 
 _WIDTH = 380
 _ROW = 26

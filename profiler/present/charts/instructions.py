@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import altair as alt
 from altair.typing import ChartType
 
+from profiler.analyse.code.opcodes import is_plumbing, width_bits
 from profiler.analyse.findings import Comparison, LoopInstruction, Opcode
-from profiler.analyse.sass import is_plumbing, width_bits
 from profiler.present.charts.style import (
     BLUE,
     GREEN,
@@ -22,7 +22,7 @@ from profiler.present.charts.style import (
     signed_figure,
     tooltips,
 )
-from profiler.present.text import shortened
+from profiler.text import shortened
 
 _PANEL = 180
 _ROW = 21

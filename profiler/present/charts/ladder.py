@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.climb import RungStalls
-from profiler.analyse.ladder import LadderFinding, RungFinding
-from profiler.analyse.roofline import Point, Roofline, Stream
+from profiler.analyse.ladder.climb import RungStalls
+from profiler.analyse.ladder.ladder import LadderFinding, RungFinding
+from profiler.analyse.ladder.roofline import Point, Roofline, Stream
 from profiler.catalog.metrics import DURATION
 from profiler.present.charts.style import (
     BLUE,
@@ -25,7 +25,7 @@ from profiler.present.charts.style import (
     tooltips,
 )
 from profiler.present.rungs import branches_text, duration
-from profiler.present.text import shortened
+from profiler.text import shortened
 
 _WIDTH = 460
 _ROW = 24

@@ -8,8 +8,8 @@ from statistics import median
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.profile import Profile
-from profiler.analyse.stats import Readings
+from profiler.analyse.recording.profile import Profile
+from profiler.analyse.statistics.differences import Readings
 from profiler.errors import MetricNotFound
 from profiler.present.charts.style import (
     CATEGORIES,
@@ -20,7 +20,7 @@ from profiler.present.charts.style import (
     readable_unit,
     tooltips,
 )
-from profiler.present.text import shortened
+from profiler.text import shortened
 
 _WIDTH, _HEIGHT = 460, 180
 _NAME_WIDTH = 60

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from altair.typing import ChartType
 
-from profiler.analyse.climb import LadderSheet
-from profiler.analyse.ladder import LadderFinding
-from profiler.analyse.profile import Profile
-from profiler.analyse.roofline import Roofline
-from profiler.analyse.source_lines import SourceLines
-from profiler.catalog.ladder import Published
+from profiler.analyse.ladder.climb import LadderSheet
+from profiler.analyse.ladder.ladder import LadderFinding
+from profiler.analyse.ladder.roofline import Roofline
+from profiler.analyse.recording.profile import Profile
+from profiler.analyse.recording.source_lines import SourceLines
+from profiler.catalog.ladders.ladder import Published
 from profiler.catalog.metrics import DURATION
 from profiler.present.charts.climb import climb_chart
 from profiler.present.charts.ladder import (
@@ -26,7 +26,7 @@ from profiler.present.charts.rungs import rung_stalls_chart, stalls_of
 from profiler.present.charts.source_lines import source_lines_chart
 from profiler.present.charts.steps import steps_chart
 from profiler.present.charts.style import side_by_side
-from profiler.present.text import shortened
+from profiler.text import shortened
 
 _NAME_WIDTH, _LABEL_WIDTH = 90, 40
 

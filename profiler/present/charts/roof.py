@@ -9,7 +9,7 @@ from typing import NamedTuple
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.roofline import DRAM, L2, Ceiling, Point, Roofline
+from profiler.analyse.ladder.roofline import DRAM, L2, Ceiling, Point, Roofline
 from profiler.present.charts.ladder import rung_title
 from profiler.present.charts.style import (
     BLUE,

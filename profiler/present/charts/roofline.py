@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.roofline import DRAM, L2, Point, Roofline, Stream
+from profiler.analyse.ladder.roofline import DRAM, L2, Point, Roofline, Stream
 from profiler.present.charts.ladder import conditions_text, rung_title
 from profiler.present.charts.roof import LEVELS, compute_ceilings, roof_chart
 from profiler.present.charts.style import (

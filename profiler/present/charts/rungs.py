@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.climb import LadderSheet
+from profiler.analyse.ladder.climb import LadderSheet
 from profiler.present.charts.ladder import conditions_text, rung_title
 from profiler.present.charts.style import (
     BLACK,

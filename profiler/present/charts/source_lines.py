@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.source_lines import SourceLine, SourceLines
+from profiler.analyse.recording.source_lines import SourceLine, SourceLines
 from profiler.present.charts.style import (
     BLUE,
     GREY,
@@ -20,7 +20,7 @@ from profiler.present.charts.style import (
     tooltips,
 )
 from profiler.present.charts.waits import READY_TITLE, colours_of, grouped
-from profiler.present.text import counted, shortened
+from profiler.text import counted, shortened
 
 _CODE = 330
 _PANEL = 190

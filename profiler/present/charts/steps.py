@@ -8,9 +8,9 @@ from typing import NamedTuple
 import altair as alt
 from altair.typing import ChartType
 
-from profiler.analyse.climb import LadderSheet
 from profiler.analyse.findings import CI, VerdictName
-from profiler.analyse.ladder import HEADLINES, RungFinding
+from profiler.analyse.ladder.climb import LadderSheet
+from profiler.analyse.ladder.ladder import HEADLINES, RungFinding
 from profiler.catalog.metrics import BY_NAME, DURATION
 from profiler.present.charts.ladder import conditions_text, rung_title
 from profiler.present.charts.style import (
@@ -25,7 +25,7 @@ from profiler.present.charts.style import (
     tooltips,
 )
 from profiler.present.rungs import branches_text
-from profiler.present.text import shortened
+from profiler.text import shortened
 
 _WIDTH = 110
 _ROW = 20

@@ -8,7 +8,7 @@ import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse.tuning import ParameterWorth, RankedPoint, TuningFinding
-from profiler.catalog.ladder import size_text
+from profiler.catalog.ladders.ladder import size_text
 from profiler.present.charts.style import (
     BLUE,
     GREY,
@@ -18,8 +18,8 @@ from profiler.present.charts.style import (
     heading,
 )
 from profiler.present.rungs import duration
-from profiler.present.text import counted, shortened
 from profiler.present.tuning import settings_text, short_names, worth_title
+from profiler.text import counted, shortened
 
 _VALUE_WIDTH, _HEIGHT = 46, 200
 _PANELS = 4  # side by side

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from profiler.analyse.code.machine_code import View, count_side_by_side, list_loads
+from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.findings import LoopInstruction
-from profiler.analyse.machine_code import View, count_side_by_side, list_loads
-from profiler.analyse.sass import width_bits
 from profiler.present import sass
 from profiler.present.code_rows import count_sides
 from profiler.present.columns import RULE, Cell as SideCell, Column, Rows
 from profiler.present.page.tables import Cell, Table, table
-from profiler.present.text import number
+from profiler.text import number
 
 _MOST_BLOCKS = 32
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from pebble import ProcessPool
 
-from profiler.store.sandbox import available_cores, leave_with_parent
+from profiler.store.reports.sandbox import available_cores, leave_with_parent
 
 _MOST_PROCESSES = 4
 # What CSS counts as a pixel at the usual size of type; pictures grow with the type.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from profiler.analyse.climb import LadderSheet
 from profiler.analyse.findings import Comparison
-from profiler.analyse.profile import Profile
-from profiler.analyse.roofline import Roofline
-from profiler.analyse.source_lines import SourceLines
+from profiler.analyse.ladder.climb import LadderSheet
+from profiler.analyse.ladder.roofline import Roofline
+from profiler.analyse.recording.profile import Profile
+from profiler.analyse.recording.source_lines import SourceLines
 from profiler.catalog.metrics import DURATION
 from profiler.present.page.contents import Pictures
 from profiler.present.page.drawing import Drawing

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from profiler.analyse.attribution import STALLS
+from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.findings import Suspect
-from profiler.analyse.sheet import Sheet, SheetMetric
+from profiler.analyse.recording.sheet import Sheet, SheetMetric
 from profiler.present.page.code_view import CodeView, code_view
 from profiler.present.page.contents import KernelPart, Pictures
 from profiler.present.page.tables import Cell, Table, table, without_empty_columns
 from profiler.present.rungs import duration
 from profiler.present.sheet import METRICS_HEADER, rule_lines, run_facts, sheet_cells, timing_facts
 from profiler.present.suspects import NOTHING_STANDS_OUT, SHARE_MEANING, unjudged_text, weight_text
-from profiler.present.text import counted
+from profiler.text import counted
 
 
 @dataclass(frozen=True)

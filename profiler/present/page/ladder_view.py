@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from profiler.analyse.ladder import LadderFinding
+from profiler.analyse.ladder.ladder import LadderFinding
 from profiler.present.ladder import ladder_header, ladder_notes, rung_cells
 from profiler.present.page.contents import Contents, KernelPart, Pictures
 from profiler.present.page.kernel_view import profiled_duration_ns
 from profiler.present.page.tables import Cell, Table, table, without_empty_columns
 from profiler.present.rungs import duration
-from profiler.present.text import number, shortened
+from profiler.text import number, shortened
 
 _NAME_WIDTH = 80
 _TEXT_COLUMNS = ("name", "binding")

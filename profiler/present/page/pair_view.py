@@ -19,7 +19,7 @@ from profiler.present.page.code_view import CodeView, code_view
 from profiler.present.page.contents import PairPart, Pictures
 from profiler.present.page.kernel_view import SuspectsView, suspects_view, time_facts
 from profiler.present.page.tables import Cell, Table, table
-from profiler.present.text import counted
+from profiler.text import counted
 
 _INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line may end there
 

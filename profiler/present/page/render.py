@@ -17,7 +17,7 @@ from profiler.present.page.drawing import Look
 from profiler.present.page.kernel_view import kernel_view
 from profiler.present.page.ladder_view import ladder_view
 from profiler.present.page.pair_view import pair_view
-from profiler.present.text import printable, shortened
+from profiler.text import printable, shortened
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME_WIDTH = 160
@@ -93,7 +93,7 @@ def _hash(text: str) -> str:
 
 def _facts(contents: Contents) -> list[tuple[str, str]]:
     """What holds for all of it."""
-    from profiler.catalog.ladder import size_text
+    from profiler.catalog.ladders.ladder import size_text
 
     manifests = [part.run.manifest for part in contents.kernels]
     days = sorted({one.recorded[:_DAY] for one in manifests})

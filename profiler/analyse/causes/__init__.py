@@ -1,0 +1,1 @@
+"""What binds a kernel, from its own counters."""

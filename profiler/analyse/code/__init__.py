@@ -1,0 +1,1 @@
+"""Machine code: loops, registers, operands, and two loops side by side."""

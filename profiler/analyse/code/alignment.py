@@ -1,0 +1,168 @@
+"""Two pieces of machine code side by side, whatever addresses and registers they use.
+
+Instructions of two kernels in; rows out, each with what corresponds on either side.
+Compilers interleave independent work as they like, so order counts between blocks (the
+stretches that barriers and branches leave) and not inside of one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, zip_longest
+from typing import TypeVar
+
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.hot_loop import OpcodeCount, opcode_as_shown
+
+T = TypeVar("T")
+Pair = tuple[T | None, T | None]
+
+# Instructions that do the same job at another width or by another route.
+_FAMILIES = {
+    "LDSM": "LDS", "LDGSTS": "LDG", "LD": "LDG", "ST": "STG", "STSM": "STS", "LDCU": "LDC",
+    "FFMA2": "FFMA", "DFMA": "FFMA", "HFMA2": "FFMA", "HMMA": "FFMA", "HGMMA": "FFMA", "IMMA": "FFMA",
+}  # fmt: skip
+_ENDS = ("BAR", "BRX", "RET")
+_SAME, _ALIKE = 1.0, 0.5
+_MOST_CELLS = 250_000  # a fifth of a second
+
+
+@dataclass(frozen=True)
+class Block:
+    """A stretch that runs from its first instruction to its last."""
+
+    instructions: tuple[Instruction, ...]
+
+    @cached_property
+    def families(self) -> Counter[str]:
+        return Counter(family_of(one) for one in self.instructions)
+
+
+def family_of(instruction: Instruction) -> str:
+    return _family(opcode_as_shown(instruction))
+
+
+def _family(opcode: str) -> str:
+    name = opcode.split(".", maxsplit=1)[0]
+    return _FAMILIES.get(name, name)
+
+
+def blocks_of(body: Sequence[Instruction]) -> list[Block]:
+    """Blocks end behind a barrier, and where a branch or its target makes what follows run more or less often.
+
+    What never ran is left out, so that a branch round it divides nothing.
+    """
+    targets = {instruction.target for instruction in body}
+    blocks: list[list[Instruction]] = []
+    is_divided = is_branched = False
+    for instruction in body:
+        is_branched |= instruction.offset in targets
+        if instruction.executed:
+            changes = is_branched and blocks and blocks[-1][-1].executed != instruction.executed
+            if is_divided or changes or not blocks:
+                blocks.append([])
+            blocks[-1].append(instruction)
+            is_divided = is_branched = False
+        is_divided |= instruction.name in _ENDS and bool(instruction.executed)
+        is_branched |= instruction.target is not None
+    return [Block(tuple(block)) for block in blocks]
+
+
+def align_blocks(before: Sequence[Block], after: Sequence[Block]) -> list[Pair[Block]]:
+    return align(before, after, _likeness)
+
+
+def align_counts(before: Sequence[OpcodeCount], after: Sequence[OpcodeCount]) -> list[Pair[OpcodeCount]]:
+    """The opcodes of two blocks: those on both sides beside each other, then those of one family."""
+    left, right = ({one.opcode: one for one in side} for side in (before, after))
+    partner = {opcode: opcode for opcode in left if opcode in right}
+    families = {opcode: _family(opcode) for opcode in {*left, *right}}
+    for opcode in left:
+        if opcode not in partner:
+            free = (other for other in right if other not in left and other not in partner.values())
+            alike = next((other for other in free if families[other] == families[opcode]), None)
+            if alike is not None:
+                partner[opcode] = alike
+    return list(_merged(left, right, partner))
+
+
+def _merged(
+    left: dict[str, OpcodeCount], right: dict[str, OpcodeCount], partner: dict[str, str]
+) -> Iterator[Pair[OpcodeCount]]:
+    """In the order of the left; what only the right has follows what it follows there."""
+    alone: dict[str | None, list[OpcodeCount]] = {}
+    last = None
+    for opcode, count in right.items():
+        if opcode in partner.values():
+            last = opcode
+        else:
+            alone.setdefault(last, []).append(count)
+    yield from ((None, one) for one in alone.get(None, ()))
+    for opcode, count in left.items():
+        other = partner.get(opcode)
+        yield count, right[other] if other is not None else None
+        yield from ((None, one) for one in alone.get(other, ()) if other is not None)
+
+
+def align_instructions(
+    before: Sequence[Instruction], after: Sequence[Instruction]
+) -> list[Pair[Instruction]]:
+    """One by one: runs of the same opcode are aligned, and their instructions paired in order."""
+    runs = [[tuple(run) for _, run in groupby(side, key=opcode_as_shown)] for side in (before, after)]
+    rows: list[Pair[Instruction]] = []
+    for left, right in align(runs[0], runs[1], _run_likeness):
+        rows += zip_longest(left or (), right or ())
+    return rows
+
+
+def align(before: Sequence[T], after: Sequence[T], likeness: Callable[[T, T], float]) -> list[Pair[T]]:
+    """In order on both sides, so that the likeness of the pairs adds up to the most; 0 never pairs.
+
+    What is too long to be tried in every way is aligned half by half.
+    """
+    rows, columns = len(before), len(after)
+    if rows * columns > _MOST_CELLS:
+        row, column = rows // 2, columns // 2
+        return align(before[:row], after[:column], likeness) + align(before[row:], after[column:], likeness)
+    best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
+    likenesses = [[likeness(one, other) for other in after] for one in before]
+    for row in range(rows - 1, -1, -1):
+        for column in range(columns - 1, -1, -1):
+            gain = likenesses[row][column]
+            best[row][column] = max(
+                best[row + 1][column], best[row][column + 1], gain and gain + best[row + 1][column + 1]
+            )
+    return list(_walk(before, after, best, likenesses))
+
+
+def _walk(
+    before: Sequence[T], after: Sequence[T], best: list[list[float]], likenesses: list[list[float]]
+) -> Iterator[Pair[T]]:
+    row = column = 0
+    while row < len(before) and column < len(after):
+        gain = likenesses[row][column]
+        if gain and best[row][column] == gain + best[row + 1][column + 1]:
+            yield before[row], after[column]
+            row, column = row + 1, column + 1
+        elif best[row][column] == best[row + 1][column]:
+            yield before[row], None
+            row += 1
+        else:
+            yield None, after[column]
+            column += 1
+    yield from ((one, None) for one in before[row:])
+    yield from ((None, other) for other in after[column:])
+
+
+def _likeness(one: Block, other: Block) -> float:
+    """The instructions that two blocks have in common, so that large blocks find each other first."""
+    return float(sum((one.families & other.families).values()))
+
+
+def _run_likeness(one: Sequence[Instruction], other: Sequence[Instruction]) -> float:
+    if opcode_as_shown(one[0]) == opcode_as_shown(other[0]):
+        return _SAME * min(len(one), len(other))
+    return _ALIKE if family_of(one[0]) == family_of(other[0]) else 0.0

@@ -1,0 +1,186 @@
+"""The machine code of one kernel with what was executed: the rows that the loop finder reads.
+
+A `Run` and a kernel name in; a `Code` out. Launches whose instructions differ are not
+averaged: the code that most launches ran stands for the kernel, and says of how many.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from profiler.store.tables.columns import labels_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from profiler.store.runs.run_store import Run
+
+_TARGET = re.compile(r"(?<![\w+])0x([0-9a-f]+)$")
+_BACKSLASH = "\\"
+_NEVER = "!PT"
+_BRANCHES = ("BRA", "JMP")
+_COLUMNS = ("launch", "function_index", "offset", "opcode", "sass", "file", "line", "executed", "samples")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """`executed` counts warps per launch, and is None where the report does not count them.
+
+    What is read off its text is asked for over and over as registers are followed: it is kept.
+    """
+
+    offset: int
+    opcode: str  # with modifiers, without predicate
+    text: str  # the whole instruction; branch targets are offsets
+    executed: float | None = None
+    file: str | None = None
+    line: int | None = None
+    samples: int | None = None
+
+    @cached_property
+    def name(self) -> str:
+        return self.opcode.partition(".")[0]
+
+    @cached_property
+    def predicate(self) -> str | None:
+        """`!P0` of `@!P0 BRA 0x40`."""
+        return self.text[1:].partition(" ")[0] if self.text.startswith("@") else None
+
+    @cached_property
+    def never_acts(self) -> bool:
+        """Issued and counted, but predicated off for good, as compilers pad asynchronous copies."""
+        return self.predicate == _NEVER
+
+    @property
+    def target(self) -> int | None:
+        """Where a branch goes, as an offset in the same function."""
+        match = _TARGET.search(self.text) if self.name in _BRANCHES else None
+        return int(match[1], 16) if match else None
+
+    @cached_property
+    def operands(self) -> list[str]:
+        """Without predicate and opcode: `FFMA R0, R1, -R2, R0` gives R0, R1, -R2 and R0."""
+        text = self.text.partition(" ")[2] if self.predicate else self.text
+        operands = text.partition(" ")[2]
+        return operands.split(", ") if operands else []
+
+    @property
+    def place(self) -> str | None:
+        """`kernel.cu:12`, without the folder, which differs between recordings."""
+        if self.file is None or not self.line:
+            return None
+        return f"{self.file.replace(_BACKSLASH, '/').rpartition('/')[2]}:{self.line}"
+
+
+@dataclass(frozen=True, eq=False)
+class Code:
+    """`functions` are several for a range or a graph; `like` of `launches` launches ran this code."""
+
+    functions: tuple[tuple[Instruction, ...], ...]
+    launches: int
+    like: int
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        return [instruction for function in self.functions for instruction in function]
+
+    @property
+    def is_counted(self) -> bool:
+        return any(instruction.executed is not None for instruction in self.instructions)
+
+    @property
+    def executed(self) -> float:
+        """Warp instructions per launch."""
+        return sum(instruction.executed or 0.0 for instruction in self.instructions)
+
+
+def read_code(run: Run, kernel: str) -> Code | None:
+    """None where the recording holds no machine code of the kernel."""
+    like, launches = read_instructions(run, kernel, _COLUMNS)
+    return Code(_functions(like), launches, len(like)) if like else None
+
+
+def read_instructions(run: Run, kernel: str, columns: Sequence[str]) -> tuple[list[pa.Table], int]:
+    """A table for each launch that ran the code which stands for the kernel, and of how many launches."""
+    columns = list(dict.fromkeys([*columns, "launch", "offset", "sass", "executed"]))
+    variants = _variants(run.table("instructions").select(columns), _launches_of(run, kernel))
+    # Most launches, and among equals the most work: a warm-up's variant stands for nothing.
+    like = max(variants, key=lambda tables: (len(tables), _total(tables[0])), default=[])
+    return like, sum(map(len, variants))
+
+
+def _launches_of(run: Run, kernel: str) -> list[int]:
+    launches = run.table("launches")
+    names = labels_of(launches, "kernel")
+    return [
+        number
+        for number, name in zip(launches.column("launch").to_pylist(), names, strict=True)
+        if name == kernel
+    ]
+
+
+def _variants(instructions: pa.Table, launches: Sequence[int]) -> list[list[pa.Table]]:
+    """The launches' tables, those with equal machine code together; a launch without any is left out."""
+    wanted = set(launches)
+    variants: list[list[pa.Table]] = []
+    start = 0
+    for launch, rows in groupby(instructions.column("launch").to_pylist()):
+        length = sum(1 for _ in rows)
+        if launch in wanted:
+            table = instructions.slice(start, length)
+            like = next((tables for tables in variants if _same_code(tables[0], table)), None)
+            variants.append([table]) if like is None else like.append(table)
+        start += length
+    return variants
+
+
+def _same_code(one: pa.Table, other: pa.Table) -> bool:
+    if one.num_rows != other.num_rows or not one.column("offset").equals(other.column("offset")):
+        return False
+    texts = one.column("sass"), other.column("sass")  # as codes first: equal ones are equal texts
+    return texts[0].equals(texts[1]) or labels_of(one, "sass") == labels_of(other, "sass")
+
+
+def _total(table: pa.Table) -> float:
+    return sum(count or 0 for count in table.column("executed").to_pylist())
+
+
+def _functions(tables: Sequence[pa.Table]) -> tuple[tuple[Instruction, ...], ...]:
+    """Each instruction once: executions averaged over the launches, samples added up."""
+    first = tables[0]
+    executed = _over_launches(tables, "executed")
+    samples = _over_launches(tables, "samples")
+    functions: dict[int, list[Instruction]] = {}
+    columns = zip(
+        first.column("function_index").to_pylist(),
+        first.column("offset").to_pylist(),
+        *(labels_of(first, name) for name in ("opcode", "sass", "file")),
+        first.column("line").to_pylist(),
+        executed,
+        samples,
+        strict=True,
+    )
+    for function, offset, opcode, text, file, line, counts, sampled in columns:
+        functions.setdefault(function, []).append(
+            Instruction(
+                offset=offset,
+                opcode=opcode,
+                text=text,
+                executed=sum(counts) / len(counts) if counts else None,
+                file=file,
+                line=line,
+                samples=sum(sampled) if sampled else None,
+            )
+        )
+    return tuple(tuple(functions[index]) for index in sorted(functions))
+
+
+def _over_launches(tables: Sequence[pa.Table], column: str) -> list[list[Any]]:
+    """Per instruction its values, without the launches that lack one."""
+    per_launch = [table.column(column).to_pylist() for table in tables]
+    return [[value for value in values if value is not None] for values in zip(*per_launch, strict=True)]

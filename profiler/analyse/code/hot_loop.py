@@ -1,0 +1,273 @@
+"""One kernel's hot loop in figures: what an iteration executes, what it loads, what feeds its FMAs.
+
+A `Profile` in, a `LoopSheet` out. Counts are per iteration of the loop and warp, FMAs and
+bytes per iteration and thread. Where a kernel has no loop, or all of it was asked for,
+an iteration is one pass through the whole function.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+from msgspec import Struct
+
+from profiler.analyse.code.code import Code, Instruction
+from profiler.analyse.code.loops import find_hot_loop
+from profiler.analyse.code.naming import find_a
+from profiler.analyse.code.opcodes import fmas_of, width_bits
+from profiler.analyse.code.product import Operand, Product, trace_product
+from profiler.analyse.findings import LoopInstruction
+from profiler.analyse.recording.profile import Profile
+from profiler.errors import MetricsMissing
+
+Scope = Literal["loop", "function"]
+
+_SHARED_LOADS = ("LDS", "LDSM")
+_WORD_BITS = 32
+_MOST_PLACES = 3
+_LARGEST_GAP_PCT = 1.0  # between the counts of the instructions and those by opcode
+
+
+class OpcodeCount(Struct, frozen=True):
+    """`count` per iteration; `places` are `file:line`, the most instructions first."""
+
+    opcode: str
+    count: float
+    width_bits: int | None
+    places: list[str]
+    samples_pct: float | None
+
+
+class OperandLoads(Struct, frozen=True):
+    """What loads one factor of the FMAs. It is A or B where the stored result tells, else unnamed."""
+
+    name: Literal["A", "B", ""]
+    loads: list[LoopInstruction]
+    places: list[str]
+
+
+class SharedLoads(Struct, frozen=True):
+    """Loads from shared memory, per iteration and thread; `words` are of 32 bits, null where a load's width is unknown."""
+
+    loads: float
+    words: float | None
+    bytes_per_load: float | None
+    fmas_per_load: float
+    fmas_per_word: float | None
+
+
+class LoopSheet(Struct, frozen=True):
+    """`iterations` are of all warps of a launch. Each of `accumulators` takes one FMA a step."""
+
+    label: str
+    kernel_name: str
+    gpu: str
+    run_id: str | None
+    report: str | None
+    scope: Scope
+    place: str | None
+    start: int
+    end: int
+    iterations: float
+    iterations_per_warp: float
+    executed_pct: float
+    instructions: float
+    fmas: float
+    instructions_per_fma: float | None
+    fma_issue_pct: float
+    accumulators: int | None
+    steps: int | None
+    shared: SharedLoads | None
+    operands: list[OperandLoads]
+    opcodes: list[OpcodeCount]
+    cautions: list[str]
+    opcodes_left_out: int = 0
+
+
+@dataclass(frozen=True)
+class Region:
+    """The instructions looked at, and how often they were passed.
+
+    Code without a loop is one thing, however many barriers it has; a loop `is_divided` by them.
+    """
+
+    scope: Scope
+    body: tuple[Instruction, ...]
+    after: tuple[Instruction, ...]
+    passes: float
+    warps: float
+    is_divided: bool = True
+
+    @cached_property
+    def product(self) -> Product | None:
+        return trace_product(self.body) if self.scope == "loop" else None
+
+    def per_pass(self, instruction: Instruction) -> float:
+        return (instruction.executed or 0.0) / self.passes if self.passes else 0.0
+
+
+# A page asks for each kernel five times; a loop is kept as long as the code that it is of.
+_hot_regions: WeakKeyDictionary[Code, Region] = WeakKeyDictionary()
+
+
+def find_region(code: Code, *, whole: bool = False) -> Region:
+    """The hot loop, or the whole function with the most work."""
+    if whole:
+        return _find_region(code, whole=True)
+    if code not in _hot_regions:
+        _hot_regions[code] = _find_region(code, whole=False)
+    return _hot_regions[code]
+
+
+def _find_region(code: Code, *, whole: bool) -> Region:
+    found = None if whole else find_hot_loop(code)
+    if found is not None:
+        number, loop = found
+        function = code.functions[number]
+        after = tuple(instruction for instruction in function if instruction.offset > loop.end)
+        return Region("loop", loop.body, after, loop.iterations, function[0].executed or 0.0)
+    function = max(code.functions, key=lambda one: sum(instruction.executed or 0.0 for instruction in one))
+    warps = function[0].executed or 0.0
+    return Region("function", function, (), warps, warps, is_divided=whole)
+
+
+def read_counted_code(profile: Profile) -> Code:
+    """Or an error that says how to record what is missing."""
+    code = profile.code
+    if code is None or not code.executed:
+        lacks = "no machine code" if code is None else "machine code without execution counts"
+        raise MetricsMissing(
+            f"{profile.label}: {lacks} is recorded for {profile.kernel}",
+            remedy="Record the kernel with `ncu --section InstructionStats --section SourceCounters`; "
+            "ranges and graphs have no counts.",
+        )
+    return code
+
+
+def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> LoopSheet:
+    region = find_region(code, whole=whole)
+    body = region.body
+    product = region.product
+    work = [(fmas_of(one), region.per_pass(one)) for one in body]
+    fmas = sum(each * times for each, times in work)
+    instructions = sum(times for _, times in work)
+    multiplying = sum(times for each, times in work if each)
+    executed = sum(one.executed or 0.0 for one in body)
+    return LoopSheet(
+        label=profile.label,
+        kernel_name=profile.kernel,
+        gpu=profile.gpu,
+        run_id=profile.manifest.run_id if profile.stored else None,
+        report=None if profile.stored else profile.label,
+        scope=region.scope,
+        place=body[-1].place if region.scope == "loop" else body[0].place,
+        start=body[0].offset,
+        end=body[-1].offset,
+        iterations=region.passes,
+        iterations_per_warp=region.passes / region.warps if region.warps else 0.0,
+        executed_pct=100 * executed / code.executed,
+        instructions=instructions,
+        fmas=fmas,
+        instructions_per_fma=instructions / fmas if fmas else None,
+        fma_issue_pct=100 * multiplying / instructions if instructions else 0.0,
+        accumulators=product.accumulators if product else None,
+        steps=product.steps if product else None,
+        shared=_shared_loads(region, fmas),
+        operands=_operand_loads(region, product) if product else [],
+        opcodes=count_opcodes(body, region),
+        cautions=_cautions(code, profile.opcodes),
+    )
+
+
+def opcode_as_shown(instruction: Instruction) -> str:
+    """`@!PT LDS` for one that is counted as executed and never does anything."""
+    return f"@!PT {instruction.opcode}" if instruction.never_acts else instruction.opcode
+
+
+def count_opcodes(instructions: Iterable[Instruction], region: Region) -> list[OpcodeCount]:
+    """In order of first appearance, without what was never executed."""
+    groups: dict[str, list[Instruction]] = {}
+    for instruction in instructions:
+        if instruction.executed:
+            groups.setdefault(opcode_as_shown(instruction), []).append(instruction)
+    samples = sum(one.samples or 0 for one in region.body if one.executed)  # not those of ended warps
+    return [
+        OpcodeCount(
+            opcode=opcode,
+            count=sum(map(region.per_pass, members)),
+            width_bits=width_bits(members[0].opcode),
+            places=places_of(members),
+            samples_pct=100 * sum(one.samples or 0 for one in members) / samples if samples else None,
+        )
+        for opcode, members in groups.items()
+    ]
+
+
+def places_of(instructions: Iterable[Instruction]) -> list[str]:
+    counts = Counter(one.place for one in instructions if one.place is not None)
+    return [place for place, _ in counts.most_common(_MOST_PLACES)]
+
+
+def _shared_loads(region: Region, fmas: float) -> SharedLoads | None:
+    acting = [one for one in region.body if one.name in _SHARED_LOADS and not one.never_acts]
+    loads = sum(map(region.per_pass, acting))
+    if not loads:
+        return None
+    widths = [width_bits(one.opcode) for one in acting if one.executed]
+    if None in widths:
+        return SharedLoads(loads, None, None, fmas / loads, None)
+    words = sum(region.per_pass(one) * (width_bits(one.opcode) or 0) / _WORD_BITS for one in acting)
+    return SharedLoads(
+        loads=loads,
+        words=words,
+        bytes_per_load=_WORD_BITS / 8 * words / loads,
+        fmas_per_load=fmas / loads,
+        fmas_per_word=fmas / words,
+    )
+
+
+def _operand_loads(region: Region, product: Product) -> list[OperandLoads]:
+    if product.operands is None:
+        return []
+    a = find_a(product, region.after)
+    if a is None:
+        return [_loads(region, operand, "") for operand in product.operands]
+    return [
+        _loads(region, product.operands[a], "A"),
+        _loads(region, product.operands[1 - a], "B"),
+    ]
+
+
+def _loads(region: Region, operand: Operand, name: Literal["A", "B", ""]) -> OperandLoads:
+    counts: dict[str, float] = {}
+    for load in operand.loads:
+        counts[load.opcode] = counts.get(load.opcode, 0.0) + region.per_pass(load)
+    return OperandLoads(name, by_count(counts), places_of(operand.loads))
+
+
+def by_count(counts: Mapping[str, float]) -> list[LoopInstruction]:
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [LoopInstruction(opcode, count) for opcode, count in ranked]
+
+
+def _cautions(code: Code, opcodes: Mapping[str, float]) -> list[str]:
+    if code.like < code.launches:
+        return [f"the launches ran different machine code: shown is that of {code.like} of {code.launches}"]
+    gap = _gap_pct(code.instructions, opcodes)
+    if gap > _LARGEST_GAP_PCT:
+        return [f"counts by instruction and by opcode differ by {gap:.1f} %: they come from different passes"]
+    return []
+
+
+def _gap_pct(instructions: Sequence[Instruction], opcodes: Mapping[str, float]) -> float:
+    counted: Counter[str] = Counter()
+    for one in instructions:
+        counted[one.opcode] += one.executed or 0.0  # type: ignore[assignment]
+    total = sum(opcodes.values())
+    names = {*counted, *opcodes}
+    return 100 * sum(abs(counted[name] - opcodes.get(name, 0.0)) for name in names) / total if total else 0.0

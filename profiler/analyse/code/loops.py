@@ -1,0 +1,81 @@
+"""Where a kernel spends its instructions: loops by back edges, and the hot one by execution counts.
+
+Instructions of one function in; `Loop`s out. A loop is the span from the target of a
+backward branch to the branch itself, as compilers lay loops out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from profiler.analyse.code.code import Code, Instruction
+
+Span = tuple[int, int]  # positions of the first instruction and of the branch back to it
+
+
+@dataclass(frozen=True)
+class Loop:
+    """`body` is everything between, loops inside of it included; `own_work` is what those leave.
+
+    `iterations` are those of all warps of a launch: how often most of its own instructions ran,
+    whichever of them it is entered or left by.
+    """
+
+    body: tuple[Instruction, ...]
+    iterations: float
+    own_work: float
+
+    @property
+    def start(self) -> int:
+        return self.body[0].offset
+
+    @property
+    def end(self) -> int:
+        return self.body[-1].offset
+
+    def __contains__(self, instruction: Instruction) -> bool:
+        return self.start <= instruction.offset <= self.end
+
+
+def find_loops(function: Sequence[Instruction]) -> list[Loop]:
+    """Every loop that ran, outer before inner. Nothing is found without execution counts."""
+    position = {instruction.offset: index for index, instruction in enumerate(function)}
+    spans: dict[Span, float] = {}
+    for index, instruction in enumerate(function):
+        target = position.get(instruction.target) if instruction.target is not None else None
+        if target is not None and target <= index and instruction.executed and function[target].executed:
+            spans[target, index] = instruction.executed
+    in_order = sorted(spans)
+    loops = [_loop(function, span, branches, in_order) for span, branches in spans.items()]
+    return sorted(loops, key=lambda loop: (loop.start, -loop.end))
+
+
+def find_hot_loop(code: Code) -> tuple[int, Loop] | None:
+    """The function's number and its loop with most work of its own; None where nothing loops."""
+    found = [
+        (number, loop) for number, function in enumerate(code.functions) for loop in find_loops(function)
+    ]
+    return max(found, key=lambda one: one[1].own_work, default=None)
+
+
+def _loop(function: Sequence[Instruction], span: Span, branches: float, in_order: Iterable[Span]) -> Loop:
+    """Its own work is what was issued because this branch went back, and not by a loop inside.
+
+    What ran more often than the branch did so for another reason. A wait loop at the end
+    of a kernel may jump back over all of the main loop, and owns nothing of it.
+    """
+    own: list[float] = []
+    start, end = span[0], span[1] + 1
+    for first, last in in_order:
+        if (first, last) != span and span[0] <= first and last <= span[1]:
+            own += (one.executed or 0.0 for one in function[start:first])
+            start = max(start, last + 1)
+    own += (one.executed or 0.0 for one in function[start:end])
+    counts = Counter(count for count in own if count)
+    return Loop(
+        body=tuple(function[span[0] : span[1] + 1]),
+        iterations=max(counts, key=lambda count: (counts[count], count)),
+        own_work=sum(min(count, branches) for count in own),
+    )

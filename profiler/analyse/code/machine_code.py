@@ -1,0 +1,220 @@
+"""Two hot loops against each other: what became of the loads, and which code stands beside which.
+
+`LoopSheet`s and codes in; `MachineCode` out, the JSON of `prof sass`, and rows for a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from profiler.analyse.code.alignment import Block, align_blocks, align_counts, align_instructions, blocks_of
+from profiler.analyse.code.code import Code, Instruction
+from profiler.analyse.code.hot_loop import (
+    LoopSheet,
+    OpcodeCount,
+    OperandLoads,
+    Region,
+    count_opcodes,
+    derive_loop_sheet,
+    find_region,
+    read_counted_code,
+)
+from profiler.analyse.code.opcodes import is_plumbing
+from profiler.analyse.findings import SCHEMA_VERSION, HotLoop, LeftOut, LoadChange, LoopInstruction
+from profiler.analyse.recording.profile import Profile
+
+Per = Literal["iteration", "step", "warp"]
+Row = TypeVar("Row")
+
+_MOST_OF_A_LOOP = 8
+_MOST_OF_A_FUNCTION = 100
+
+
+class MachineCode(Struct, frozen=True):
+    """One kernel, or two with what changed; `changes` are counted `per` iteration or step."""
+
+    schema_version: int
+    kernels: list[LoopSheet]
+    per: Per
+    changes: list[LoadChange]
+    left_out: LeftOut = {}
+
+
+@dataclass(frozen=True)
+class Stretch(Generic[Row]):
+    """Rows between two barriers or branches; each row has an entry for each kernel."""
+
+    rows: list[tuple[Row | None, ...]]
+
+
+@dataclass(frozen=True)
+class View:
+    """What a page shows: the finding, and the code that it is about."""
+
+    finding: MachineCode
+    regions: list[Region]
+
+    def side(self, index: int) -> View:
+        """One kernel alone, counted in the same unit."""
+        alone = replace(self.finding, kernels=[self.finding.kernels[index]], changes=[])
+        return View(alone, [self.regions[index]])
+
+
+def view_machine_code(profiles: Sequence[Profile], *, whole: bool = False) -> View:
+    """One or two kernels; an error where a recording has no execution counts."""
+    codes = [read_counted_code(profile) for profile in profiles]
+    sheets = [
+        derive_loop_sheet(profile, code, whole=whole) for profile, code in zip(profiles, codes, strict=True)
+    ]
+    per = common_unit(sheets)
+    changes = list_changes(sheets[0], sheets[1], per) if len(sheets) == 2 else []
+    most = _MOST_OF_A_FUNCTION if whole else _MOST_OF_A_LOOP
+    finding = MachineCode(SCHEMA_VERSION, [_bounded(sheet, most) for sheet in sheets], per, changes)
+    return View(finding, [find_region(code, whole=whole) for code in codes])
+
+
+def _bounded(sheet: LoopSheet, most: int) -> LoopSheet:
+    """The opcodes that tell most, still in order of appearance."""
+    ranked = sorted(sheet.opcodes, key=lambda one: (is_plumbing(one.opcode), -one.count))
+    kept = [one for one in sheet.opcodes if one in ranked[:most]]
+    return replace(sheet, opcodes=kept, opcodes_left_out=len(sheet.opcodes) - len(kept))
+
+
+def compare_hot_loops(before: Profile, after: Profile) -> HotLoop | None:
+    """The short form that a comparison carries, where both kernels were counted and both loop."""
+    codes = [_counted(profile) for profile in (before, after)]
+    if codes[0] is None or codes[1] is None:
+        return None
+    sheets = derive_loop_sheet(before, codes[0]), derive_loop_sheet(after, codes[1])
+    if any(sheet.scope == "function" for sheet in sheets):
+        return None
+    per: Literal["iteration", "step"] = "step" if common_unit(sheets) == "step" else "iteration"
+    left, right = (
+        per_unit([LoopInstruction(one.opcode, one.count) for one in sheet.opcodes], sheet, per)
+        for sheet in sheets
+    )
+    return HotLoop(_most(left), _most(right), per, list_changes(*sheets, per))
+
+
+def _counted(profile: Profile) -> Code | None:
+    return profile.code if profile.code and profile.code.executed else None
+
+
+def _most(counts: list[LoopInstruction]) -> list[LoopInstruction]:
+    ranked = sorted(counts, key=lambda one: (is_plumbing(one.opcode), -one.count, one.opcode))
+    return ranked[:_MOST_OF_A_LOOP]
+
+
+def common_unit(sheets: Sequence[LoopSheet]) -> Per:
+    """A step where every loop has them: how far a compiler unrolled is no difference then."""
+    if all(sheet.scope == "function" for sheet in sheets):
+        return "warp"
+    return "step" if all(sheet.steps for sheet in sheets) else "iteration"
+
+
+def per_unit(counts: Sequence[LoopInstruction], sheet: LoopSheet, per: Per) -> list[LoopInstruction]:
+    steps = (sheet.steps or 1) if per == "step" else 1
+    return [LoopInstruction(one.opcode, one.count / steps) for one in counts]
+
+
+def list_changes(before: LoopSheet, after: LoopSheet, per: Per) -> list[LoadChange]:
+    """By operand where both sides name theirs, else together, else whatever loads shared memory."""
+    sheets = (before, after)
+    named = [{one.name: one.loads for one in sheet.operands} for sheet in sheets]
+    if all(names.keys() == {"A", "B"} for names in named):
+        return [_change(name, [side[name] for side in named], sheets, per) for name in ("A", "B")]
+    if before.operands and after.operands:
+        return [_change("both", [_together(sheet.operands) for sheet in sheets], sheets, per)]
+    shared = [_shared(sheet) for sheet in sheets]
+    return [_change("shared", shared, sheets, per)] if any(shared) else []
+
+
+def _together(operands: Sequence[OperandLoads]) -> list[LoopInstruction]:
+    counts: dict[str, float] = {}
+    for load in (load for operand in operands for load in operand.loads):
+        counts[load.opcode] = counts.get(load.opcode, 0.0) + load.count
+    return [LoopInstruction(opcode, count) for opcode, count in counts.items()]
+
+
+def _shared(sheet: LoopSheet) -> list[LoopInstruction]:
+    return [LoopInstruction(one.opcode, one.count) for one in sheet.opcodes if one.opcode.startswith("LDS")]
+
+
+UNIT_TEXT: dict[Per, str] = {"step": "k-step", "iteration": "iteration", "warp": "warp"}
+_OPERAND_NAMES = {"A": "A operand", "B": "B operand", "both": "both operands", "shared": "shared loads"}
+
+
+def _change(
+    operand: Literal["A", "B", "both", "shared"],
+    loads: Sequence[Sequence[LoopInstruction]],
+    sheets: Sequence[LoopSheet],
+    per: Per,
+) -> LoadChange:
+    before, after = (per_unit(side, sheet, per) for side, sheet in zip(loads, sheets, strict=True))
+    texts = loads_text(before), loads_text(after)
+    same = texts[0] == texts[1]
+    what = texts[0] if same else f"{texts[0]} -> {texts[1]}"
+    sentence = f"{_OPERAND_NAMES[operand]}: {what} per {UNIT_TEXT[per]}{', unchanged' if same else ''}"
+    return LoadChange(operand, before, after, sentence)
+
+
+def list_loads(sheet: LoopSheet, per: Per) -> list[tuple[str, list[LoopInstruction]]]:
+    """What loads each operand of one kernel, or else shared memory, with a sentence for each."""
+    names = (
+        ("A operand", "B operand")
+        if any(one.name for one in sheet.operands)
+        else ("one operand", "the other")
+    )
+    loads = [(name, one.loads) for name, one in zip(names, sheet.operands, strict=False)]
+    if not loads and (shared := _shared(sheet)):
+        loads = [(_OPERAND_NAMES["shared"], shared)]
+    counted = [(name, per_unit(one, sheet, per)) for name, one in loads]
+    return [(f"{name}: {loads_text(one)} per {UNIT_TEXT[per]}", one) for name, one in counted]
+
+
+def loads_text(loads: Sequence[LoopInstruction]) -> str:
+    """`8 LDS + 2 LDS.128`; `none` for nothing."""
+    return " + ".join(f"{_count_text(one.count)} {one.opcode}" for one in loads) or "none"
+
+
+def _count_text(count: float) -> str:
+    return f"{count:,.0f}" if count == int(count) else f"{count:.4g}"
+
+
+def count_side_by_side(regions: Sequence[Region]) -> list[Stretch[OpcodeCount]]:
+    """Each opcode of a stretch once, with its count."""
+    if len(regions) == 1:
+        (region,) = regions
+        return [
+            Stretch([(one,) for one in count_opcodes(block.instructions, region)])
+            for block in _blocks(region)
+        ]
+    stretches = []
+    for blocks in align_blocks(*map(_blocks, regions)):
+        left, right = (
+            count_opcodes(block.instructions, region) if block else []
+            for block, region in zip(blocks, regions, strict=True)
+        )
+        stretches.append(Stretch(list(align_counts(left, right))))
+    return stretches
+
+
+def list_side_by_side(regions: Sequence[Region]) -> list[Stretch[Instruction]]:
+    """Every instruction that was executed."""
+    if len(regions) == 1:
+        return [Stretch([(one,) for one in block.instructions]) for block in _blocks(regions[0])]
+    return [
+        Stretch(list(align_instructions(*(block.instructions if block else () for block in blocks))))
+        for blocks in align_blocks(*map(_blocks, regions))
+    ]
+
+
+def _blocks(region: Region) -> list[Block]:
+    if region.is_divided:
+        return blocks_of(region.body)
+    return [Block(tuple(instruction for instruction in region.body if instruction.executed))]

@@ -1,0 +1,84 @@
+"""Machine code as evidence: what was executed, by opcode and by access width."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.findings import Opcode
+from profiler.catalog.metrics import FromOpcodes
+
+_MEMORY = re.compile(r"(LD[GLS]?|LDCU?|LDGSTS|ST[GLS]?|STAS|ATOM[GS]?|RED(G|AS)?|SULD|SUST)(\.|$)")
+_MATRIX = re.compile(r"(LDSM|STSM)\.16\.MT?88(?:\.([24]))?$")
+_PLUMBING = re.compile(
+    r"U?(IADD3?|IMAD|IMUL|IMNMX|VIMNMX|VIADD|VIADDMNMX|IABS|LEA|LOP3|SHF|SHL|SHR|BMSK|SGXT|PRMT|SEL|ISETP|PLOP3|"
+    r"MOV|LDC|P2R|R2P|S2R|CS2R)(\.|$)|(R2UR|S2UR|UP2UR|UR2UP|BRA|EXIT|RET|CALL|BSSY|BSYNC|NOP|ELECT|VOTEU)(\.|$)"
+)
+_TENSOR = re.compile(r"[A-Z]*MMA\.(?:SP\.)?(?:(\d+)x(\d+)x(\d+)|(16|8)(8)(\d+))\b")
+_SCALAR_FMAS = {"FFMA": 1, "DFMA": 1, "FFMA2": 2, "HFMA2": 2}
+_WARPS_OF_A_GROUP = 4
+_THREADS_OF_A_WARP = 32
+_WIDTH = re.compile(r"\.[USF]?(8|16|32|64|128|256)(?![0-9x])")
+
+
+def width_bits(opcode: str) -> int | None:
+    """The width of one thread's memory access: 128 for LDS.128, 32 for LDS; None otherwise."""
+    if matrix := _MATRIX.match(opcode):  # each 8 x 8 matrix gives a thread one register
+        return 32 * int(matrix.group(2) or 1)
+    if not _MEMORY.match(opcode):
+        return None
+    widths = _WIDTH.findall(opcode)
+    return int(widths[-1]) if widths else 32
+
+
+def is_plumbing(opcode: str) -> bool:
+    """Addresses, loop counters, moves and branches: what a loop costs rather than what it is for."""
+    return _PLUMBING.match(opcode) is not None
+
+
+def fmas_of(instruction: Instruction) -> float:
+    """Multiply-adds of one thread; none for the multiplications by zero that compilers use as moves.
+
+    A matrix instruction's are shared out over the threads of its warp, or of the four
+    warps that execute it together.
+    """
+    if "MMA" in instruction.name and (tensor := _TENSOR.match(instruction.opcode)):
+        rows, columns, depth = (int(size) for size in tensor.groups() if size)
+        warps = _WARPS_OF_A_GROUP if tensor.group(1) else 1
+        return rows * columns * depth / (_THREADS_OF_A_WARP * warps)
+    fmas = _SCALAR_FMAS.get(instruction.name, 0)
+    if not fmas or instruction.never_acts:
+        return 0.0
+    factors = [operand.lstrip("-|") for operand in instruction.operands[1:3]]
+    return 0.0 if any(factor.startswith("RZ") for factor in factors) else float(fmas)
+
+
+def derive_from_opcodes(how: FromOpcodes, executed: Mapping[str, float]) -> float | None:
+    """Of warp instructions by opcode; None for the mean width where none of them was executed."""
+    calls = tuple(f"{opcode}." for opcode in how.opcodes)
+    meant = {opcode: count for opcode, count in executed.items() if f"{opcode}.".startswith(calls)}
+    total = sum(meant.values(), 0.0)
+    if how.what == "count":
+        return total
+    if how.what == "share":
+        return 100.0 * total / sum(executed.values())
+    return (
+        sum((width_bits(opcode) or 0) * count for opcode, count in meant.items()) / total if total else None
+    )
+
+
+def compare_opcodes(before: Mapping[str, float], after: Mapping[str, float]) -> list[Opcode]:
+    """Every opcode that either side executed, the largest change first."""
+    opcodes = [
+        Opcode(name, before.get(name, 0.0), after.get(name, 0.0), width_bits(name))
+        for name in {**before, **after}
+    ]
+    return sorted(
+        opcodes,
+        key=lambda opcode: (
+            -abs(opcode.after - opcode.before),
+            -(opcode.before + opcode.after),
+            opcode.opcode,
+        ),
+    )

@@ -1,0 +1,96 @@
+"""Which registers an instruction writes, and which values they hold as a loop runs.
+
+A value is written as (position in the loop, word): the second register of the LDS.128 at
+position 7 holds (7, 1). A register may hold one of several, behind a predicate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.opcodes import width_bits
+
+Value = tuple[int, int]
+Values = frozenset[Value]
+State = dict[str, Values]
+
+_REGISTER = re.compile(r"(?<![A-Z])R\d+")
+_PREDICATE = re.compile(r"!?U?P(T|\d+)")
+_COPIES = {"MOV": 1, "IMAD.MOV.U32": 3, "IMAD.MOV": 3}  # and which operand is copied
+_WRITE_NO_REGISTER = frozenset({"BAR", "BRX", "CALL", "JMX", "NANOSLEEP", "R2P", "RET", "WARPSYNC"})
+# Their first operand is a predicate they write, and the register comes after it.
+_WRITE_BOTH = frozenset({"ATOM", "ATOMG", "ATOMS", "MATCH", "SHFL", "VOTE"})
+_PAIRS = re.compile(r"^D(ADD|FMA|MUL)\b|^[FI]2F\.F64|^CS2R(?!\.32)|\.WIDE|\.64\b")
+_TIMES_ROUND = 3  # an iteration to fill the registers, one a copy may lag behind, and the one that counts
+NOTHING: Values = frozenset()
+
+
+def register_of(operand: str) -> str | None:
+    """`-R12.reuse` and `|R12|` give R12; the zero register holds no value."""
+    match = _REGISTER.search(operand)
+    return match.group() if match and "[" not in operand else None
+
+
+def written_registers(instruction: Instruction) -> list[str]:
+    if instruction.name in _WRITE_NO_REGISTER or instruction.never_acts:
+        return []
+    operands = instruction.operands
+    if instruction.name in _WRITE_BOTH:
+        operands = [operand for operand in operands if not _PREDICATE.fullmatch(operand)]
+    first = _REGISTER.match(operands[0]) if operands else None
+    return words_from(first.group(), _words_written(instruction.opcode)) if first else []
+
+
+def words_from(register: str, words: int) -> list[str]:
+    start = int(register[1:])
+    return [f"R{number}" for number in range(start, start + words)]
+
+
+def _words_written(opcode: str) -> int:
+    width = width_bits(opcode)
+    if width is not None:
+        return max(1, width // 32)
+    if re.match(r"[HIBQ]MMA\.", opcode):
+        return 2 if opcode.endswith(".F16") else 4
+    return 2 if _PAIRS.search(opcode) else 1
+
+
+def follow_loop(body: Sequence[Instruction]) -> Iterator[tuple[int, State]]:
+    """Each position with the registers before it, in a loop that has been running for a while.
+
+    Past the last position comes the state in which the loop is left. The state is one
+    object, which changes as the loop goes on.
+    """
+    steps = [effect_of(instruction) for instruction in body]
+    state: State = {}
+    for time in range(_TIMES_ROUND):
+        for position, effect in enumerate(steps):
+            if time == _TIMES_ROUND - 1:
+                yield position, state
+            apply_effect(state, position, effect)
+    yield len(body), state
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The registers written, and the one copied into the first of them, if that is all that happens."""
+
+    written: tuple[str, ...]
+    copied: str | None
+    is_certain: bool  # not behind a predicate
+
+
+def effect_of(instruction: Instruction) -> Effect:
+    index = _COPIES.get(instruction.opcode)
+    operands = instruction.operands if index is not None else []
+    copied = register_of(operands[index]) if index is not None and index < len(operands) else None
+    return Effect(tuple(written_registers(instruction)), copied, instruction.predicate is None)
+
+
+def apply_effect(state: State, position: int, effect: Effect) -> None:
+    for word, register in enumerate(effect.written):
+        values = frozenset({(position, word)}) if effect.copied is None else state.get(effect.copied, NOTHING)
+        state[register] = values if effect.is_certain else values | state.get(register, NOTHING)

@@ -1,0 +1,1 @@
+"""Two kernels: what changed, how surely, and why one is faster."""

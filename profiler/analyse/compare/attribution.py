@@ -1,0 +1,317 @@
+"""Why one kernel is faster: the factors of the speedup, and the share of each in it.
+
+Two profiles in; an `Attribution` out, and the metrics that it lacked. A duration is the instructions
+issued per scheduler, divided by the issue rate while the SMs were active, by the share of the time in
+which they were, and by the clock. The issue rate is the active warps divided by the latency of a warp
+between two instructions, and that is the sum of the stall reasons. Where device memory binds, a
+duration is the bytes moved divided by the bandwidth.
+
+Quantities are geometric means, over launches and then processes, kept as logarithms: there, factors
+add up, and swapping the sides turns every sign and changes nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from profiler.analyse.findings import Attribution, Factor, MissingMetric, Part
+from profiler.analyse.recording.profile import Profile
+from profiler.analyse.statistics.differences import Readings
+from profiler.catalog.metrics import CATALOGUE
+
+UNATTRIBUTED = "unattributed"
+
+STALLS = tuple(metric.name for metric in CATALOGUE if metric.name.startswith("stall_"))
+_TRAFFIC = ("dram_bytes_read", "dram_bytes_written")
+_SM_ACTIVITY = ("issue_active_pct", "fma_pipe_pct", "alu_pipe_pct", "lsu_pipe_pct", "tensor_pipe_pct")
+_MEMORY_BINDS_PCT = 50.0
+_LARGEST_EXPONENT = 700.0  # the logarithm of what a float can hold
+_NEGLIGIBLE = 1e-6  # of a sum
+
+# Where a quantity is read if not under its own name: per scheduler, over all SMs, as a sum.
+_SOURCES: Mapping[str, tuple[str, ...]] = {
+    "inst_issued": ("smsp__inst_issued.avg",),
+    "cycles": ("sm__cycles_elapsed.avg",),
+    "dram_bytes": _TRAFFIC,
+}
+
+Found = tuple[Attribution | None, list[MissingMetric]]
+Means = dict[str, tuple[float, float]]
+UsefulBytes = tuple[float | None, float | None]
+
+
+def attribute(before: Profile, after: Profile, useful_bytes: UsefulBytes = (None, None)) -> Found:
+    """By the issue of instructions, or by bytes where device memory binds the slower side.
+
+    `useful_bytes` are those that the work of each side has to move, where its ladder says so.
+    """
+    sides = _Sides(before, after)
+    bound = _find_bound(sides)
+    return _by_bytes(sides, bound, useful_bytes) if bound.view == "bytes" else _by_issue(sides, bound)
+
+
+# Which view applies
+
+
+class _Bound(NamedTuple):
+    view: Literal["issue", "bytes"]
+    why: str
+    evidence: dict[str, float]
+
+
+def _find_bound(sides: _Sides) -> _Bound:
+    """The slower side decides: what was slow there is what the speedup came out of."""
+    slower = max(sides, key=_slowness)
+    memory_pct = _mean(slower, "dram_throughput_pct")
+    if memory_pct is None:
+        return _Bound("issue", "whether device memory binds is not known", {})
+    busiest_pct, busiest = max(_activity(slower), default=(0.0, ""))
+    evidence = {"dram_throughput_pct": memory_pct, **({busiest: busiest_pct} if busiest else {})}
+    binds = memory_pct >= _MEMORY_BINDS_PCT and memory_pct > busiest_pct
+    figures = ", ".join(f"{name} {value:.3g} %" for name, value in evidence.items())
+    why = f"device memory {'binds' if binds else 'does not bind'} the slower side ({figures})"
+    return _Bound("bytes" if binds else "issue", why, evidence)
+
+
+def _slowness(side: Profile) -> tuple[float, float, list[tuple[float, str]]]:
+    """By duration; the rest keeps a tie from being broken by which side comes first."""
+    return _mean(side, "duration_ns") or 0.0, _mean(side, "dram_throughput_pct") or 0.0, _activity(side)
+
+
+def _activity(side: Profile) -> list[tuple[float, str]]:
+    return [(mean, name) for name in _SM_ACTIVITY if (mean := _mean(side, name)) is not None]
+
+
+# The two views
+
+
+def _by_issue(sides: _Sides, bound: _Bound) -> Found:
+    duration, issued = _read(sides, "duration_ns"), _read(sides, "inst_issued")
+    elapsed_pct, rate = _read(sides, "issue_active_pct"), _read(sides, "issue_rate")
+    if not (duration and issued and elapsed_pct and rate):
+        needed = ("duration_ns", "inst_issued", "issue_active_pct", "issue_rate", "dram_throughput_pct")
+        return None, _missing(sides, needed)
+    latency = _read(sides, "warp_latency")
+    clock = _measured_clock(sides, duration)
+    terms = [
+        _Term("instructions", "inst/scheduler", issued),
+        _issue_rate(sides, rate, latency),
+        _Term("sm_active", "%", elapsed_pct.per(rate), is_rate=True),
+        _Term("clock", "GHz", clock or issued.per(elapsed_pct).per(duration).scaled(100), is_rate=True),
+    ]
+    whole = sum(term.gain for term in terms)
+    attribution = Attribution(
+        view="issue",
+        why=bound.why,
+        evidence=bound.evidence,
+        profiled_ratio=bounded_exp(duration.fall),
+        factors=[_factor(term, whole) for term in terms],
+        stalls=_parts(_stall_means(sides), latency.fall, whole) if latency else [],
+        closure_error_pct=100 * (whole - duration.fall),
+        clock="measured" if clock else "inferred",
+    )
+    wished = ["dram_throughput_pct", "active_warps", "warp_latency"]
+    return attribution, _missing(sides, wished if clock else [*wished, "sm_frequency_hz"])
+
+
+def _issue_rate(sides: _Sides, rate: _Quantity, latency: _Quantity | None) -> _Term:
+    if latency is None:
+        return _Term("issue_rate", "issue/cycle", rate, is_rate=True)
+    warps = _read(sides, "active_warps") or rate.times(latency)
+    factors = (
+        _Term("active_warps", "warp", warps, is_rate=True),
+        _Term("warp_latency", "cycle/issue", latency),
+    )
+    return _Term("issue_rate", "issue/cycle", warps.per(latency), is_rate=True, factors=factors)
+
+
+def _measured_clock(sides: _Sides, duration: _Quantity) -> _Quantity | None:
+    """In cycles per nanosecond."""
+    frequency, cycles = _read(sides, "sm_frequency_hz"), _read(sides, "cycles")
+    if frequency:
+        return frequency.scaled(1e-9)
+    return cycles.per(duration) if cycles else None
+
+
+def _stall_means(sides: _Sides) -> Means:
+    """The reasons, which were not all counted in one pass, and what they leave of the latency.
+
+    None where they cannot be its parts: below zero, or further from it than zero is.
+    """
+    means = {name: pair for name, pair in _means(sides, STALLS).items() if any(pair)}
+    latencies = _means(sides, ["warp_latency"])["warp_latency"]
+    before, after = (
+        latency - sum(pair[side] for pair in means.values()) for side, latency in enumerate(latencies)
+    )
+    relative = max(abs(before) / latencies[0], abs(after) / latencies[1])
+    if relative > 1 or any(min(pair) < 0 for pair in means.values()):
+        return {}
+    return means | {UNATTRIBUTED: (before, after)} if relative > _NEGLIGIBLE else means
+
+
+def _by_bytes(sides: _Sides, bound: _Bound, useful_bytes: UsefulBytes) -> Found:
+    duration, moved = _read(sides, "duration_ns"), _read(sides, "dram_bytes")
+    bandwidth = _read(sides, "dram_bytes_per_s")
+    if not (duration and moved and bandwidth):
+        return None, _missing(sides, ("duration_ns", *_TRAFFIC, "dram_bytes_per_s"))
+    useful = _quantity(*(Readings([count or 0.0]) for count in useful_bytes))
+    overhead = moved.per(useful) if useful else moved
+    factors: tuple[_Term, ...] = ()
+    if useful:
+        factors = (
+            _Term("useful_bytes", "byte", useful),
+            _Term("moved_per_useful_byte", "byte/byte", overhead),
+        )
+    terms = [
+        _Term("bytes_moved", "byte", moved, factors=factors),
+        _Term("bandwidth", "GB/s", bandwidth.scaled(1e-9), is_rate=True),
+    ]
+    whole = sum(term.gain for term in terms)
+    attribution = Attribution(
+        view="bytes",
+        why=bound.why,
+        evidence=bound.evidence,
+        profiled_ratio=bounded_exp(duration.fall),
+        factors=[_factor(term, whole) for term in terms],
+        traffic=_parts(_means(sides, _TRAFFIC), overhead.fall, whole),
+        closure_error_pct=100 * (whole - duration.fall),
+    )
+    return attribution, []
+
+
+# Quantities and their shares
+
+
+@dataclass(frozen=True)
+class _Quantity:
+    """The logarithm of a quantity on each side."""
+
+    before: float
+    after: float
+
+    def times(self, other: _Quantity) -> _Quantity:
+        return _Quantity(self.before + other.before, self.after + other.after)
+
+    def per(self, other: _Quantity) -> _Quantity:
+        return _Quantity(self.before - other.before, self.after - other.after)
+
+    def scaled(self, factor: float) -> _Quantity:
+        return _Quantity(self.before + math.log(factor), self.after + math.log(factor))
+
+    @property
+    def fall(self) -> float:
+        return self.before - self.after
+
+
+@dataclass(frozen=True)
+class _Term:
+    """A factor of the duration: of a cost, less is faster; of a rate, more is."""
+
+    name: str
+    unit: str
+    quantity: _Quantity
+    is_rate: bool = False
+    factors: tuple[_Term, ...] = ()
+
+    @property
+    def gain(self) -> float:
+        return -self.quantity.fall if self.is_rate else self.quantity.fall
+
+
+def _factor(term: _Term, whole: float) -> Factor:
+    return Factor(
+        name=term.name,
+        unit=term.unit,
+        before=bounded_exp(term.quantity.before),
+        after=bounded_exp(term.quantity.after),
+        ratio=bounded_exp(term.gain),
+        share=_share(term.gain, whole),
+        factors=[_factor(inner, whole) for inner in term.factors],
+    )
+
+
+def _parts(means: Means, fall: float, whole: float) -> list[Part]:
+    """How each addend moved the logarithm of the sum, which fell by `fall`; the largest first.
+
+    Log-mean Divisia weights: an addend's change divided by the logarithmic mean of the two sums.
+    The logarithm of an addend does not occur, so any of them may be zero.
+    """
+    totals = [sum(pair[side] for pair in means.values()) for side in (0, 1)]
+    half = fall / 2
+    weight = half / math.sinh(half) if half else 1.0
+    gains = {
+        name: weight * (before / totals[0] * math.exp(half) - after / totals[1] * math.exp(-half))
+        for name, (before, after) in means.items()
+    }
+    return [
+        Part(name, *means[name], ratio=bounded_exp(gain), share=_share(gain, whole))
+        for name, gain in sorted(gains.items(), key=lambda item: (-abs(item[1]), item[0]))
+    ]
+
+
+def _share(gain: float, whole: float) -> float:
+    return gain / whole if whole else 0.0
+
+
+def bounded_exp(logarithm: float) -> float:
+    """Of any logarithm, also one that only damaged counters give."""
+    return math.exp(max(-_LARGEST_EXPONENT, min(logarithm, _LARGEST_EXPONENT)))
+
+
+# Readings
+
+
+class _Sides(NamedTuple):
+    before: Profile
+    after: Profile
+
+
+def _read(sides: _Sides, name: str) -> _Quantity | None:
+    return _quantity(*(_readings(side, name) for side in sides))
+
+
+def _quantity(before: Readings, after: Readings) -> _Quantity | None:
+    """None where a side has nothing, or nothing above zero, of which there is no logarithm."""
+    if not (before and after and min(*before, *after) > 0):
+        return None
+    return _Quantity(*(Readings(map(math.log, side), side.processes).mean() for side in (before, after)))
+
+
+def _readings(side: Profile, name: str) -> Readings:
+    """One a launch; none where a source is missing."""
+    series = [side.find(source) for source in _SOURCES.get(name, (name,))]
+    values = [one.values for one in series if one]
+    if len(values) < len(series) or len({len(one) for one in values}) > 1:
+        return Readings()
+    return Readings(map(sum, zip(*values, strict=True)), values[0].processes)
+
+
+def _mean(side: Profile, name: str) -> float | None:
+    series = side.series.get(name)
+    return series.values.mean() if series else None
+
+
+def _means(sides: _Sides, names: Iterable[str]) -> Means:
+    pairs = {name: (_mean(sides.before, name), _mean(sides.after, name)) for name in names}
+    return {
+        name: (before, after)
+        for name, (before, after) in pairs.items()
+        if before is not None and after is not None
+    }
+
+
+def _missing(sides: _Sides, names: Iterable[str]) -> list[MissingMetric]:
+    """Those that a side has not recorded, or not as anything above zero."""
+    return [
+        MissingMetric(name, which)
+        for name in names
+        for which, side in _labelled(sides)
+        if min(_readings(side, name), default=0.0) <= 0
+    ]
+
+
+def _labelled(sides: _Sides) -> tuple[tuple[Literal["before", "after"], Profile], ...]:
+    return (("before", sides.before), ("after", sides.after))

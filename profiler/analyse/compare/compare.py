@@ -1,0 +1,332 @@
+"""Two profiles in, a `Comparison` out: may they be compared, what changed, how surely."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import Literal
+
+from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
+from profiler.analyse.code.machine_code import compare_hot_loops
+from profiler.analyse.code.opcodes import compare_opcodes
+from profiler.analyse.compare.attribution import UsefulBytes, attribute, bounded_exp
+from profiler.analyse.compare.fingerprints import FINGERPRINTS, confirm
+from profiler.analyse.findings import (
+    SCHEMA_VERSION,
+    SETTLED,
+    Comparability,
+    Comparison,
+    Instructions,
+    MetricDelta,
+    MissingMetric,
+    Side,
+    Speedup,
+)
+from profiler.analyse.recording.arithmetic import find_unlike_arithmetic
+from profiler.analyse.recording.plausible import find_doubts
+from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
+from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
+from profiler.analyse.statistics.verdicts import judge_metrics
+from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, Metric
+from profiler.errors import MetricNotFound, NotComparable
+
+Basis = Literal["unprofiled", "profiled"]
+
+_UNKNOWN = "unknown"
+_CLOCK_TOLERANCE = 0.05
+_SAME_SESSION_HOURS = 2
+
+# What a large value of a unit is; other units are weighed by relative change.
+_FULL_SCALE = {"%": 100.0, "cycle/issue": 10.0}
+
+
+def compare_profiles(
+    before: Profile,
+    after: Profile,
+    *,
+    force: bool = False,
+    metrics: Iterable[str] = (),
+    useful_bytes: UsefulBytes = (None, None),
+) -> Comparison:
+    """Refuses a pair that was measured differently, unless `force` keeps it as warnings.
+
+    `useful_bytes` are those that the work of each side has to move, where its ladder says so.
+    """
+    obstacles = refuse_obstacles(before, after, force=force)
+    wanted = require_metrics(metrics, (before, after))
+    attribution, attribution_missing = attribute(before, after, useful_bytes)
+    deltas = derive_deltas(before, after, wanted)
+    return Comparison(
+        schema_version=SCHEMA_VERSION,
+        before=derive_side(before),
+        after=derive_side(after),
+        comparable=Comparability(not obstacles, [*obstacles, *find_cautions(before, after)]),
+        speedup=derive_speedup(before, after),
+        metrics=deltas,
+        missing=_missing(before, after),
+        confirmations=[confirm(fingerprint, deltas) for fingerprint in FINGERPRINTS],
+        attribution=attribution,
+        attribution_missing=attribution_missing,
+        instructions=Instructions(
+            compare_opcodes(before.opcodes, after.opcodes), compare_hot_loops(before, after)
+        ),
+        suspects=find_suspects(after),
+        suspects_missing=find_missing_metrics(after),
+    )
+
+
+# Whether the two may be compared
+
+
+def refuse_obstacles(before: Profile, after: Profile, *, force: bool = False) -> list[str]:
+    """None, or those that `force` lets pass; NotComparable otherwise."""
+    obstacles = find_obstacles(before, after)
+    if obstacles and not force:
+        raise NotComparable(
+            f"{before.label} and {after.label} were not measured alike:",
+            details=[f"  {obstacle}" for obstacle in obstacles],
+        )
+    return obstacles
+
+
+def find_obstacles(before: Profile, after: Profile) -> list[str]:
+    """Differences of the measurement that would pass as differences of the kernels."""
+    return [
+        f"{what} differs: {one or 'none'} against {other or 'none'}"
+        for what, one, other in _conditions(before, after)
+        if one != other and _UNKNOWN not in (one, other)
+    ]
+
+
+def find_cautions(before: Profile, after: Profile) -> list[str]:
+    """What a reader should know, though it does not forbid the comparison."""
+    cautions = _precision_cautions(before, after)
+    unknown = [what for what, one, other in _conditions(before, after) if _UNKNOWN in (one, other)]
+    if unknown:
+        cautions.append(f"not recorded, so not checked: {', '.join(unknown)}")
+    clocks = [profile.series.get("sm_frequency_hz") for profile in (before, after)]
+    if clocks[0] and clocks[1]:
+        first, second = clocks[0].mean, clocks[1].mean
+        if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
+            one, other = _names(before, after)
+            cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
+    for profile in (before, after):
+        if profile.launches == 1 and before.launches and after.launches:
+            cautions.append(f"{profile.label}: one launch only, so no interval can be given")
+        cautions += find_doubts(profile)
+    return [*cautions, *find_process_cautions(before, after)]
+
+
+def _names(before: Profile, after: Profile) -> tuple[str, str]:
+    """Of two recordings of one kernel only the order tells them apart."""
+    return (before.label, after.label) if before.label != after.label else ("the first", "the second")
+
+
+def _precision_cautions(before: Profile, after: Profile) -> list[str]:
+    """A result in less precision is not the same work done faster; what verification found of each is told beside."""
+    unlike = find_unlike_arithmetic(before.opcodes, after.opcodes)
+    if unlike is None:
+        return []
+    facts = [side.manifest.provenance for side in (before, after)]
+    errors = [one.relative_error if one else None for one in facts]
+    told = [f" (relative error {error:.1e})" if error is not None else "" for error in errors]
+    (one, other), (first, second) = _names(before, after), map(str.upper, unlike)
+    checked = ", each by its own check" if all(told) else ""
+    return [f"precision differs: {one} computes in {first}{told[0]}, {other} in {second}{told[1]}{checked}"]
+
+
+def find_process_cautions(before: Profile, after: Profile) -> list[str]:
+    """What no interval covers: how processes differ where there is one, and how the machine does in time."""
+    sides = (before, after)
+    profiled = [[one.values for one in side.series.values()] for side in sides]
+    timed = [[side.timings_ns] for side in sides]
+    cautions = []
+    for what, readings in (("profiled", profiled), ("timed", timed)):
+        if any(max(map(len, side), default=0) < 2 for side in readings):
+            continue
+        single = [
+            side.label
+            for side, values in zip(sides, readings, strict=True)
+            if max(len(set(one.processes)) for one in values) == 1
+        ]
+        for label in ["both sides"] if len(single) == 2 else single:
+            cautions.append(f"{label}: {what} in one process; intervals leave out how processes differ")
+    return [*cautions, *_time_cautions(before, after)]
+
+
+def _time_cautions(before: Profile, after: Profile) -> list[str]:
+    """A clock, a board or a driver may have changed; a report that does not say its time says the epoch."""
+    times = [datetime.fromisoformat(side.manifest.recorded) for side in (before, after)]
+    hours = abs(times[1] - times[0]).total_seconds() / 3600
+    if hours < _SAME_SESSION_HOURS or min(times).year == 1970:
+        return []
+    apart = f"{hours:.0f} hours" if hours < 48 else f"{hours / 24:.0f} days"
+    return [f"recorded {apart} apart; intervals leave out what changed on the machine meanwhile"]
+
+
+def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
+    """What must be alike for a difference to be the kernel's: a name, and its value on each side."""
+    left, right = before.manifest, after.manifest
+    whatever_measured = [
+        ("the GPU", _gpu(before.gpu), _gpu(after.gpu)),
+        ("the workload", _workload(left.workload), _workload(right.workload)),
+    ]
+    if not (before.launches and after.launches):
+        return whatever_measured  # how ncu was set says nothing of timings
+    return [
+        *whatever_measured,
+        ("clock control", left.clock_control, right.clock_control),
+        ("cache control", left.cache_control, right.cache_control),
+        ("the replay mode", left.replay_mode, right.replay_mode),
+        ("ncu's major version", _major(left.ncu_version), _major(right.ncu_version)),
+        ("the sections recorded", _words(left.sections), _words(right.sections)),
+    ]
+
+
+def _gpu(name: str) -> str:
+    return _UNKNOWN if name == UNKNOWN_GPU else name
+
+
+def _workload(workload: dict[str, int] | None) -> str:
+    if workload is None:
+        return _UNKNOWN
+    return " ".join(f"{name}={value}" for name, value in sorted(workload.items()))
+
+
+def _major(version: str) -> str:
+    return version.split(".", maxsplit=1)[0] or _UNKNOWN
+
+
+def _words(names: Sequence[str]) -> str:
+    return " ".join(sorted(names)) or _UNKNOWN
+
+
+# What changed
+
+
+def derive_speedup(before: Profile, after: Profile) -> Speedup | None:
+    """The ratio of the sides' `typical_ns`, without the profiler where both were timed so."""
+    basis: Basis = "unprofiled" if before.timings_ns and after.timings_ns else "profiled"
+    sides = [durations_of(profile, basis) for profile in (before, after)]
+    if not all(side and all(0 < value < math.inf for value in side) for side in sides):
+        return None
+    if are_identical(*sides):
+        return Speedup(1.0, (1.0, 1.0), basis)
+    left, right = _logarithms(before, after, basis)
+    found = mean_difference(right, left)
+    return Speedup(
+        ratio=bounded_exp(left.mean() - right.mean()),
+        ci=None if found is None else (bounded_exp(found.interval().low), bounded_exp(found.interval().high)),
+        basis=basis,
+    )
+
+
+def typical_ns(before: Profile, after: Profile, basis: Basis) -> tuple[float, float]:
+    """The geometric mean of each side, so that swapping the sides inverts the ratio exactly.
+
+    Without the profiler it is that of the medians of processes, where both sides have several: a few
+    repeats that something interrupted do not move it.
+    """
+    left, right = _logarithms(before, after, basis)
+    return math.exp(left.mean()), math.exp(right.mean())
+
+
+def durations_of(profile: Profile, basis: Basis) -> Readings:
+    if basis == "unprofiled":
+        return profile.timings_ns
+    return profile.series[DURATION].values if DURATION in profile.series else Readings()
+
+
+def _logarithms(before: Profile, after: Profile, basis: Basis) -> list[Readings]:
+    durations = [durations_of(profile, basis) for profile in (before, after)]
+    sides = [Readings(map(math.log, side), side.processes) for side in durations]
+    if basis == "unprofiled" and all(len(set(side.processes)) > 1 for side in sides):
+        return [side.around_medians() for side in sides]
+    return sides
+
+
+def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -> list[MetricDelta]:
+    """Every metric that both sides recorded, judged together; what is `wanted` first."""
+    pairs = [*_catalogue_pairs(before, after), *_extra_pairs(before, after, wanted)]
+    _refuse_unlike_names(before, after, {one.metric.name for one, _ in pairs}, wanted)
+    return _ranked(judge_metrics(pairs, wanted), wanted)
+
+
+def _catalogue_pairs(before: Profile, after: Profile) -> list[tuple[Series, Series]]:
+    pairs = (_paired(metric, before, after) for metric in CATALOGUE)
+    return [pair for pair in pairs if pair]
+
+
+def _paired(metric: Metric, before: Profile, after: Profile) -> tuple[Series, Series] | None:
+    """Under the newest name that both recordings hold, and under no two different ones."""
+    for name in metric.ncu:
+        if name in before.raw and name in after.raw:
+            return as_catalogued(metric, before.raw[name]), as_catalogued(metric, after.raw[name])
+    if metric.ncu:
+        return None
+    left, right = before.series.get(metric.name), after.series.get(metric.name)
+    return (left, right) if left and right else None
+
+
+def _extra_pairs(before: Profile, after: Profile, wanted: Iterable[str]) -> list[tuple[Series, Series]]:
+    """Metrics asked for by ncu's own name, outside of the catalogue."""
+    extra = [name for name in wanted if name not in before.series]
+    return [(before.raw[name], after.raw[name]) for name in extra]
+
+
+def _refuse_unlike_names(
+    before: Profile, after: Profile, paired: Collection[str], wanted: Iterable[str]
+) -> None:
+    for name in wanted:
+        if name not in paired:
+            names = " and as ".join(profile.series[name].ncu for profile in (before, after))
+            raise MetricNotFound(
+                f"metric '{name}' was recorded as {names}, which need not count alike",
+                remedy="Record both sides with one version of prof and of ncu.",
+            )
+
+
+def _ranked(deltas: Sequence[MetricDelta], wanted: Sequence[str]) -> list[MetricDelta]:
+    """What was asked for first, then the headline, then what changed most."""
+    first = [*wanted, *HEADLINE]
+
+    def rank(delta: MetricDelta) -> tuple[int, int, float, str]:
+        if delta.name in first:
+            return (0, first.index(delta.name), 0.0, delta.name)
+        settled = delta.verdict in SETTLED
+        return (1, int(settled), -_weight(delta), delta.name)
+
+    return sorted(deltas, key=rank)
+
+
+def _weight(delta: MetricDelta) -> float:
+    """How much a change matters: tiny stalls that double are still tiny."""
+    scale = _FULL_SCALE.get(delta.unit) or max(abs(delta.before), abs(delta.after)) or 1.0
+    return abs(delta.delta) / scale
+
+
+def _missing(before: Profile, after: Profile) -> list[MissingMetric]:
+    missing = []
+    for metric in CATALOGUE:
+        here, there = metric.name in before.series, metric.name in after.series
+        if here != there:
+            missing.append(MissingMetric(metric.name, "after" if here else "before"))
+        elif here and not _paired(metric, before, after):
+            missing.append(MissingMetric(metric.name, "both"))
+    return missing
+
+
+def derive_side(profile: Profile) -> Side:
+    manifest = profile.manifest
+    return Side(
+        label=profile.label,
+        kernel_name=profile.kernel,
+        gpu=profile.gpu,
+        workload=manifest.workload,
+        launches=profile.launches,
+        run_id=manifest.run_id if profile.stored else None,
+        report=None if profile.stored else profile.label,
+        ncu_version=manifest.ncu_version,
+        clock_control=manifest.clock_control,
+    )

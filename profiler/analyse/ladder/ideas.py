@@ -1,0 +1,156 @@
+"""What each idea of a ladder was worth: what is claimed of its step, and what the step is here.
+
+A climb in; an `IdeasFinding` out. A claim is the ratio of two figures that were published of both rungs of a step
+for one GPU, or what the ladder expects. It holds where the step here goes the claimed way for certain: faster, or
+no better where no gain was claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from profiler.analyse.compare.pairs import judge_speedup
+from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
+from profiler.analyse.ladder.climb import Climb
+from profiler.analyse.ladder.ladder import MissingRung, Step
+from profiler.analyse.ladder.reasons import explain_step
+from profiler.analyse.recording.plausible import is_part_of_step
+from profiler.catalog.ladders.ladder import Claim, Kernel, Ladder, Published
+from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
+
+Story = Literal["holds", "does not hold", "unclear", "not published"]
+Figure = Literal["gflops", "gbytes_per_s", "time_us", "reference_pct"]
+
+# The first that both rungs have is taken; what a figure says of speed.
+_SPEEDS: dict[Figure, Callable[[float], float]] = {
+    "gflops": lambda rate: rate,
+    "gbytes_per_s": lambda rate: rate,
+    "time_us": lambda time: 1 / time,
+    "reference_pct": lambda rate: rate,
+}
+
+
+class PublishedStep(Struct, frozen=True):
+    """`ratio` above 1 means that the second was faster on that GPU, by that figure of both."""
+
+    gpu: str
+    ratio: float
+    figure: Figure
+
+
+class Idea(Struct, frozen=True):
+    """One rung against rung `before`.
+
+    `claim` is what is said of the step, by the ladder or by what was `published`; `story` whether that holds here, where
+    the step's `speedup` has this `verdict`, as `warnings` qualify it. `reason` is what the counters read.
+    """
+
+    kernel: int
+    name: str
+    idea: str
+    before: int
+    claim: Claim | None
+    published: PublishedStep | None
+    speedup: Speedup | None
+    verdict: VerdictName | None
+    story: Story
+    reason: str
+    refused: list[str]
+    warnings: list[str] = []
+
+
+class IdeasFinding(Struct, frozen=True):
+    """What was added to the first rung, in the ladder's order, as recorded on this GPU with this workload.
+
+    `missing` are the rungs of which nothing can be said.
+    """
+
+    schema_version: int
+    ladder: str
+    title: str
+    gpu: str
+    workload: dict[str, int] | None
+    ideas: list[Idea]
+    missing: list[MissingRung] = []
+    left_out: LeftOut = {}
+
+
+def derive_ideas(climb: Climb) -> IdeasFinding:
+    return IdeasFinding(
+        schema_version=SCHEMA_VERSION,
+        ladder=climb.ladder.name,
+        title=climb.ladder.title,
+        gpu=climb.conditions.gpu,
+        workload=climb.finding.workload,
+        ideas=[_idea(climb.ladder, step) for step in climb.steps],
+        missing=climb.finding.missing,
+    )
+
+
+def _idea(ladder: Ladder, step: Step) -> Idea:
+    before, after = step.before, step.after
+    published = find_published_step(before.kernel, after.kernel)
+    claim = _claim(ladder, before.kernel, after.kernel, published)
+    speedup = step.change.speedup if step.change else None
+    # Kernels of steps that they are only a part of: the profiler's durations say nothing of the steps.
+    if speedup and speedup.basis == "profiled" and any(map(is_part_of_step, (before.profile, after.profile))):
+        speedup = None
+    verdict = judge_speedup(speedup) if speedup else None
+    return Idea(
+        kernel=after.kernel.number,
+        name=after.kernel.name,
+        idea=after.kernel.idea,
+        before=before.kernel.number,
+        claim=claim,
+        published=published,
+        speedup=speedup,
+        verdict=verdict,
+        story=judge_story(claim, verdict),
+        reason=explain_step(before.profile, after.profile) if step.change else "",
+        refused=list(step.refused),
+        warnings=step.change.warnings if step.change else [],
+    )
+
+
+def find_published_step(before: Kernel, after: Kernel) -> PublishedStep | None:
+    """Of the first GPU and figure that both rungs have."""
+    return next(_published_steps(before, after), None)
+
+
+def _published_steps(before: Kernel, after: Kernel) -> Iterator[PublishedStep]:
+    for later in after.published:
+        for earlier in before.published:
+            if earlier.gpu == later.gpu:
+                yield from _ratios(earlier, later)
+
+
+def _ratios(before: Published, after: Published) -> Iterator[PublishedStep]:
+    for figure, speed in _SPEEDS.items():
+        first, second = getattr(before, figure), getattr(after, figure)
+        if first and second:
+            yield PublishedStep(after.gpu, speed(second) / speed(first), figure)
+
+
+def _claim(ladder: Ladder, before: Kernel, after: Kernel, published: PublishedStep | None) -> Claim | None:
+    """What the ladder expects is of one step: of another, from a rung that has runs, it says nothing."""
+    numbers = [kernel.number for kernel in ladder.kernels]
+    start = after.against if after.against is not None else numbers[numbers.index(after.number) - 1]
+    if after.expects and before.number == start:
+        return after.expects
+    if published is None:
+        return None
+    if abs(published.ratio - 1) < SMALLEST_RELATIVE_EFFECT:
+        return "same"
+    return "faster" if published.ratio > 1 else "slower"
+
+
+def judge_story(claim: Claim | None, verdict: VerdictName | None) -> Story:
+    """No gain was claimed, and there is none: that holds also where it is slower instead of the same."""
+    if claim is None:
+        return "not published"
+    if verdict not in ("better", "same", "worse"):
+        return "unclear"
+    return "holds" if (claim == "faster") == (verdict == "better") else "does not hold"

@@ -1,0 +1,125 @@
+"""Why a step is worth what it is, in one short line: what was busy, and what became of the work.
+
+Two profiles in; text out, or nothing where there are no counters to tell from. A line states what the
+counters read before and after. Whether one caused the other, they do not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from profiler.analyse.causes.time_shares import Figures, derive_figures
+from profiler.analyse.recording.plausible import is_part_of_step
+from profiler.analyse.recording.profile import Profile
+
+# What can be busy, as it is called; device memory is named whenever it is, the busiest of the others else.
+_MEMORY = "dram_throughput_pct"
+_RESOURCES = {
+    _MEMORY: "DRAM", "memory_pct": "L2 or its links", "l1_pct": "L1", "lsu_pipe_pct": "LSU pipe",
+    "issue_active_pct": "issue slots", "fma_pipe_pct": "FMA pipe", "alu_pipe_pct": "ALU pipe",
+    "tensor_pipe_pct": "tensor pipe",
+}  # fmt: skip
+_TRAFFIC = ("dram_bytes_read", "dram_bytes_written")
+_BUSY = 60.0  # as the suspects draw the line
+_SAME_PCT = 1.5  # points
+_CHANGED = 1.05  # times
+_MOST_CHANGES = 2
+
+
+def explain_step(before: Profile, after: Profile) -> str:
+    """Empty where nothing was recorded that would tell."""
+    sides = (before, after)
+    untold = [profile.label for profile in sides if not profile.launches]
+    if untold:
+        return f"no counters of {' and '.join(untold)}: timed, not profiled"
+    parts = [profile.label for profile in sides if is_part_of_step(profile)]
+    if parts:
+        return f"counters of one kernel alone, where {' and '.join(parts)} runs several"
+    figures = [derive_figures(profile) for profile in sides]
+    busy = _busy(*figures)
+    changes = [text for change in _CHANGES if (text := change(*figures))][:_MOST_CHANGES]
+    return "; ".join(filter(None, [busy, ", ".join(changes)]))
+
+
+def _named_resources(before: Figures, after: Figures) -> tuple[str, str]:
+    """Of each side the busiest; device memory of both where it is busy on either."""
+    sides = (before, after)
+    if all(_MEMORY in figures for figures in sides) and max(figures[_MEMORY] for figures in sides) >= _BUSY:
+        return _MEMORY, _MEMORY
+    first, second = (
+        max((name for name in _RESOURCES if name in figures), key=lambda name: figures[name], default="")
+        for figures in sides
+    )
+    return first, second
+
+
+def _busy(before: Figures, after: Figures) -> str:
+    first, second = _named_resources(before, after)
+    if not (first and second):
+        return ""
+    earlier, later = before[first], after[second]
+    if first != second:
+        return f"{_RESOURCES[first]} {earlier:.0f} % busy, then {_RESOURCES[second]} {later:.0f} %"
+    if abs(earlier - later) < _SAME_PCT:
+        return f"{_RESOURCES[first]} {later:.0f} % busy both before and after"
+    return f"{_RESOURCES[first]} {earlier:.0f} -> {later:.0f} % busy"
+
+
+# What became of the work, the most telling first
+
+
+def _bytes_moved(before: Figures, after: Figures) -> str:
+    """Where device memory is what is busy: elsewhere, how many bytes it moves decides nothing."""
+    if _MEMORY not in _named_resources(before, after) or not all(
+        name in figures for name in _TRAFFIC for figures in (before, after)
+    ):
+        return ""
+    earlier, later = (sum(figures[name] for name in _TRAFFIC) for figures in (before, after))
+    return _times(earlier, later, "DRAM bytes")
+
+
+def _instructions(before: Figures, after: Figures) -> str:
+    name = "inst_executed"
+    return _times(before[name], after[name], "instructions") if name in before and name in after else ""
+
+
+def _blocks(before: Figures, after: Figures) -> str:
+    """Threads that load and store by themselves no more, but have blocks copied."""
+    name = "bulk_loads"
+    if not (name in before and name in after and bool(before[name]) != bool(after[name])):
+        return ""
+    return f"loads {'by' if after[name] else 'no longer by'} bulk copies"
+
+
+def _times(before: float, after: float, what: str) -> str:
+    if min(before, after) <= 0 or 1 / _CHANGED < after / before < _CHANGED:
+        return ""
+    ratio = max(before, after) / min(before, after)
+    return f"{ratio:{'.2f' if ratio < 10 else '.0f'}}x {'more' if after > before else 'fewer'} {what}"
+
+
+@dataclass(frozen=True)
+class _FromTo:
+    """A figure that changed by at least so many points."""
+
+    name: str
+    text: str
+    points: float
+
+    def __call__(self, before: Figures, after: Figures) -> str:
+        if self.name not in before or self.name not in after:
+            return ""
+        first, second = before[self.name], after[self.name]
+        return self.text.format(first, second) if abs(first - second) >= self.points else ""
+
+
+_CHANGES: tuple[Callable[[Figures, Figures], str], ...] = (
+    _bytes_moved,
+    _FromTo("load_width_bits", "loads {:.0f} -> {:.0f} bits", 4.0),
+    _blocks,
+    _instructions,
+    _FromTo("store_width_bits", "stores {:.0f} -> {:.0f} bits", 4.0),
+    _FromTo("l1_hit_pct", "L1 hit rate {:.0f} -> {:.0f} %", 5.0),
+    _FromTo("occupancy_pct", "occupancy {:.0f} -> {:.0f} %", 10.0),
+)

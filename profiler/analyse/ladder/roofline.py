@@ -1,0 +1,253 @@
+"""How close the rungs of a ladder come to what the same GPU was measured to do at most.
+
+A ladder's climb and those of a ladder of ceilings in; a `Roofline` out. A rung of the ceilings that declares
+`flops` is a ceiling of its arithmetic, one that declares `bytes` of its memory, and both are called as their rung is. Work is
+what a ladder declares, time is without the profiler, and bytes moved are counted under it. A ceiling that was not
+measured is named as missing and never looked up: a data sheet says what a GPU should do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, to_builtins
+
+from profiler.analyse.findings import SCHEMA_VERSION
+from profiler.analyse.ladder.climb import Climb
+from profiler.analyse.ladder.rungs import Rung, find_runs, gather_rungs, group_runs
+from profiler.analyse.recording.arithmetic import find_arithmetic
+from profiler.analyse.recording.plausible import is_part_of_step
+from profiler.analyse.recording.profile import Profile
+from profiler.analyse.recording.sheet import summarise_rung
+from profiler.analyse.statistics.timings import TimingSummary
+from profiler.catalog.ladders.ladder import Ladder
+from profiler.errors import RunNotFound
+from profiler.store.runs.run_store import RunStore
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DRAM, L2 = "dram", "l2"
+_SECTOR_BYTES = 32
+
+
+class Ceiling(Struct, frozen=True):
+    """The most that was measured; the spread is the interquartile range of its repeats."""
+
+    name: str
+    value: float
+    unit: Literal["GFLOP/s", "GB/s"]
+    spread_pct: float
+    run_id: str
+
+
+class Point(Struct, frozen=True):
+    """One rung under the ceilings: of those that bind what it does, the lowest is `ceiling`, at `attainable_gflops`.
+
+    `arithmetic` is what most of its executed operations are. Without counters of the L2 cache its
+    figures are null, and without a ceiling so is what follows from it.
+    """
+
+    kernel: int
+    name: str
+    gflops: float
+    spread_pct: float
+    arithmetic: str
+    dram_bytes: float
+    flops_per_dram_byte: float
+    l2_bytes: float | None
+    flops_per_l2_byte: float | None
+    ceiling: str | None
+    attainable_gflops: float | None
+    ceiling_pct: float | None
+    run_id: str
+
+
+class Stream(Struct, frozen=True):
+    """One rung of a ladder that declares no operations: its useful bytes, and those that memory moved, per second."""
+
+    kernel: int
+    name: str
+    useful_gbytes_per_s: float | None
+    dram_gbytes_per_s: float | None
+    spread_pct: float
+    useful_pct: float | None
+    dram_pct: float | None
+    run_id: str
+
+
+class Roofline(Struct, frozen=True):
+    """`points` where the ladder declares `flops`, else `streams`; `left_out` says why a rung is in neither."""
+
+    ladder: str
+    gpu: str
+    workload: dict[str, int] | None
+    ceilings: list[Ceiling]
+    missing: list[str]
+    points: list[Point]
+    streams: list[Stream]
+    left_out: dict[int, str]
+    schema_version: int = SCHEMA_VERSION
+
+    def find(self, name: str) -> Ceiling | None:
+        return next((ceiling for ceiling in self.ceilings if ceiling.name == name), None)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row a rung, indexed by its number."""
+        import pandas as pd
+
+        kind = Point if self.points else Stream
+        rows = [to_builtins(one) for one in (self.points or self.streams)]
+        return pd.DataFrame(rows, columns=list(kind.__struct_fields__)).set_index("kernel")
+
+
+def find_ceilings(store: RunStore, ladder: Ladder, gpu: str) -> list[Ceiling]:
+    """The highest that each rung of the ceilings reached on this GPU, whatever its workload."""
+    try:
+        groups = group_runs(find_runs(store, ladder))
+    except RunNotFound:
+        return []
+    best: dict[str, Ceiling] = {}
+    for conditions, runs in groups.items():
+        workload = _known_workload(ladder, conditions.workload)
+        for rung in gather_rungs(ladder, runs) if conditions.gpu == gpu else ():
+            found = _ceiling(rung, workload)
+            if found and (found.name not in best or found.value > best[found.name].value):
+                best[found.name] = found
+    return sorted(best.values(), key=lambda one: (one.unit, one.value, one.name))
+
+
+def find_roofline(climb: Climb, store: RunStore, ladder: Ladder | None) -> Roofline:
+    """Under what this store holds of the `ladder` of ceilings; without that ladder, under none."""
+    ceilings = find_ceilings(store, ladder, climb.conditions.gpu) if ladder else []
+    return derive_roofline(climb, ceilings, [kernel.name for kernel in ladder.kernels] if ladder else ())
+
+
+def derive_roofline(climb: Climb, ceilings: Iterable[Ceiling], expected: Iterable[str] = ()) -> Roofline:
+    """`expected` ceilings are named as missing too where they were not measured."""
+    by_name = {ceiling.name: ceiling for ceiling in ceilings}
+    workload = _known_workload(climb.ladder, climb.conditions.workload)
+    computes = any(rung.kernel.flops for rung in climb.rungs)
+    points, streams, left_out = [], [], {}
+    for rung in climb.rungs:
+        summary = _summary(rung, workload)
+        if summary is None:
+            left_out[rung.kernel.number] = "not timed without the profiler"
+        elif not computes:
+            streams.append(_stream(rung, summary, by_name.get(DRAM)))
+        elif why := _why_no_point(rung, summary):
+            left_out[rung.kernel.number] = why
+        else:
+            points.append(_point(rung, summary, by_name))
+    needed = [DRAM, L2, *(point.arithmetic for point in points), *expected] if computes else [DRAM]
+    return Roofline(
+        ladder=climb.ladder.name,
+        gpu=climb.conditions.gpu,
+        workload=climb.finding.workload,
+        ceilings=list(by_name.values()),
+        missing=[name for name in dict.fromkeys(needed) if name and name not in by_name],
+        points=points,
+        streams=streams,
+        left_out=left_out,
+    )
+
+
+def _known_workload(ladder: Ladder, workload: tuple[tuple[str, int], ...] | None) -> dict[str, int] | None:
+    """Without each of its parameters, how much work was done is not known."""
+    values = dict(workload or ())
+    return values if set(values) == set(ladder.workload.parameters) else None
+
+
+def _summary(rung: Rung, workload: Mapping[str, int] | None) -> TimingSummary | None:
+    if not rung.profile.timings_ns:
+        return None
+    return summarise_rung(
+        rung.kernel if workload is not None else None, workload or {}, rung.profile.timings_ns, ()
+    )
+
+
+def _ceiling(rung: Rung, workload: Mapping[str, int] | None) -> Ceiling | None:
+    summary = _summary(rung, workload)
+    value = summary and (summary.gflops or summary.gbytes_per_s)
+    if not summary or not value or rung.timed is None:
+        return None
+    return Ceiling(
+        name=rung.kernel.name,
+        value=value,
+        unit="GFLOP/s" if summary.gflops else "GB/s",
+        spread_pct=summary.spread_pct,
+        run_id=rung.timed.manifest.run_id,
+    )
+
+
+# A rung under the ceilings
+
+
+def _why_no_point(rung: Rung, summary: TimingSummary) -> str:
+    if not summary.gflops:
+        return "how many operations it makes is not known"
+    if is_part_of_step(rung.profile):
+        return "one kernel of several was profiled"
+    return "" if _dram_bytes(rung.profile) else "bytes of device memory were not counted"
+
+
+def _point(rung: Rung, summary: TimingSummary, ceilings: Mapping[str, Ceiling]) -> Point:
+    gflops, dram_bytes = summary.gflops or 0.0, _dram_bytes(rung.profile) or 0.0
+    flops = gflops * summary.median_ns  # as giga-operations per second are operations per nanosecond
+    l2_sectors = _mean(rung.profile, "l2_sectors")
+    l2_bytes = l2_sectors * _SECTOR_BYTES if l2_sectors else None
+    arithmetic = find_arithmetic(rung.profile.opcodes)
+    limits = {
+        name: ceilings[name].value * (flops / moved if moved else 1.0)
+        for name, moved in ((arithmetic, None), (DRAM, dram_bytes), (L2, l2_bytes))
+        if name in ceilings and (moved or name == arithmetic)
+    }
+    # The lowest of some ceilings is no limit while arithmetic or memory is unknown; the L2 counts where its bytes were counted.
+    lowest = min(limits, key=limits.__getitem__) if {arithmetic, DRAM} <= set(limits) else None
+    return Point(
+        kernel=rung.kernel.number,
+        name=rung.kernel.name,
+        gflops=gflops,
+        spread_pct=summary.spread_pct,
+        arithmetic=arithmetic,
+        dram_bytes=dram_bytes,
+        flops_per_dram_byte=flops / dram_bytes,
+        l2_bytes=l2_bytes,
+        flops_per_l2_byte=flops / l2_bytes if l2_bytes else None,
+        ceiling=lowest,
+        attainable_gflops=limits[lowest] if lowest else None,
+        ceiling_pct=100 * gflops / limits[lowest] if lowest else None,
+        run_id=rung.profile.manifest.run_id,
+    )
+
+
+def _stream(rung: Rung, summary: TimingSummary, dram: Ceiling | None) -> Stream:
+    dram_bytes = _dram_bytes(rung.profile)
+    moved = dram_bytes / summary.median_ns if dram_bytes else None
+    return Stream(
+        kernel=rung.kernel.number,
+        name=rung.kernel.name,
+        useful_gbytes_per_s=summary.gbytes_per_s,
+        dram_gbytes_per_s=moved,
+        spread_pct=summary.spread_pct,
+        useful_pct=100 * summary.gbytes_per_s / dram.value if dram and summary.gbytes_per_s else None,
+        dram_pct=100 * moved / dram.value if dram and moved else None,
+        run_id=rung.profile.manifest.run_id,
+    )
+
+
+def _dram_bytes(profile: Profile) -> float | None:
+    """Counted one by one; or what was moved per second, for as long as it was. None for one kernel of several."""
+    if is_part_of_step(profile):
+        return None
+    read, written = _mean(profile, "dram_bytes_read"), _mean(profile, "dram_bytes_written")
+    if read is not None and written is not None:
+        return read + written
+    rate, duration_ns = _mean(profile, "dram_bytes_per_s"), _mean(profile, "duration_ns")
+    return rate * duration_ns * 1e-9 if rate and duration_ns else None
+
+
+def _mean(profile: Profile, name: str) -> float | None:
+    found = profile.find(name)
+    return found.values.mean() if found else None

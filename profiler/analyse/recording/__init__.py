@@ -1,0 +1,1 @@
+"""One kernel of one recording: its launches, metrics, work and source lines."""

@@ -1,0 +1,68 @@
+"""Values that no sound recording holds, or that do not fit together: named, and otherwise left as they are.
+
+A `Profile` in; one line for each kind of doubt out.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+
+from profiler.analyse.recording.launch_shapes import mixed_shapes
+from profiler.analyse.recording.profile import Profile, Series
+
+# Numerator and denominator of a percentage may come from different passes: on full SMs,
+# occupancies of 100.1 % are measured.
+_LARGEST_PCT = 100.5
+_MOST_NAMED = 5
+# Without a profiler, a kernel by itself takes as long as under it, to a few percent. What is timed and takes over
+# a tenth longer than the kernel profiled is more than that kernel.
+_WHOLE_STEP = 0.9
+
+
+def find_doubts(profile: Profile) -> list[str]:
+    """Percentages above 100, negative values, durations of nothing, launches without a number or unlike, parts of a step."""
+    suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
+    gaps = [
+        f"{name} in {profile.launches - len(one.values)} of {profile.launches}"
+        for name, one in profile.series.items()
+        if len(one.values) < profile.launches
+    ]
+    doubts = [("suspicious, and shown as recorded", suspicious), ("launches without a number", gaps)]
+    lines = [f"{profile.label}: {what}: {_listed(found)}" for what, found in doubts if found]
+    if mixed := mixed_shapes(profile.shapes):
+        lines.append(f"{profile.label}: {mixed}")
+    return lines + ([_partial(profile)] if is_part_of_step(profile) else [])
+
+
+def is_part_of_step(profile: Profile) -> bool:
+    """Whether what was timed without the profiler took well longer than the kernel that was profiled."""
+    duration = profile.series.get("duration_ns")
+    if duration is None or not profile.timings_ns:
+        return False
+    timed_ns = median(profile.timings_ns)  # a few repeats may be disturbed
+    return 0 < duration.values.mean() < _WHOLE_STEP * timed_ns
+
+
+def _partial(profile: Profile) -> str:
+    kernel_ns, step_ns = profile.series["duration_ns"].values.mean(), median(profile.timings_ns)
+    return (
+        f"{profile.label}: the kernel profiled takes {kernel_ns:,.0f} ns, what was timed without the profiler "
+        f"{step_ns:,.0f} ns: a step runs other kernels too, or waits for its launch; counters are of this kernel alone"
+    )
+
+
+def _impossible(series: Series) -> list[float]:
+    metric = series.metric
+    lowest = 1e-9 if metric.unit == "ns" else 0.0  # no launch takes no time
+    highest = _LARGEST_PCT if metric.unit == "%" else float("inf")
+    return [value for value in series.values if not lowest <= value <= highest]
+
+
+def _worst_of(series: Series, bad: list[float]) -> str:
+    worst = max(bad, key=abs)
+    return f"{series.metric.name} {worst:,.6g} {series.metric.unit} in {len(bad)} of {len(series.values)} launches"
+
+
+def _listed(found: list[str]) -> str:
+    more = len(found) - _MOST_NAMED
+    return ", ".join(found[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,294 @@
+"""One kernel of one recording, its launches side by side: what every analysis starts from.
+
+A `Run` and a kernel name in; a `Profile` out, with the catalogue's metrics under our
+names and anything else under ncu's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from profiler.analyse.code.code import Code, read_code
+from profiler.analyse.code.opcodes import derive_from_opcodes
+from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape, launch_shapes
+from profiler.analyse.statistics.differences import Readings
+from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, Metric, nearest_hint
+from profiler.errors import KernelAmbiguous, KernelNotFound, MetricNotFound
+from profiler.store.tables.columns import labels_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from profiler.store.runs.manifest import Manifest
+    from profiler.store.runs.run_store import Run
+
+# Beyond this is damage, not measurement; its square would overflow.
+_LARGEST_VALUE = 1e100
+_NAME_WIDTH = 200
+
+# Units that older versions of ncu wrote for the same quantity, as factors.
+_SCALE = {
+    "ns": {"us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9},
+    "byte": {"Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9},
+    "byte/s": {"Kbyte/s": 1e3, "Mbyte/s": 1e6, "Gbyte/s": 1e9},
+    "hz": {"Khz": 1e3, "Mhz": 1e6, "Ghz": 1e9},
+}
+
+
+UNKNOWN_GPU = "unknown GPU"
+
+
+@dataclass(frozen=True)
+class Series:
+    """One metric over the launches of a kernel; a launch without it is left out."""
+
+    metric: Metric
+    ncu: str
+    values: Readings
+
+    @property
+    def mean(self) -> float:
+        """Each process counts alike, however many launches it made."""
+        return self.values.mean()
+
+
+@dataclass(frozen=True)
+class Profile:
+    label: str
+    kernel: str
+    manifest: Manifest
+    stored: bool
+    gpu: str
+    launches: int
+    series: Mapping[str, Series]
+    opcodes: Mapping[str, float]
+    timings_ns: Readings = field(default_factory=Readings)
+    raw: Mapping[str, Series] = field(default_factory=dict, repr=False)
+    shapes: list[LaunchShape] = field(default_factory=list)
+    run: Run | None = field(default=None, repr=False, compare=False)  # for what few analyses read
+
+    def find(self, name: str) -> Series | None:
+        return self.series.get(name) or self.raw.get(name)
+
+    @cached_property
+    def code(self) -> Code | None:
+        """Its machine code, read once for all who ask; None where none is recorded."""
+        return read_code(self.run, self.kernel) if self.run else None
+
+
+def choose_kernels(runs: Iterable[Run], pattern: str | None) -> list[list[str]]:
+    """The kernel names of each run that the pattern leaves, in order of first launch."""
+    try:
+        regex = re.compile(pattern or "")
+    except re.error as error:
+        raise KernelNotFound(f"'{pattern}' is not a regular expression: {error}") from None
+    chosen = []
+    for run in runs:
+        names = [kernel.name for kernel in run.manifest.kernels if regex.search(kernel.name)]
+        if not names:
+            raise KernelNotFound(f"{run.label}: no kernel name matches '{pattern}'", details=_listing(run))
+        chosen.append(names)
+    return chosen
+
+
+def choose_kernel(run: Run, pattern: str | None) -> str:
+    """The one kernel meant, or an error that lists the candidates."""
+    ((name, *others),) = choose_kernels([run], pattern)
+    if others:
+        raise KernelAmbiguous(f"{run.label}: holds {1 + len(others)} kernels", details=_listing(run, pattern))
+    return name
+
+
+def match_kernels(before: Run, after: Run, pattern: str | None, every: bool) -> list[tuple[str, str]]:
+    """Which kernel of one run is compared with which of the other.
+
+    One kernel a side is a pair whatever the names, since a rung renames its kernel;
+    otherwise launches are matched by kernel name.
+    """
+    left, right = choose_kernels([before, after], pattern)
+    common = [name for name in left if name in right]
+    if every:
+        if not common:
+            alone = len(left) == len(right) == 1
+            raise KernelNotFound(
+                "no kernel name is common to both sides",
+                details=_both(before, after, pattern),
+                remedy="Leave --all out: one kernel a side is a pair whatever the names."
+                if alone
+                else "--all pairs kernels of the same name. Choose one of each side with --kernel-name REGEX instead.",
+            )
+        return [(name, name) for name in common]
+    if len(left) == len(right) == 1:
+        return [(left[0], right[0])]
+    if len(common) == 1:
+        return [(common[0], common[0])]
+    raise KernelAmbiguous("which kernel to compare is not clear", details=_both(before, after, pattern))
+
+
+def profile_kernel(run: Run, kernel: str) -> Profile:
+    columns = ["launch", "process", "kernel", "gpu", *SHAPE_COLUMNS]
+    launches = run.table("launches").select(columns).to_pylist()
+    chosen = [launch for launch in launches if launch["kernel"] == kernel]
+    process_of = {launch["launch"]: launch["process"] for launch in chosen}
+    gpus = {launch["gpu"] for launch in chosen if launch["gpu"]}
+    raw = _series(run.table("metrics"), process_of)
+    opcodes = _opcodes_by_launch(run, process_of)
+    return Profile(
+        label=run.label,
+        kernel=kernel,
+        manifest=run.manifest,
+        stored=run.stored,
+        gpu=", ".join(sorted(gpus) or run.manifest.gpus) or UNKNOWN_GPU,
+        launches=len(process_of),
+        series=_catalogued(raw, opcodes, process_of),
+        opcodes=_mean_of(opcodes.values()),
+        timings_ns=timings_of(run) if len(run.manifest.kernels) < 2 else Readings(),  # of several: of which?
+        raw=raw,
+        shapes=launch_shapes(chosen),
+        run=run,
+    )
+
+
+def timings_of(run: Run) -> Readings:
+    """Without the profiler: of the program's step, which may be more than one kernel."""
+    timings = run.table("timings")
+    return Readings(timings.column("kernel_ns").to_pylist(), timings.column("process").to_pylist())
+
+
+def require_metrics(names: Iterable[str], profiles: Iterable[Profile]) -> list[str]:
+    """Each name once, ours where ncu's was given; or MetricNotFound naming the nearest recorded."""
+    profiles = list(profiles)
+    names = list(dict.fromkeys(_our_name(name, profiles) for name in names))
+    for name in names:
+        for profile in profiles:
+            if profile.find(name) is None:
+                raise MetricNotFound(
+                    f"{profile.label}: metric '{name}' is not in this recording{_near(name, profile)}"
+                )
+    return names
+
+
+def _our_name(name: str, profiles: Iterable[Profile]) -> str:
+    """The catalogue's name where ncu's was given and is what the catalogue resolved to."""
+    for metric in CATALOGUE:
+        if name in metric.ncu:
+            found = [profile.series.get(metric.name) for profile in profiles]
+            return metric.name if all(one and one.ncu == name for one in found) else name
+    return name
+
+
+def _series(metrics: pa.Table, process_of: Mapping[int, int]) -> dict[str, Series]:
+    numbers = metrics.column("launch").to_pylist()
+    names = labels_of(metrics, "metric")
+    values = metrics.column("value").to_pylist()
+    units = labels_of(metrics, "unit")
+    collected: dict[str, tuple[list[float], list[int]]] = {}
+    unit_of: dict[str, str] = {}
+    for number, name, value, unit in zip(numbers, names, values, units, strict=True):
+        if value is not None and abs(value) < _LARGEST_VALUE and number in process_of:
+            values_of, processes = collected.setdefault(name, ([], []))
+            values_of.append(value)
+            processes.append(process_of[number])
+            unit_of[name] = unit
+    return {
+        name: Series(Metric(name, (name,), unit_of[name], "report", ""), name, Readings(*readings))
+        for name, readings in collected.items()
+    }
+
+
+def _catalogued(
+    raw: Mapping[str, Series], opcodes: Mapping[int, Mapping[str, float]], process_of: Mapping[int, int]
+) -> dict[str, Series]:
+    found: dict[str, Series] = {}
+    for metric in CATALOGUE:
+        if metric.from_opcodes is not None:
+            how = metric.from_opcodes
+            counted = {launch: derive_from_opcodes(how, executed) for launch, executed in opcodes.items()}
+            known = {launch: value for launch, value in counted.items() if value is not None}
+            if known:
+                readings = Readings(known.values(), [process_of[launch] for launch in known])
+                found[metric.name] = Series(metric, how.source, readings)
+            continue
+        name = next((name for name in metric.ncu if name in raw), None)
+        if name is not None:
+            found[metric.name] = as_catalogued(metric, raw[name])
+    return found
+
+
+def as_catalogued(metric: Metric, raw: Series) -> Series:
+    """The same values in the catalogue's unit."""
+    factor = _SCALE.get(metric.unit, {}).get(raw.metric.unit, 1.0)
+    values = Readings((value * factor for value in raw.values), raw.values.processes)
+    return Series(metric, raw.ncu, values)
+
+
+def _opcodes_by_launch(run: Run, launches: Collection[int]) -> dict[int, dict[str, float]]:
+    """Executed warp instructions by opcode with modifiers; launches without any are left out."""
+    instances = run.table("instances")
+    rows = zip(
+        instances.column("launch").to_pylist(),
+        labels_of(instances, "metric"),
+        labels_of(instances, "id_name"),
+        instances.column("value").to_pylist(),
+        strict=True,
+    )
+    counts = ((launch, opcode, value) for launch, metric, opcode, value in rows if metric == OPCODES)
+    return _summed(counts, launches) or _summed(_counts_of_instructions(run), launches)
+
+
+def _counts_of_instructions(run: Run) -> Iterable[tuple[int, str | None, float | None]]:
+    instructions = run.table("instructions")
+    return zip(
+        instructions.column("launch").to_pylist(),
+        labels_of(instructions, "opcode"),
+        instructions.column("executed").to_pylist(),
+        strict=True,
+    )
+
+
+def _summed(
+    counts: Iterable[tuple[int, str | None, float | None]], launches: Collection[int]
+) -> dict[int, dict[str, float]]:
+    by_launch: dict[int, dict[str, float]] = {}
+    for launch, opcode, count in counts:
+        if opcode is not None and count and launch in launches:
+            executed = by_launch.setdefault(launch, {})
+            executed[opcode] = executed.get(opcode, 0.0) + count
+    return {launch: by_launch[launch] for launch in sorted(by_launch)}
+
+
+def _mean_of(opcodes: Collection[Mapping[str, float]]) -> dict[str, float]:
+    totals: dict[str, float] = {}
+    for launch in opcodes:
+        for opcode, count in launch.items():
+            totals[opcode] = totals.get(opcode, 0.0) + count
+    return {opcode: total / len(opcodes) for opcode, total in totals.items()}
+
+
+def _near(name: str, profile: Profile) -> str:
+    if name in BY_NAME and BY_NAME[name].ncu:
+        return f"; record it with ncu --metrics {BY_NAME[name].ncu[0]}"
+    return nearest_hint(name, [*profile.series, *profile.raw])
+
+
+def _both(before: Run, after: Run, pattern: str | None) -> list[str]:
+    return [before.label, *_listing(before, pattern), after.label, *_listing(after, pattern)]
+
+
+def _listing(run: Run, pattern: str | None = None) -> list[str]:
+    """The kernels of a run with their launch counts, one a line."""
+    regex = re.compile(pattern or "")
+    kernels = [kernel for kernel in run.manifest.kernels if regex.search(kernel.name)]
+    lines = [f"  {kernel.launches:>5} x {brief_name(kernel.name)}" for kernel in kernels[:20]]
+    if len(kernels) > 20:
+        lines.append(f"  and {len(kernels) - 20} more")
+    return lines
+
+
+def brief_name(name: str, width: int = _NAME_WIDTH) -> str:
+    """An error is read on a terminal: a template of thousands of characters is cut there."""
+    return name if len(name) <= width else f"{name[: width - 1]}…"

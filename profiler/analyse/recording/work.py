@@ -1,0 +1,48 @@
+"""What follows from the bytes that a ladder says the work has to move.
+
+A `Profile` and those bytes in; the same with the metrics that need them out. Where the kernel
+profiled is a part of a step only, its instructions and the bytes of the whole do not go together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from profiler.analyse.recording.plausible import is_part_of_step
+from profiler.analyse.recording.profile import Profile, Series
+from profiler.analyse.statistics.differences import Readings
+from profiler.catalog.metrics import CATALOGUE
+
+if TYPE_CHECKING:
+    from profiler.catalog.ladders.ladder import Kernel
+
+_LANES = 32
+
+
+def useful_bytes(kernel: Kernel | None, workload: Mapping[str, int] | None) -> float | None:
+    """Of one launch; None where the ladder does not say it, or the workload is not known."""
+    if kernel is None or kernel.bytes is None or not set(kernel.bytes.names) <= set(workload or ()):
+        return None
+    return kernel.bytes.evaluate(workload or {})
+
+
+def find_useful_bytes(profile: Profile, kernel: Kernel | None) -> float | None:
+    """Of a launch of what was profiled; None where that is one kernel of several that move them together."""
+    if len(profile.manifest.kernels) > 1 or is_part_of_step(profile):
+        return None
+    return useful_bytes(kernel, profile.manifest.workload)
+
+
+def with_work(profile: Profile, bytes: float | None) -> Profile:
+    """The same with the metrics that are counts for each of those bytes."""
+    if not bytes:
+        return profile
+    series = dict(profile.series)
+    for metric in CATALOGUE:
+        counted = profile.series.get(metric.per_useful_byte or "")
+        if counted is not None:
+            readings = (_LANES * count / bytes for count in counted.values)
+            series[metric.name] = Series(metric, counted.ncu, Readings(readings, counted.values.processes))
+    return replace(profile, series=series)

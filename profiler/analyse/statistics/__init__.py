@@ -1,0 +1,1 @@
+"""How sure a difference is, and what may be said of it."""

@@ -1,0 +1,134 @@
+"""What the readings of metrics allow to say: better, worse, changed, same, or unclear and why.
+
+Pairs of `Series` in, one `MetricDelta` each out. To be called different takes certainty and a size that
+matters: of the metric, and of the whole that it counts a part of, as bank conflicts are of all wavefronts.
+Certainty allows for how many metrics were asked about, in three questions that do not dilute each
+other: did the duration change, which decides; did what the comparison leads with, or what was asked
+for by name; did any other metric? Of the differences that answer a question, at most 5 % on average are
+there by chance. Where nothing differs, that is also how often a question is answered wrongly at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from profiler.analyse.findings import SETTLED, MetricDelta, Reason, VerdictName
+from profiler.analyse.recording.profile import Series
+from profiler.analyse.statistics.differences import (
+    Interval,
+    Readings,
+    are_identical,
+    discoveries,
+    mean_difference,
+)
+from profiler.catalog.metrics import (
+    DURATION,
+    HEADLINE,
+    SMALLEST_RELATIVE_EFFECT,
+    SMALLEST_SHARE_OF_WHOLE,
+    Metric,
+)
+
+# Timers tick: a few equal readings do not mean that there is no noise.
+_FEWEST_EQUAL_LAUNCHES = 5
+
+
+class Judgement(NamedTuple):
+    """Of one metric alone; `p_value` is None where chance has no part in the verdict."""
+
+    interval: Interval | None
+    verdict: VerdictName
+    reason: Reason
+    p_value: float | None = None
+
+
+def judge_metrics(pairs: Sequence[tuple[Series, Series]], wanted: Collection[str]) -> list[MetricDelta]:
+    """Each metric's change, in the order given; `wanted` are the names of those asked for."""
+    recorded = {before.metric.name: (before, after) for before, after in pairs}
+    alone = [
+        judge(before.metric, before.values, after.values, _whole(before.metric, recorded))
+        for before, after in pairs
+    ]
+    together = list(alone)
+    questions: dict[str, list[int]] = {}
+    for index, (before, _) in enumerate(pairs):
+        if alone[index].p_value is not None:
+            questions.setdefault(_question(before.metric.name, wanted), []).append(index)
+    for asked in questions.values():
+        answered = discoveries([alone[index].p_value or 0.0 for index in asked])
+        for position, index in enumerate(asked):
+            if position not in answered and alone[index].verdict not in SETTLED:
+                together[index] = alone[index]._replace(verdict="unclear", reason="among_many")
+    return [_delta(*pair, judgement) for pair, judgement in zip(pairs, together, strict=True)]
+
+
+def _whole(metric: Metric, recorded: Mapping[str, tuple[Series, Series]]) -> float:
+    """What the metric counts a part of, on the side where that is less: a trifle of it is one on either side.
+
+    0, of which nothing is a trifle, where there is no whole or it is not recorded.
+    """
+    if not metric.part_of or not recorded.keys() >= set(metric.part_of):
+        return 0.0
+    befores, afters = zip(*(recorded[name] for name in metric.part_of), strict=True)
+    return min(math.fsum(one.mean for one in side) for side in (befores, afters))
+
+
+def _question(name: str, wanted: Collection[str]) -> str:
+    if name == DURATION:
+        return DURATION
+    return "leading" if name in HEADLINE or name in wanted else "other"
+
+
+def _delta(before: Series, after: Series, judgement: Judgement) -> MetricDelta:
+    left, right = before.mean, after.mean
+    return MetricDelta(
+        name=before.metric.name,
+        ncu=after.ncu,
+        unit=before.metric.unit,
+        before=left,
+        after=right,
+        delta=right - left,
+        ci=judgement.interval,
+        verdict=judgement.verdict,
+        reason=judgement.reason,
+    )
+
+
+def judge(metric: Metric, before: Readings, after: Readings, whole: float = 0.0) -> Judgement:
+    """The interval of the change, and what it allows to say where no other metric is asked about.
+
+    `whole` is what the metric counts a part of.
+    """
+    found = mean_difference(before, after)
+    interval = found.interval() if found else None
+    if are_identical(before, after):
+        return Judgement(interval, "same", "identical")
+    launches = min(len(before), len(after))
+    largest = max(abs(before.mean()), abs(after.mean()))
+    effect = max(metric.smallest_effect, SMALLEST_RELATIVE_EFFECT * largest, SMALLEST_SHARE_OF_WHOLE * whole)
+    if len(set(before)) == len(set(after)) == 1:
+        delta = after[0] - before[0]
+        if metric.fixed or (metric.is_counted and launches > 1):
+            if abs(delta) < effect and not metric.fixed:
+                return Judgement(Interval(delta, delta), "same", "below_effect_size")
+            return Judgement(Interval(delta, delta), _direction(metric, delta), "")
+        if launches < _FEWEST_EQUAL_LAUNCHES:
+            return Judgement(None, "unclear", "too_few_launches")
+    if found is None or interval is None:
+        return Judgement(None, "unclear", "too_few_launches")
+    p_value = found.p_value() if found.errors else None
+    if interval.low <= 0 <= interval.high:
+        if max(-interval.low, interval.high) <= effect:
+            return Judgement(interval, "same", "within_effect_size", p_value)
+        return Judgement(interval, "unclear", "interval_spans_zero", p_value)
+    if abs(found.delta) < effect:
+        return Judgement(interval, "same", "below_effect_size", p_value)
+    return Judgement(interval, _direction(metric, found.delta), "", p_value)
+
+
+def _direction(metric: Metric, delta: float) -> VerdictName:
+    if metric.better is None:
+        return "changed"
+    return "better" if (delta < 0) == (metric.better == "lower") else "worse"

@@ -1,0 +1,233 @@
+"""A ladder: kernels that do the same work, one idea apart, as a file declares them.
+
+`find_ladder` looks for `kernels/<name>/ladder.toml` as git looks for its repository;
+`ladder_file.py` reads it. What stands here is the result: plain values, and the two
+questions asked of them, a workload's sizes and a command's words.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from profiler.catalog.ladders.expressions import Expression
+from profiler.catalog.metrics import nearest_hint
+from profiler.errors import LadderNotFound, RungNotFound, WorkloadInvalid
+
+if TYPE_CHECKING:
+    from profiler.catalog.ladders.sweep import Sweep
+
+LADDER_FILE = "ladder.toml"
+LARGEST_SIZE = 2**63 - 1
+CHOOSE_LADDER = "Give one of these, or a file: --ladder path/to/ladder.toml."
+Mode = Literal["profile", "time", "check"]
+Claim = Literal["faster", "same", "slower"]
+CLAIMS: tuple[Claim, ...] = get_args(Claim)
+# What a command may mention beside the workload's parameters.
+PLACEHOLDERS = {
+    "binary": "the compiled program",
+    "source": "the kernel's source file",
+    "folder": "the folder of the ladder file",
+    "kernel": "the kernel's number",
+    "launches": "how many launches to profile",
+    "skip": "launches of the same kernel before the first that counts",
+    "repeats": "how many times to time it",
+    "warmup": "untimed repeats before them",
+    "seed": "a fresh random number, or the one given",
+}
+
+
+@dataclass(frozen=True)
+class Published:
+    """What somebody reported for this kernel, and the GPU that it holds for."""
+
+    gpu: str
+    gflops: float | None = None
+    gbytes_per_s: float | None = None
+    time_us: float | None = None
+    reference_pct: float | None = None
+
+
+@dataclass(frozen=True)
+class Workload:
+    parameters: Mapping[str, int]  # with their defaults
+    size: tuple[str, ...] = ()  # those that --size sets
+
+    def values(self, size: int | str | None = None, given: Mapping[str, int] | None = None) -> dict[str, int]:
+        """The sizes to run: defaults, then `size`, then what was given one by one."""
+        values = dict(self.parameters)
+        if size is not None:
+            values |= self._sized(str(size))
+        for name, value in (given or {}).items():
+            if name not in self.parameters:
+                known = ", ".join(self.parameters) or "none"
+                raise WorkloadInvalid(f"'{name}' is no parameter of this workload; it has: {known}")
+            values[name] = _checked(value, 0, f"--set-param {name}={value}: a parameter")
+        return values
+
+    def _sized(self, text: str) -> dict[str, int]:
+        """`4096` for each of them, or `512x4096x1024`, one number for each in their order."""
+        if not self.size:
+            raise WorkloadInvalid(f"--size {text}: this ladder's workload has no size to set")
+        words = [word.strip() for word in text.split("x")]
+        numbers = [int(word) if re.fullmatch(r"[0-9]{1,19}", word) else 0 for word in words]
+        if len(numbers) == 1:
+            numbers *= len(self.size)
+        if len(numbers) != len(self.size):
+            each = "x".join(name.upper() for name in self.size)
+            raise WorkloadInvalid(f"--size {text}: give one number, or one for each of {each}")
+        sizes = [_checked(number, 1, f"--size {text}: a size") for number in numbers]
+        return dict(zip(self.size, sizes, strict=True))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One rung. Its commands are lists of words, as programs receive them: no shell reads them.
+
+    One that is not profiled launches no kernel of its own: it is verified and timed alone.
+    """
+
+    number: int
+    name: str
+    idea: str
+    regex: str | None
+    commands: Mapping[Mode, tuple[str, ...]]
+    is_profiled: bool = True
+    source: Path | None = None
+    further_sources: tuple[Path, ...] | None = None  # what else it reads; None where the ladder does not say
+    skip: int = 0
+    has_window: bool = False  # its program says by cudaProfilerStart and -Stop which launches count
+    flags: tuple[str, ...] = ()
+    targets: Mapping[str, str] = field(default_factory=dict)  # sm_90 -> sm_90a
+    needs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    flops: Expression | None = None
+    bytes: Expression | None = None
+    published: tuple[Published, ...] = ()
+    against: int | None = None  # the rung that this one follows, where it is not the one before
+    expects: Claim | None = None  # of the step from there, where the claim has no figure
+    sweep: Sweep | None = None  # of `prof tune`
+
+    @property
+    def is_compiled(self) -> bool:
+        return self.source is not None and self.source.suffix == ".cu"
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.number:02}_{self.name}"
+
+    def __str__(self) -> str:
+        return f"kernel {self.number} ({self.name})"
+
+
+@dataclass(frozen=True)
+class Ladder:
+    name: str
+    title: str
+    path: Path
+    workload: Workload
+    kernels: tuple[Kernel, ...]
+    reference: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
+
+    @property
+    def published(self) -> dict[int, Published]:
+        """What was reported first for each kernel."""
+        return {kernel.number: kernel.published[0] for kernel in self.kernels if kernel.published}
+
+    def kernel(self, number: int) -> Kernel:
+        for kernel in self.kernels:
+            if kernel.number == number:
+                return kernel
+        there_are = ", ".join(str(kernel.number) for kernel in self.kernels)
+        raise RungNotFound(f"ladder '{self.name}' has no kernel {number}; it has {there_are}")
+
+    def choose(self, numbers: Iterable[int] | None) -> list[Kernel]:
+        """The kernels of these numbers in the ladder's order, or all of them."""
+        wanted = {number: self.kernel(number) for number in numbers or ()}
+        return [kernel for kernel in self.kernels if not wanted or kernel.number in wanted]
+
+
+def _checked(value: int, smallest: int, what: str) -> int:
+    if not smallest <= value <= LARGEST_SIZE:
+        raise WorkloadInvalid(f"{what} is a whole number from {smallest} to {LARGEST_SIZE}")
+    return value
+
+
+def fill_command(words: Iterable[str], values: Mapping[str, object]) -> list[str]:
+    """The words with their placeholders filled; checked when the ladder was read."""
+    return [word.format_map(dict(values)) for word in words]
+
+
+def placeholders_of(word: str) -> list[str]:
+    """The names in braces; ValueError when braces do not pair or hold more than a name."""
+    names = []
+    for _, name, specification, conversion in string.Formatter().parse(word):
+        if name is None:
+            continue
+        if not name.isidentifier() or specification or conversion:
+            raise ValueError(f"'{{{name}}}' is not a placeholder; write {{{{ and }}}} for braces")
+        names.append(name)
+    return names
+
+
+def size_text(values: Mapping[str, int]) -> str:
+    """`m=n=k=4096` where they are equal, as one writes it."""
+    if len(values) > 1 and len(set(values.values())) == 1:
+        return "=".join([*values, str(next(iter(values.values())))])
+    return " ".join(f"{name}={value}" for name, value in values.items())
+
+
+def spans_text(numbers: Iterable[int]) -> str:
+    """Kernel numbers, the lowest first: `0 to 6, 8, 10 to 12`."""
+    spans: list[tuple[int, int]] = []
+    for number in numbers:
+        if spans and spans[-1][1] == number - 1:
+            spans[-1] = (spans[-1][0], number)
+        else:
+            spans.append((number, number))
+    return ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in spans)
+
+
+def find_ladder(reference: str, *starts: Path) -> Path:
+    """A ladder's file, by path or by name: `kernels/<name>/ladder.toml` in the first start, further up, or in the next."""
+    if is_path(reference):
+        path = Path(reference)
+        path = path / LADDER_FILE if path.is_dir() else path
+        if not path.is_file():
+            raise LadderNotFound(f"{reference}: no such ladder file")
+        return path
+    for folder in _upwards(starts):
+        path = folder / "kernels" / reference / LADDER_FILE
+        if path.is_file():
+            return path
+    known = known_ladders(*starts)
+    raise LadderNotFound(
+        f"no ladder '{reference}': no kernels/{reference}/{LADDER_FILE} in {' or '.join(map(str, starts))} or above"
+        + (f"{nearest_hint(reference, known)}; there is {', '.join(known)}" if known else ""),
+        remedy=CHOOSE_LADDER if known else None,
+    )
+
+
+def is_path(reference: str) -> bool:
+    return "/" in reference or reference.endswith(".toml")
+
+
+def known_ladders(*starts: Path) -> list[str]:
+    """Those that `find_ladder` finds by name, in the nearest folder that has any."""
+    for folder in _upwards(starts):
+        names = sorted(path.parent.name for path in folder.glob(f"kernels/*/{LADDER_FILE}"))
+        if names:
+            return names
+    return []
+
+
+def _upwards(starts: Iterable[Path]) -> Iterable[Path]:
+    return (folder for start in starts for folder in (start, *start.parents))

@@ -1,0 +1,380 @@
+"""Reads `ladder.toml`: every key known, every value of its type, or an error with its line.
+
+`kernels/README.md` describes the format for those who write one; `_LADDER_KEYS` and
+`_KERNEL_KEYS` below are all there is.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, cast
+
+from profiler.catalog.ladders.expressions import Expression, parse_expression
+from profiler.catalog.ladders.ladder import (
+    CLAIMS,
+    LARGEST_SIZE,
+    PLACEHOLDERS,
+    Claim,
+    Kernel,
+    Ladder,
+    Mode,
+    Published,
+    Workload,
+    placeholders_of,
+)
+from profiler.catalog.ladders.sweep import Sweep, read_sweep
+from profiler.catalog.ladders.toml_lines import Place, line_of
+from profiler.errors import ExpressionError, LadderInvalid, LadderNotFound
+
+LIBRARIES = ("cublas",)
+_COMMAND_KEYS: dict[str, Mode] = {"command": "profile", "time": "time", "check": "check"}
+_SHARED_KEYS = {*_COMMAND_KEYS, "flags", "uses", "flops", "bytes"}
+_LADDER_KEYS = {"name", "title", "reference", "size", "workload", "kernel", *_SHARED_KEYS}
+_KERNEL_KEYS = {
+    "number", "name", "idea", "source", "sources", "regex", "profile", "window", "skip", "targets",
+    "needs", "published", "against", "expects", "tune", *_SHARED_KEYS,
+}  # fmt: skip
+_PUBLISHED_KEYS = {"gpu", "gflops", "gbytes_per_s", "time_us", "reference_pct"}
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+_TARGET = re.compile(r"sm_\d{2,3}[af]?")
+_MOST_LINES = 2000
+Value = TypeVar("Value")
+
+
+def read_ladder(path: Path) -> Ladder:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise LadderNotFound(f"{path}: no such ladder file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise LadderInvalid(f"{path}: cannot be read as text: {error}") from None
+    if text.count("\n") > _MOST_LINES:
+        raise LadderInvalid(f"{path}: more than {_MOST_LINES} lines: this is no ladder file")
+    return _parsed(path, text)
+
+
+@lru_cache(maxsize=4)  # both sides of a comparison ask for theirs
+def _parsed(path: Path, text: str) -> Ladder:
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _syntax_error(path, str(error)) from None
+    return _Reader(path, text).ladder(table)
+
+
+def _syntax_error(path: Path, message: str) -> LadderInvalid:
+    place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
+    where = f"{path}:{place[1]}" if place and place[1] else str(path)
+    reason = message[: place.start()] if place and place[1] else message
+    return LadderInvalid(f"{where}: not TOML: {reason}")
+
+
+class _Reader:
+    def __init__(self, path: Path, text: str) -> None:
+        self._path = path
+        self._text = text
+        self._defaults: Mapping[str, int] = {}
+
+    def ladder(self, table: dict[str, Any]) -> Ladder:
+        self._known_keys(table, _LADDER_KEYS, ())
+        name = self._take(table, (), "name", str, self._path.resolve().parent.name)
+        if not _NAME.fullmatch(name):
+            self._fail(("name",) if "name" in table else (), f"the ladder's name '{name}' {_NAME_RULE}")
+        workload = self._workload(table)
+        self._defaults = workload.parameters
+        rows = self._take(table, (), "kernel", list)
+        if not rows:
+            self._fail(("kernel",), "a ladder has at least one [[kernel]]")
+        kernels = [self._kernel(row, table, ("kernel", index)) for index, row in enumerate(rows)]
+        self._distinct(kernels)
+        self._known_others(kernels)
+        reference = self._take(table, (), "reference", int, None)
+        if reference is not None and reference not in {kernel.number for kernel in kernels}:
+            self._fail(("reference",), f"the reference is kernel {reference}, which the ladder does not have")
+        return Ladder(
+            name=name,
+            title=self._take(table, (), "title", str),
+            path=self._path,
+            workload=workload,
+            kernels=tuple(sorted(kernels, key=lambda kernel: kernel.number)),
+            reference=reference,
+        )
+
+    def _workload(self, table: dict[str, Any]) -> Workload:
+        parameters = self._take(table, (), "workload", dict, {})
+        for name in parameters:
+            value = self._take(parameters, ("workload",), name, int)
+            if not 0 <= value <= LARGEST_SIZE:
+                self._fail(("workload", name), f"{name} = {value}: {_PARAMETER_RULE}")
+            if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+                self._fail(
+                    ("workload", name),
+                    f"a parameter's name is lower-case letters, digits and _, not '{name}'",
+                )
+            if name in PLACEHOLDERS:
+                self._fail(("workload", name), f"'{name}' already means {PLACEHOLDERS[name]}")
+        size = self._words(table, (), "size") if "size" in table else tuple(parameters)
+        for name in size:
+            if name not in parameters:
+                self._fail(("size",), f"'{name}' is not in [workload]{_nearest(name, parameters)}")
+        return Workload(parameters, size)
+
+    def _kernel(self, row: object, ladder: dict[str, Any], place: Place) -> Kernel:
+        if not isinstance(row, dict):
+            self._fail(("kernel",), "kernels are written as [[kernel]] tables")
+        self._known_keys(row, _KERNEL_KEYS, place)
+        number = self._take(row, place, "number", int)
+        if not 0 <= number < 1000:
+            self._fail((*place, "number"), f"a kernel's number is 0 to 999, not {number}")
+        name = self._take(row, place, "name", str)
+        if not _NAME.fullmatch(name):
+            self._fail((*place, "name"), f"the kernel's name '{name}' {_NAME_RULE}")
+        source = self._take(row, place, "source", str, None)
+        skip = self._take(row, place, "skip", int, 0)
+        if skip < 0:
+            self._fail((*place, "skip"), f"skip counts launches, so not {skip}")
+        is_profiled = self._flag(row, place, "profile", True)
+        flags = [
+            self._words(owner, at, "flags") for owner, at in ((ladder, ()), (row, place)) if "flags" in owner
+        ]
+        return Kernel(
+            number=number,
+            name=name,
+            idea=self._take(row, place, "idea", str),
+            regex=self._regex(row, place) if is_profiled or "regex" in row else None,
+            commands=self._commands(row, ladder, place, source, is_profiled),
+            is_profiled=is_profiled,
+            source=self._path.parent / source if source is not None else None,
+            further_sources=self._further_sources(row, place, source),
+            skip=skip,
+            has_window=self._flag(row, place, "window", False),
+            flags=tuple(flag for group in flags for flag in group),
+            targets=self._targets(row, place),
+            needs=self._libraries(row, place, "needs"),
+            uses=self._libraries(row, place, "uses")
+            if "uses" in row
+            else self._libraries(ladder, (), "uses"),
+            flops=self._expression(row, ladder, place, "flops"),
+            bytes=self._expression(row, ladder, place, "bytes"),
+            published=self._published(row, place),
+            against=self._take(row, place, "against", int, None),
+            expects=self._claim(row, place),
+            sweep=self._sweep(row, place, source),
+        )
+
+    def _commands(
+        self, row: dict[str, Any], ladder: dict[str, Any], place: Place, source: str | None, is_profiled: bool
+    ) -> Mapping[Mode, tuple[str, ...]]:
+        commands: dict[Mode, tuple[str, ...]] = {}
+        absent = {"binary"} if source is None or not source.endswith(".cu") else set()
+        absent |= {"source"} if source is None else set()
+        for key, mode in _COMMAND_KEYS.items():
+            owner, at = (row, place) if key in row else (ladder, ())
+            if key not in owner or (mode == "profile" and not is_profiled):
+                continue
+            words = self._words(owner, at, key)
+            if not words:
+                self._fail((*at, key), f"{key} is empty: its first word is the program")
+            for word in words:
+                self._placeholders(word, (*at, key), absent, place)
+            commands[mode] = words
+        if is_profiled and "profile" not in commands:
+            self._fail(place, "no command, neither here nor for the whole ladder")
+        if not is_profiled and "time" not in commands:
+            self._fail(
+                (*place, "profile"), "a kernel that is not profiled is timed, and needs a 'time' command"
+            )
+        return commands
+
+    def _further_sources(
+        self, row: dict[str, Any], place: Place, source: str | None
+    ) -> tuple[Path, ...] | None:
+        """All in the ladder's folder or in one beside it, so that they can be copied as they lie."""
+        if "sources" not in row:
+            return None
+        folder = self._path.parent
+        names = self._words(row, place, "sources")
+        beside = Path(os.path.abspath(folder)).parent
+        for name in (source, *names) if source else names:
+            if not (folder / name).is_file():
+                self._fail((*place, "sources"), f"{folder / name}: no such file")
+            if not Path(os.path.abspath(folder / name)).is_relative_to(beside):
+                self._fail(
+                    (*place, "sources"), f"'{name}' is neither in the ladder's folder nor in one beside it"
+                )
+        return tuple(folder / name for name in names)
+
+    def _placeholders(self, word: str, at: Place, absent: set[str], kernel: Place) -> None:
+        try:
+            names = placeholders_of(word)
+        except ValueError as error:
+            self._fail(at, f"'{word}': {error}")
+        known = [*PLACEHOLDERS, *self._defaults]
+        for name in names:
+            if name not in known:
+                self._fail(at, f"'{word}': unknown placeholder {{{name}}}{_nearest(name, known)}")
+            if name in absent:
+                lacks = "source" if name == "source" else "source that ends in .cu"
+                self._fail(kernel, f"the command says {{{name}}}, but this kernel has no {lacks}")
+
+    def _regex(self, row: dict[str, Any], place: Place) -> str:
+        pattern = self._take(row, place, "regex", str)
+        try:
+            re.compile(pattern)
+        except (re.error, RecursionError, OverflowError) as error:
+            self._fail((*place, "regex"), f"'{pattern}' is not a regular expression: {error}")
+        return pattern
+
+    def _expression(
+        self, row: dict[str, Any], ladder: dict[str, Any], place: Place, key: str
+    ) -> Expression | None:
+        owner, at = (row, place) if key in row else (ladder, ())
+        if key not in owner:
+            return None
+        text = self._take(owner, at, key, str)
+        try:
+            expression = parse_expression(text)
+            unknown = [name for name in expression.names if name not in self._defaults]
+            if not unknown:
+                expression.evaluate(self._defaults)
+        except ExpressionError as error:
+            self._fail((*at, key), str(error))
+        if unknown:
+            hint = _nearest(unknown[0], self._defaults)
+            self._fail((*at, key), f"'{unknown[0]}' is not in [workload]{hint}")
+        return expression
+
+    def _targets(self, row: dict[str, Any], place: Place) -> dict[str, str]:
+        targets = self._take(row, place, "targets", dict, {})
+        for arch in targets:
+            target = self._take(targets, (*place, "targets"), arch, str)
+            if not _TARGET.fullmatch(arch) or not _TARGET.fullmatch(target):
+                self._fail(
+                    (*place, "targets", arch),
+                    f"targets pair names such as sm_90, not '{arch}' and '{target}'",
+                )
+        return targets
+
+    def _libraries(self, row: dict[str, Any], place: Place, key: str) -> tuple[str, ...]:
+        libraries = self._words(row, place, key) if key in row else ()
+        for library in libraries:
+            if library not in LIBRARIES:
+                self._fail((*place, key), f"unknown library '{library}'; known: {', '.join(LIBRARIES)}")
+        return libraries
+
+    def _published(self, row: dict[str, Any], place: Place) -> tuple[Published, ...]:
+        figures = []
+        for index, table in enumerate(self._take(row, place, "published", list, [])):
+            at = (*place, "published", index)
+            if not isinstance(table, dict):
+                self._fail(at[:-1], "published is a list of tables: [{ gpu = ..., gflops = ... }]")
+            self._known_keys(table, _PUBLISHED_KEYS, at)
+            gpu = self._take(table, at, "gpu", str)
+            numbers = {key: self._take(table, at, key, float, None) for key in _PUBLISHED_KEYS - {"gpu"}}
+            for key, value in numbers.items():
+                if value is not None and not 0 < value < math.inf:
+                    self._fail((*at, key), f"{key} must be above 0, not {value:g}")
+            figures.append(Published(gpu, **numbers))
+        return tuple(figures)
+
+    def _claim(self, row: dict[str, Any], place: Place) -> Claim | None:
+        claim = self._take(row, place, "expects", str, None)
+        if claim is not None and claim not in CLAIMS:
+            self._fail((*place, "expects"), f"expects is one of {', '.join(CLAIMS)}, not '{claim}'")
+        return cast("Claim | None", claim)
+
+    def _sweep(self, row: dict[str, Any], place: Place, source: str | None) -> Sweep | None:
+        if "tune" not in row:
+            return None
+        at = (*place, "tune")
+        if source is None or not source.endswith(".cu"):
+            self._fail(at, "tune is for a kernel that prof compiles: its source ends in .cu")
+        return read_sweep(
+            row["tune"], self._defaults, lambda where, reason: self._fail((*at, *where), reason)
+        )
+
+    def _distinct(self, kernels: list[Kernel]) -> None:
+        for index, kernel in enumerate(kernels):
+            for other in kernels[:index]:
+                if kernel.number == other.number:
+                    self._fail(
+                        ("kernel", index, "number"),
+                        f"number {kernel.number} is taken by '{other.name}' already",
+                    )
+
+    def _known_others(self, kernels: list[Kernel]) -> None:
+        numbers = {kernel.number for kernel in kernels}
+        for index, kernel in enumerate(kernels):
+            if kernel.against is not None and kernel.against not in numbers - {kernel.number}:
+                self._fail(
+                    ("kernel", index, "against"),
+                    f"against is the number of another kernel of the ladder, not {kernel.against}",
+                )
+
+    # One value
+
+    def _take(self, table: dict[str, Any], place: Place, key: str, kind: type[Value], *default: Any) -> Value:
+        if key not in table:
+            if default:
+                return cast(Value, default[0])
+            self._fail(place, f"'{key}' is missing")
+        value = table[key]
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            self._fail((*place, key), f"{key} must be {_KINDS[kind]}, not {_shown(value)}")
+        if isinstance(value, str) and not value.strip():
+            self._fail((*place, key), f"{key} is empty")
+        return value
+
+    def _flag(self, table: dict[str, Any], place: Place, key: str, default: bool) -> bool:
+        value = table.get(key, default)
+        if not isinstance(value, bool):
+            self._fail((*place, key), f"{key} must be true or false, not {_shown(value)}")
+        return value
+
+    def _words(self, table: dict[str, Any], place: Place, key: str) -> tuple[str, ...]:
+        words = self._take(table, place, key, list)
+        for word in words:
+            if not isinstance(word, str) or "\0" in word:
+                self._fail((*place, key), f"{key} must be a list of words in quotes, not {_shown(word)}")
+        return tuple(words)
+
+    def _known_keys(self, table: dict[str, Any], known: set[str], place: Place) -> None:
+        for key in table:
+            if key not in known:
+                self._fail((*place, key), f"unknown key '{key}'{_nearest(key, known)}")
+
+    def _fail(self, place: Place, reason: str) -> NoReturn:
+        line = line_of(self._text, place)
+        raise LadderInvalid(f"{self._path}:{line}: {reason}" if line else f"{self._path}: {reason}")
+
+
+_NAME_RULE = "must be letters a-z, digits, '.', '_' and '-', at most 40 (it becomes a file's name)"
+_PARAMETER_RULE = f"a parameter is a whole number from 0 to {LARGEST_SIZE}"
+_KINDS: dict[type, str] = {
+    str: "text in quotes",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "a table",
+}
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    return f"; did you mean '{near[0]}'?" if near else f"; known: {', '.join(sorted(known))}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}..."

@@ -1,0 +1,137 @@
+"""A sweep: which points of a kernel's parameters are worth measuring, as `[kernel.tune]` declares them.
+
+The table of a ladder file in, a `Sweep` out. Its constraints are asked twice: before a point is compiled,
+with what follows from its parameters, and after, with what the compiler says of it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NoReturn, TypeVar
+
+from profiler.catalog.ladders.expressions import (
+    Condition,
+    Expression,
+    Number,
+    parse_condition,
+    parse_expression,
+)
+from profiler.catalog.ladders.toml_lines import Place
+from profiler.errors import ExpressionError
+
+# What the compiler says of a point: the largest of the kernels that the rung's regular expression means.
+COMPILED = {
+    "registers": "registers of a thread",
+    "shared_bytes": "static shared memory of a block",
+    "spill_bytes": "bytes of registers kept in local memory",
+}
+KEYS = {"parameters", "derived", "constraints"}
+MOST_COMBINATIONS = 1_000_000
+_MACRO = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,59}")
+_LARGEST_VALUE = 2**31 - 1  # what an `int` of the program holds
+
+Parsed = TypeVar("Parsed", Expression, Condition)
+Settings = dict[str, int]  # a point: every parameter's value
+Fail = Callable[[Place, str], NoReturn]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    parameters: Mapping[str, tuple[int, ...]]
+    derived: Mapping[str, Expression]
+    constraints: tuple[Condition, ...]
+
+    @property
+    def combinations(self) -> int:
+        return math.prod(len(values) for values in self.parameters.values())
+
+    def grid(self) -> Iterator[Settings]:
+        """Every combination, the last parameter changing fastest."""
+        for values in product(*self.parameters.values()):
+            yield dict(zip(self.parameters, values, strict=True))
+
+    def broken(self, known: Mapping[str, Number]) -> Condition | None:
+        """The first constraint that does not hold, of those that what is known decides."""
+        values = dict(known)
+        for name, expression in self.derived.items():
+            if all(needed in values for needed in expression.names):
+                values[name] = expression.evaluate(values)
+        for constraint in self.constraints:
+            decided = all(name in values for name in constraint.names)
+            if decided and not constraint.holds(values):
+                return constraint
+        return None
+
+
+def read_sweep(table: Any, workload: Mapping[str, int], fail: Fail) -> Sweep:
+    """`fail` is told where in the table, and why; it does not return."""
+    if not isinstance(table, dict):
+        fail((), "tune is a table: [kernel.tune]")
+    for key in table:
+        if key not in KEYS:
+            fail((key,), f"unknown key '{key}'; known: {', '.join(sorted(KEYS))}")
+    parameters = _parameters(table.get("parameters"), workload, fail)
+    taken = {*parameters, *workload, *COMPILED}
+    derived: dict[str, Expression] = {}
+    for name, text in _table(table, "derived", fail).items():
+        at: Place = ("derived", name)
+        if not _MACRO.fullmatch(name) or name in taken:
+            fail(at, f"'{name}' {'already means something else' if name in taken else 'is no name'}")
+        derived[name] = _parsed(parse_expression, text, {*taken, *derived}, at, fail)
+    constraints = table.get("constraints", [])
+    if not isinstance(constraints, list):
+        fail(("constraints",), "constraints are a list of comparisons in quotes")
+    names = {*taken, *derived}
+    return Sweep(
+        parameters,
+        derived,
+        tuple(_parsed(parse_condition, text, names, ("constraints",), fail) for text in constraints),
+    )
+
+
+def _parameters(table: Any, workload: Mapping[str, int], fail: Fail) -> dict[str, tuple[int, ...]]:
+    if not isinstance(table, dict) or not table:
+        fail(("parameters",), "a sweep has [kernel.tune.parameters]: macros, each with a list of values")
+    parameters = {}
+    for name, values in table.items():
+        at: Place = ("parameters", name)
+        if not _MACRO.fullmatch(name):
+            fail(at, f"'{name}' is no name of a macro")
+        if name in workload or name in COMPILED:
+            fail(at, f"'{name}' already means something else")
+        if not isinstance(values, list) or not values or not all(map(_is_value, values)):
+            fail(at, f"{name} has a list of whole numbers, at least one, none beyond {_LARGEST_VALUE}")
+        if len(set(values)) < len(values):
+            fail(at, f"{name} names a value twice")
+        parameters[name] = tuple(values)
+    if math.prod(map(len, parameters.values())) > MOST_COMBINATIONS:
+        fail(("parameters",), f"more than {MOST_COMBINATIONS:,} combinations: give fewer values")
+    return parameters
+
+
+def _is_value(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST_VALUE
+
+
+def _table(table: Mapping[str, Any], key: str, fail: Fail) -> Mapping[str, Any]:
+    value = table.get(key, {})
+    if not isinstance(value, dict):
+        fail((key,), f"{key} is a table: [kernel.tune.{key}]")
+    return value
+
+
+def _parsed(parse: Callable[[str], Parsed], text: object, known: set[str], at: Place, fail: Fail) -> Parsed:
+    if not isinstance(text, str):
+        fail(at, f"{at[0]} are written in quotes, not {text!r}")
+    try:
+        parsed = parse(text)
+    except ExpressionError as error:
+        fail(at, error.message)
+    for name in parsed.names:
+        if name not in known:
+            fail(at, f"'{text}': '{name}' is nothing that is known here; known: {', '.join(sorted(known))}")
+    return parsed

@@ -1,0 +1,188 @@
+"""What is collected: a rung of a ladder on one workload, or any program that launches kernels.
+
+From a target follow the words that run it under ncu, and the key that tells whether the very same
+has been collected before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from profiler.catalog.ladders.ladder import Mode, size_text
+from profiler.measure.rungs.build import Built, sha256_of
+from profiler.measure.rungs.program import Job, program_command
+from profiler.measure.tools.ncu import Ncu, Recording, Selection, ncu_command
+from profiler.measure.tools.neutral import bring_binary, bring_sources, relative_words
+from profiler.store.runs.manifest import Provenance, rung_name, timed_name
+
+_REPORT = "report.ncu-rep"
+_LARGEST_HASHED_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Target:
+    """`job` is a rung's; otherwise `program` holds the words as the user typed them."""
+
+    name: str  # of its runs: gemm-6, or what the user calls it
+    selection: Selection
+    required_launches: int | None
+    job: Job | None = None
+    built: Built | None = None
+    program: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return self.job.label if self.job is not None else self.name
+
+    @property
+    def folder(self) -> Path:
+        """Where its program starts unless it is told otherwise."""
+        return self.job.ladder.folder.resolve() if self.job is not None else Path.cwd()
+
+    @property
+    def program_text(self) -> tuple[str, ...]:
+        """Its words as they can be written down: bytes that are no text are spelled out."""
+        return tuple(os.fsencode(word).decode(errors="backslashreplace") for word in self.program)
+
+    @property
+    def is_profiled(self) -> bool:
+        return self.job is None or self.job.kernel.is_profiled
+
+    @property
+    def is_compiled(self) -> bool:
+        """Only of what prof compiled it is known when it changes."""
+        return self.built is not None and self.built.record is not None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A command, the folder that it starts in, and where the report will be."""
+
+    words: list[str]
+    folder: Path
+    report: Path
+
+
+def rung_target(job: Job, built: Built | None, launches: int, recording: Recording) -> Target:
+    """Of ranges the program says itself how many there are: what it marks is what counts."""
+    kernel = job.kernel
+    if not kernel.is_profiled:
+        return Target(timed_name(job.ladder.name, kernel.number), Selection(), None, job, built)
+    if recording.of_ranges:
+        selection, required = Selection(), 1
+    else:
+        selection, required = Selection(kernel.regex, kernel.skip, launches, kernel.has_window), launches
+    name = rung_name(job.ladder.name, kernel.number)
+    return Target(name, selection, required, replace(job, launches=launches), built)
+
+
+def prepare(target: Target, ncu: Ncu, recording: Recording, scratch: Path, cwd: Path | None) -> Prepared:
+    """What can be moved is copied to `scratch` and runs there, so that its report names no private path."""
+    job = target.job
+    moved = _moved(job, scratch) if job is not None and cwd is None else None
+    if moved is not None:
+        program = relative_words(program_command(moved, "profile"), scratch)
+        folder, export = scratch, _REPORT
+    else:
+        program = program_command(job, "profile") if job is not None else list(target.program)
+        folder, export = cwd or target.folder, str(scratch / _REPORT)
+    words = ncu_command(ncu.path, recording, target.selection, export, program)
+    return Prepared(words, folder, scratch / _REPORT)
+
+
+def _moved(job: Job, scratch: Path) -> Job | None:
+    """The job as it runs from `scratch`; None where it may need files that nobody named."""
+    if job.binary is not None:
+        return replace(job, binary=bring_binary(job.binary, scratch))
+    kernel, folder = job.kernel, Path(os.path.abspath(job.ladder.folder))
+    if kernel.further_sources is None:
+        return None
+    place = scratch / folder.name
+    place.mkdir()
+    own = [kernel.source] if kernel.source is not None else []
+    bring_sources((*own, *kernel.further_sources), folder.parent, scratch)
+    source = place / os.path.relpath(kernel.source, folder) if kernel.source is not None else None
+    return replace(
+        job,
+        kernel=replace(kernel, source=source),
+        ladder=replace(job.ladder, path=place / job.ladder.path.name),
+    )
+
+
+def typed_command(target: Target, ncu: Ncu, recording: Recording) -> list[str]:
+    """The same command as a person would type it, from the program's own place."""
+    program = program_command(target.job, "profile") if target.job is not None else list(target.program)
+    return ncu_command(ncu.path, recording, target.selection, f"{target.name}.ncu-rep", program)
+
+
+def program_provenance(target: Target, facts: Provenance, folder: Path) -> Provenance:
+    """Any program's executable and those of its words that are files, by name: all that can be told of it.
+
+    As they are found from the `folder` that it starts in.
+    """
+    name = target.program[0]
+    found = str(folder / name) if "/" in name else shutil.which(name)
+    words = zip(target.program_text[1:], target.program[1:], strict=True)
+    hashes = {Path(text).name: _hash_of(folder / word) for text, word in words}
+    return msgspec.structs.replace(
+        facts,
+        sources={name: sha256 for name, sha256 in hashes.items() if sha256 is not None},
+        binary_sha256=_hash_of(Path(found)) if found else None,
+    )
+
+
+def collection_key(
+    target: Target,
+    recording: Recording,
+    provenance: Provenance,
+    gpu: str,
+    ncu: Ncu,
+    processes: int,
+    timed: tuple[int, int] | None,
+) -> str:
+    """The hash of all that decides what a run will hold, and of nothing else: no seed, no time, no path."""
+    preset, job = recording.preset, target.job
+    mode: Mode = "profile" if target.is_profiled else "time"
+    facts: dict[str, object] = {
+        "name": target.name,
+        "workload": size_text(job.values) if job is not None else "",
+        "program": job.kernel.commands[mode] if job is not None else target.program_text,
+        "sources": provenance.sources,
+        "binary": provenance.binary_sha256,
+        "gpu": gpu,
+        "processes": processes,
+        "timed": timed,
+    }
+    if not target.is_profiled:
+        return _hash_of_facts(facts)
+    facts |= {
+        "selection": target.selection,
+        "preset": (preset.name, preset.sections, preset.metrics, preset.set, preset.import_source),
+        "controls": (recording.replay, recording.graphs, recording.clock, recording.cache, recording.extra),
+        "ncu": ncu.version,
+    }
+    if job is not None and recording.of_ranges:
+        facts["launches"] = job.launches  # the program's affair: the selection does not tell
+    return _hash_of_facts(facts)
+
+
+def _hash_of_facts(facts: Mapping[str, object]) -> str:
+    return hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()
+
+
+def _hash_of(path: Path) -> str | None:
+    """Any word of a command may be asked for: a program's text given with -c is too long for a name."""
+    with suppress(OSError, ValueError):
+        status = path.stat()
+        if stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST_HASHED_BYTES:
+            return sha256_of(path)
+    return None

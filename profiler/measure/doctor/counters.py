@@ -1,0 +1,194 @@
+"""Whether counters may be read here, and what may hold them: settings, ncu's lock, DCGM, MPS.
+
+The only proof that counters can be read is to read one, so an empty kernel is profiled; the
+driver's setting and the other processes only explain what happens then.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from profiler.errors import (
+    CountersBusy,
+    CountersRefused,
+    DeviceMemoryFull,
+    ProfError,
+    ReportError,
+    ReportNotWritten,
+    StoreError,
+)
+from profiler.measure.doctor.health import Check, Machine
+from profiler.measure.tools import probe
+from profiler.measure.tools.ncu import Ncu
+from profiler.measure.tools.neutral import neutral_folder
+from profiler.measure.tools.process import run, shown
+from profiler.measure.tools.transcript import judge
+from profiler.store.reports.envelope import read_envelope
+from profiler.store.runs.commit import storage_error
+
+LOCK_FILES = ("nsight-compute-lock", "nvidia/nsight_compute/lock*")  # of older and newer versions, in TMPDIR
+_PROBE_METRIC = "sm__cycles_elapsed.max"
+_PROBE_TIMEOUT_S = 60.0
+_PROBE_LABEL = "profiling an empty kernel"
+_MOST_TOLD = 2  # lines of the program and of ncu that say why
+_CAP_SYS_ADMIN = 21
+_DCGM = {"nv-hostengine", "dcgm-exporter"}
+_MPS = "nvidia-cuda-mps"  # the kernel keeps 15 characters of a name: the daemon's and its server's
+_MPS_FOLDER = "/tmp/nvidia-mps"
+
+
+def check_counters(ncu: Ncu | None, machine: Machine) -> list[Check]:
+    """All that stands between ncu and the counters. While another ncu is at work, it is not disturbed."""
+    lock = check_lock(machine)
+    if ncu is None:
+        counters = _untried("there is no ncu", machine)
+    elif lock.state == "ok":
+        counters = check_permission(ncu, machine)
+    else:
+        counters = _untried("because of ncu's lock", machine)
+    names = _process_names(machine.proc)
+    return [counters, lock, _check_dcgm(names, free=counters.state == "ok"), _check_mps(names, machine)]
+
+
+def check_permission(ncu: Ncu, machine: Machine) -> Check:
+    """Profiles an empty kernel: a second and a half."""
+    setting = describe_setting(machine.proc)
+    try:
+        with neutral_folder() as folder:
+            report = folder / "probe.ncu-rep"
+            command = probe_command(ncu, report.name)
+            done = run(command, timeout_s=_PROBE_TIMEOUT_S, folder=folder, environment=machine.environment)
+            error = judge(_PROBE_LABEL, done, _results_in(report), wanted=1)
+    except ProfError as failure:
+        error = failure
+    except OSError as failure:
+        error = storage_error(failure, machine.temporary_folder)
+    if error is None:
+        found = f"an empty kernel was profiled in {done.seconds:.1f} s; {setting}"
+        return Check("counters", "measuring", "ok", found)
+    told = [line.strip().rstrip(".") for line in error.details]
+    told = [line for line in told if line.startswith(("==ERROR==", "error:"))]
+    found = "; ".join([error.message, *told[-_MOST_TOLD:], setting])
+    own_remedy = isinstance(
+        error, (CountersRefused, CountersBusy, DeviceMemoryFull, ReportNotWritten, StoreError)
+    )
+    by_hand = f"Run it by hand: `{shown(probe_command(ncu, 'probe'))}`."
+    return Check("counters", "measuring", "failed", found, error.remedy if own_remedy else by_hand)
+
+
+def _untried(why: str, machine: Machine) -> Check:
+    return Check("counters", "measuring", "warn", f"not tried, {why}; {describe_setting(machine.proc)}")
+
+
+def probe_command(ncu: Ncu, report: str) -> list[str]:
+    return [
+        str(ncu.path), "--config-file", "off", "--clock-control", "none", "--metrics", _PROBE_METRIC,
+        "--force-overwrite", "--export", report, sys.executable, "-I", probe.__file__,
+    ]  # fmt: skip
+
+
+def check_lock(machine: Machine) -> Check:
+    """ncu never removes its lock files, and in a shared folder others may not open the first user's."""
+    folder = machine.temporary_folder
+    for path in _lock_files(folder):
+        try:
+            # To create it is what ncu asks for too, and what the kernel refuses in a shared folder.
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            return Check(
+                "ncu lock", "measuring", "failed", f"{path} cannot be opened: {error.strerror}",
+                "Give ncu a temporary folder of your own: `export TMPDIR=/tmp/$USER; mkdir -p $TMPDIR`.",
+            )  # fmt: skip
+        try:
+            free = _is_free(descriptor)
+        finally:
+            os.close(descriptor)
+        if not free:
+            return Check(
+                "ncu lock", "measuring", "warn", f"another ncu is at work: it holds {path}",
+                "Wait until it has finished: two at once wait for each other, and spoil each other's figures.",
+            )  # fmt: skip
+    return Check("ncu lock", "measuring", "ok", f"no other ncu at work in {folder}")
+
+
+def _lock_files(folder: Path) -> list[Path]:
+    """Those that are there: newer versions of ncu have one of their own for each GPU."""
+    return [path for pattern in LOCK_FILES for path in sorted(folder.glob(pattern))]
+
+
+def describe_setting(proc: Path) -> str:
+    """Who may read counters, as the driver was loaded."""
+    with suppress(OSError):
+        setting = re.search(r"^RmProfilingAdminOnly: (\d)", (proc / "driver/nvidia/params").read_text(), re.M)
+        if setting and setting[1] == "0":
+            return "the driver lets everybody read them"
+        if setting:
+            which = "is" if _is_administrator(proc) else "is not"
+            return f"the driver lets only the administrator read them, which this process {which}"
+    return "the driver does not tell who may read them"
+
+
+def _is_administrator(proc: Path) -> bool:
+    """In a container it takes CAP_SYS_ADMIN; to be root is not enough."""
+    with suppress(OSError):
+        mask = re.search(r"^CapEff:\s*([0-9a-f]+)", (proc / "self/status").read_text(), re.M)
+        if mask:
+            return bool(int(mask[1], 16) >> _CAP_SYS_ADMIN & 1)
+    return os.geteuid() == 0
+
+
+def _check_dcgm(names: set[str], *, free: bool) -> Check:
+    running = ", ".join(sorted(names & _DCGM))
+    if not running:
+        return Check("DCGM", "measuring", "ok", "not running")
+    if free:
+        return Check("DCGM", "measuring", "ok", f"{running} runs, and left the counters free just now")
+    return Check(
+        "DCGM", "measuring", "warn", f"{running} runs, and may hold the counters",
+        "Let it pause while you measure: `dcgmi profile --pause`, and `dcgmi profile --resume` afterwards.",
+    )  # fmt: skip
+
+
+def _check_mps(names: set[str], machine: Machine) -> Check:
+    pipes = Path(machine.environment.get("CUDA_MPS_PIPE_DIRECTORY") or _MPS_FOLDER)
+    if not any(name.startswith(_MPS) for name in names) and not (pipes / "control").exists():
+        return Check("MPS", "measuring", "ok", "not running")
+    return Check(
+        "MPS", "measuring", "warn", f"it runs, with its pipes in {pipes}, and ncu does not profile its clients",
+        "Stop it while you measure: `echo quit | nvidia-cuda-mps-control`.",
+    )  # fmt: skip
+
+
+def _process_names(proc: Path) -> set[str]:
+    """Of the processes that can be seen from here, as the kernel keeps them."""
+    names = set()
+    with suppress(OSError):
+        for entry in proc.iterdir():
+            with suppress(OSError):
+                if entry.name.isdecimal():
+                    names.add((entry / "comm").read_text().strip())
+    return names
+
+
+def _is_free(descriptor: int) -> bool:
+    """Whichever of the two kinds of lock the other one took; ours is given back at once."""
+    try:
+        for lock in (fcntl.flock, fcntl.lockf):
+            lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(descriptor, fcntl.LOCK_UN)
+    except OSError:
+        return False
+    return True
+
+
+def _results_in(report: Path) -> int | None:
+    """How many launches the report holds; None where it is not there, or damaged."""
+    try:
+        return read_envelope(report.read_bytes(), report.name).results
+    except (OSError, ReportError):
+        return None

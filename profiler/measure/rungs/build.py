@@ -1,0 +1,265 @@
+"""Compiles rungs: only what changed, in parallel, with a record beside each binary.
+
+`build_command` says which command; `build_kernels` does it and yields what became of each
+kernel as it happens. The record holds all that decides whether a binary is still the one
+its sources describe: the command, the compiler's version, and the hash of every file read.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from profiler.catalog.ladders.ladder import Kernel, Ladder
+from profiler.errors import BuildFailed, DiskFull, LadderInvalid, LibraryMissing, ProfError
+from profiler.measure.tools.process import command_details, end_all, run
+from profiler.measure.tools.ptxas import Resources, parse_resources
+from profiler.measure.tools.toolchain import Toolchain
+from profiler.store.runs.commit import locked
+from profiler.store.tables.decoding import decodable
+
+_TIMEOUT_S = 600.0
+_CLOCK_TICK_NS = 20_000_000  # a file's time may lag behind the clock by a tick of the kernel
+# What nvcc takes for fast math or a part of it; a value may also be a word of its own.
+_FAST_MATH = re.compile(r"(?<!\S)--?(use_fast_math(=true)?|ftz[= ]true|prec-(div|sqrt)[= ]false)(?!\S)")
+# nvcc would add these flags to ours, and no record would know.
+_ENVIRONMENT = {"NVCC_PREPEND_FLAGS": "", "NVCC_APPEND_FLAGS": ""}
+Status = Literal["built", "unchanged", "unavailable", "failed"]
+
+
+@decodable
+class BuildRecord(msgspec.Struct, frozen=True):
+    kernel: int
+    name: str
+    arch: str
+    command: list[str]
+    nvcc_version: str
+    fast_math: bool
+    without: list[str]  # libraries it would have used
+    sources: dict[str, str]  # SHA-256 of each file read, the toolkit's own headers left out
+    binary_sha256: str
+    built: str
+    seconds: float
+    resources: list[Resources]
+
+
+@dataclass(frozen=True)
+class Built:
+    """`record` and `binary` are set unless it failed; `error` then says why."""
+
+    kernel: Kernel
+    status: Status
+    binary: Path
+    record: BuildRecord | None = None
+    error: ProfError | None = None
+
+
+def build_folder(ladder: Ladder, arch: str) -> Path:
+    """`build/<ladder>/<arch>/` beside the `kernels/` that hold the ladder, or beside its file."""
+    folder = ladder.path.resolve().parent
+    root = folder.parent.parent if folder.parent.name == "kernels" else folder
+    return root / "build" / ladder.name / arch
+
+
+def build_flags(kernel: Kernel, arch: str) -> list[str]:
+    """What decides the machine code: line information always, fast math only if the ladder asks for it."""
+    target = kernel.targets.get(arch, arch).removeprefix("sm_")
+    return ["-lineinfo", f"-gencode=arch=compute_{target},code=sm_{target}", *kernel.flags]
+
+
+def build_command(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> list[str]:
+    command = [str(toolchain.nvcc), "-Xptxas=-v", *build_flags(kernel, arch)]
+    if toolchain.link_folder is not None:
+        command.append(f"-L{toolchain.link_folder}")
+    if "cublas" in (*kernel.needs, *kernel.uses):
+        command += _cublas_flags(toolchain)
+    dependencies = ["-MMD", "-MF", str(_dependencies_path(binary))]
+    return [*command, *dependencies, str(kernel.source), "-o", str(binary)]
+
+
+def build_kernels(
+    ladder: Ladder,
+    kernels: Sequence[Kernel],
+    arch: str,
+    toolchain: Toolchain,
+    jobs: int | None = None,
+    within: str = "",
+) -> Iterator[Built]:
+    """In the order they finish; a failure is yielded, not raised, and stops nothing.
+
+    `within` is a folder of the build folder, for what is not the ladder's own.
+    """
+    from profiler.store.reports.sandbox import available_cores
+
+    folder = build_folder(ladder, arch) / within
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BuildFailed(
+            f"{folder}: cannot be made: {error.strerror}", remedy="Check the folder's permissions."
+        ) from None
+    executor = ThreadPoolExecutor(jobs or available_cores())
+    try:
+        pending: list[Future[Built]] = [
+            executor.submit(_build, kernel, arch, toolchain, folder / kernel.file_name) for kernel in kernels
+        ]
+        for future in as_completed(pending):
+            yield future.result()
+    except BaseException:
+        executor.shutdown(wait=False, cancel_futures=True)
+        end_all()
+        raise
+    finally:
+        executor.shutdown()
+
+
+def read_record(binary: Path) -> BuildRecord | None:
+    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.decode(_record_path(binary).read_bytes(), type=BuildRecord)
+    return None
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _build(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> Built:
+    obstacle = _obstacle(kernel, toolchain)
+    if obstacle is not None:
+        status: Status = "unavailable" if isinstance(obstacle, LibraryMissing) else "failed"
+        return Built(kernel, status, binary, error=obstacle)
+    try:
+        if known := _read_fresh(kernel, arch, toolchain, binary):
+            return Built(kernel, "unchanged", binary, known)
+        # Another process may build it too, and no two outputs of nvcc are alike: one binary, and the record of that.
+        with locked(binary.with_name(f".{binary.name}.lock")):
+            if known := _read_fresh(kernel, arch, toolchain, binary):
+                return Built(kernel, "unchanged", binary, known)
+            return Built(kernel, "built", binary, _compile(kernel, arch, toolchain, binary))
+    except ProfError as error:
+        return Built(kernel, "failed", binary, error=error)
+    except OSError as error:
+        full = DiskFull(f"{binary}: the disk is full") if error.errno == errno.ENOSPC else None
+        failed = full or BuildFailed(f"{kernel}: {error.filename or binary}: {error.strerror}")
+        return Built(kernel, "failed", binary, error=failed)
+
+
+def _obstacle(kernel: Kernel, toolchain: Toolchain) -> ProfError | None:
+    if kernel.source is None or not kernel.source.is_file():
+        return LadderInvalid(
+            f"{kernel}: its source {kernel.source} does not exist",
+            remedy="Correct `source` in the ladder file; it is relative to that file.",
+        )
+    if "cublas" in kernel.needs and toolchain.cublas is None:
+        return LibraryMissing(f"{kernel} needs cuBLAS, and there is none beside {toolchain.root}")
+    return None
+
+
+def _compile(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> BuildRecord:
+    """Into a file of its own name, renamed when whole: an interrupted build leaves the old one."""
+    unfinished = binary.with_name(f".{binary.name}.{os.getpid()}")
+    dependencies = _dependencies_path(unfinished)
+    started_ns = time.time_ns()
+    try:
+        _record_path(binary).unlink(missing_ok=True)
+        finished = run(
+            build_command(kernel, arch, toolchain, unfinished), timeout_s=_TIMEOUT_S, environment=_ENVIRONMENT
+        )
+        command = build_command(kernel, arch, toolchain, binary)
+        if finished.exit_code:
+            raise BuildFailed(
+                f"{kernel} does not compile ({finished.how})",
+                details=command_details(command, finished.stdout, finished.stderr),
+            )
+        sources = [kernel.source, *_files_read(unfinished, dependencies, toolchain)]
+        record = BuildRecord(
+            kernel=kernel.number,
+            name=kernel.name,
+            arch=arch,
+            command=command,
+            nvcc_version=toolchain.version,
+            fast_math=_uses_fast_math(command),
+            without=[name for name in kernel.uses if name == "cublas" and toolchain.cublas is None],
+            sources={str(path): sha256_of(path) for path in dict.fromkeys(sources) if path},
+            binary_sha256=sha256_of(unfinished),
+            built=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            seconds=round(finished.seconds, 2),
+            resources=parse_resources(finished.stderr),
+        )
+        for path in map(Path, record.sources):
+            if started_ns - _CLOCK_TICK_NS <= path.stat().st_mtime_ns <= time.time_ns():
+                raise BuildFailed(f"{path}: changed while it was compiled", remedy="Build again.")
+        os.replace(unfinished, binary)
+        _record_path(binary).write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+        return record
+    finally:
+        unfinished.unlink(missing_ok=True)
+        dependencies.unlink(missing_ok=True)
+
+
+def _read_fresh(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> BuildRecord | None:
+    known, command = read_record(binary), build_command(kernel, arch, toolchain, binary)
+    return known if known and _is_fresh(known, command, toolchain, binary) else None
+
+
+def _is_fresh(record: BuildRecord, command: list[str], toolchain: Toolchain, binary: Path) -> bool:
+    if record.command != command or record.nvcc_version != toolchain.version:
+        return False
+    if record.fast_math != _uses_fast_math(command):
+        return False  # recorded by a prof that knew fewer of its names
+    files = {**record.sources, str(binary): record.binary_sha256}
+    try:
+        return all(sha256_of(Path(path)) == recorded for path, recorded in files.items())
+    except OSError:
+        return False
+
+
+def _uses_fast_math(command: Sequence[str]) -> bool:
+    return _FAST_MATH.search(" ".join(command)) is not None
+
+
+def _files_read(made: Path, dependencies: Path, toolchain: Toolchain) -> list[Path]:
+    """The files of a make rule, without the toolkit's own: its version speaks for those.
+
+    The rule begins with what was `made`, whose path may hold colons.
+    """
+    _, rule = dependencies.read_text().removeprefix(str(made)).split(":", maxsplit=1)
+    words = rule.replace("\\\n", " ").replace("\\ ", "\0").split()
+    paths = [Path(os.path.abspath(word.replace("\0", " "))) for word in words]
+    return [path for path in paths if not path.is_relative_to(toolchain.root)]
+
+
+def _cublas_flags(toolchain: Toolchain) -> list[str]:
+    library = toolchain.cublas
+    if library is None:
+        return ["-DPROF_NO_CUBLAS"]
+    # By its full name: packages from PyPI hold no libcublas.so, and nvcc takes no file that ends in .13.
+    folder = library.file.parent
+    return [
+        f"-I{library.include}",
+        f"-L{folder}",
+        f"-l:{library.file.name}",
+        f"-Xlinker=-rpath={folder}",
+        f"-Xlinker=-rpath-link={folder}",
+    ]
+
+
+def _dependencies_path(binary: Path) -> Path:
+    return binary.with_name(f"{binary.name}.d")
+
+
+def _record_path(binary: Path) -> Path:
+    return binary.with_name(f"{binary.name}.json")

@@ -1,0 +1,80 @@
+"""Checks a rung's result: its program compares with a reference, prof reads its verdict.
+
+The exit code decides; a JSON line tells the error and the threshold it was held to, and
+one that does not agree with exit code 0 is a wrong result:
+
+    {"relative_error": 3.1e-07, "threshold": 1.5e-05, "not_finite": 0, "ok": true}
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from profiler.errors import GpuNotFound, ProfError, ResultWrong, ShapeRefused
+from profiler.measure.rungs.program import EXIT_WRONG, Job, json_lines, run_program
+from profiler.measure.tools.process import Finished, command_details
+
+_FIGURES = ("relative_error", "threshold", "not_finite")
+Verdict = Literal["correct", "wrong", "refused", "failed", "unavailable"]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """`refused`: a shape that the rung cannot run, and says so. `error` is set unless correct."""
+
+    job: Job
+    verdict: Verdict
+    relative_error: float | None = None
+    threshold: float | None = None
+    error: ProfError | None = None
+
+
+def check_kernel(job: Job, timeout_s: float) -> Checked:
+    """What a program does is told by the verdict, not raised; but where no GPU is, no other will run either."""
+    try:
+        finished = run_program(job, "check", timeout_s, accept=(0, EXIT_WRONG))
+        return parse_check(job, finished)
+    except GpuNotFound:
+        raise
+    except ShapeRefused as error:
+        return Checked(job, "refused", error=error)
+    except ProfError as error:
+        return Checked(job, "failed", error=error)
+
+
+def parse_check(job: Job, finished: Finished) -> Checked:
+    answer: dict[str, Any] = {}
+    believed = True
+    for line in json_lines(job, finished):
+        answer |= line
+        believed = believed and _is_believed(answer)
+    relative_error, threshold = _number(answer.get("relative_error")), _number(answer.get("threshold"))
+    if finished.exit_code == 0 and believed:
+        return Checked(job, "correct", relative_error, threshold)
+    wrong = ResultWrong(
+        f"{job.label} computes a wrong result, seed {job.seed}",
+        details=command_details(finished.command, finished.stdout, finished.stderr),
+    )
+    return Checked(job, "wrong", relative_error, threshold, wrong)
+
+
+def _is_believed(answer: dict[str, Any]) -> bool:
+    """What a program need not say, it must not say wrongly: a figure that is none, or one that contradicts it."""
+    figures = {key: _number(answer[key]) for key in _FIGURES if key in answer}
+    if answer.get("ok", True) is not True or None in figures.values() or figures.get("not_finite"):
+        return False
+    error, threshold = figures.get("relative_error"), figures.get("threshold")
+    return error is None or threshold is None or error <= threshold
+
+
+def _number(value: object) -> float | None:
+    """Errors, thresholds and counts alike: finite, and not below zero."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None

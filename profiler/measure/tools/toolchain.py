@@ -1,0 +1,179 @@
+"""Finds what a rung needs: nvcc and its version, cuBLAS, and the GPU.
+
+nvcc may be on the PATH, in CUDA_HOME or CUDA_PATH, in /usr/local/cuda, or in NVIDIA's
+packages from PyPI, in this order; the first that exists is used and never mixed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from profiler.errors import GpuNotFound, ToolNotFound
+from profiler.measure.tools.process import command_details, run
+
+_TOOL_TIMEOUT_S = 60.0
+_GPU_FIELDS = ("name", "compute_cap", "driver_version", "uuid")
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library to link: its header's folder and the file itself."""
+
+    include: Path
+    file: Path
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    nvcc: Path
+    version: str  # 13.0.88
+    root: Path  # the folder that holds bin/ and include/
+    link_folder: Path | None = None  # where the runtime lies when nvcc would not look there
+    cublas: Library | None = None
+
+
+@dataclass(frozen=True)
+class Gpu:
+    name: str
+    arch: str  # sm_90
+    driver_version: str
+    uuid: str
+
+
+def find_toolchain(environment: Mapping[str, str] = os.environ) -> Toolchain:
+    candidates = list(_nvcc_candidates(environment))
+    nvcc = next((path for path in candidates if path.is_file() and os.access(path, os.X_OK)), None)
+    if nvcc is None:
+        raise ToolNotFound(
+            "nvcc was not found on the PATH, nor here:",
+            details=[f"    {place}" for place in dict.fromkeys(candidates)],
+            remedy="Install the CUDA toolkit, or NVIDIA's packages: "
+            "`pip install nvidia-cuda-nvcc nvidia-cuda-cccl nvidia-cuda-profiler-api`.",
+        )
+    return describe_toolchain(nvcc)
+
+
+def describe_toolchain(nvcc: Path) -> Toolchain:
+    """What belongs to this very compiler."""
+    version = _version_of(nvcc)
+    root = _root_of(nvcc)
+    link_folder = None if (root / "lib64").is_dir() or (root / "targets").is_dir() else root / "lib"
+    return Toolchain(nvcc, version, root, link_folder, find_cublas(root, version.split(".", maxsplit=1)[0]))
+
+
+def find_cublas(root: Path, major: str) -> Library | None:
+    """cuBLAS of the compiler's major version: beside nvcc, among Python's packages, or the system's."""
+    python = [path for folder in _nvidia_packages() for path in (folder / f"cu{major}", folder / "cublas")]
+    places = [root, *sorted(root.glob("targets/*-linux")), *python, Path("/usr")]
+    libraries = ("lib64", "lib", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu")
+    for place in places:
+        if not (place / "include/cublas_v2.h").is_file():
+            continue
+        for folder in libraries:
+            file = place / folder / f"libcublas.so.{major}"
+            if file.is_file():
+                return Library(place / "include", file)
+    return None
+
+
+def find_gpu(environment: Mapping[str, str] = os.environ) -> Gpu:
+    """The first GPU that a CUDA program started from here would see."""
+    return _query_gpus(environment, _visible(environment)[:1] or ["0"])[0]
+
+
+def find_gpus(environment: Mapping[str, str] = os.environ) -> list[Gpu]:
+    """All that a CUDA program started from here would see, in its order."""
+    return _query_gpus(environment, _visible(environment))
+
+
+def _visible(environment: Mapping[str, str]) -> list[str]:
+    """What CUDA_VISIBLE_DEVICES names; nothing where it is not set, and all are visible."""
+    given = environment.get("CUDA_VISIBLE_DEVICES")
+    if given is None:
+        return []
+    named = [name.strip() for name in given.split(",")]
+    if named[0] in ("", "-1"):
+        raise GpuNotFound(
+            "no GPU: CUDA_VISIBLE_DEVICES hides all of them", remedy="Unset CUDA_VISIBLE_DEVICES."
+        )
+    return named
+
+
+def _query_gpus(environment: Mapping[str, str], ids: Sequence[str]) -> list[Gpu]:
+    tool = shutil.which("nvidia-smi", path=environment.get("PATH"))
+    if tool is None:
+        raise GpuNotFound("no GPU: nvidia-smi is not on the PATH")
+    command = [tool, f"--query-gpu={','.join(_GPU_FIELDS)}", "--format=csv,noheader"]
+    if ids:
+        command.append(f"--id={','.join(ids)}")
+    answer = run(command, timeout_s=_TOOL_TIMEOUT_S)
+    rows = [[field.strip() for field in line.split(",")] for line in answer.stdout.strip().split("\n")]
+    whole = all(len(row) == len(_GPU_FIELDS) and re.fullmatch(r"\d+\.\d", row[1]) for row in rows)
+    if answer.exit_code or not whole:
+        raise GpuNotFound(
+            f"no GPU: nvidia-smi lists none ({answer.how})",
+            details=command_details(command, answer.stdout, answer.stderr),
+        )
+    return [
+        Gpu(name, f"sm_{capability.replace('.', '')}", driver, uuid)
+        for name, capability, driver, uuid in rows
+    ]
+
+
+def _nvcc_candidates(environment: Mapping[str, str]) -> Iterator[Path]:
+    yield from toolkit_candidates("nvcc", environment)
+    yield from _packaged("bin/nvcc")
+
+
+def toolkit_candidates(tool: str, environment: Mapping[str, str]) -> Iterator[Path]:
+    """Where a tool of the CUDA toolkit may be: on the PATH, where the environment says, where it is installed."""
+    found = shutil.which(tool, path=environment.get("PATH"))
+    if found:
+        yield Path(found)
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if environment.get(variable):
+            yield Path(environment[variable]) / "bin" / tool
+    yield Path("/usr/local/cuda/bin") / tool
+
+
+def _packaged(file: str) -> Iterator[Path]:
+    """The same file in each of NVIDIA's packages that could hold it, newest CUDA first."""
+    for folder in _nvidia_packages():
+        homes = [path for path in folder.glob("cu[0-9]*") if path.name[2:].isdecimal()]
+        for home in sorted(homes, key=lambda path: -int(path.name[2:])):
+            yield home / file
+        yield folder / "cuda_nvcc" / file
+
+
+def find_packaged(tool: str) -> Path | None:
+    """A tool of NVIDIA's packages from PyPI, whatever else is installed."""
+    return next((path for path in _packaged(f"bin/{tool}") if path.is_file()), None)
+
+
+def _nvidia_packages() -> list[Path]:
+    """The folders of the namespace package `nvidia`, found without importing it."""
+    return [folder for entry in sys.path if (folder := Path(entry or ".") / "nvidia").is_dir()]
+
+
+def _version_of(nvcc: Path) -> str:
+    answer = run([str(nvcc), "--version"], timeout_s=_TOOL_TIMEOUT_S)
+    version = re.search(r"\bV(\d+\.\d+\.\d+)", answer.stdout)
+    if answer.exit_code or version is None:
+        raise ToolNotFound(
+            f"{nvcc}: does not tell its version ({answer.how})",
+            details=command_details(answer.command, answer.stdout, answer.stderr),
+        )
+    return version[1]
+
+
+def _root_of(nvcc: Path) -> Path:
+    """Where nvcc itself thinks it is: the file found may be a link or a script that calls it."""
+    answer = run([str(nvcc), "--dryrun", "-c", "any.cu"], timeout_s=_TOOL_TIMEOUT_S)
+    top = re.search(r"^#\$ TOP=(.+)$", answer.stderr, re.MULTILINE)
+    return Path(os.path.normpath(top[1].strip())) if top else nvcc.resolve().parent.parent

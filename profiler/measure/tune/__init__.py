@@ -1,0 +1,1 @@
+"""Sweeps: which values of its parameters make a kernel fastest, by measuring."""

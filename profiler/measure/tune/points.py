@@ -1,0 +1,174 @@
+"""The points of a sweep: which are measured, what each is compiled as, what the compiler says of it.
+
+Pure but for the hash of the sources: processes are started by `build.py` and `tune.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from profiler.catalog.ladders.expressions import Condition
+from profiler.catalog.ladders.ladder import Kernel, Ladder
+from profiler.catalog.ladders.sweep import COMPILED, Settings, Sweep
+from profiler.errors import LadderInvalid, ProfError
+from profiler.measure.rungs.build import Built, build_flags, sha256_of
+from profiler.measure.rungs.compiled import misfit_text, own_resources
+from profiler.measure.tune.defaults import without_defaults
+from profiler.store.sweeps import SweptPoint
+
+BUILD_FOLDER = "tune"
+_LONGEST_NAME = 120
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The points to compile, in the order of measurement, and how many combinations each constraint excludes."""
+
+    points: list[Settings]
+    combinations: int
+    excluded: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A point as it is built; `point` is its place in the order of measurement."""
+
+    point: int
+    settings: Settings
+    kernel: Kernel
+    built: Built
+
+
+def sweep_of(kernel: Kernel, ladder: Ladder) -> Sweep:
+    if kernel.sweep is None:
+        swept = [str(one.number) for one in ladder.kernels if one.sweep is not None]
+        raise LadderInvalid(
+            f"{ladder.path}: {kernel} declares no sweep"
+            + (f"; those that do: {', '.join(swept)}" if swept else ""),
+            remedy="Add [kernel.tune] to it; `kernels/README.md` describes the table, with an example.",
+        )
+    return kernel.sweep
+
+
+def choose_points(
+    sweep: Sweep, workload: Mapping[str, int], current: Settings | None, limit: int | None, seed: int
+) -> Choice:
+    """Shuffled, so that a drift favours no region. What the source has now is always among them, if it is allowed."""
+    points, excluded = [], Counter[str]()
+    grid = list(sweep.grid())
+    if current is not None and current not in grid:
+        grid.append(current)
+    for settings in grid:
+        broken = sweep.broken({**workload, **settings})
+        if broken is None:
+            points.append(settings)
+        else:
+            excluded[broken.text] += 1
+    random.Random(seed).shuffle(points)
+    if limit is not None and len(points) > limit:
+        if current in points:
+            points.remove(current)
+            points.insert(0, current)
+        points = points[:limit]
+    return Choice(points, len(grid), dict(excluded))
+
+
+def variant(kernel: Kernel, settings: Settings) -> Kernel:
+    """The kernel with every parameter given, under a name that makes a file of its own."""
+    macros = tuple(f"-D{name}={value}" for name, value in settings.items())
+    suffix = "-".join(str(value) for value in settings.values())
+    if len(suffix) > _LONGEST_NAME:
+        suffix = hashlib.sha256(suffix.encode()).hexdigest()[:32]
+    return replace(kernel, name=f"{kernel.name}-{suffix}", flags=(*kernel.flags, *macros))
+
+
+def judge_built(sweep: Sweep, workload: Mapping[str, int], candidate: Candidate) -> SweptPoint:
+    """What is known of a point before it runs: correct until something else is found."""
+    point = SweptPoint(candidate.point, candidate.settings, "correct")
+    if candidate.built.error is not None:
+        return msgspec.structs.replace(
+            point, status="uncompiled", reason=_compiler_says(candidate.built.error)
+        )
+    facts = compiled_facts(candidate.built)
+    unknown = _undecided(sweep) if not facts else None
+    if unknown is not None and (misfit := misfit_text(candidate.built)):
+        return msgspec.structs.replace(point, status="excluded", reason=f"{unknown.text}, but {misfit}")
+    point = msgspec.structs.replace(point, **facts)
+    broken = sweep.broken({**workload, **candidate.settings, **facts})
+    if broken is None:
+        return point
+    found = ", ".join(f"{name} is {facts[name]}" for name in broken.names if name in facts)
+    return msgspec.structs.replace(point, status="excluded", reason=f"{broken.text}, but {found}")
+
+
+def compiled_facts(built: Built) -> dict[str, int]:
+    """Of the kernels that the rung's regular expression means, the largest of each; empty where there are none."""
+    own = own_resources(built)
+    if not own:
+        return {}
+    registers, shared, spills = (
+        max(one.registers for one in own),
+        max(one.shared_bytes for one in own),
+        max(one.spill_store_bytes + one.spill_load_bytes for one in own),
+    )
+    return dict(zip(COMPILED, (registers, shared, spills), strict=True))
+
+
+def _undecided(sweep: Sweep) -> Condition | None:
+    """A constraint on what the compiler says, or on what follows from that."""
+    unknown = set(COMPILED)
+    for name, expression in sweep.derived.items():
+        if not unknown.isdisjoint(expression.names):
+            unknown.add(name)
+    return next((one for one in sweep.constraints if not unknown.isdisjoint(one.names)), None)
+
+
+def source_hashes(
+    ladder: Ladder, kernel: Kernel, sweep: Sweep, files: Iterable[str | Path]
+) -> dict[str, str]:
+    """By their paths from the ladder's folder. The defaults do not count: every point is given its values."""
+    hashes = {}
+    for file in files:
+        path = Path(file)
+        own = kernel.source is not None and path.exists() and path.samefile(kernel.source)
+        hashes[os.path.relpath(path, ladder.folder)] = (
+            hashlib.sha256(without_defaults(path.read_text(), sweep.parameters).encode()).hexdigest()
+            if own
+            else sha256_of(path)
+        )
+    return hashes
+
+
+def code_hash(candidate: Candidate, sources: Mapping[str, str]) -> str:
+    """Of all that decides what its program does."""
+    record = candidate.built.record
+    assert record is not None
+    facts = [
+        record.nvcc_version,
+        build_flags(candidate.kernel, record.arch),
+        record.without,
+        sorted(sources.items()),
+    ]
+    return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
+
+
+def failure_of(error: ProfError, label: str) -> str:
+    """One line: what happened, and the last that the program said."""
+    happened = error.message.removeprefix(label).strip(" :").removeprefix("failed ").strip("()")
+    said = error.details[-1].strip() if len(error.details) > 1 else ""
+    return f"{happened}: {said}" if said else happened
+
+
+def _compiler_says(error: ProfError) -> str:
+    """The first error among its last lines, without the place: every point is of the same source."""
+    found = re.search(r"\b(?:error|fatal)\s*:\s*(.+)", "\n".join(error.details[1:]))
+    return found[1].strip() if found else error.message

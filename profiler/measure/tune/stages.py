@@ -1,0 +1,215 @@
+"""Measures a sweep: every point verified and timed briefly, the promising ones in full, the best few again.
+
+Each stage waits for the one before, so that what is stopped early is decided by what all have shown; the last
+is timed afresh, in processes that take turns, so that the winner is not the luckiest of many. What a
+process measured is kept at once: whoever calls again after a kill goes on from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Literal
+
+import msgspec
+
+from profiler.catalog.ladders.ladder import Kernel, Ladder
+from profiler.catalog.ladders.sweep import Settings
+from profiler.errors import GpuNotFound, ProfError, ProgramTimedOut, ResultWrong, ShapeRefused
+from profiler.measure.rungs.build import Built, build_flags
+from profiler.measure.rungs.program import Job, program_command
+from profiler.measure.rungs.timing import time_kernel
+from profiler.measure.rungs.verify import check_kernel
+from profiler.measure.tools.toolchain import Gpu
+from profiler.measure.tune.points import Candidate, Choice, failure_of, sweep_of
+from profiler.store.sweeps import PendingSweep, Repeat, Stage, Status, SweepFacts, SweptPoint, Visit
+
+_STATUS: dict[type[ProfError], Status] = {
+    ResultWrong: "wrong",
+    ShapeRefused: "refused",
+    ProgramTimedOut: "hung",
+}
+
+
+@dataclass(frozen=True)
+class TunePlan:
+    ladder: Ladder
+    kernel: Kernel
+    values: dict[str, int]
+    gpu: Gpu
+    nvcc_version: str
+    limit: int | None = None
+    seed: int | None = None  # as asked for
+    screen_repeats: int = 5
+    screen_warmup: int = 2
+    repeats: int = 20
+    warmup: int = 5
+    within_pct: float = 5.0  # of the best of the screening: those are timed in full
+    finalists: int = 4
+    processes: int = 3  # of each finalist
+    timeout_s: float = 120.0
+
+    def check(self) -> None:
+        """LadderInvalid where the ladder lacks what tuning takes."""
+        sweep_of(self.kernel, self.ladder)
+        job = self.job(self.kernel, 0)
+        for mode in ("check", "time"):
+            program_command(job, mode)
+
+    def job(self, kernel: Kernel, seed: int) -> Job:
+        return Job(self.ladder, kernel, self.values, seed=seed)
+
+    def key(self) -> str:
+        """The hash of all that is asked for; what the sources say is checked point by point."""
+        sweep = sweep_of(self.kernel, self.ladder)
+        facts = [
+            self.ladder.name, self.kernel.number, self.values, self.gpu.name, self.gpu.driver_version, self.nvcc_version,
+            build_flags(self.kernel, self.gpu.arch), self.kernel.commands["check"], self.kernel.commands["time"],
+            self.facts(None, {}), [(name, one.text) for name, one in sweep.derived.items()], self.seed,
+            self.screen_warmup, self.warmup,
+        ]  # fmt: skip
+        return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
+
+    def facts(self, choice: Choice | None, sources: Mapping[str, str]) -> SweepFacts:
+        sweep = sweep_of(self.kernel, self.ladder)
+        return SweepFacts(
+            parameters={name: list(values) for name, values in sweep.parameters.items()},
+            constraints=[constraint.text for constraint in sweep.constraints],
+            combinations=choice.combinations if choice else 0,
+            excluded=choice.excluded if choice else {},
+            limit=self.limit,
+            screen_repeats=self.screen_repeats,
+            repeats=self.repeats,
+            processes=self.processes,
+            within_pct=self.within_pct,
+            finalists=self.finalists,
+            sources=dict(sources),
+        )
+
+
+@dataclass(frozen=True)
+class TuneObserver:
+    """Who wants to know how far it is: of building, then of each stage. `is_known`: an earlier call measured it."""
+
+    chosen: Callable[[Choice], None]
+    begin: Callable[[Literal["build"] | Stage, int], None]
+    built: Callable[[Built], None]
+    visited: Callable[[Candidate, Visit, bool], None]
+
+
+@dataclass
+class Tuning:
+    """The points of a sweep that compiled, on their way through the stages."""
+
+    plan: TunePlan
+    seed: int
+    candidates: Sequence[Candidate]
+    codes: Mapping[int, str]  # of each candidate, the hash of what it was compiled from
+    pending: PendingSweep
+    observer: TuneObserver
+    current: Settings | None = None
+
+    def __post_init__(self) -> None:
+        self.visits: dict[int, list[Visit]] = {one.point: [] for one in self.candidates}
+        self.reference: str | None = None
+
+    def run(self) -> None:
+        plan = self.plan
+        self._stage("screen", self.candidates)
+        self._stage("full", self._shuffled(self._promising(), 1))
+        finalists = self._best("full", plan.finalists)
+        turns = [one for turn in range(plan.processes) for one in self._shuffled(finalists, 2 + turn)]
+        self._stage("final", turns)
+
+    def result(self, known: SweptPoint) -> SweptPoint:
+        """What the compiler said of the point, and what became of it since."""
+        visits = self.visits.get(known.point, [])
+        failed = next((visit for visit in visits if visit.status != "correct"), None)
+        errors = [visit.relative_error for visit in visits if visit.relative_error is not None]
+        return msgspec.structs.replace(
+            known,
+            status=failed.status if failed else known.status,
+            reason=failed.reason if failed else known.reason,
+            relative_error=max(errors, default=None),
+            repeats=[repeat for visit in visits for repeat in visit.repeats],
+        )
+
+    def _stage(self, stage: Stage, turns: Sequence[Candidate]) -> None:
+        self.observer.begin(stage, len(turns))
+        made: dict[int, int] = dict.fromkeys(self.visits, 0)
+        for candidate in turns:
+            process = made[candidate.point]
+            made[candidate.point] += 1
+            if any(visit.status != "correct" for visit in self.visits[candidate.point]):
+                continue  # it will not win, and might hang again
+            code = self.codes[candidate.point]
+            known = self.pending.visit(stage, process, candidate.settings, code)
+            visit = known or self._visit(stage, process, candidate)
+            if known is None:
+                self.pending.keep_visit(stage, process, candidate.settings, visit)
+            self.visits[candidate.point].append(visit)
+            self.reference = visit.reference or self.reference
+            self.observer.visited(candidate, visit, known is not None)
+
+    def _visit(self, stage: Stage, process: int, candidate: Candidate) -> Visit:
+        """Verified first, on inputs of its own; not where that has just been done."""
+        plan, code = self.plan, self.codes[candidate.point]
+        brief = stage == "screen"
+        job = replace(
+            plan.job(candidate.kernel, (self.seed + process) % 2**64),
+            binary=candidate.built.binary,
+            repeats=plan.screen_repeats if brief else plan.repeats,
+            warmup=plan.screen_warmup if brief else plan.warmup,
+        )
+        relative_error = None
+        try:
+            if stage != "full":
+                checked = check_kernel(job, plan.timeout_s)
+                relative_error = checked.relative_error
+                if checked.error is not None:
+                    raise checked.error
+            timed = time_kernel(job, plan.timeout_s)
+        except GpuNotFound:
+            raise  # no other point will run either
+        except ProfError as failure:
+            status = _STATUS.get(type(failure), "failed")
+            return Visit(code, status, failure_of(failure, job.label), relative_error)
+        repeats = [Repeat(stage, process, one.kernel_ns, one.reference_ns) for one in timed.repeats]
+        return Visit(code, "correct", "", relative_error, timed.reference, repeats)
+
+    def _promising(self) -> list[Candidate]:
+        """Within some percent of the best; and what the source has now, to compare with."""
+        ranked = self._best("screen", len(self.candidates))
+        if not ranked:
+            return []
+        bound_ns = self._median_ns(ranked[0], "screen") * (1 + self.plan.within_pct / 100)
+        return [
+            one
+            for one in ranked
+            if self._median_ns(one, "screen") <= bound_ns or one.settings == self.current
+        ]
+
+    def _best(self, stage: Stage, count: int) -> list[Candidate]:
+        """So many of those that are correct so far, the fastest of the stage first, and what the source has now."""
+        measured = [
+            one
+            for one in self.candidates
+            if all(visit.status == "correct" for visit in self.visits[one.point])
+            and any(repeat.stage == stage for visit in self.visits[one.point] for repeat in visit.repeats)
+        ]
+        ranked = sorted(measured, key=lambda one: (self._median_ns(one, stage), one.point))
+        return [one for place, one in enumerate(ranked) if place < count or one.settings == self.current]
+
+    def _median_ns(self, candidate: Candidate, stage: Stage) -> float:
+        visits = self.visits[candidate.point]
+        return median(
+            repeat.kernel_ns for visit in visits for repeat in visit.repeats if repeat.stage == stage
+        )
+
+    def _shuffled(self, candidates: Sequence[Candidate], turn: int) -> list[Candidate]:
+        order = sorted(candidates, key=lambda one: one.point)
+        random.Random(self.seed + turn).shuffle(order)
+        return order

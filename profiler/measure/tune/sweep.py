@@ -1,0 +1,184 @@
+"""A sweep from its declaration to its stored table: the one that is there, or points built, measured, committed."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from profiler.catalog.ladders.sweep import Settings
+from profiler.errors import LadderInvalid, NoPointWorks
+from profiler.measure.rungs.build import Built, build_folder, build_kernels
+from profiler.measure.rungs.program import fresh_seed, program_command
+from profiler.measure.tools.process import shown
+from profiler.measure.tools.provenance import derive_provenance, read_commit
+from profiler.measure.tools.toolchain import Toolchain
+from profiler.measure.tune.points import (
+    BUILD_FOLDER,
+    Candidate,
+    Choice,
+    choose_points,
+    code_hash,
+    judge_built,
+    source_hashes,
+    sweep_of,
+    variant,
+)
+from profiler.measure.tune.stages import TuneObserver, TunePlan, Tuning
+from profiler.store.runs.manifest import Provenance, sweep_name
+from profiler.store.runs.unfinished import Plan
+from profiler.store.sweeps import (
+    MeasuredSweep,
+    PendingSweep,
+    StoredSweep,
+    SweepFacts,
+    SweepStore,
+    SweptPoint,
+)
+
+_MOST_REASONS = 5
+
+
+@dataclass(frozen=True)
+class Sweeping:
+    """`current` is what the source has now, where it says so: measured as well, to compare with."""
+
+    plan: TunePlan
+    toolchain: Toolchain
+    store: SweepStore
+    current: Settings | None = None
+    jobs: int | None = None
+
+    @property
+    def name(self) -> str:
+        return sweep_name(self.plan.ladder.name, self.plan.kernel.number)
+
+    def known(self) -> StoredSweep | None:
+        """The very same, measured before from the same sources."""
+        for manifest in self.store.find(self.name, self.plan.key()):
+            recorded = manifest.sweep.sources
+            with suppress(OSError):
+                if self._hashes(self.plan.ladder.folder / name for name in recorded) == recorded:
+                    return self.store.open(manifest.run_id)
+        return None
+
+    def measure(self, observer: TuneObserver) -> StoredSweep:
+        """What an earlier call has measured before it was ended is not measured again."""
+        plan = self.plan
+        sweep = sweep_of(plan.kernel, plan.ladder)
+        with self.store.pending(plan.key()) as pending:
+            fresh = Plan(self.name, fresh_seed() if plan.seed is None else plan.seed)
+            seed = pending.plan(fresh).seed
+            # Before anything is stored: the tree must not differ because of what prof writes into it.
+            written = (self.store.root.parent, build_folder(plan.ladder, plan.gpu.arch))
+            commit, recorded = read_commit(plan.ladder.folder, *written), datetime.now(UTC)
+            choice = self._choose(seed, pending)
+            observer.chosen(choice)
+            candidates = self._candidates(choice, observer)
+            points = [judge_built(sweep, plan.values, one) for one in candidates]
+            usable = [one for one, point in zip(candidates, points, strict=True) if point.status == "correct"]
+            sources = self._sources(usable)
+            codes = {one.point: code_hash(one, sources) for one in usable}
+            started = time.monotonic()
+            tuning = Tuning(plan, seed, usable, codes, pending, observer, self.current)
+            tuning.run()
+            results = [tuning.result(point) for point in points]
+            _require_one(results, pending)
+            provenance = msgspec.structs.replace(
+                derive_provenance(plan.ladder, plan.kernel, usable[0].built, plan.gpu, commit),
+                seconds=round(time.monotonic() - started, 3),
+            )
+            measured = self._measured(tuning, provenance, recorded, plan.facts(choice, sources), results)
+            run_id = self.store.commit(measured)
+            pending.discard()
+        return self.store.open(run_id)
+
+    def _choose(self, seed: int, pending: PendingSweep) -> Choice:
+        plan = self.plan
+        sweep = sweep_of(plan.kernel, plan.ladder)
+        choice = choose_points(sweep, plan.values, self.current, plan.limit, seed)
+        if not choice.points:
+            pending.discard()
+            raise LadderInvalid(
+                f"{plan.ladder.path}: none of the {choice.combinations} combinations of {plan.kernel} "
+                "is within its constraints",
+                details=[f"  {count:>6} break {text}" for text, count in choice.excluded.items()],
+                remedy="Loosen the constraints of its [kernel.tune], or give more values.",
+            )
+        return choice
+
+    def _candidates(self, choice: Choice, observer: TuneObserver) -> list[Candidate]:
+        built = self.build(choice.points, observer)
+        return [
+            Candidate(place, settings, one.kernel, one)
+            for place, (settings, one) in enumerate(zip(choice.points, built, strict=True))
+        ]
+
+    def build(self, points: Sequence[Settings], observer: TuneObserver | None = None) -> list[Built]:
+        """In the order of the points, whatever became of each."""
+        kernels = [variant(self.plan.kernel, point) for point in points]
+        done = {}
+        if observer is not None:
+            observer.begin("build", len(kernels))
+        for built in build_kernels(
+            self.plan.ladder, kernels, self.plan.gpu.arch, self.toolchain, self.jobs, within=BUILD_FOLDER
+        ):
+            done[built.kernel.name] = built
+            if observer is not None:
+                observer.built(built)
+        return [done[kernel.name] for kernel in kernels]
+
+    def _sources(self, candidates: Sequence[Candidate]) -> dict[str, str]:
+        files = [path for one in candidates if one.built.record for path in one.built.record.sources]
+        return self._hashes(map(Path, dict.fromkeys(files)))
+
+    def _hashes(self, files: Iterable[Path]) -> dict[str, str]:
+        plan = self.plan
+        return source_hashes(plan.ladder, plan.kernel, sweep_of(plan.kernel, plan.ladder), files)
+
+    def _measured(
+        self,
+        tuning: Tuning,
+        provenance: Provenance,
+        recorded: datetime,
+        facts: SweepFacts,
+        points: Sequence[SweptPoint],
+    ) -> MeasuredSweep:
+        plan = self.plan
+        binary = build_folder(plan.ladder, plan.gpu.arch) / plan.kernel.file_name
+        job = replace(plan.job(plan.kernel, tuning.seed), binary=binary, repeats=plan.repeats)
+        return MeasuredSweep(
+            ladder=plan.ladder.name,
+            kernel=plan.kernel.number,
+            workload=plan.values,
+            gpu=plan.gpu.name,
+            recorded=recorded,
+            key=plan.key(),
+            command_line=shown(program_command(job, "time", relative_to=plan.ladder.folder.resolve())),
+            provenance=msgspec.structs.replace(
+                provenance,
+                binary_sha256=None,  # there are as many as points
+                seed=tuning.seed,
+                reference=tuning.reference,
+            ),
+            sweep=facts,
+            points=points,
+        )
+
+
+def _require_one(results: Sequence[SweptPoint], pending: PendingSweep) -> None:
+    """Where all failed, the trouble may be elsewhere: nothing is stored, and the next call begins anew."""
+    if any(one.status == "correct" for one in results):
+        return
+    pending.discard()
+    reasons = Counter(f"{one.status}: {one.reason}" for one in results)
+    raise NoPointWorks(
+        f"none of {len(results)} points is correct",
+        details=[f"  {count:>6} {reason}" for reason, count in reasons.most_common(_MOST_REASONS)],
+    )

@@ -1,0 +1,194 @@
+"""Packs: many runs in a few files, made by `prof compact`, read as if each run still had its folder.
+
+    pack-TIME-HASH/
+        pack.json              the runs and where their lines are, and the hash of every file; written last
+        manifests.jsonl        one line a run: its manifest, and where in the files below its tables lie
+        metrics.parquet        and so on: the tables' own files end to end, under one footer (`footers.py`)
+        reports/SHA256.ncu-rep.zst
+
+A run's table is one range, which holds the very file that the run had: its manifest's hash fits, and it is read as
+before. HASH is the start of the hash of `pack.json`, which holds a hash of every line, so nothing in a pack can
+change unseen. TIME is when it was made: a listing in order meets a pack after all runs and after the packs that
+it took the place of, so that a run on its way into a pack is seen at least once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from profiler.errors import RunDamaged
+from profiler.store.remote.places import Piece, Place
+from profiler.store.runs.files import RunFiles
+from profiler.store.runs.manifest import HASH_CHARACTERS, StoredReport, StoredTable
+from profiler.store.tables.decoding import decodable
+
+PACK_FILE = "pack.json"
+MANIFESTS_FILE = "manifests.jsonl"
+REPORTS_FOLDER = "reports"
+_NAME = re.compile(r"pack-\d{8}t\d{6}z-(?P<hash>[0-9a-f]{12})")
+_PART = 4  # who wants more than one line in so many reads all of them at once
+
+
+class Line(msgspec.Struct, frozen=True, array_like=True):
+    """Where a run's line is in `manifests.jsonl`."""
+
+    offset: int
+    length: int
+    sha256: str
+
+
+class PackedFile(msgspec.Struct, frozen=True):
+    bytes: int
+    sha256: str
+
+
+@decodable
+class PackIndex(msgspec.Struct, frozen=True):
+    version: int
+    runs: dict[str, Line]
+    files: dict[str, PackedFile]
+
+
+class Extent(msgspec.Struct, frozen=True, array_like=True):
+    """Where a run's table is in the pack's file: its bytes, and its row groups."""
+
+    offset: int
+    length: int
+    first_group: int
+    groups: int
+
+
+@decodable
+class PackedRun(msgspec.Struct, frozen=True):
+    """A line of `manifests.jsonl`; the manifest as it was in `run.json`."""
+
+    manifest: msgspec.Raw
+    tables: dict[str, Extent]
+
+
+VERSION = 1
+
+
+def pack_name(time: str, index: bytes) -> str:
+    return f"pack-{time}-{hashlib.sha256(index).hexdigest()[:HASH_CHARACTERS]}"
+
+
+def is_pack(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
+
+
+@dataclass
+class Pack:
+    """One pack. It never changes, so what was read of it holds."""
+
+    place: Place
+    name: str
+    index: PackIndex
+    _verified: dict[str, Path] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def read(cls, place: Place, name: str) -> Pack:
+        """A FileNotFoundError where it has given way to a larger one."""
+        file = f"{name}/{PACK_FILE}"
+        data = place.read(file)
+        if pack_name(name.split("-")[1], data) != name:
+            raise RunDamaged(f"{place.shown(file)}: not the one written (its SHA-256 differs)")
+        try:
+            index = msgspec.json.decode(data, type=PackIndex)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise RunDamaged(f"{place.shown(file)}: not the index of a pack: {error}") from error
+        if index.version > VERSION:
+            raise RunDamaged(
+                f"{place.shown(file)}: written by a newer prof",
+                remedy="Upgrade prof: `pip install -U ncu-prof`.",
+            )
+        return cls(place, name, index)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.bytes for file in self.index.files.values())
+
+    def lines(self, run_ids: Iterable[str]) -> dict[str, bytes]:
+        """What `manifests.jsonl` says of each, as it was written."""
+        wanted = {run_id: self.index.runs[run_id] for run_id in run_ids}
+        file = f"{self.name}/{MANIFESTS_FILE}"
+        found: dict[str, bytes] = {}
+        if len(wanted) > len(self.index.runs) // _PART:
+            whole = self.place.read(file)
+            found = {one: whole[line.offset : line.offset + line.length] for one, line in wanted.items()}
+        else:
+            pieces = [(file, line.offset, line.offset + line.length) for line in wanted.values()]
+            for one, data in zip(wanted, self.place.read_all(pieces), strict=True):
+                if isinstance(data, OSError):
+                    raise data
+                found[one] = data
+        for one, line in wanted.items():
+            if hashlib.sha256(found[one]).hexdigest() != line.sha256:
+                raise RunDamaged(
+                    f"{self.place.shown(file)}: the line of {one} is not the one written (its SHA-256 differs)"
+                )
+        return found
+
+    def verified_table(self, table: str) -> Path:
+        """The table of all runs, as a file of this machine; hashed once."""
+        if table not in self._verified:
+            name = f"{table}.parquet"
+            path = self.place.file(f"{self.name}/{name}")
+            with path.open("rb") as file:
+                actual = hashlib.file_digest(file, "sha256").hexdigest()
+            if actual != self.index.files[name].sha256:
+                raise RunDamaged(f"{self.shown(name)}: not the one written (its SHA-256 differs)")
+            self._verified[table] = path
+        return self._verified[table]
+
+    def shown(self, file: str) -> str:
+        return self.place.shown(f"{self.name}/{file}")
+
+
+@dataclass
+class PackedFiles(RunFiles):
+    """Of a run in a pack."""
+
+    pack: Pack
+    line: PackedRun
+
+    def piece(self, table: str, stored: StoredTable) -> Piece:  # noqa: ARG002 - its own file is a range now
+        return self._piece(table, self.line.tables[table])
+
+    def tables(self) -> Mapping[str, Piece]:
+        extents = self.line.tables.items()
+        return {table: self._piece(table, extent) for table, extent in extents if extent.groups}
+
+    def groups(self, table: str) -> range:
+        """Its row groups in the pack's file."""
+        extent = self.line.tables[table]
+        return range(extent.first_group, extent.first_group + extent.groups)
+
+    def shown(self, file: str) -> str:
+        return f"{self.pack.shown(file)} (of {self.name})"
+
+    def report_name(self, report: StoredReport) -> str:
+        return f"{self.pack.name}/{packed_report(report)}"
+
+    def _piece(self, table: str, extent: Extent) -> Piece:
+        return f"{self.pack.name}/{table}.parquet", extent.offset, extent.offset + extent.length
+
+
+def packed_report(report: StoredReport) -> str:
+    """By its hash: compressed as it was."""
+    assert report.file is not None
+    suffix = report.file[report.file.index(".") :]
+    return f"{REPORTS_FOLDER}/{report.sha256}{suffix}"
+
+
+def read_line(line: bytes, where: str) -> PackedRun:
+    try:
+        return msgspec.json.decode(line, type=PackedRun)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RunDamaged(f"{where}: not a line of a pack: {error}") from error

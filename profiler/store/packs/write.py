@@ -1,0 +1,131 @@
+"""Runs go in, one after the other, and a folder of this machine becomes a pack (`packs.py`).
+
+A run's tables are copied byte by byte, each verified as it is read; one table is in memory at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from profiler.errors import RunDamaged
+from profiler.store.packs.footers import JoinedFooter, Struct, read_footer
+from profiler.store.packs.layout import (
+    MANIFESTS_FILE,
+    PACK_FILE,
+    VERSION,
+    Extent,
+    Line,
+    PackedFile,
+    PackedRun,
+    PackIndex,
+    pack_name,
+    packed_report,
+)
+from profiler.store.runs.commit import flush
+from profiler.store.runs.manifest import MANIFEST_FILE
+from profiler.store.runs.run import Run
+from profiler.store.tables.schema import TABLES
+
+
+class PackWriter:
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        self.folder = folder
+        self.runs: dict[str, Line] = {}
+        self.reports: dict[str, str] = {}  # where each is now, by its name in the pack
+        self._tables = {table: _TableWriter(folder / f"{table}.parquet") for table in TABLES}
+        self._manifests = _Hashed(folder / MANIFESTS_FILE)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(table.file.size_bytes for table in self._tables.values())
+
+    def add(self, run: Run, manifest: bytes) -> bool:
+        """False where its tables have other columns than those in here: they need a pack of their own."""
+        text, found = _one_line(manifest), dict[str, tuple[bytes, Struct]]()
+        for table, stored in run.manifest.tables.items():
+            if self._tables[table].place_of(stored.sha256) is None:
+                data = run.table_bytes(table)
+                try:
+                    found[table] = data, read_footer(data)
+                except ValueError as error:
+                    raise RunDamaged(f"{run.files.shown(stored.file)}: {error}") from error
+        if not all(self._tables[table].footer.fits(footer) for table, (_, footer) in found.items()):
+            return False
+        extents = {
+            table: self._tables[table].place_of(stored.sha256)
+            or self._tables[table].append(*found[table], None if stored.rows else stored.sha256)
+            for table, stored in run.manifest.tables.items()
+        }
+        line = msgspec.json.encode(PackedRun(msgspec.Raw(text), extents)) + b"\n"
+        self.runs[run.manifest.run_id] = Line(
+            self._manifests.size_bytes, len(line), hashlib.sha256(line).hexdigest()
+        )
+        self._manifests.write(line)
+        for report in run.manifest.reports:
+            if report.file is not None:
+                self.reports[packed_report(report)] = run.files.report_name(report)
+        return True
+
+    def close(self) -> str:
+        """The name of the pack, whose files are now on the disk; its `pack.json` lies there too."""
+        for table in self._tables.values():
+            table.file.write(table.footer.encode())
+        written = {f"{table}.parquet": writer.file for table, writer in self._tables.items()}
+        files = {name: file.close() for name, file in {**written, MANIFESTS_FILE: self._manifests}.items()}
+        index = msgspec.json.encode(PackIndex(VERSION, self.runs, files)) + b"\n"
+        path = self.folder / PACK_FILE
+        path.write_bytes(index)
+        flush(path)
+        return pack_name(datetime.now(UTC).strftime("%Y%m%dt%H%M%Sz"), index)
+
+
+class _TableWriter:
+    def __init__(self, path: Path) -> None:
+        self.file = _Hashed(path)
+        self.footer = JoinedFooter()
+        self._empty: dict[str, Extent] = {}
+
+    def place_of(self, sha256: str) -> Extent | None:
+        """An empty table is the same file in every run, and lies here once."""
+        return self._empty.get(sha256)
+
+    def append(self, data: bytes, footer: Struct, empty_sha256: str | None) -> Extent:
+        offset, first = self.file.size_bytes, self.footer.row_groups
+        self.file.write(data)
+        self.footer.append(footer, offset)
+        extent = Extent(offset, len(data), first, self.footer.row_groups - first)
+        if empty_sha256 is not None:
+            self._empty[empty_sha256] = extent
+        return extent
+
+
+class _Hashed:
+    """A file that is hashed as it is written."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._digest = hashlib.sha256()
+        self.size_bytes = 0
+
+    def write(self, data: bytes) -> None:
+        with self._path.open("ab") as file:  # nothing stays open where the work is broken off
+            file.write(data)
+        self._digest.update(data)
+        self.size_bytes += len(data)
+
+    def close(self) -> PackedFile:
+        flush(self._path)
+        return PackedFile(self.size_bytes, self._digest.hexdigest())
+
+
+def _one_line(manifest: bytes) -> bytes:
+    """Nothing but white space changes: a manifest of any version stays what it is."""
+    try:
+        return msgspec.json.format(manifest, indent=-1)
+    except msgspec.DecodeError as error:
+        raise RunDamaged(f"{MANIFEST_FILE}: not JSON: {error}") from error

@@ -1,0 +1,1 @@
+"""Runs and reports at URLs, through fsspec: listed, read, uploaded."""

@@ -1,0 +1,226 @@
+"""Runs on an object store, through fsspec: many requests at once, and errors that say what to do.
+
+A request that takes many files sends them side by side. Nothing is kept between two listings: what another
+client wrote a moment ago is seen.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from glob import has_magic
+from pathlib import Path
+from typing import Any
+
+from profiler.errors import RemoteFailed
+from profiler.store.packs.layout import PACK_FILE
+from profiler.store.remote.files import open_filesystem, public_url, remote_errors, told
+from profiler.store.remote.places import Location, Piece, state_folder
+from profiler.store.runs.manifest import MANIFEST_FILE
+
+_AT_ONCE = 64
+
+
+class ObjectPlace:
+    """Runs under a prefix. A run is there when its `run.json` is, which is written last."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.root: Location = public_url(url)
+
+    @cached_property
+    def local(self) -> Path:
+        return state_folder(self._url)
+
+    def names(self) -> list[str]:
+        """One listing of everything: which folders are whole shows in no other way."""
+        whole = (MANIFEST_FILE, PACK_FILE)
+        split = (name.split("/") for name in self.listing(""))
+        return sorted(
+            parts[0]
+            for parts in split
+            if len(parts) == 2 and parts[1] in whole and not parts[0].startswith(".")
+        )
+
+    def listing(self, start: str) -> list[str]:
+        """Every file whose name begins so."""
+        return list(self.files(start))
+
+    def files(self, start: str = "") -> dict[str, int]:
+        """The same, and their bytes."""
+        with self._explained():
+            folder = self._path("")
+            self._system.invalidate_cache()
+            # Only some file systems can search by the start of a name; the others list all.
+            prefix = {"prefix": start} if start and self._creates_only else {}
+            try:
+                found = self._system.find(folder.rstrip("/"), detail=True, **prefix)
+            except FileNotFoundError as error:  # what is empty is listed as empty
+                raise self._no_bucket(error) from error
+            sizes = {path[len(folder) :]: entry.get("size", 0) for path, entry in found.items()}
+            return {name: size for name, size in sizes.items() if name.startswith(start)}
+
+    def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:
+        (found,) = self.read_all([(name, start, end)])
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    def read_all(self, pieces: Sequence[Piece]) -> list[bytes | OSError]:
+        if not pieces:
+            return []
+        names, starts, ends = (list(part) for part in zip(*pieces, strict=True))
+        with self._explained():
+            paths = [self._path(str(name)) for name in names]
+            # Else s3fs asks for the size of every file first, to fetch a large one in parts.
+            whole = {"max_concurrency": 1} if self._creates_only else {}
+            answers = self._system.cat_ranges(
+                paths, starts, ends, on_error="return", batch_size=_AT_ONCE, **whole
+            )
+            return [self._answer(answer) for answer in answers]
+
+    def file(self, name: str) -> Path:
+        target = self._spool / name
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            aside = target.with_name(f"{target.name}.part")
+            with self._explained():
+                self._system.get_file(self._path(name), str(aside))
+            aside.rename(target)
+        return target
+
+    def keep(self, name: str, data: bytes) -> Path:
+        target = self._spool / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+        return target
+
+    def forget(self, name: str) -> None:
+        (self._spool / name).unlink(missing_ok=True)
+
+    def shown(self, name: str) -> str:
+        return f"{self.root}/{name}"
+
+    # Writing
+
+    def put(self, name: str, data: bytes) -> None:
+        with self._explained():
+            self._system.pipe_file(self._path(name), data)
+
+    def put_new(self, name: str, data: bytes) -> bool:
+        """False where the name is taken. S3 decides that itself, in one request.
+
+        Where no such request is known, another client's file may slip in between the look and the write.
+        """
+        return self._create(name, lambda path, **mode: self._system.pipe_file(path, data, **mode))
+
+    def put_new_file(self, name: str, source: Path) -> bool:
+        """The same for a file of this machine, which may be large."""
+        return self._create(name, lambda path, **mode: self._system.put_file(str(source), path, **mode))
+
+    def _create(self, name: str, write: Callable[..., object]) -> bool:
+        path = self._path(name)
+        with self._explained():
+            if self._creates_only:
+                try:
+                    write(path, mode="create")
+                except FileExistsError:
+                    return False
+                except OSError as error:
+                    if _is_precondition(error):
+                        return False
+                    if error.errno != errno.ENOSYS:  # a server of S3's protocol that does not know it
+                        raise
+                else:
+                    return True
+            if self._system.exists(path):
+                return False
+            write(path)
+        return True
+
+    def put_file(self, name: str, source: Path) -> None:
+        with self._explained():
+            self._system.put_file(str(source), self._path(name))
+
+    def copy(self, source: str, target: str) -> None:
+        with self._explained():
+            self._system.cp_file(self._path(source), self._path(target))
+
+    def remove(self, names: Iterable[str]) -> None:
+        """What is gone already is as wished."""
+        paths = [self._path(name) for name in names]
+        if not paths:
+            return
+        with self._explained():
+            try:
+                # Many in one request; but names given so are searched as patterns.
+                if not has_magic("".join(paths)):
+                    self._system.rm(paths)
+                    return
+            except FileNotFoundError:
+                pass
+            for path in paths:
+                with suppress(FileNotFoundError):
+                    self._system.rm_file(path)
+
+    @cached_property
+    def _spool(self) -> Path:
+        """What was fetched, for as long as this place is in use."""
+        folder = tempfile.mkdtemp(prefix="prof-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return Path(folder)
+
+    @cached_property
+    def _connected(self) -> tuple[Any, str]:
+        system, folder = open_filesystem(self._url)
+        return system, folder.rstrip("/")
+
+    @property
+    def _system(self) -> Any:
+        return self._connected[0]
+
+    @property
+    def _creates_only(self) -> bool:
+        return "s3" in (self._system.protocol, *self._system.protocol)
+
+    def _path(self, name: str) -> str:
+        return f"{self._connected[1]}/{name}"
+
+    def _answer(self, answer: bytes | Exception) -> bytes | OSError:
+        if isinstance(answer, FileNotFoundError) and not _is_bucket_missing(answer):
+            return answer
+        if isinstance(answer, Exception):
+            raise answer
+        return bytes(answer)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """A file that is not there stays what it is; a bucket that is not is a failure of its own."""
+        try:
+            with remote_errors(self._url):
+                yield
+        except FileNotFoundError as error:
+            if not _is_bucket_missing(error):
+                raise
+            raise self._no_bucket(error) from error
+
+    def _no_bucket(self, error: FileNotFoundError) -> RemoteFailed:
+        return RemoteFailed(
+            f"{self.root}: there is no such bucket ({told(self._url, error)})",
+            remedy="Check the URL of --runs and the endpoint (AWS_ENDPOINT_URL), or create the bucket.",
+        )
+
+
+def _is_bucket_missing(error: FileNotFoundError) -> bool:
+    return "NoSuchBucket" in str(error.__cause__) or "bucket does not exist" in str(error)
+
+
+def _is_precondition(error: OSError) -> bool:
+    """S3 answers 412 where the name is taken, and 409 where another is writing it this moment."""
+    text = str(error.__cause__)
+    return "PreconditionFailed" in text or "ConditionalRequestConflict" in text

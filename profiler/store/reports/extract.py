@@ -1,0 +1,162 @@
+"""The reports of one run into one folder: six Parquet files, the manifest, and a copy of each report.
+
+Runs inside a worker of `sandbox.py`. The folder is not a run until `staging.py` commits it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from profiler.errors import MetricsMissing, ReportDamaged, ReportError
+from profiler.store.reports.controls import derive_controls
+from profiler.store.reports.envelope import Envelope
+from profiler.store.reports.identity import (
+    COMPRESSED_SUFFIX,
+    ReportFile,
+    copy_report,
+    identify_report,
+    pack_report,
+)
+from profiler.store.reports.nvidia_reader import Decoded, decode_reports
+from profiler.store.reports.request import AlreadyStored, Request
+from profiler.store.runs.commit import flush, storage_error, write_table
+from profiler.store.runs.manifest import (
+    KernelCount,
+    Manifest,
+    RunId,
+    StoredReport,
+    StoredTable,
+    content_sha256,
+    prof_version,
+    write_manifest,
+)
+from profiler.store.tables.columns import labels_of
+from profiler.store.tables.schema import SCHEMA_VERSION
+
+
+def extract_report(request: Request) -> Manifest | AlreadyStored:
+    """Fill `request.folder`; every file is flushed to disk before this returns."""
+    try:
+        request.folder.mkdir(parents=True, exist_ok=True)
+        return _extract(request)
+    except OSError as error:
+        raise storage_error(error, request.folder.parent) from error
+    except ReportError as error:
+        raise request.told(error) from error
+
+
+def _extract(request: Request) -> Manifest | AlreadyStored:
+    with tempfile.TemporaryDirectory(dir=request.folder, prefix="unpacked-") as scratch:
+        return _extract_files(request, [_identified(path, Path(scratch)) for path in request.reports])
+
+
+def _identified(path: Path, scratch: Path) -> ReportFile:
+    return identify_report(path, Path(tempfile.mkdtemp(dir=scratch)))
+
+
+def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | AlreadyStored:
+    hashes = [file.sha256 for file in files]
+    sha256 = content_sha256([request.collected.key, *hashes] if request.collected else hashes)
+    run_id = RunId.make(files[0].envelope.created, request.run_name(), sha256)
+    if run_id.hash in request.stored_hashes:
+        return AlreadyStored(sha256)
+    try:
+        timings = request.collected.timings if request.collected else ()
+        decoded = decode_reports(files, str(run_id), timings)
+        missing = _missing_metrics(request, decoded)
+        tables = {name: write_table(request.folder, name, table) for name, table in decoded.tables.items()}
+        reports = [_keep_report(request, file, process) for process, file in enumerate(files)]
+    finally:
+        for file in files:
+            file.check_unchanged()  # a change explains whatever else went wrong
+    manifest = _manifest(request, files[0].envelope, run_id, decoded, tables, reports)
+    manifest = msgspec.structs.replace(
+        manifest, content_sha256=sha256 if sha256 != files[0].sha256 else None, missing_metrics=missing
+    )
+    flush(write_manifest(manifest, request.folder))
+    return manifest
+
+
+def _missing_metrics(request: Request, decoded: Decoded) -> list[str]:
+    """Asked for, and without a value in every launch: ncu says nothing of names that it does not know."""
+    collected = request.collected
+    if collected is None:
+        return []
+    metrics = decoded.tables["metrics"]
+    rows = zip(
+        labels_of(metrics, "metric"),
+        metrics.column("value").to_pylist(),
+        labels_of(metrics, "text"),
+        strict=True,
+    )
+    recorded = {name for name, value, text in rows if value is not None or text is not None}
+    missing = [name for name in collected.metrics if name not in recorded]
+    if refused := [name for name in missing if name in collected.required]:
+        raise MetricsMissing(f"{request.run_name()}: ncu recorded nothing for {', '.join(refused)}")
+    return missing
+
+
+def _keep_report(request: Request, file: ReportFile, process: int) -> StoredReport:
+    if not request.copy:
+        return StoredReport(file.sha256, file.bytes, reference=request.reference or str(file.path.absolute()))
+    number = f"-{process}" if len(request.reports) > 1 else ""
+    packed = request.folder / f"report{number}{COMPRESSED_SUFFIX}"
+    if file.plain != file.path:
+        copy_report(file.path, packed)
+    else:
+        pack_report(file.plain, packed)
+    flush(packed)
+    return StoredReport(file.sha256, file.bytes, file=packed.name)
+
+
+def _manifest(
+    request: Request,
+    envelope: Envelope,
+    run_id: RunId,
+    decoded: Decoded,
+    tables: dict[str, StoredTable],
+    reports: list[StoredReport],
+) -> Manifest:
+    collected = request.collected
+    launches = decoded.tables["launches"]
+    kernels = Counter(launches.column("kernel").to_pylist())
+    gpus = sorted({name for name in launches.column("gpu").to_pylist() if name})
+    controls = derive_controls(envelope.command_line, envelope.ncu_version)
+    recorded = envelope.created or datetime.fromtimestamp(0, UTC)
+    if not tables["launches"].rows:
+        raise ReportDamaged(f"{request.report}: damaged: no launch can be read")
+    return Manifest(
+        schema_version=SCHEMA_VERSION,
+        run_id=str(run_id),
+        name=run_id.name,
+        origin="collected" if collected else "ingested",
+        recorded=recorded.isoformat().replace("+00:00", "Z"),
+        reports=reports,
+        kernels=[KernelCount(name, count) for name, count in kernels.items()],
+        tables=tables,
+        ladder=request.ladder,
+        kernel=request.kernel,
+        workload=collected.workload if collected else None,
+        gpus=gpus or list(envelope.devices),
+        cuda_version=envelope.cuda_version,
+        ncu_version=envelope.ncu_version,
+        reader_version=version("ncu-report"),
+        prof_version=prof_version(),
+        program=(collected.program if collected else "") or envelope.program,
+        command_line=envelope.command_line,
+        sections=decoded.sections,
+        preset=collected.preset if collected else None,
+        metrics=list(collected.metrics) if collected else [],
+        clock_control=controls.clock,
+        cache_control=controls.cache,
+        replay_mode=controls.replay,
+        provenance=collected.provenance if collected else None,
+        collection=collected.key if collected else None,
+    )

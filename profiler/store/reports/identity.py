@@ -1,0 +1,179 @@
+"""What a report file is: opened safely, hashed, and its envelope checked.
+
+A path goes in, anything a shell may hand over: a folder, a pipe, a file nobody may read.
+A `ReportFile` comes out, or a `ReportError` that names the path and what is wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from profiler.errors import (
+    NotAReport,
+    ReportDamaged,
+    ReportNotFound,
+    ReportUnreadable,
+)
+from profiler.store.reports.envelope import Envelope, read_envelope
+
+REPORT_SUFFIX = ".ncu-rep"
+COMPRESSED_SUFFIX = ".ncu-rep.zst"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_CHUNK_BYTES = 1 << 22
+_FRAME_BYTES = 1 << 26
+_ZSTD_LEVEL = 9  # the last that costs no more than reading the report
+
+
+@dataclass(frozen=True)
+class ReportFile:
+    """A report that is whole as far as its own structure tells.
+
+    `plain` is the uncompressed file to hand to NVIDIA's reader; it equals `path` unless
+    the report was stored compressed.
+    """
+
+    path: Path
+    plain: Path
+    sha256: str
+    bytes: int
+    envelope: Envelope
+    stamp: tuple[int, ...]
+
+    def check_unchanged(self) -> None:
+        """Raise unless `path` is still the file that was hashed."""
+        try:
+            stamp = _stamp(os.stat(self.path))
+        except OSError:
+            stamp = ()
+        if stamp != self.stamp:
+            raise ReportUnreadable(
+                f"{self.path}: the file changed while it was read",
+                remedy="Wait until ncu has finished writing it, then run the same command again.",
+            )
+
+
+def identify_report(path: Path, scratch: Path) -> ReportFile:
+    """Open, hash and check `path`; a compressed report is unpacked into the folder `scratch`."""
+    plain = path
+    with _opened(path) as descriptor:
+        stamp = _stamp(os.fstat(descriptor))
+        packed = _is_packed(descriptor)
+    if packed:
+        plain = scratch / "unpacked.ncu-rep"
+        unpack_report(path, plain)
+    with _opened(plain) as descriptor:
+        size = os.fstat(descriptor).st_size
+        if size == 0:
+            raise NotAReport(f"{path}: the file is empty")
+        # Never closed by hand: an error's traceback may still hold a view of it.
+        view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        envelope = read_envelope(view, str(path))
+        digest = hashlib.sha256(view).hexdigest()
+    return ReportFile(path, plain, digest, size, envelope, stamp)
+
+
+def sha256_of_report(path: Path) -> str:
+    """The hash of a stored report's uncompressed bytes."""
+    digest = hashlib.sha256()
+    for chunk in read_plain(path):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def read_plain(path: Path) -> Iterator[bytes]:
+    """What ncu wrote, piece by piece: unpacked where its content, whatever its name, is compressed."""
+    with _opened(path) as descriptor:
+        packed = _is_packed(descriptor)
+    yield from _chunks(path, unpack=packed)
+
+
+def pack_report(plain: Path, packed: Path) -> None:
+    """Reports hold whole cubins and metric names over and over: they shrink many times.
+
+    In frames of a bounded size, which zstd reads as one; Arrow's own stream knows only the fastest level,
+    at twice the size.
+    """
+    import pyarrow as pa
+
+    codec = pa.Codec("zstd", compression_level=_ZSTD_LEVEL)
+    with packed.open("wb") as file:
+        for frame in _chunks(plain, size=_FRAME_BYTES):
+            file.write(codec.compress(frame))
+
+
+def copy_report(source: Path, target: Path) -> None:
+    """As it is, compressed or not."""
+    with target.open("wb") as file:
+        for chunk in _chunks(source):
+            file.write(chunk)
+
+
+def unpack_report(source: Path, target: Path) -> None:
+    with target.open("wb") as file:
+        for chunk in read_plain(source):
+            file.write(chunk)
+
+
+def _chunks(path: Path, *, unpack: bool = False, size: int = _CHUNK_BYTES) -> Iterator[bytes]:
+    """What cannot be read is the report's fault; what cannot be written stays an OSError."""
+    import pyarrow as pa
+
+    try:
+        with pa.OSFile(str(path)) as file:
+            stream = pa.CompressedInputStream(file, "zstd") if unpack else file
+            while chunk := stream.read(size):
+                yield chunk
+    except OSError as error:
+        if error.errno is None:
+            raise ReportDamaged(f"{path}: damaged: it does not decompress") from error
+        raise ReportUnreadable(f"{path}: cannot be read: {os.strerror(error.errno)}") from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """A descriptor of a regular file; never blocks on a pipe or a device."""
+    if any("\ud800" <= character <= "\udfff" for character in str(path)):
+        raise ReportUnreadable(
+            f"{path}: the path is not valid Unicode, which NVIDIA's reader and a manifest need",
+            remedy="Rename the file or folder, or link to it under another name.",
+        )
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise ReportNotFound(f"{path}: no such file") from None
+    except OSError as error:
+        raise ReportUnreadable(f"{path}: cannot be opened: {error.strerror}") from error
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise NotAReport(f"{path}: {_kind(mode)}, not a report file")
+        yield descriptor
+    except OSError as error:
+        raise ReportUnreadable(f"{path}: cannot be read: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _is_packed(descriptor: int) -> bool:
+    return os.pread(descriptor, len(_ZSTD_MAGIC), 0) == _ZSTD_MAGIC
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISFIFO(mode):
+        return "a named pipe"
+    if stat.S_ISSOCK(mode):
+        return "a socket"
+    return "a device"

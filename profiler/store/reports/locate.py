@@ -1,0 +1,192 @@
+"""Where reports are: named by a path or a URL, found below folders, fetched when they are to be read.
+
+Places go in as the user wrote them, and each report comes out once, with its size where a listing tells it.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Any
+
+from profiler.errors import ProfError, RemoteFailed, ReportNotFound
+from profiler.store.packs.layout import REPORTS_FOLDER, is_pack
+from profiler.store.remote.files import is_url, open_filesystem, public_url, remote_errors
+from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
+from profiler.store.runs.commit import storage_error
+from profiler.store.runs.manifest import RunId
+
+_SUFFIXES = (REPORT_SUFFIX, COMPRESSED_SUFFIX)
+_FETCH_BYTES = 1 << 24  # one request; what of a report is in memory at a time
+
+
+@dataclass(frozen=True)
+class RemoteReport:
+    """A report at a URL, or `trouble`: why nobody can tell what is there."""
+
+    url: str
+    bytes: int | None = None
+    trouble: ProfError | None = None
+
+    @property
+    def name(self) -> str:
+        return PurePosixPath(public_url(self.url)).name
+
+    def __str__(self) -> str:
+        return public_url(self.url)
+
+
+Report = Path | RemoteReport
+
+
+def find_reports(places: list[str]) -> list[Report]:
+    """Files as given, folders searched to the bottom, patterns expanded; each file once.
+
+    What cannot be looked at stays in the list: reading it will say why.
+    """
+    found: dict[str, Report] = {}
+    for place in places:
+        if is_url(place):
+            for remote in _reports_at(place):
+                found.setdefault(remote.url, remote)
+        else:
+            for path in _expand(place):
+                found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
+
+
+def size_bytes(report: Report) -> int:
+    """0 where nobody knows."""
+    if isinstance(report, RemoteReport):
+        return report.bytes or 0
+    try:
+        return report.stat().st_size
+    except OSError:
+        return 0
+
+
+def fetch(report: RemoteReport, target: Path, go_on: Callable[[], bool] = lambda: True,
+          limit_s: float = float("inf")) -> None:  # fmt: skip
+    """Into a local file, piece by piece; what is not there, denied or cut short is an error."""
+    if report.trouble is not None:
+        raise report.trouble
+    filesystem, path = open_filesystem(report.url)
+    size = report.bytes
+    if size is None:
+        with remote_errors(report.url, ReportNotFound):
+            size = filesystem.info(path)["size"]
+    pieces = _pieces(filesystem, path, size) if size is not None else _streamed(filesystem, path)
+    deadline = time.monotonic() + limit_s
+    try:
+        with target.open("wb") as file, closing(pieces):
+            while True:
+                with remote_errors(report.url, ReportNotFound):
+                    piece = next(pieces, b"")
+                if not piece:
+                    break
+                file.write(piece)
+                if time.monotonic() > deadline:
+                    raise RemoteFailed(f"{report}: did not arrive within {limit_s:g} s")
+                if not go_on():
+                    return
+            if size is not None and file.tell() != size:
+                raise RemoteFailed(f"{report}: {size} bytes were announced, and {file.tell()} came")
+    except OSError as error:
+        raise storage_error(error, target.parent) from error
+
+
+def _pieces(filesystem: Any, path: str, size: int) -> Generator[bytes]:
+    for start in range(0, size, _FETCH_BYTES):
+        yield filesystem.cat_file(path, start=start, end=min(start + _FETCH_BYTES, size))
+
+
+def _streamed(filesystem: Any, path: str) -> Generator[bytes]:
+    """What is sent without a word on how much it is, as some web servers do, to its end."""
+    with filesystem.open(path, "rb") as stream:
+        while piece := stream.read(_FETCH_BYTES):
+            yield piece
+
+
+# Local places
+
+
+def _expand(place: str) -> list[Path]:
+    if os.path.isdir(place):
+        return sorted(_reports_below(Path(place)))
+    matches = [] if os.path.lexists(place) else sorted(glob.glob(place, recursive=True))
+    if not matches:
+        return [Path(place)]
+    return [report for match in matches for report in _expand(match)]
+
+
+def _reports_below(folder: Path) -> Iterator[Path]:
+    unreadable: list[OSError] = []
+    for parent, folders, files in os.walk(folder, onerror=unreadable.append):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in files:
+            if name.endswith(_SUFFIXES) and not _is_stored(Path(parent)):
+                yield Path(parent) / name
+    yield from (Path(error.filename) for error in unreadable)
+
+
+def _is_stored(folder: PurePath) -> bool:
+    """The folder of a run, or the reports of a pack of runs."""
+    return RunId.parse(folder.name) is not None or (
+        folder.name == REPORTS_FOLDER and is_pack(folder.parent.name)
+    )
+
+
+# URLs
+
+
+def _reports_at(url: str) -> list[RemoteReport]:
+    """A listing takes one request for every thousand names or so, however deep the folders are."""
+    try:
+        filesystem, path = open_filesystem(url)
+        with remote_errors(url, ReportNotFound):
+            pattern = _is_pattern(url, path) and not filesystem.exists(path)
+            entries = filesystem.glob(path, detail=True) if pattern else {path: filesystem.info(path)}
+            found = [
+                (name, entry)
+                for place, info in entries.items()
+                for name, entry in _files_below(filesystem, place, info)
+            ]
+    except ProfError as error:
+        return [RemoteReport(url, trouble=error)]
+    if not found and pattern:
+        return [RemoteReport(url, trouble=ReportNotFound(f"{public_url(url)}: nothing is there"))]
+    return [
+        RemoteReport(_url_of(name, url, path, filesystem), entry.get("size"))
+        for name, entry in sorted(found, key=lambda one: one[0])
+    ]
+
+
+def _is_pattern(url: str, path: str) -> bool:
+    """In a web address, `?` begins a query."""
+    return glob.has_magic(path) and not url.lower().startswith("http")
+
+
+def _files_below(filesystem: Any, place: str, info: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A file as it is; of a folder, the reports that are not hidden and not in a run."""
+    if info["type"] != "directory":
+        yield place, info
+        return
+    for name, entry in filesystem.find(place, detail=True).items():
+        *folders, file = PurePosixPath(name.removeprefix(place)).parts
+        hidden = any(part.startswith(".") for part in folders)
+        if file.endswith(_SUFFIXES) and not hidden and not _is_stored(PurePosixPath(name).parent):
+            yield name, entry
+
+
+def _url_of(name: str, url: str, path: str, filesystem: Any) -> str:
+    """Listings leave out the protocol and, some of them, the host: both are in the URL that was listed."""
+    url, path = url.rstrip("/"), path.rstrip("/")
+    if url.endswith(path):
+        return url[: len(url) - len(path)] + name
+    found: str = filesystem.unstrip_protocol(name)
+    return found

@@ -1,0 +1,376 @@
+"""Everything NVIDIA's reader knows about the reports of a run, as the tables of `schema.py`.
+
+The only module that imports `ncu_report`; of its untyped objects only `disassembly.py` sees any
+other. Call it through `sandbox.py`: the native library may crash or spin on a damaged
+file, and takes its process with it.
+
+Addresses in a report are absolute and change from one recording to the next; here every
+instruction address is rebased to the start of its function.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ncu_report
+from msgspec.structs import asdict
+
+from profiler.errors import ReaderFailed, ReportDamaged
+from profiler.store.reports.disassembly import (
+    LARGEST_FUNCTION_BYTES,
+    Function,
+    disassemble,
+    still_the_same,
+    walk,
+)
+from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from profiler.store.reports.identity import ReportFile
+    from profiler.store.reports.request import Timing
+
+_WORKLOADS = {
+    ncu_report.IAction.WorkloadType_KERNEL: "kernel",
+    ncu_report.IAction.WorkloadType_RANGE: "range",
+    ncu_report.IAction.WorkloadType_GRAPH: "graph",
+    ncu_report.IAction.WorkloadType_CMDLIST: "cmdlist",
+    ncu_report.IAction.WorkloadType_SUBGRID_SCHEDULE: "subgrid",
+}
+_KINDS = {
+    ncu_report.IMetric.ValueKind_STRING: "string",
+    ncu_report.IMetric.ValueKind_FLOAT: "float",
+    ncu_report.IMetric.ValueKind_DOUBLE: "double",
+    ncu_report.IMetric.ValueKind_UINT32: "uint32",
+    ncu_report.IMetric.ValueKind_UINT64: "uint64",
+}
+_FLOATS = (ncu_report.IMetric.ValueKind_FLOAT, ncu_report.IMetric.ValueKind_DOUBLE)
+_INTEGERS = (ncu_report.IMetric.ValueKind_UINT32, ncu_report.IMetric.ValueKind_UINT64)
+_STRING = ncu_report.IMetric.ValueKind_STRING
+
+_LARGEST_EXACT = 2**53  # the first integer whose successor float64 cannot hold
+_EARLIEST_TIME_NS = 10**18  # 2001 in Unix nanoseconds; no count or size comes near
+_SAMPLES = "smsp__pcsamp_warps_issue_stalled_"
+
+
+@dataclass
+class Decoded:
+    """The tables of one report and the names of the sections it was recorded with."""
+
+    tables: dict[str, pa.Table]
+    sections: list[str]
+
+
+def decode_reports(files: Sequence[ReportFile], run_id: str, timings: Iterable[Timing] = ()) -> Decoded:
+    """Read every launch of every range of every report; fail when the reader yields fewer than announced."""
+    decoder = _Decoder(run_id)
+    for process, file in enumerate(files):
+        with _failures_named(file.path):
+            launches = decoder.read_all(process, ncu_report.load_report(str(file.plain)))
+        expected = file.envelope.results
+        if launches != expected:
+            raise ReportDamaged(
+                f"{file.path}: damaged: it announces {expected} results, but only {launches} can be read"
+            )
+    with _failures_named(files[-1].path):
+        return decoder.finish(timings)
+
+
+@contextmanager
+def _failures_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:  # flipped bits turn up as any type of nonsense
+        raise ReaderFailed(f"{path}: cannot be decoded: {type(error).__name__}: {error}") from error
+
+
+Value = tuple[float | None, str | None, int | None]  # value, text, exact
+_NOTHING: Value = (None, None, None)
+
+
+def _value_of(metric: Any, kind: int, *instance: int) -> Value:
+    if kind in _FLOATS:
+        number = metric.as_double(*instance)
+        return _NOTHING if math.isnan(number) else (number, None, None)
+    if kind in _INTEGERS:
+        integer = metric.as_uint64(*instance)
+        return float(integer), None, integer if integer >= _LARGEST_EXACT else None
+    if kind == _STRING:
+        return None, metric.as_string(*instance), None
+    return _NOTHING
+
+
+@dataclass
+class _Launch:
+    """What reading the metrics of a launch leaves for its instructions."""
+
+    number: int
+    action: Any
+    starts: list[int] = field(default_factory=list)
+    executed: dict[int, int | None] | None = None
+    samples: dict[int, dict[str, int]] | None = None
+    values: dict[str, Value] = field(default_factory=dict)
+
+    def function_of(self, address: int) -> tuple[int, int] | None:
+        """Which function an address lies in, and how far from its start."""
+        index = bisect_right(self.starts, address) - 1
+        if index < 0 or address - self.starts[index] > LARGEST_FUNCTION_BYTES:
+            return None
+        return index, address - self.starts[index]
+
+
+class _Decoder:
+    def __init__(self, run_id: str) -> None:
+        self._tables = {
+            name: TableBuilder(name, run_id)
+            for name in ("launches", "metrics", "instances", "instructions", "rules", "timings")
+        }
+        self._sections: dict[str, None] = {}
+        self._functions: dict[tuple[str, int, int], Function] = {}
+        self._launches = 0
+
+    def finish(self, timings: Iterable[Timing]) -> Decoded:
+        for timing in timings:
+            self._tables["timings"].append(**asdict(timing))
+        tables = {name: builder.finish() for name, builder in self._tables.items()}
+        return Decoded(tables, [valid_unicode(section) for section in self._sections])
+
+    def read_all(self, process: int, context: Any) -> int:
+        """Every launch of every range of one report; returns how many could be read."""
+        before = self._launches
+        self._functions.clear()  # another process loads another function at the same address
+        for range_index in range(context.num_ranges()):
+            profiled = context.range_by_idx(range_index)
+            for action_index in range(profiled.num_actions()):
+                action = profiled.action_by_idx(action_index)
+                if action.metric_names():  # a result it could not parse has none
+                    self.read_launch(self._launches, process, range_index, action)
+                    self._launches += 1
+        return self._launches - before
+
+    def read_launch(self, number: int, process: int, range_index: int, action: Any) -> None:
+        launch = _Launch(number, action, starts=_function_starts(action))
+        for name in action.metric_names():
+            self._read_metric(launch, name, action.metric_by_name(name))
+        self._read_identity(launch, process, range_index)
+        self._read_instructions(launch)
+        self._read_rules(launch)
+        for section in action.sections():
+            self._sections[section.identifier()] = None
+
+    # Metrics and their instances
+
+    def _read_metric(self, launch: _Launch, name: str, metric: Any) -> None:
+        kind = metric.kind()
+        value, text, exact = launch.values[name] = _value_of(metric, kind)
+        columns = self._tables["metrics"].columns
+        columns["launch"].append(launch.number)
+        columns["metric"].append(name)
+        columns["value"].append(value)
+        columns["text"].append(text)
+        columns["unit"].append(metric.unit())
+        columns["kind"].append(_KINDS.get(kind, "none"))
+        columns["exact"].append(exact)
+        if count := metric.num_instances():
+            self._read_instances(launch, name, metric, count)
+
+    def _read_instances(self, launch: _Launch, name: str, metric: Any, count: int) -> None:
+        columns = self._tables["instances"].columns
+        columns["launch"].extend([launch.number] * count)
+        columns["metric"].repeat(name, count)
+        columns["instance"].extend(range(count))
+        values = [_value_of(metric, metric.kind(i), i) for i in range(count)]
+        columns["value"].extend([value for value, _, _ in values])
+        columns["text"].extend([text for _, text, _ in values])
+        columns["exact"].extend([exact for _, _, exact in values])
+
+        id_kind, ids = _correlation_ids(metric, count)
+        places: list[tuple[int, int] | None] = []
+        if id_kind == "number":
+            places = [launch.function_of(i) for i in ids] if launch.starts else []
+            if places and all(place is not None for place in places):
+                id_kind = "offset"
+                self._note_addresses(launch, name, ids, values)
+            elif ids and min(ids) >= _EARLIEST_TIME_NS:
+                id_kind = "time_ns"
+            elif places and any(place is not None for place in places):
+                id_kind = "address"
+        columns["id_kind"].repeat(id_kind, count)
+        if id_kind == "name":
+            columns["id_name"].extend(ids)
+        else:
+            columns["id_name"].repeat(None, count)
+        if id_kind == "offset":
+            columns["function_index"].extend([place[0] for place in places if place])
+            columns["id_number"].extend([place[1] for place in places if place])
+        else:
+            columns["function_index"].extend([None] * count)
+            columns["id_number"].extend(ids if id_kind not in ("name", "none") else [None] * count)
+
+    def _note_addresses(self, launch: _Launch, name: str, ids: list[int], values: list[Value]) -> None:
+        if name == "inst_executed":
+            counts = (None if value is None else int(value) for value, _, _ in values)
+            launch.executed = dict(zip(ids, counts, strict=True))
+        elif name.startswith(_SAMPLES) and not name.endswith("_not_issued"):
+            reason = name.removeprefix(_SAMPLES)
+            launch.samples = launch.samples or {}
+            for address, (count, _, _) in zip(ids, values, strict=True):
+                if count:
+                    launch.samples.setdefault(address, {})[reason] = int(count)
+
+    # What was launched
+
+    def _read_identity(self, launch: _Launch, process: int, range_index: int) -> None:
+        action = launch.action
+
+        def integer(metric: str) -> int | None:
+            value = launch.values.get(metric, _NOTHING)[0]
+            return None if value is None else int(value)
+
+        capability = [integer(f"device__attribute_compute_capability_{part}") for part in ("major", "minor")]
+        self._tables["launches"].append(
+            launch=launch.number,
+            process=process,
+            range=range_index,
+            workload=_WORKLOADS.get(action.workload_type(), "unknown"),
+            function=action.name(action.NameBase_FUNCTION),
+            kernel=action.name(action.NameBase_DEMANGLED),
+            mangled=action.name(action.NameBase_MANGLED),
+            gpu=launch.values.get("device__attribute_display_name", _NOTHING)[1],
+            compute_capability=None if None in capability else f"{capability[0]}.{capability[1]}",
+            grid_x=integer("launch__grid_dim_x"),
+            grid_y=integer("launch__grid_dim_y"),
+            grid_z=integer("launch__grid_dim_z"),
+            block_x=integer("launch__block_dim_x"),
+            block_y=integer("launch__block_dim_y"),
+            block_z=integer("launch__block_dim_z"),
+            registers=integer("launch__registers_per_thread"),
+            shared_static_bytes=integer("launch__shared_mem_per_block_static"),
+            shared_dynamic_bytes=integer("launch__shared_mem_per_block_dynamic"),
+            nvtx=list(_nvtx_ranges(action)),
+        )
+
+    # Machine code
+
+    def _read_instructions(self, launch: _Launch) -> None:
+        columns = self._tables["instructions"].columns
+        for index, start in enumerate(launch.starts):
+            function = self._function(launch, index)
+            count = len(function.offsets)
+            addresses = [start + offset for offset in function.offsets]
+            columns["launch"].extend([launch.number] * count)
+            columns["function_index"].extend([index] * count)
+            columns["index"].extend(range(count))
+            columns["offset"].extend(function.offsets)
+            for position, name in enumerate(("opcode", "sass", "file", "line", "source")):
+                columns[name].extend([row[position] for row in function.rows])
+            executed, samples = launch.executed, launch.samples
+            columns["executed"].extend([executed.get(a) if executed else None for a in addresses])
+            if samples is None:
+                columns["samples"].extend([None] * count)
+                columns["stalls"].extend([None] * count)
+            else:
+                here = [samples.get(a, {}) for a in addresses]
+                columns["samples"].extend([sum(reasons.values()) for reasons in here])
+                columns["stalls"].extend([list(reasons.items()) for reasons in here])
+
+    def _function(self, launch: _Launch, index: int) -> Function:
+        """Disassembling costs a millisecond an instruction: do it once per function."""
+        action, start = launch.action, launch.starts[index]
+        # Warps are also seen waiting on the branch behind the last counted instruction.
+        seen = {*launch.executed, *(launch.samples or ())} if launch.executed else ()
+        known = [a for a in seen if launch.function_of(a) == (index, a - start)]
+        key = (action.name(action.NameBase_MANGLED), start, len(known))
+        function = self._functions.get(key)
+        if function is None or not still_the_same(action, launch.starts, start, function):
+            addresses = sorted(known) if known else walk(action, start)
+            function = self._functions[key] = disassemble(action, launch.starts, start, addresses)
+        return function
+
+    # Nsight Compute's own findings
+
+    def _read_rules(self, launch: _Launch) -> None:
+        rules = self._tables["rules"]
+        for result in launch.action.rule_results_as_dicts():
+            message = result["rule_message"]
+            speedup = result.get("speedup_estimation")
+            details = {key: result[key] for key in ("focus_metrics", "result_tables") if key in result}
+            rules.append(
+                launch=launch.number,
+                section=result["section_identifier"],
+                rule=result["rule_identifier"],
+                name=result["name"],
+                kind=_message_kind(message["type"]),
+                title=message["title"] or None,
+                message=message["message"],
+                speedup_kind=_enum_name(ncu_report.SpeedupType, speedup["type"]) if speedup else None,
+                speedup_pct=speedup["speedup"] if speedup else None,
+                details=json_text(details) if details else None,
+            )
+        for marker in launch.action.source_markers():
+            location = marker.get("source_location", {})
+            address = marker.get("source_address")
+            place = launch.function_of(address) if address is not None else None
+            rules.append(
+                launch=launch.number,
+                section=marker["section_identifier"],
+                rule=marker["rule_identifier"],
+                kind=_message_kind(marker["message_type"]),
+                message=marker["message"],
+                offset=place[1] if place else None,
+                file=location.get("file_name"),
+                line=location.get("line"),
+            )
+
+
+def _function_starts(action: Any) -> list[int]:
+    metric = action.metric_by_name("launch__function_pcs")
+    if metric is None:
+        return []
+    return sorted({metric.as_uint64(i) for i in range(metric.num_instances())} - {0})
+
+
+def _correlation_ids(metric: Any, count: int) -> tuple[str, list[Any]]:
+    """('name', texts), ('number', integers) or ('none', [])."""
+    ids = metric.correlation_ids() if metric.has_correlation_ids() else None
+    if ids is None or ids.num_instances() != count:
+        return "none", []
+    kind = ids.kind(0)
+    if kind == _STRING:
+        return "name", [ids.as_string(i) for i in range(count)]
+    if kind in _INTEGERS:
+        return "number", [ids.as_uint64(i) for i in range(count)]
+    return "none", []
+
+
+def _nvtx_ranges(action: Any) -> Iterator[dict[str, str]]:
+    state = action.nvtx_state()
+    for domain_id in state.domains() if state else ():
+        domain = state.domain_by_id(domain_id)
+        kinds: list[tuple[str, Callable[[], tuple[str, ...]]]] = [
+            ("push_pop", domain.push_pop_ranges),
+            ("start_end", domain.start_end_ranges),
+        ]
+        for kind, names in kinds:
+            for name in names():
+                yield {"domain": domain.name(), "kind": kind, "name": name}
+
+
+def _message_kind(kind: int) -> str:
+    return {"err": "error"}.get(name := _enum_name(ncu_report.MsgType, kind), name)
+
+
+def _enum_name(enum: Any, value: int) -> str:
+    try:
+        return str(enum(value).name).lower()
+    except ValueError:
+        return "unknown"

@@ -1,0 +1,35 @@
+"""Whose home a report gives away: it holds its command line, its folders, and the paths of sources.
+
+A stored report goes in, compressed or not, and the home directories named in it come out. It is
+searched as bytes, so that nothing in it is overlooked because nobody decodes it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from profiler.store.reports.identity import read_plain
+
+_NAME = rb"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,63}"
+_HOMES = rb"/root(?![A-Za-z0-9_.-])|(?:/home/|/Users/|[A-Za-z]:[\\/]{1,2}Users[\\/]{1,2})" + _NAME
+_LONGEST = 4096  # more than any match, so that none is cut by the end of a chunk
+
+
+def find_home_directories(report: Path, own: Path | None = None) -> list[str]:
+    """The homes it names, sorted; `own` is one to look for wherever it lies.
+
+    Raises a ReportError, also where a compressed report does not decompress.
+    """
+    homes = _HOMES
+    if own is not None and len(own.parts) > 1:  # the root folder is nobody's
+        homes = re.escape(bytes(own)) + rb"(?=/)|" + homes
+    pattern = re.compile(homes)
+    found, rest = set(), b""
+    for chunk in read_plain(report):
+        text = rest + chunk
+        settled = len(text) - _LONGEST
+        found |= {match.group() for match in pattern.finditer(text) if match.start() < settled}
+        rest = text[max(0, settled) :]
+    found |= {match.group() for match in pattern.finditer(rest)}
+    return sorted(home.decode(errors="replace") for home in found)

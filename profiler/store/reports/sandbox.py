@@ -1,0 +1,217 @@
+"""Reads reports in child processes, so that NVIDIA's library cannot take `prof` down.
+
+Requests go in, manifests or `ReportError`s come out. A worker that crashes or exceeds
+its time is replaced, and only the report it was reading fails. A worker never outlives
+its parent: it leaves when the parent is gone, and an alarm ends it if it spins in native
+code, where no Python runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, TimeoutError as FutureTimeoutError
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
+from multiprocessing.context import SpawnContext, SpawnProcess
+from pathlib import Path
+from types import ModuleType, TracebackType
+
+from pebble import ProcessExpired, ProcessPool
+
+from profiler.errors import InternalError, ProfError, ReaderFailed
+from profiler.store.reports.request import AlreadyStored, Request
+from profiler.store.runs.manifest import Manifest
+
+Extracted = Manifest | AlreadyStored
+
+_GRACE_SECONDS = 5
+_OUT_OF_MEMORY = 112  # exit code of a worker; no signal and no other exit uses it
+_NEVER_TOUCHED_BYTES = 2 << 30  # address space that the libraries reserve: a limit cannot tell it from memory
+_MAX_TASKS = 200  # the native library does not give all its memory back
+
+
+class _Reader(SpawnProcess):
+    """Does not run the user's script again, as a spawned process would: it may have no main guard."""
+
+    def start(self) -> None:
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        # A worker of Dask is a daemon, and may have no children: these end with it by themselves.
+        flags = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+        daemon = flags.pop("daemon", None)
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = script
+            if daemon is not None:
+                flags["daemon"] = daemon
+
+
+class _Context(SpawnContext):
+    Process = _Reader
+
+
+class Sandbox:
+    """A pool of reader processes; use it in a `with` statement."""
+
+    def __init__(
+        self, workers: int | None = None, timeout_s: float | None = None, memory_bytes: int | None = None
+    ) -> None:
+        """`memory_bytes` is what each reader may take; all there is, where nobody says."""
+        physical = _physical_memory_bytes()
+        most_bytes = min(memory_bytes + _NEVER_TOUCHED_BYTES, physical) if memory_bytes else physical
+        self.workers = workers or available_cores()
+        self._timeout_s = timeout_s
+        self._pool = ProcessPool(
+            max_workers=self.workers,
+            max_tasks=_MAX_TASKS,
+            context=_Context(),
+            initializer=_enter_worker,
+            initargs=[most_bytes],
+        )
+
+    def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
+        limit = timeout_s or self._timeout_s or sum(map(default_timeout_s, request.reports))
+        with _interrupts_held(), _ending_held():
+            future: Future[Extracted] = self._pool.schedule(
+                _work, args=[request, limit + _GRACE_SECONDS], timeout=limit
+            )
+        return future
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.stop()
+            return
+        self._pool.close()
+        self._pool.join()
+
+    def stop(self) -> None:
+        """Whatever is being read is let be."""
+        self._pool.stop()
+        self._pool.join()
+
+
+def outcome(future: Future[Extracted], report: object) -> Extracted:
+    """What a worker made of the report, or the error that says what is wrong with it."""
+    try:
+        return future.result()
+    except ProfError:
+        raise
+    except FutureTimeoutError:
+        raise ReaderFailed(f"{report}: NVIDIA's reader did not finish in time and was stopped") from None
+    except ProcessExpired as death:
+        if death.exitcode == _OUT_OF_MEMORY:
+            raise ReaderFailed(f"{report}: NVIDIA's reader ran out of memory on it") from None
+        how = f"signal {-death.exitcode}" if death.exitcode < 0 else f"exit code {death.exitcode}"
+        raise ReaderFailed(f"{report}: NVIDIA's reader crashed on it ({how})") from None
+    except Exception as error:
+        raise InternalError(f"{report}: {type(error).__name__}: {error}") from error
+
+
+def available_cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        return os.cpu_count() or 1
+
+
+def default_timeout_s(report: Path) -> float:
+    try:
+        return timeout_for_size_s(report.stat().st_size)
+    except OSError:
+        return timeout_for_size_s(0)
+
+
+def timeout_for_size_s(report_bytes: int) -> float:
+    """Reading takes well under a second per megabyte; more than this is a hang."""
+    return 60.0 + 4.0 * report_bytes / 1e6
+
+
+def _work(request: Request, alarm_s: float) -> Extracted:
+    from profiler.store.reports.extract import extract_report
+
+    signal.setitimer(signal.ITIMER_REAL, alarm_s)
+    try:
+        return extract_report(request)
+    except MemoryError:
+        os._exit(_OUT_OF_MEMORY)  # what was allocated may linger: the next report gets a new process
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """The pool's threads start in here and inherit it, and so does every worker they start.
+
+    A worker never sees an interrupt: the parent decides what one means.
+    """
+    resource_tracker.ensure_running()  # would let interrupts through again, were it started later
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _ending_held() -> Iterator[None]:
+    """Being told to end waits until a worker has all that it starts with: one that has half of it tells the user so.
+
+    Not blocked, as a worker would inherit that and outlive what ends it.
+    """
+    told: list[int] = []
+    before = signal.getsignal(signal.SIGTERM)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if told:
+            signal.raise_signal(signal.SIGTERM)
+
+
+def _enter_worker(memory_bytes: int) -> None:
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    # A crash is expected here: no core file, and nothing the library prints reaches the user.
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_AS, memory_bytes)
+    silence = os.open(os.devnull, os.O_RDWR)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    threading.Thread(target=leave_with_parent, daemon=True).start()
+    importlib.import_module("profiler.store.reports.extract")  # not within the time of the first report
+
+
+def _limit(what: int, limit: int) -> None:
+    """A lower limit that is set already stays; a system that knows no such limit goes without."""
+    with suppress(ValueError, OSError):
+        _, hard = resource.getrlimit(what)
+        lower = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(what, (lower, lower))
+
+
+def leave_with_parent() -> None:
+    """For a thread of a worker: nobody would end it when its parent was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _physical_memory_bytes() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,116 @@
+"""Which runs a person means, as far as names tell: a kernel number, a name, or a shell pattern of names.
+
+What was typed and the ladder that numbers belong to in; names, or a question asked of each name, out.
+Nothing is read.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+
+from profiler.catalog.ladders.ladder import spans_text
+from profiler.store.runs.manifest import TIMED_SUFFIX, path_name, rung_name, timed_name
+
+_KERNEL_DIGITS = 9
+_PATTERN = re.compile(r"[*?\[]")
+_UNSAFE_IN_PATTERN = re.compile(r"(?P<set>\[!?.[^]]*\])|[^a-z0-9._*?-]+")
+
+
+def is_number(reference: str) -> bool:
+    """Of a kernel."""
+    return reference.isdecimal() and len(reference) <= _KERNEL_DIGITS
+
+
+def names_of(reference: str, ladder: str) -> list[str]:
+    """Under which a run is looked for, one after the other; a number means the profile before the timings."""
+    if is_number(reference):
+        return [name(ladder, int(reference)) for name in (rung_name, timed_name)]
+    return [reference, path_name(reference)]
+
+
+def name_filter(reference: str | None, ladder: str, *, of_ladder: bool = False) -> Callable[[str], bool]:
+    """Whether a name is meant: every one by None, or of a number each preset and the timings of that kernel.
+
+    With `of_ladder` only names of that ladder's kernels are.
+    """
+    kernels = _rung_pattern(ladder, r"\d+", any_preset=True)
+    return lambda name: (
+        _is_meant(name, reference, ladder) and (not of_ladder or kernels.fullmatch(name) is not None)
+    )
+
+
+def _is_meant(name: str, reference: str | None, ladder: str) -> bool:
+    if reference is None:
+        return True
+    if is_number(reference):
+        return _rung_pattern(ladder, str(int(reference)), any_preset=True).fullmatch(name) is not None
+    if _PATTERN.search(reference):
+        return fnmatchcase(name, _path_pattern(reference))
+    return name in names_of(reference, ladder)
+
+
+def _path_pattern(pattern: str) -> str:
+    """In the letters that `path_name` leaves of a name."""
+    return _UNSAFE_IN_PATTERN.sub(lambda match: match["set"] or "-", pattern.strip().lower())
+
+
+def no_such_name(reference: str, ladder: str, names: Iterable[str], *, of_ladder: bool) -> str:
+    """What `name_filter` left nothing of these names for, with the pattern that finds what contains the word."""
+    if is_number(reference):
+        return f"no run of kernel {reference} of ladder '{ladder}'"
+    what = f"no run of ladder '{ladder}'" if of_ladder else "no run"
+    if _PATTERN.search(reference):
+        return f"{what} has a name that fits '{reference}'"
+    pattern = f"*{path_name(reference)}*"
+    around = len({name for name in names if fnmatchcase(name, pattern)})
+    option = f" --ladder {ladder}" if of_ladder else ""
+    hint = (
+        f"; `prof list '{pattern}'{option}` finds {around} other name{'s' * (around > 1)}" if around else ""
+    )
+    return f"{what} is named '{reference}'{hint}"
+
+
+def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
+    """With what comes near: of a number the ladder's others, of a name those like it."""
+    names, name = sorted(set(all_names)), names_of(reference, ladder)[0]
+    what = f"no run of kernel {reference}" if reference.isdecimal() else f"no run of '{reference}'"
+    if not names:
+        return f"{what}; it holds no runs"
+    if not reference.isdecimal():
+        near = [f"'{one}'" for one in difflib.get_close_matches(path_name(name), names, n=3)]
+        if not near:
+            return f"{what}; it holds runs of {len(names)} other names"
+        return f"{what}; did you mean {' or '.join([', '.join(near[:-1]), near[-1]] if near[1:] else near)}?"
+    if is_number(reference) and (presets := of_kernel(int(reference), ladder, names)):
+        return f"{what} with the default preset; there is {', '.join(presets)}"
+    kernels = kernels_of(ladder, names)
+    return (
+        f"{what}; {ladder} has runs of {spans_text(kernels)}" if kernels else f"{what}; {ladder} has no runs"
+    )
+
+
+def of_kernel(number: int, ladder: str, names: Iterable[str]) -> list[str]:
+    """Those of that kernel, of whatever preset."""
+    pattern = _rung_pattern(ladder, str(number), any_preset=True)
+    return sorted({name for name in names if pattern.fullmatch(name)})
+
+
+def kernels_of(ladder: str, names: Iterable[str], *, any_preset: bool = False) -> list[int]:
+    """The numbers of a ladder's kernels that a number would find, or that have any run; lowest first."""
+    pattern = _rung_pattern(ladder, r"(\d+)", any_preset=any_preset)
+    return sorted({int(match[1]) for name in names if (match := pattern.fullmatch(name))})
+
+
+def ladders_of(names: Iterable[str]) -> list[str]:
+    """What comes before the numbers of kernels that a number would find."""
+    pattern = re.compile(rf"(.+)-\d+(?:{TIMED_SUFFIX})?")
+    return sorted({match[1] for name in names if (match := pattern.fullmatch(name))})
+
+
+def _rung_pattern(ladder: str, number: str, *, any_preset: bool) -> re.Pattern[str]:
+    """No preset's name begins with a number: `conv-2-1` is kernel 1 of ladder `conv-2`, and none of `conv`."""
+    suffix = r"(?:-(?!\d+(?:-|$)).+)?" if any_preset else f"(?:{TIMED_SUFFIX})?"
+    return re.compile(f"{re.escape(path_name(ladder))}-{number}{suffix}")

@@ -1,0 +1,167 @@
+"""One recording: read on demand, refused when it changed, wherever its files lie."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from profiler.errors import ReportError, RunDamaged
+from profiler.store.packs.layout import PackedFiles
+from profiler.store.remote.places import Folder, Location
+from profiler.store.runs.files import LooseFiles
+from profiler.store.runs.manifest import Manifest, StoredReport
+from profiler.store.tables.schema import check_table, upgraded
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_Read = TypeVar("_Read")
+_FETCHERS = 8
+
+
+@dataclass
+class Run:
+    """One recording: its manifest, and its tables read on demand.
+
+    Each table is hashed as it is read and compared with the manifest, so that a changed
+    file is an error and never a figure.
+    """
+
+    path: Location
+    manifest: Manifest
+    stored: bool = True
+    _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
+    _files: LooseFiles | PackedFiles | None = field(default=None, repr=False)
+    _find_again: Callable[[], LooseFiles | PackedFiles] | None = field(default=None, repr=False)
+
+    @property
+    def files(self) -> LooseFiles | PackedFiles:
+        if self._files is None:
+            folder = Path(self.path)
+            self._files = LooseFiles(Folder(folder.parent), folder.name)
+        return self._files
+
+    @property
+    def label(self) -> str:
+        """What a person calls it: a rung, a name, or the report's path."""
+        manifest = self.manifest
+        if not self.stored:
+            return str(self.path)
+        if manifest.kernel is not None:
+            return f"{manifest.ladder} {manifest.kernel}"
+        return manifest.name
+
+    def table(self, name: str) -> pa.Table:
+        if name not in self._tables:
+            self._tables[name] = self._read_table(name)
+        return self._tables[name]
+
+    def to_pandas(self, name: str) -> pd.DataFrame:
+        return self.table(name).to_pandas()
+
+    def verify(self) -> None:
+        """Raise RunDamaged unless the stored reports and every table are as recorded."""
+        self.verify_reports()
+        for report in self.manifest.reports:
+            if report.file is not None:
+                self.files.place.forget(self.files.report_name(report))
+        for name in self.manifest.tables:
+            self.table_bytes(name)
+
+    def verify_reports(self) -> None:
+        if self.is_far:
+            self._fetch_reports()
+        for report in self.manifest.reports:
+            self._verify_report(report)
+
+    def report_path(self, report: StoredReport) -> Path:
+        """A file of this machine: as stored, or the original where that was left."""
+        if report.file is None:
+            return Path(report.reference or "")
+        return self._reading(lambda: self.files.report(report))
+
+    def table_bytes(self, name: str) -> bytes:
+        """The Parquet file of a table; RunDamaged unless it is as recorded."""
+        stored = self.manifest.tables[name]
+        try:
+            data = self._reading(lambda: self.files.table(name, stored))
+        except OSError as error:
+            raise RunDamaged(f"{self._shown(name)}: cannot be read: {error.strerror or error}") from error
+        if hashlib.sha256(data).hexdigest() != stored.sha256:
+            raise RunDamaged(f"{self._shown(name)}: the table is not the one recorded (its SHA-256 differs)")
+        return data
+
+    @property
+    def is_far(self) -> bool:
+        """At a URL: every read is a request."""
+        return not isinstance(self.path, Path)
+
+    def parquet(self, name: str) -> tuple[Path, range | None]:
+        """A table for who reads Parquet without `table`: a verified file of this machine, and which row groups of it."""
+        if not isinstance(self.files, PackedFiles):
+            data = self.table_bytes(name)
+        if isinstance(self.files, PackedFiles):  # by now, it may be
+            return self.files.pack.verified_table(name), self.files.groups(name)
+        return self.files.keep(self.manifest.tables[name], data), None
+
+    def _fetch_reports(self) -> None:
+        """Side by side. One that cannot be had is told by whoever asks for it next."""
+
+        from concurrent.futures import ThreadPoolExecutor
+
+        def fetch(report: StoredReport) -> None:
+            with suppress(OSError):
+                self.report_path(report)
+
+        with ThreadPoolExecutor(_FETCHERS) as threads:
+            list(threads.map(fetch, self.manifest.reports))
+
+    def _verify_report(self, report: StoredReport) -> None:
+        from profiler.store.reports.identity import sha256_of_report
+
+        if report.file is None and not os.path.exists(
+            report.reference or ""
+        ):  # the original was left elsewhere: it may be gone
+            return
+        shown = self.files.shown(report.file) if report.file is not None else report.reference
+        try:
+            path = self.report_path(report)
+            actual = sha256_of_report(path)
+        except ReportError as error:
+            told = error.message.replace(str(path), str(shown))
+            raise RunDamaged(f"{told} (it is the run's report)") from error
+        except OSError as error:
+            raise RunDamaged(f"{shown}: the run's report cannot be read: {error}") from error
+        if actual != report.sha256:
+            raise RunDamaged(f"{shown}: the run's report is not the one recorded (its SHA-256 differs)")
+
+    def _read_table(self, name: str) -> pa.Table:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        data = self.table_bytes(name)
+        where = self._shown(name)
+        try:
+            table = pq.ParquetFile(pa.BufferReader(data)).read()
+        except (pa.ArrowException, OSError) as error:
+            raise RunDamaged(f"{where}: cannot be read as Parquet: {error}") from error
+        return check_table(upgraded(table, name), name, where)
+
+    def _reading(self, read: Callable[[], _Read]) -> _Read:
+        """`prof compact` may have moved the run since it was found: then it is looked for once more."""
+        try:
+            return read()
+        except FileNotFoundError:
+            if self._find_again is None:
+                raise
+            self._files = self._find_again()
+            return read()
+
+    def _shown(self, name: str) -> str:
+        return self.files.shown(self.manifest.tables[name].file)

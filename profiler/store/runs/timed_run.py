@@ -1,0 +1,99 @@
+"""Timings without a profile, as a run: all tables are there, and only `timings` has rows.
+
+Committed as reports are: prepared aside, renamed into place, exactly once. The id ends in
+a hash of everything measured, since there is no report to hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from profiler.store.reports.request import Timing
+from profiler.store.runs.commit import Staging, flush, storage_error, write_table
+from profiler.store.runs.manifest import (
+    Manifest,
+    Provenance,
+    RunId,
+    prof_version,
+    timed_name,
+    write_manifest,
+)
+from profiler.store.runs.run_store import RunStore
+from profiler.store.tables.columns import TableBuilder
+from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
+
+
+@dataclass(frozen=True)
+class Unprofiled:
+    """What is known of any measurement without a profile."""
+
+    ladder: str
+    kernel: int
+    workload: dict[str, int]
+    recorded: datetime
+    gpu: str
+    command_line: str
+    provenance: Provenance
+
+    def facts(self, run_id: RunId, sha256: str) -> dict[str, Any]:
+        """For its manifest; `sha256` is of everything measured."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "run_id": str(run_id),
+            "name": run_id.name,
+            "origin": "timed",
+            "recorded": self.recorded.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "reports": [],
+            "kernels": [],
+            "ladder": self.ladder,
+            "kernel": self.kernel,
+            "workload": self.workload,
+            "gpus": [self.gpu],
+            "prof_version": prof_version(),
+            "command_line": self.command_line,
+            "clock_control": "none",
+            "provenance": self.provenance,
+            "content_sha256": sha256,
+        }
+
+
+@dataclass(frozen=True)
+class TimedRun(Unprofiled):
+    timings: Sequence[Timing]
+    collection: str | None = None
+
+
+def commit_timings(store: RunStore, timed: Iterable[TimedRun]) -> list[str]:
+    """The ids of the runs, each of which now exists whole."""
+    with store.staging() as staging:
+        return [stage_timings(staging, one) for one in timed]
+
+
+def stage_timings(staging: Staging, timed: TimedRun) -> str:
+    folder = staging.folder()
+    try:
+        folder.mkdir(parents=True)
+        manifest = _fill(folder, timed)
+    except OSError as error:
+        raise storage_error(error, staging.root) from error
+    staging.commit(folder, manifest.run_id)  # None: the very same measurement is stored already
+    return manifest.run_id
+
+
+def _fill(folder: Path, timed: TimedRun) -> Manifest:
+    sha256 = hashlib.sha256(msgspec.json.encode(timed)).hexdigest()
+    run_id = RunId.make(timed.recorded, timed_name(timed.ladder, timed.kernel), sha256)
+    builders = {name: TableBuilder(name, str(run_id)) for name in TABLES}
+    for timing in timed.timings:
+        builders["timings"].append(**msgspec.structs.asdict(timing))
+    tables = {name: write_table(folder, name, builder.finish()) for name, builder in builders.items()}
+    manifest = Manifest(tables=tables, collection=timed.collection, **timed.facts(run_id, sha256))
+    flush(write_manifest(manifest, folder))
+    return manifest

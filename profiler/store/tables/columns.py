@@ -1,0 +1,124 @@
+"""Python values into the columns of a declared table, and text columns back into Python."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from profiler.store.tables.schema import TABLES, arrow_schema, check_table
+
+
+class Labels:
+    """A text column in which few values repeat often: each is stored once."""
+
+    def __init__(self) -> None:
+        self._codes: list[int | None] = []
+        self._code_of: dict[str, int] = {}
+
+    def append(self, value: str | None) -> None:
+        self._codes.append(None if value is None else self._code(value))
+
+    def repeat(self, value: str | None, count: int) -> None:
+        self._codes.extend([None if value is None else self._code(value)] * count)
+
+    def extend(self, values: Iterable[str | None]) -> None:
+        code = self._code
+        self._codes.extend([None if value is None else code(value) for value in values])
+
+    def finish(self) -> pa.DictionaryArray:
+        values = text_array(list(self._code_of))
+        return pa.DictionaryArray.from_arrays(pa.array(self._codes, pa.int32()), values)
+
+    def _code(self, value: str) -> int:
+        return self._code_of.setdefault(value, len(self._code_of))
+
+
+class TableBuilder:
+    """The columns of one table, as attributes of `columns`, until `finish` makes them a table."""
+
+    def __init__(self, name: str, run_id: str) -> None:
+        self.name = name
+        self._run_id = run_id
+        self._types = {column.name: column.type for column in TABLES[name].columns}
+        self.columns: dict[str, Any] = {
+            column: Labels() if kind == "label" else []
+            for column, kind in self._types.items()
+            if column != "run_id"
+        }
+
+    def append(self, **row: Any) -> None:
+        """Add one row; columns that are not named get null."""
+        for name, column in self.columns.items():
+            column.append(row.get(name))
+
+    def finish(self) -> pa.Table:
+        schema = arrow_schema(self.name)
+        arrays = {
+            name: column.finish()
+            if isinstance(column, Labels)
+            else pa.array(_clean(column), schema.field(name).type)
+            for name, column in self.columns.items()
+        }
+        rows = len(next(iter(arrays.values())))
+        labels = Labels()
+        labels.repeat(self._run_id, rows)
+        arrays["run_id"] = labels.finish()
+        table = pa.table([arrays[name] for name in schema.names], schema=schema)
+        return check_table(table, self.name, f"new table '{self.name}'")
+
+
+def labels_of(table: pa.Table, column: str) -> list[Any]:
+    """A text column as strings, None where it is null; many times faster than `to_pylist`."""
+    labels: list[Any] = []
+    for chunk in table.column(column).chunks:
+        text = chunk.dictionary.to_pylist()
+        labels += [None if code is None else text[code] for code in chunk.indices.to_pylist()]
+    return labels
+
+
+def text_array(values: Sequence[str]) -> pa.Array:
+    """Names come from anybody's program: what is not valid Unicode becomes U+FFFD."""
+    try:
+        return pa.array(values, pa.string())
+    except UnicodeEncodeError:
+        return pa.array([valid_unicode(value) for value in values], pa.string())
+
+
+def valid_unicode(value: str) -> str:
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def json_text(value: Any) -> str:
+    """Numbers JSON cannot hold become null; anything else the reader yields becomes text."""
+
+    def finite(item: Any) -> Any:
+        if isinstance(item, float) and not math.isfinite(item):
+            return None
+        if isinstance(item, dict):
+            return {str(key): finite(member) for key, member in item.items()}
+        if isinstance(item, (list, tuple)):
+            return [finite(member) for member in item]
+        return item
+
+    return json.dumps(finite(value), default=str)
+
+
+def _clean(values: list[Any]) -> list[Any]:
+    """NVTX names are the only text outside of Labels."""
+    if not (values and isinstance(values[0], list)):
+        return values
+    return [
+        [
+            {key: valid_unicode(text) if isinstance(text, str) else text for key, text in item.items()}
+            if isinstance(item, dict)
+            else item
+            for item in cell
+        ]
+        if isinstance(cell, list)
+        else cell
+        for cell in values
+    ]

@@ -1,0 +1,78 @@
+"""The machine code of one kernel: its instructions, and which of its launches they stand for."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiler.analyse.code.code import Instruction, read_code
+from profiler.store.tables.instruction_text import opcode_of
+
+
+def instruction(text, **fields):
+    return Instruction(0, opcode_of(text), text, **fields)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "predicate", "operands"),
+    [
+        ("FFMA R0, R1, -R2, R0", "FFMA", None, ["R0", "R1", "-R2", "R0"]),
+        ("@!P0 LDG.E.128 R4, desc[UR4][R2.64]", "LDG", "!P0", ["R4", "desc[UR4][R2.64]"]),
+        ("@!PT LDS RZ, [RZ]", "LDS", "!PT", ["RZ", "[RZ]"]),
+        ("@P1 EXIT", "EXIT", "P1", []),
+        ("EXIT", "EXIT", None, []),
+        ("", "", None, []),
+    ],
+)
+def test_an_instruction_is_read_from_its_text(text, name, predicate, operands):
+    one = instruction(text)
+    assert (one.name, one.predicate, one.operands) == (name, predicate, operands)
+    assert one.never_acts == (predicate == "!PT")
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "place"),
+    [
+        ("/somewhere/kernels/05.cu", 47, "05.cu:47"),
+        ("C:\\somewhere\\05.cu", 47, "05.cu:47"),
+        ("05.cu", 47, "05.cu:47"),
+        ("05.cu", None, None),
+        ("05.cu", 0, None),
+        (None, None, None),
+    ],
+)
+def test_a_place_is_the_same_in_whatever_folder_the_source_was(file, line, place):
+    assert instruction("NOP", file=file, line=line).place == place
+
+
+def test_executions_are_the_mean_of_the_launches(make_run):
+    launches = [{"kernel": "k", "instructions": [("FFMA", count), ("EXIT", 8)]} for count in (10, 20)]
+    code = read_code(make_run(*launches, {"kernel": "other", "instructions": [("NOP", 1)]}), "k")
+    assert [(one.opcode, one.executed) for one in code.instructions] == [("FFMA", 15), ("EXIT", 8)]
+    assert (code.launches, code.like, code.executed) == (2, 2, 23)
+
+
+def test_the_code_of_most_launches_stands_for_the_kernel(make_run):
+    once, twice = [("FADD", 1000)], [("FFMA", 10)]
+    run = make_run(*({"kernel": "k", "instructions": one} for one in (once, twice, twice)))
+    code = read_code(run, "k")
+    assert [one.opcode for one in code.instructions] == ["FFMA"]
+    assert (code.launches, code.like) == (3, 2)
+
+
+def test_among_as_many_launches_it_is_the_code_that_did_most(make_run):
+    run = make_run(*({"kernel": "k", "instructions": one} for one in ([("FADD", 10)], [("FFMA", 1000)])))
+    assert [one.opcode for one in read_code(run, "k").instructions] == ["FFMA"]
+
+
+def test_a_launch_without_machine_code_does_not_count(make_run):
+    run = make_run({"kernel": "k"}, {"kernel": "k", "instructions": [("FFMA", 10)]})
+    assert read_code(run, "k").launches == 1
+    assert read_code(make_run({"kernel": "k"}), "k") is None
+
+
+def test_launches_of_several_processes_ran_the_same_code(recorded):
+    """Loaded at addresses of their own, which are rebased when the report is read."""
+    run = recorded.find("5", "gemm")
+    assert len(set(run.table("launches").column("process").to_pylist())) > 1
+    code = read_code(run, run.manifest.kernels[0].name)
+    assert code.like == code.launches == run.table("launches").num_rows

@@ -1,0 +1,189 @@
+"""Loops in machine code: where they are, and which one the kernel spends its instructions in."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from profiler.analyse.code.code import Code, Instruction, read_code
+from profiler.analyse.code.loops import find_hot_loop, find_loops
+from profiler.store.tables.instruction_text import opcode_of
+
+
+def function(*lines):
+    """From `(executed, text)`, 16 bytes each; a count of None is one the report did not make."""
+    return tuple(
+        Instruction(16 * index, opcode_of(text), text, executed)
+        for index, (executed, text) in enumerate(lines)
+    )
+
+
+def spans(*lines):
+    return [(loop.start, loop.end) for loop in find_loops(function(*lines))]
+
+
+def code_of(*functions):
+    return Code(tuple(functions), launches=1, like=1)
+
+
+def hot_span(*lines):
+    found = find_hot_loop(code_of(function(*lines)))
+    return found and (found[1].start, found[1].end)
+
+
+# Finding them
+
+
+@pytest.mark.parametrize(
+    "branch",
+    [
+        "@P0 BRA 0x10",
+        "@!P0 BRA 0x10",
+        "BRA 0x10",
+        "BRA P0, 0x10",
+        "@!P0 BRA.U !UP2, 0x10",
+        "BRA `(.L_x_1) 0x10",
+    ],
+)
+def test_a_branch_that_goes_back_closes_a_loop_however_it_is_predicated(branch):
+    assert spans((8, "MOV R0, RZ"), (800, "IADD3 R0, R0, 0x1, RZ"), (800, branch), (8, "EXIT")) == [
+        (0x10, 0x20)
+    ]
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "@P0 BRA 0x30",  # forward
+        "CALL.REL.NOINC 0x10",  # a call comes back by itself
+        "BSSY B0, 0x10",
+        "BRA f1+0x10",  # another function's
+        "BRA 0x18",  # no instruction starts there
+        "BRX R2 -0x10",  # nobody can tell
+        "MOV R0, 0x10",
+    ],
+)
+def test_nothing_else_does(instruction):
+    assert spans((8, "NOP"), (8, "NOP"), (8, instruction), (8, "EXIT")) == []
+
+
+def test_a_loop_that_never_ran_is_none_nor_is_the_trap_behind_the_end():
+    remainder = [(0, "FFMA R0, R1, R2, R0"), (0, "@P0 BRA 0x10")]
+    assert spans((8, "@!P0 BRA 0x30"), *remainder, (8, "EXIT"), (None, "BRA 0x40")) == []
+    assert spans((8, "NOP"), (8, "@P1 BRA 0x30"), (0, "@P0 BRA 0x0"), (8, "EXIT")) == []
+
+
+def test_without_counts_there_is_no_telling():
+    assert spans((None, "NOP"), (None, "@P0 BRA 0x0")) == []
+
+
+def test_iterations_are_those_of_all_warps():
+    (loop,) = find_loops(function((8, "NOP"), (800, "NOP"), (800, "@P0 BRA 0x10")))
+    assert loop.iterations == 800
+    assert [one.offset for one in loop.body] == [0x10, 0x20]
+    assert loop.own_work == 1600
+
+
+def test_a_loop_entered_in_its_middle_or_left_from_there_has_as_many_as_most_of_it():
+    entered = [(8, "BRA 0x20"), (792, "NOP"), (800, "NOP"), (800, "NOP"), (800, "@P0 BRA 0x10")]
+    tested_first = [(8, "NOP"), (808, "@P1 BRA 0x50"), (800, "NOP"), (800, "NOP"), (800, "BRA 0x10")]
+    assert [find_loops(function(*lines))[0].iterations for lines in (entered, tested_first)] == [800, 800]
+
+
+# The hot one
+
+
+NESTED = [
+    (8, "NOP"),
+    (80, "LDG.E R0, [R2]"),  # the outer loop's own: this, ...
+    (6400, "LDS R4, [R3]"),
+    (6400, "FFMA R5, R4, R4, R5"),
+    (6400, "@P0 BRA 0x20"),
+    (80, "BAR.SYNC 0x0"),  # ... this ...
+    (80, "@P1 BRA 0x10"),  # ... and this
+    (8, "EXIT"),
+]
+
+
+def test_of_nested_loops_each_owns_what_no_other_inside_of_it_does():
+    outer, inner = find_loops(function(*NESTED))
+    assert (outer.own_work, inner.own_work) == (3 * 80, 3 * 6400)
+    assert hot_span(*NESTED) == (inner.start, inner.end)
+
+
+def test_what_two_overlapping_loops_share_is_left_out_of_the_one_around_them_once():
+    targets = [None, None, None, "0x10", "0x20", "0x0"]
+    outer, *overlapping = find_loops(
+        function(*((8, f"BRA {target}" if target else "IADD3 R0, R0, 0x1, RZ") for target in targets))
+    )
+    assert [(loop.start, loop.end) for loop in overlapping] == [(0x10, 0x30), (0x20, 0x40)]
+    assert outer.own_work == 8 + 8, "its first instruction and its branch"
+
+
+def test_an_outer_loop_is_the_hot_one_where_most_is_done_there():
+    work = [(80, "FFMA R5, R4, R4, R5")] * 300
+    inner = [(160, "NOP"), (160, "@P0 BRA 0x10")]
+    last = 16 * (1 + len(inner) + len(work))
+    assert hot_span((8, "NOP"), *inner, *work, (80, "@P1 BRA 0x10")) == (0x10, last)
+
+
+def test_a_wait_behind_the_main_loop_that_returns_into_it_does_not_own_it():
+    """Its span holds more executed instructions than the loop has, and a jump back three times."""
+    main = [(1000, "@!P1 BRA 0x110"), *[(1000, "FFMA R0, R1, R2, R0")] * 3, (1000, "@P0 BRA 0x0")]
+    epilogue = [(900, "STG.E desc[UR4][R2.64], R0")] * 12
+    wait = [(3, "SYNCS.PHASECHK P1, [R1]"), (3, "BRA 0x10")]
+    assert spans(*main, *epilogue, *wait) == [(0, 0x40), (0x10, 0x120)]
+    assert hot_span(*main, *epilogue, *wait) == (0, 0x40)
+
+
+def test_a_kernel_without_a_loop_has_no_hot_one():
+    assert hot_span((8, "FFMA R0, R1, R2, R0"), (8, "EXIT")) is None
+
+
+def test_the_hot_loop_may_be_in_any_of_several_functions():
+    cold, hot = (function((8, "NOP"), (count, "NOP"), (count, "@P0 BRA 0x10")) for count in (80, 800))
+    number, loop = find_hot_loop(code_of(cold, hot))
+    assert (number, loop.iterations) == (1, 800)
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=5))
+def test_whatever_the_nesting_the_work_of_all_loops_is_everything_inside_of_the_outermost(levels):
+    """Each level adds instructions before the loop inside of it and repeats the whole."""
+    lines, trips = [], 1
+    for size, repeats in levels:
+        trips *= repeats
+        lines += [(trips, "NOP")] * size
+    starts = [sum(size for size, _ in levels[:level]) for level in range(len(levels))]
+    for level in reversed(range(len(levels))):
+        lines.append((lines[starts[level]][0], f"@P0 BRA {16 * starts[level]:#x}"))
+    loops = find_loops(function(*lines))
+    assert len(loops) == len(levels)
+    assert sum(loop.own_work for loop in loops) == sum(count for count, _ in lines)
+    hot = max(loops, key=lambda loop: loop.own_work)
+    assert find_hot_loop(code_of(function(*lines)))[1] == hot
+
+
+# In real reports
+
+
+def code_in(store, name, kernel=None):
+    run = store.find(name, "gemm")
+    names = [one.name for one in run.manifest.kernels if kernel is None or kernel in one.name]
+    return read_code(run, names[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "instructions"), [("gemm_5", (47, 43), 81), ("gemm_6", (67, 62), 76)]
+)
+def test_the_k_loop_of_a_matrix_product_is_inside_the_loop_over_slabs(store, name, lines, instructions):
+    code = code_in(store, name)
+    outer, inner = find_loops(code.functions[0])
+    assert (inner.body[-1].line, outer.body[-1].line) == lines
+    assert find_hot_loop(code) == (0, inner)
+    assert len(inner.body) == instructions
+    assert inner.iterations == 8 * outer.iterations == 4096 * (4096 // 128) ** 2 * 8
+
+
+@pytest.mark.parametrize("kernel", ["scale", "offset", "calls_a_function"])
+def test_a_kernel_that_only_calls_has_no_loop(store, kernel):
+    assert find_hot_loop(code_in(store, "several", kernel)) is None

@@ -1,0 +1,181 @@
+"""Two hot loops against each other: the collapse of the A operand, and what is shown beside what."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import msgspec
+import pytest
+
+from profiler.analyse.code.hot_loop import derive_loop_sheet, read_counted_code
+from profiler.analyse.code.machine_code import (
+    MachineCode,
+    compare_hot_loops,
+    count_side_by_side,
+    list_side_by_side,
+    loads_text,
+    view_machine_code,
+)
+from profiler.analyse.code.opcodes import is_plumbing
+from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.findings import LoopInstruction
+from profiler.analyse.recording.profile import profile_kernel
+
+
+def profile_of(store, name, kernel=""):
+    run = store.find(name, "gemm")
+    (found,) = (one.name for one in run.manifest.kernels if kernel in one.name)
+    return profile_kernel(run, found)
+
+
+@pytest.fixture(scope="module")
+def pair(store):
+    return [profile_of(store, name) for name in ("gemm_5", "gemm_6")]
+
+
+@pytest.fixture(scope="module")
+def rungs(recorded):
+    return [profile_of(recorded, number) for number in "56"]
+
+
+def sentences(profiles, **options):
+    return [change.sentence for change in view_machine_code(profiles, **options).finding.changes]
+
+
+# What changed
+
+
+def test_the_eight_scalar_loads_of_the_a_operand_become_two_of_128_bits(pair):
+    assert sentences(pair) == [
+        "A operand: 8 LDS -> 2 LDS.128 per k-step",
+        "B operand: 2 LDS.128 per k-step, unchanged",
+    ]
+
+
+def test_the_recorded_rungs_5_and_6_tell_the_same_story_however_far_they_are_unrolled(rungs):
+    assert sentences(rungs) == [
+        "A operand: 8 LDS -> 2 LDS.128 per k-step",
+        "B operand: 2 LDS.128 per k-step, unchanged",
+    ]
+
+
+def test_the_other_way_round_is_the_other_way_round(pair):
+    assert sentences(pair[::-1])[0] == "A operand: 2 LDS.128 -> 8 LDS per k-step"
+
+
+def test_a_kernel_beside_itself_is_unchanged(pair):
+    assert all(one.endswith(", unchanged") for one in sentences([pair[0], pair[0]]))
+
+
+def test_of_whole_functions_the_shared_loads_are_compared(pair):
+    assert sentences(pair, whole=True) == [
+        "shared loads: 32,768 LDS + 8,192 LDS.128 -> 16,384 LDS.128 per warp"
+    ]
+
+
+def test_loops_without_a_common_step_are_compared_by_iteration(store, pair):
+    view = view_machine_code([pair[0], profile_of(store, "several", "calls")])
+    assert view.finding.per == "iteration"
+    assert [change.sentence for change in view.finding.changes] == [
+        "shared loads: 8 LDS + 2 LDS.128 -> none per iteration"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("loads", "text"),
+    [
+        ([], "none"),
+        ([("LDS", 8.0), ("LDS.128", 2.0)], "8 LDS + 2 LDS.128"),
+        ([("LDS.128", 0.25)], "0.25 LDS.128"),
+        ([("LDS", 32768.0)], "32,768 LDS"),
+    ],
+)
+def test_loads_are_written_as_people_write_them(loads, text):
+    assert loads_text([LoopInstruction(*load) for load in loads]) == text
+
+
+# In a comparison
+
+
+def test_a_comparison_carries_the_hot_loop_in_short(pair):
+    loop = compare_profiles(*pair).instructions.hot_loop
+    assert loop.per == "step"
+    before, after = ({one.opcode: one.count for one in side} for side in (loop.before, loop.after))
+    assert (before["FFMA"], before["LDS"], before["LDS.128"]) == (64, 8, 2)
+    assert (after["FFMA"], after["LDS.128"]) == (64, 4)
+    assert loop.changes[0].sentence == "A operand: 8 LDS -> 2 LDS.128 per k-step"
+    assert max(len(loop.before), len(loop.after)) <= 8
+
+
+@pytest.mark.parametrize(("name", "kernel"), [("hostile", "scale"), ("several", "scale"), ("graph", "")])
+def test_a_comparison_of_what_has_no_counts_or_no_loop_carries_none(store, pair, name, kernel):
+    other = profile_of(store, name, kernel)
+    assert compare_hot_loops(pair[0], other) is None
+    assert compare_hot_loops(other, pair[0]) is None
+
+
+# Side by side
+
+
+def test_every_instruction_of_both_loops_is_listed_once_in_order(pair):
+    view = view_machine_code(pair)
+    stretches = list_side_by_side(view.regions)
+    for side, region in enumerate(view.regions):
+        shown = [row[side] for stretch in stretches for row in stretch.rows if row[side] is not None]
+        assert shown == [one for one in region.body if one.executed]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_counts_side_by_side_add_up_to_all_that_was_executed(pair, whole):
+    view = view_machine_code(pair, whole=whole)
+    stretches = count_side_by_side(view.regions)
+    for side, sheet in enumerate(view.finding.kernels):
+        shown = sum(row[side].count for stretch in stretches for row in stretch.rows if row[side])
+        assert shown == pytest.approx(sheet.instructions)
+
+
+def test_one_kernel_alone_has_rows_of_one(pair):
+    view = view_machine_code(pair[:1])
+    for stretches in (count_side_by_side(view.regions), list_side_by_side(view.regions)):
+        assert {len(row) for stretch in stretches for row in stretch.rows} == {1}
+
+
+def test_a_side_of_a_pair_keeps_the_unit_of_the_pair(pair):
+    view = view_machine_code(pair)
+    alone = view.side(1)
+    assert (alone.finding.kernels, alone.regions) == ([view.finding.kernels[1]], [view.regions[1]])
+    assert (alone.finding.per, alone.finding.changes) == ("step", [])
+
+
+def test_code_without_a_loop_is_one_stretch_however_many_barriers_it_has(store):
+    view = view_machine_code([profile_of(store, "several", "calls")])
+    assert len(count_side_by_side(view.regions)) == 1
+    assert (
+        len(
+            count_side_by_side(view_machine_code([profile_of(store, "several", "calls")], whole=True).regions)
+        )
+        > 1
+    )
+
+
+# As JSON
+
+
+@pytest.mark.parametrize("names", [("gemm_5", "gemm_6"), ("gemm_5",), ("triton_add_full",)])
+def test_the_json_is_small_and_follows_its_schema(store, names):
+    finding = view_machine_code([profile_of(store, name) for name in names]).finding
+    text = json.dumps(msgspec.to_builtins(finding), indent=2)
+    assert len(text) < 8192
+    schema = msgspec.json.schema(MachineCode)
+    jsonschema.validate(json.loads(text), schema)
+    assert json.loads(text)["schema_version"] == 1
+
+
+def test_what_is_left_out_of_the_json_is_plumbing(rungs):
+    for sheet, profile in zip(view_machine_code(rungs).finding.kernels, rungs, strict=True):
+        every = derive_loop_sheet(profile, read_counted_code(profile)).opcodes
+        left_out = [one for one in every if one not in sheet.opcodes]
+        assert len(left_out) == sheet.opcodes_left_out > 0
+        assert all(is_plumbing(one.opcode) for one in left_out)
+        assert sheet.opcodes == [one for one in every if one in sheet.opcodes]

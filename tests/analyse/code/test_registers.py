@@ -1,0 +1,95 @@
+"""What an instruction writes, and what registers hold as a loop runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.registers import follow_loop, register_of, written_registers
+from profiler.store.tables.instruction_text import opcode_of
+
+
+def instruction(text):
+    return Instruction(0, opcode_of(text), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("FFMA R0, R1, R2, R3", "R0"),
+        ("@!P0 IADD3 R14, P0, R16, UR13, RZ", "R14"),
+        ("LDS R8, [R2+0x10]", "R8"),
+        ("LDS.64 R8, [R2]", "R8 R9"),
+        ("LDS.128 R8, [R2]", "R8 R9 R10 R11"),
+        ("LDS.U8 R8, [R2]", "R8"),
+        ("LDG.E.128.CONSTANT R4, desc[UR4][R2.64]", "R4 R5 R6 R7"),
+        ("LDSM.16.M88.4 R8, [R2]", "R8 R9 R10 R11"),
+        ("IMAD.WIDE.U32 R4, R5, 0x4, R12", "R4 R5"),
+        ("CS2R R82, SRZ", "R82 R83"),
+        ("CS2R.32 R82, SR_CLOCKLO", "R82"),
+        ("DFMA R4, R6, R8, R4", "R4 R5"),
+        ("F2F.F64.F32 R4, R6", "R4 R5"),
+        ("HMMA.16816.F32 R4, R8, R12, R4", "R4 R5 R6 R7"),
+        ("HMMA.16816.F16 R4, R8, R12, R4", "R4 R5"),
+        ("SHFL.BFLY PT, R22, R21, 0x1, 0x1f", "R22"),
+        ("ATOMG.E.ADD.STRONG.GPU PT, R2, desc[UR4][R4.64], R5", "R2"),
+        ("STS [R4], R11", ""),
+        ("STG.E.128 desc[UR6][R2.64], R4", ""),
+        ("LDGSTS.E.BYPASS.128 [R55+0x1100], desc[UR10][R22.64]", ""),
+        ("ISETP.GE.AND P0, PT, R9, UR4, PT", ""),
+        ("BAR.SYNC.DEFER_BLOCKING R4, 0x80", ""),
+        ("RET.REL.NODEC R6, 0x0", ""),
+        ("UIADD3 UR4, UR4, 0x8, URZ", ""),
+        ("R2UR UR12, R8", ""),
+        ("@!PT LDS RZ, [RZ]", ""),
+        ("@!PT LDS R4, [R5]", ""),
+        ("LDS RZ, [R5]", ""),
+        ("EXIT", ""),
+        ("", ""),
+    ],
+)
+def test_the_registers_that_an_instruction_writes(text, written):
+    assert written_registers(instruction(text)) == written.split()
+
+
+@pytest.mark.parametrize(
+    ("operand", "register"),
+    [
+        ("R12", "R12"),
+        ("-R12.reuse", "R12"),
+        ("|R12|", "R12"),
+        ("R12.64", "R12"),
+        ("RZ", None),
+        ("-RZ", None),
+        ("UR5", None),
+        ("0x3f800000", None),
+        ("c[0x0][R3]", None),
+        ("[R2+0x4]", None),
+    ],
+)
+def test_the_register_that_an_operand_names(operand, register):
+    assert register_of(operand) == register
+
+
+def values_at_the_end(*lines):
+    for _, state in follow_loop([instruction(line) for line in lines]):
+        last = state
+    return {register: set(values) for register, values in last.items()}
+
+
+def test_a_register_holds_what_was_written_last_and_remembers_from_where():
+    held = values_at_the_end("LDS.64 R8, [R2]", "LDS R9, [R3]", "MOV R10, R8")
+    assert held == {"R8": {(0, 0)}, "R9": {(1, 0)}, "R10": {(0, 0)}}
+
+
+def test_what_may_not_have_been_written_may_still_be_there():
+    assert values_at_the_end("LDS R8, [R2]", "@P0 LDS R8, [R3]")["R8"] == {(0, 0), (1, 0)}
+
+
+def test_copies_of_copies_arrive_however_many_iterations_late():
+    """A pipeline of registers: loaded, handed on, handed on again."""
+    assert values_at_the_end("MOV R8, R9", "MOV R9, R10", "LDS R10, [R2]")["R8"] == {(2, 0)}
+
+
+def test_a_copy_of_what_no_register_holds_is_a_value_of_its_own():
+    assert values_at_the_end("LDS R5, [R2]", "MOV R9, UR5")["R9"] == {(1, 0)}

@@ -1,0 +1,188 @@
+"""Which recordings may be compared at all, and what is said of those that may not quite."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+import profiler
+from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.catalog.metrics import BY_NAME
+from profiler.errors import NotComparable
+from profiler.store.runs.manifest import Provenance
+
+CLOCK = BY_NAME["sm_frequency_hz"].ncu[0]
+
+OBSTACLES = [
+    ({"gpu": "NVIDIA A100"}, {}, "the GPU differs: NVIDIA H200 against NVIDIA A100"),
+    ({}, {"workload": {"m": 512}}, "the workload differs: m=4096 against m=512"),
+    ({}, {"clock_control": "base"}, "clock control differs: none against base"),
+    ({}, {"cache_control": "none"}, "cache control differs: all against none"),
+    ({}, {"replay_mode": "application"}, "the replay mode differs: kernel against application"),
+    ({}, {"ncu_version": "2026.1.0.0"}, "ncu's major version differs: 2025 against 2026"),
+    (
+        {},
+        {"sections": ["SpeedOfLight"]},
+        "the sections recorded differs: WarpStateStats against SpeedOfLight",
+    ),
+]
+
+
+@pytest.fixture
+def pair(make_run):
+    """A profile, and another that differs from it in one condition."""
+
+    def profiles(launch=None, fields=None, launches=2):
+        metrics = {"gpu__time_duration.sum": 100.0}
+        plain = [{"kernel": "k", "process": process, "metrics": metrics} for process in range(launches)]
+        one = make_run(*plain)
+        other = make_run(*({**here, **(launch or {})} for here in plain), **(fields or {}))
+        return profile_kernel(one, "k"), profile_kernel(other, "k")
+
+    return profiles
+
+
+@pytest.mark.parametrize(("launch", "fields", "sentence"), OBSTACLES)
+def test_each_difference_of_the_measurement_is_refused_by_name(pair, launch, fields, sentence):
+    with pytest.raises(NotComparable) as refused:
+        compare_profiles(*pair(launch, fields))
+    assert refused.value.exit_code == 31
+    assert [line.strip() for line in refused.value.details] == [sentence]
+    assert "--force" in refused.value.remedy
+
+
+@pytest.mark.parametrize(("launch", "fields", "sentence"), OBSTACLES)
+def test_force_compares_anyway_and_keeps_the_reason(pair, launch, fields, sentence):
+    comparable = compare_profiles(*pair(launch, fields), force=True).comparable
+    assert comparable.ok is False
+    assert sentence in comparable.warnings
+
+
+def test_several_differences_are_all_named_at_once(pair):
+    with pytest.raises(NotComparable) as refused:
+        compare_profiles(*pair({"gpu": "NVIDIA A100"}, {"clock_control": "base", "cache_control": "none"}))
+    assert len(refused.value.details) == 3
+
+
+@pytest.mark.parametrize(
+    ("launch", "fields", "what"),
+    [
+        ({"gpu": None}, {"gpus": []}, "the GPU"),
+        ({}, {"workload": None}, "the workload"),
+        ({}, {"clock_control": "unknown"}, "clock control"),
+        ({}, {"cache_control": "unknown"}, "cache control"),
+        ({}, {"replay_mode": "unknown"}, "the replay mode"),
+        ({}, {"ncu_version": ""}, "ncu's major version"),
+        ({}, {"sections": []}, "the sections recorded"),
+    ],
+)
+def test_what_a_recording_does_not_say_is_a_caution_and_no_refusal(pair, launch, fields, what):
+    comparable = compare_profiles(*pair(launch, fields)).comparable
+    assert comparable.ok is True
+    assert comparable.warnings == [f"not recorded, so not checked: {what}"]
+
+
+def test_alike_recordings_carry_no_warning(pair):
+    assert compare_profiles(*pair()).comparable.warnings == []
+
+
+def test_the_order_of_sections_and_of_workload_parameters_does_not_matter(make_run):
+    launch = {"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}}
+    one = make_run(launch, launch, sections=["A", "B"], workload={"m": 1, "n": 2})
+    other = make_run(launch, launch, sections=["B", "A"], workload={"n": 2, "m": 1})
+    assert compare_profiles(profile_kernel(one, "k"), profile_kernel(other, "k")).comparable.ok
+
+
+@pytest.mark.parametrize("clocks", [(1.98e9, 1.5e9), (1.5e9, 1.98e9)])
+def test_a_clock_that_ran_differently_is_a_caution_whichever_side_was_faster(make_run, clocks):
+    before, after = _at_clocks(make_run, clocks)
+    (warning,) = compare_profiles(before, after).comparable.warnings
+    assert warning == f"the SM clock of the second is {clocks[1] / clocks[0]:.2f} times that of the first"
+    (named,) = compare_profiles(before, replace(after, label="gemm 6")).comparable.warnings
+    assert named == f"the SM clock of gemm 6 is {clocks[1] / clocks[0]:.2f} times that of {before.label}"
+
+
+def test_a_clock_within_five_per_cent_and_a_clock_of_zero_are_not_worth_a_caution(make_run):
+    for clocks in ((1.98e9, 1.90e9), (0.0, 1.98e9)):
+        assert compare_profiles(*_at_clocks(make_run, clocks)).comparable.warnings == []
+
+
+def _at_clocks(make_run, clocks):
+    for clock in clocks:
+        launches = ({"kernel": "k", "process": process, "metrics": {CLOCK: clock}} for process in range(2))
+        yield profile_kernel(make_run(*launches), "k")
+
+
+def test_a_kernel_in_less_precision_is_not_the_same_work_done_faster(make_run):
+    """What verification found of each is told beside, where both were verified as where one was."""
+
+    def computing(name, opcode, error=None):
+        launches = ({"kernel": "k", "process": process, "opcodes": {opcode: 5}} for process in range(2))
+        provenance = Provenance(relative_error=error)
+        return replace(profile_kernel(make_run(*launches, name=name, provenance=provenance), "k"), label=name)
+
+    full, half = computing("full", "FFMA", 1.14e-6), computing("half", "HGMMA.64x256x16.F32.BF16", 4.02e-6)
+    assert compare_profiles(full, half).comparable.warnings == [
+        "precision differs: full computes in FP32 (relative error 1.1e-06), half in BF16 (relative error 4.0e-06), each by its own check"
+    ]
+    assert compare_profiles(computing("other", "HMMA.1688.F32.TF32"), full).comparable.warnings == [
+        "precision differs: other computes in TF32, full in FP32 (relative error 1.1e-06)"
+    ]
+    assert compare_profiles(full, computing("alike", "FFMA")).comparable.warnings == []
+
+
+@pytest.mark.parametrize(("ladder", "unlike"), [("gemm", [10, 12]), ("ceilings", [5, 6]), ("rmsnorm", [])])
+def test_recorded_steps_to_other_arithmetic_are_cautioned_and_no_others(recorded, ladder, unlike):
+    """Of GEMM, 10 and 11 are BF16, 12 and 13 TF32, and 14 follows 9; RMSNorm makes floats of its halves first."""
+    rungs = profiler.ladder(ladder, recorded).ladder.kernels
+    cautioned = [rung.kernel for rung in rungs if any("precision differs" in told for told in rung.warnings)]
+    assert cautioned == unlike
+
+
+def _of_processes(make_run, processes, **fields):
+    launches = ({"kernel": "k", "process": one, "metrics": {CLOCK: 1e9}} for one in processes)
+    return profile_kernel(make_run(*launches, **fields), "k")
+
+
+def test_launches_of_one_process_are_a_caution_since_they_do_not_show_how_processes_differ(make_run):
+    single, several = (_of_processes(make_run, one, name=f"run-{len(one)}") for one in ([0, 0], [0, 1, 2]))
+    sentence = "profiled in one process; intervals leave out how processes differ"
+    assert compare_profiles(several, several).comparable.warnings == []
+    assert compare_profiles(single, single).comparable.warnings == [f"both sides: {sentence}"]
+    assert compare_profiles(single, several).comparable.warnings == [f"{single.label}: {sentence}"]
+    assert compare_profiles(several, single).comparable.warnings == [f"{single.label}: {sentence}"]
+
+
+def test_repeats_timed_in_one_process_are_too_where_both_sides_were_timed(make_run):
+    timed = _of_processes(make_run, [0, 1], timings=[90.0, 91.0])
+    (warning,) = compare_profiles(timed, timed).comparable.warnings
+    assert warning == "both sides: timed in one process; intervals leave out how processes differ"
+    assert compare_profiles(timed, _of_processes(make_run, [0, 1])).comparable.warnings == []
+
+
+def test_recordings_of_another_day_are_a_caution_since_no_interval_covers_the_machine(make_run):
+    made = _of_processes(make_run, [0, 1])
+    noon, later, other_day, unknown = (
+        replace(made, manifest=msgspec.structs.replace(made.manifest, recorded=time))
+        for time in (
+            "2026-01-01T12:00:00Z",
+            "2026-01-01T13:30:00Z",
+            "2026-01-04T12:00:00Z",
+            "1970-01-01T00:00:00Z",
+        )
+    )
+    sentence = "recorded {} apart; intervals leave out what changed on the machine meanwhile"
+    assert compare_profiles(noon, later).comparable.warnings == []
+    assert compare_profiles(noon, unknown).comparable.warnings == []
+    assert compare_profiles(noon, other_day).comparable.warnings == [sentence.format("3 days")]
+    assert compare_profiles(other_day, later).comparable.warnings == [sentence.format("3 days")]
+
+
+def test_only_the_gpus_that_ran_the_compared_kernel_count(make_run):
+    here = {"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}}
+    elsewhere = {"kernel": "other", "gpu": "NVIDIA A100"}
+    one, other = make_run(here, here, elsewhere), make_run(here, here)
+    assert compare_profiles(profile_kernel(one, "k"), profile_kernel(other, "k")).comparable.ok

@@ -1,0 +1,228 @@
+"""Two profiles in, one comparison out: swapped, with itself, with little or strange data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.analyse.statistics.differences import Readings
+from profiler.catalog.metrics import BY_NAME, CATALOGUE
+from profiler.errors import MetricNotFound
+from profiler.present.comparison import Layout, comparison_text
+
+OPPOSITE = {"better": "worse", "worse": "better"}
+DURATION, ISSUE = BY_NAME["duration_ns"].ncu[0], BY_NAME["issue_active_pct"].ncu[0]
+
+
+@pytest.fixture(scope="module")
+def profile_of(make_run):
+    """The profile of kernel `k`, one launch per dictionary of metrics, by so many processes in turns."""
+
+    def profile(*launches, processes=1, **fields):
+        made = (
+            {"kernel": "k", "process": number % processes, "metrics": metrics}
+            for number, metrics in enumerate(launches)
+        )
+        return profile_kernel(make_run(*made, **fields), "k")
+
+    return profile
+
+
+@pytest.fixture(scope="module")
+def gemm(recorded):
+    """Kernels 5 and 6 as recorded."""
+    runs = [recorded.find(number, "gemm") for number in "56"]
+    return [profile_kernel(run, run.manifest.kernels[0].name) for run in runs]
+
+
+def metric_values():
+    positive = st.floats(1e-3, 1e12)
+    one = st.fixed_dictionaries({metric.ncu[0]: positive for metric in CATALOGUE[:6] if metric.ncu})
+    return st.lists(one, min_size=1, max_size=4)
+
+
+@given(before=metric_values(), after=metric_values(), processes=st.integers(1, 3))
+@settings(max_examples=60, deadline=None)
+def test_swapping_the_sides_inverts_every_sign_and_nothing_else(profile_of, before, after, processes):
+    one, other = (
+        profile_of(*launches, name=name, processes=processes)
+        for name, launches in (("one", before), ("other", after))
+    )
+    _assert_mirrored(one, other)
+
+
+def test_swapping_the_recorded_kernels_inverts_every_sign_and_nothing_else(gemm):
+    _assert_mirrored(*gemm)
+
+
+def _assert_mirrored(one, other):
+    forth, back = compare_profiles(one, other), compare_profiles(other, one)
+    assert (back.before, back.after) == (forth.after, forth.before)
+    assert back.comparable.ok == forth.comparable.ok
+    assert len(back.comparable.warnings) == len(forth.comparable.warnings)
+    if forth.speedup is None:
+        assert back.speedup is None
+    else:
+        assert back.speedup.ratio == pytest.approx(1 / forth.speedup.ratio)
+        assert (back.speedup.ci is None) == (forth.speedup.ci is None)
+        if forth.speedup.ci:
+            low, high = forth.speedup.ci
+            assert back.speedup.ci == pytest.approx((1 / high, 1 / low))
+    mirrored = {delta.name: delta for delta in back.metrics}
+    assert set(mirrored) == {delta.name for delta in forth.metrics}
+    for delta in forth.metrics:
+        mirror = mirrored[delta.name]
+        assert (mirror.before, mirror.after, mirror.delta) == (delta.after, delta.before, -delta.delta)
+        assert mirror.ci == (delta.ci and (-delta.ci[1], -delta.ci[0]))
+        assert mirror.verdict == OPPOSITE.get(delta.verdict, delta.verdict)
+        assert (mirror.reason, mirror.unit, mirror.ncu) == (delta.reason, delta.unit, delta.ncu)
+    counts = {(one.opcode, one.before, one.after, one.width_bits) for one in forth.instructions.opcodes}
+    assert counts == {
+        (one.opcode, one.after, one.before, one.width_bits) for one in back.instructions.opcodes
+    }
+
+
+def test_a_run_with_itself_is_the_same_everywhere(gemm):
+    for profile in gemm:
+        comparison = compare_profiles(profile, profile)
+        assert {delta.verdict for delta in comparison.metrics} == {"same"}
+        assert all(delta.delta == 0 for delta in comparison.metrics)
+        assert comparison.speedup.ratio == 1.0
+        assert all(opcode.before == opcode.after for opcode in comparison.instructions.opcodes)
+        assert comparison.missing == []
+        assert not any(confirmation.confirmed for confirmation in comparison.confirmations)
+
+
+def test_the_speedup_of_kernel_6_over_5_agrees_with_the_durations_in_the_reports(gemm):
+    comparison = compare_profiles(*(replace(one, timings_ns=Readings()) for one in gemm))
+    logs = [[math.log(value) for value in one.raw[DURATION].values] for one in gemm]
+    means = [sum(one) / len(one) for one in logs]
+    assert comparison.speedup.ratio == pytest.approx(math.exp(means[0] - means[1]))
+    low, high = comparison.speedup.ci
+    assert 1 < low < comparison.speedup.ratio < high
+    assert comparison.speedup.basis == "profiled"
+
+
+def test_one_launch_a_side_is_unclear_and_says_why(profile_of):
+    comparison = compare_profiles(profile_of({DURATION: 100.0}), profile_of({DURATION: 50.0}))
+    (delta,) = comparison.metrics
+    assert (delta.verdict, delta.reason, delta.ci) == ("unclear", "too_few_launches", None)
+    assert comparison.speedup.ratio == pytest.approx(2.0)
+    assert comparison.speedup.ci is None
+    assert sum("one launch only" in text for text in comparison.comparable.warnings) == 2
+
+
+def test_unprofiled_time_is_the_basis_of_the_speedup_where_both_sides_have_it(profile_of):
+    launches = [{DURATION: 100.0}, {DURATION: 101.0}]
+    before = profile_of(*launches, timings=[90.0, 91.0])
+    after = profile_of(*launches, timings=[30.0, 30.2])
+    assert compare_profiles(before, after).speedup.basis == "unprofiled"
+    assert compare_profiles(before, after).speedup.ratio == pytest.approx(3, rel=0.01)
+    assert compare_profiles(before, replace(after, timings_ns=Readings())).speedup.basis == "profiled"
+
+
+def test_a_time_that_is_none_gives_no_speedup(profile_of):
+    sound = profile_of({DURATION: 100.0}, timings=[90.0, 91.0])
+    for damaged in ([90.0, math.nan], [math.nan, 90.0], [0.0, 90.0], [-1.0, 90.0], [math.inf, 90.0]):
+        for sides in ((sound, profile_of({}, timings=damaged)), (profile_of({}, timings=damaged), sound)):
+            assert compare_profiles(*sides).speedup is None
+
+
+def test_repeats_of_one_process_make_no_speedup_surer(profile_of):
+    """However many repeats three processes are timed for, they are three."""
+    before, after = ([100.0, 101.0, 103.0], [90.0, 91.5, 93.0])
+
+    def speedup(repeats):
+        sides = []
+        for times in (before, after):
+            values = [time + tick for time in times for tick in (-0.01, 0.01) * repeats]
+            processes = [process for process in range(3) for _ in range(2 * repeats)]
+            sides.append(replace(profile_of({}), timings_ns=Readings(values, processes)))
+        return compare_profiles(*sides).speedup
+
+    assert speedup(50).ci == pytest.approx(speedup(1).ci, rel=1e-6)
+    assert 1 < speedup(50).ci[0] < 1.1 < speedup(50).ci[1]
+
+
+def test_without_a_duration_there_is_no_speedup(profile_of):
+    comparison = compare_profiles(profile_of({ISSUE: 50.0}), profile_of({ISSUE: 60.0}))
+    assert comparison.speedup is None
+
+
+@pytest.mark.parametrize("strange", [0.0, 1e-300, 1e99, 1e300, math.inf, -math.inf])
+def test_a_value_that_no_gpu_can_yield_neither_crashes_nor_becomes_a_finding(profile_of, strange):
+    normal = [{DURATION: 100.0, ISSUE: 50.0}, {DURATION: 101.0, ISSUE: 51.0}]
+    damaged = [{DURATION: strange, ISSUE: strange}, {DURATION: 100.0, ISSUE: 50.0}]
+    comparison = compare_profiles(profile_of(*normal), profile_of(*damaged))
+    numbers = [
+        value for delta in comparison.metrics for value in (delta.before, delta.after, *(delta.ci or ()))
+    ]
+    if comparison.speedup:
+        numbers += [comparison.speedup.ratio, *(comparison.speedup.ci or ())]
+    assert all(math.isfinite(value) for value in numbers)
+    assert {delta.verdict for delta in comparison.metrics} <= {"same", "unclear"}
+
+
+def test_a_metric_of_one_side_only_is_listed_as_missing_and_not_compared(profile_of):
+    comparison = compare_profiles(profile_of({DURATION: 1.0, ISSUE: 2.0}), profile_of({DURATION: 1.0}))
+    assert [(one.name, one.missing_in) for one in comparison.missing] == [("issue_active_pct", "after")]
+    assert [delta.name for delta in comparison.metrics] == ["duration_ns"]
+
+
+def test_two_recordings_are_compared_under_a_name_that_both_hold(profile_of):
+    """Two names of one metric may differ in what they count: each is compared with itself alone."""
+    newest, older = BY_NAME["duration_ns"].ncu
+    both = profile_of({newest: 120.0, older: 100.0})
+    old, new = profile_of({older: 100.0}), profile_of({newest: 120.0})
+    (delta,) = compare_profiles(both, old).metrics
+    assert (delta.ncu, delta.before, delta.after) == (older, 100.0, 100.0)
+    neither = compare_profiles(old, new)
+    assert neither.metrics == []
+    assert [(one.name, one.missing_in) for one in neither.missing] == [("duration_ns", "both")]
+    told = "recorded under different names of ncu's, so not compared: duration_ns"
+    assert told in comparison_text(neither, Layout())
+    with pytest.raises(MetricNotFound, match=f"was recorded as {older} and as {newest}"):
+        compare_profiles(old, new, metrics=["duration_ns"])
+
+
+def test_a_metric_asked_for_leads_the_list_by_our_name_or_by_ncus(gemm):
+    by_ours = compare_profiles(*gemm, metrics=["l2_hit_pct"])
+    by_ncus = compare_profiles(*gemm, metrics=[BY_NAME["l2_hit_pct"].ncu[0]])
+    assert by_ours.metrics == by_ncus.metrics
+    assert by_ours.metrics[0].name == "l2_hit_pct"
+
+
+def test_a_metric_outside_the_catalogue_is_compared_under_ncus_name(gemm):
+    name = "dram__bytes.max.per_second"
+    assert name in gemm[0].raw, "the recorded runs changed: choose another metric"
+    twice = compare_profiles(*gemm, metrics=[name, name])
+    assert [delta.name for delta in twice.metrics].count(name) == 1
+    assert (twice.metrics[0].name, twice.metrics[0].unit) == (name, "byte/s")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        ("issue_activ_pct", "nearest: issue_active_pct"),
+        ("sm__issue_active.avg.pct_of_peak_sustained_elapse", f"nearest: {ISSUE}"),
+        ("dram_bytes_read", "record it with ncu --metrics dram__bytes_read.sum"),
+    ],
+)
+def test_a_metric_that_is_not_there_is_answered_with_what_helps(recorded, wrong, hint):
+    runs = [recorded.find(f"textbook-{number}", "gemm") for number in "56"]
+    few_metrics = [profile_kernel(run, run.manifest.kernels[0].name) for run in runs]
+    with pytest.raises(MetricNotFound, match="is not in this recording") as error:
+        compare_profiles(*few_metrics, metrics=[wrong])
+    assert hint in str(error.value)
+
+
+def test_the_headline_comes_first_and_what_did_not_change_comes_last(gemm):
+    names = [delta.name for delta in compare_profiles(*gemm).metrics]
+    assert names[:4] == ["duration_ns", "issue_active_pct", "fma_pipe_pct", "lsu_pipe_pct"]
+    settled = [delta.verdict in ("same", "unclear") for delta in compare_profiles(*gemm).metrics[7:]]
+    assert settled == sorted(settled)

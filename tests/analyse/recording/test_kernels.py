@@ -1,0 +1,95 @@
+"""Which kernel of one recording is compared with which of the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiler.analyse.recording.profile import choose_kernel, match_kernels
+from profiler.errors import KernelAmbiguous, KernelNotFound
+
+
+@pytest.fixture
+def run_of(make_run):
+    """A run of the named kernels, one launch each."""
+    return lambda *names, name="made": make_run(*({"kernel": kernel} for kernel in names), name=name)
+
+
+def match(before, after, pattern=None, every=False):
+    return match_kernels(before, after, pattern, every)
+
+
+def test_a_single_kernel_a_side_is_a_pair_whatever_the_names(run_of):
+    assert match(run_of("naive"), run_of("tiled")) == [("naive", "tiled")]
+
+
+def test_with_several_kernels_the_one_of_the_same_name_is_compared(run_of):
+    assert match(run_of("init", "gemm"), run_of("gemm", "check")) == [("gemm", "gemm")]
+
+
+def test_a_choice_that_is_not_clear_lists_every_kernel_with_its_launches(run_of):
+    with pytest.raises(KernelAmbiguous) as error:
+        match(run_of("a", "b", "a", name="first"), run_of("a", "b", name="second"))
+    assert error.value.exit_code == 32
+    assert [line.split() for line in error.value.details] == [
+        ["first"], ["2", "x", "a"], ["1", "x", "b"], ["second"], ["1", "x", "a"], ["1", "x", "b"],
+    ]  # fmt: skip
+    assert "--kernel-name" in error.value.remedy
+    assert "--all" in error.value.remedy
+
+
+def test_kernels_without_a_common_name_are_not_guessed_at(run_of):
+    with pytest.raises(KernelAmbiguous):
+        match(run_of("a", "b"), run_of("c", "d"))
+
+
+def test_a_pattern_chooses_by_a_part_of_the_name(run_of):
+    before, after = run_of("void gemm<128>(float*)", "init()"), run_of("void gemm<64>(float*)", "init()")
+    assert match(before, after, "gemm") == [("void gemm<128>(float*)", "void gemm<64>(float*)")]
+    assert match(before, after, r"^init\(\)$") == [("init()", "init()")]
+
+
+def test_a_pattern_that_leaves_several_lists_only_those(run_of):
+    run = run_of("gemm_a", "gemm_b", "init")
+    with pytest.raises(KernelAmbiguous) as error:
+        match(run, run, "gemm")
+    assert "init" not in str(error.value)
+
+
+def test_a_pattern_that_matches_nothing_names_the_side_and_what_it_holds(run_of):
+    with pytest.raises(KernelNotFound) as error:
+        match(run_of("gemm", name="first"), run_of("init", name="second"), "gemm")
+    assert error.value.exit_code == 33
+    assert error.value.message == "second: no kernel name matches 'gemm'"
+    assert "1 x init" in str(error.value)
+
+
+def test_a_pattern_that_is_no_regular_expression_is_an_error_and_no_traceback(run_of):
+    with pytest.raises(KernelNotFound, match="not a regular expression"):
+        match(run_of("gemm"), run_of("gemm"), "gemm(")
+
+
+def test_every_common_kernel_is_paired_in_the_order_of_the_first_recording(run_of):
+    before, after = run_of("c", "a", "only here", "b"), run_of("a", "b", "c", "only there")
+    assert match(before, after, every=True) == [("c", "c"), ("a", "a"), ("b", "b")]
+    assert match(before, after, "[ab]", every=True) == [("a", "a"), ("b", "b")]
+
+
+def test_no_common_kernel_at_all_lists_both_sides(run_of):
+    with pytest.raises(KernelNotFound) as error:
+        match(run_of("a"), run_of("b"), every=True)
+    assert "1 x a" in str(error.value)
+    assert "1 x b" in str(error.value)
+
+
+def test_one_side_alone_follows_the_same_rules(run_of):
+    assert choose_kernel(run_of("gemm", "init"), "gemm") == "gemm"
+    with pytest.raises(KernelAmbiguous, match="2 kernels"):
+        choose_kernel(run_of("gemm", "init"), None)
+
+
+def test_very_many_and_very_long_names_stay_readable(run_of):
+    with pytest.raises(KernelAmbiguous) as error:
+        choose_kernel(run_of(*(f"kernel_{number}<{'Pair<' * 800}" for number in range(30))), None)
+    assert len(error.value.details) == 21
+    assert error.value.details[-1].strip() == "and 10 more"
+    assert max(map(len, error.value.details)) < 250

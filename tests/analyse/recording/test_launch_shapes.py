@@ -1,0 +1,33 @@
+"""How the launches of one name were shaped, and what is said where they differ."""
+
+from __future__ import annotations
+
+from profiler.analyse.recording.launch_shapes import mixed_shapes
+from profiler.analyse.recording.plausible import find_doubts
+from profiler.analyse.recording.profile import profile_kernel
+
+
+def test_a_kernel_that_is_launched_alike_has_one_shape(recorded):
+    run = recorded.find("5", "gemm")
+    (shape,) = profile_kernel(run, run.manifest.kernels[0].name).shapes
+    assert (shape.grid, shape.block) == ((32, 32, 1), (256, 1, 1))
+    assert (shape.registers, shape.shared_bytes, shape.launches) == (112, 16896, 15)
+    assert mixed_shapes([shape]) is None
+
+
+def test_launches_of_one_name_may_be_of_several_programs_and_grids(store):
+    """Triton compiled `add_kernel` three times, for three sizes of block: no figure is of any of them."""
+    profile = profile_kernel(store.find("triton_add_full", "gemm"), "add_kernel")
+    assert sorted(shape.grid for shape in profile.shapes) == [(4096, 1, 1), (16384, 1, 1), (65536, 1, 1)]
+    assert sorted(shape.registers for shape in profile.shapes) == [16, 26, 56]
+    assert any("3 launches of 3 shapes" in doubt for doubt in find_doubts(profile))
+
+
+def test_show_says_how_a_kernel_was_launched(prof_here, store, recorded):
+    alike = prof_here("--runs", recorded.root, "show", "5").stdout
+    assert (
+        "launched   32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a block"
+        in alike
+    )
+    mixed = prof_here("--runs", store.root, "show", "triton_add_full", "-k", "add_kernel").stdout
+    assert "launched   65,536 blocks of 128 threads, 16 registers a thread, 1 launch" in mixed

@@ -1,0 +1,103 @@
+"""One kernel of a recording: which launches count, and what becomes of units and gaps."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.catalog.metrics import BY_NAME, CATALOGUE, LSU_OPCODES
+
+DURATION = BY_NAME["duration_ns"].ncu[0]
+
+
+def test_only_launches_of_the_kernel_count(make_run):
+    run = make_run(
+        {"kernel": "k", "metrics": {DURATION: 1.0}},
+        {"kernel": "other", "metrics": {DURATION: 99.0}},
+        {"kernel": "k", "metrics": {DURATION: 3.0}},
+    )
+    profile = profile_kernel(run, "k")
+    assert profile.launches == 2
+    assert profile.series["duration_ns"].values == (1.0, 3.0)
+
+
+@pytest.mark.parametrize("absent", [None, math.inf, -math.inf])
+def test_a_launch_without_a_value_is_left_out_and_never_zero(make_run, absent):
+    run = make_run(
+        {"kernel": "k", "metrics": {DURATION: 5.0}}, {"kernel": "k", "metrics": {DURATION: absent}}
+    )
+    assert profile_kernel(run, "k").series["duration_ns"].values == (5.0,)
+
+
+def test_a_metric_without_any_value_is_missing(make_run):
+    run = make_run({"kernel": "k", "metrics": {DURATION: None}})
+    assert "duration_ns" not in profile_kernel(run, "k").series
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "ns"), [(7.0, "ns", 7.0), (7.0, "us", 7e3), (7.0, "msecond", 7e6), (7.0, "second", 7e9)]
+)
+def test_the_units_of_older_versions_are_converted(make_run, value, unit, ns):
+    run = make_run({"kernel": "k", "metrics": {DURATION: (value, unit)}})
+    assert profile_kernel(run, "k").series["duration_ns"].values == pytest.approx((ns,))
+
+
+def test_the_newest_of_ncus_names_wins_and_an_older_one_still_resolves(make_run):
+    newest, older = BY_NAME["issue_active_pct"].ncu
+    both = profile_kernel(make_run({"kernel": "k", "metrics": {older: 1.0, newest: 2.0}}), "k")
+    old = profile_kernel(make_run({"kernel": "k", "metrics": {older: 1.0}}), "k")
+    assert (both.series["issue_active_pct"].ncu, both.series["issue_active_pct"].values) == (newest, (2.0,))
+    assert (old.series["issue_active_pct"].ncu, old.series["issue_active_pct"].values) == (older, (1.0,))
+
+
+def test_opcodes_are_counted_per_launch(make_run):
+    run = make_run(
+        {"kernel": "k", "opcodes": {"LDS": 10, "FFMA": 30}}, {"kernel": "k", "opcodes": {"LDS": 20}}
+    )
+    assert profile_kernel(run, "k").opcodes == {"LDS": 15.0, "FFMA": 15.0}
+
+
+def test_without_the_opcode_metric_the_counted_instructions_say_the_same(recorded):
+    """The recorded runs hold both; hide the metric, and the answer stays."""
+    run = recorded.find("6", "gemm")
+    kernel = run.manifest.kernels[0].name
+    counted = profile_kernel(run, kernel).opcodes
+    run._tables["instances"] = run.table("instances").slice(0, 0)
+    assert profile_kernel(run, kernel).opcodes == counted
+
+
+def test_without_any_counts_there_are_no_opcodes_and_no_share(make_run):
+    profile = profile_kernel(make_run({"kernel": "k", "instructions": [("LDS", None)]}), "k")
+    assert profile.opcodes == {}
+    assert "lsu_inst_share_pct" not in profile.series
+
+
+def test_the_other_lsu_share_is_load_store_instructions_of_all_executed(make_run):
+    counts = {"LDS.128": 10, "LDG.E": 5, "STS": 5, "SHFL.BFLY": 5, "FFMA": 70, "BAR.SYNC": 5}
+    profile = profile_kernel(make_run({"kernel": "k", "opcodes": counts}), "k")
+    assert profile.series["lsu_inst_share_pct"].values == (25.0,)
+
+
+def test_the_lsu_opcodes_are_those_that_nsight_compute_counts_on_the_lsu_pipe(recorded):
+    """On a recorded kernel, the share computed from opcodes is the pipe's own count over all."""
+    run = recorded.find("6", "gemm")
+    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    by_opcode = sum(count for name, count in profile.opcodes.items() if name.split(".")[0] in LSU_OPCODES)
+    total = sum(profile.opcodes.values())
+    shares = profile.series["lsu_inst_share_pct"].values
+    assert shares == pytest.approx([100 * by_opcode / total] * profile.launches)
+    assert total == pytest.approx(profile.raw["smsp__inst_executed.sum"].values[0])
+
+
+def test_warp_latency_is_the_sum_of_the_stall_reasons(recorded):
+    """The catalogue has every reason: what they add up to is what Nsight Compute calls the whole."""
+    for number in "56":
+        run = recorded.find(number, "gemm")
+        series = profile_kernel(run, run.manifest.kernels[0].name).series
+        reasons = [one.name for one in CATALOGUE if one.name.startswith("stall_")]
+        assert set(reasons) <= set(series)
+        for launch, whole in enumerate(series["warp_latency"].values):
+            parts = sum(series[name].values[launch] for name in reasons)
+            assert parts == pytest.approx(whole, rel=0.02)

@@ -1,0 +1,60 @@
+"""Where in its source a kernel executes and waits: every instruction counts on the line that it is from."""
+
+from __future__ import annotations
+
+import pytest
+
+import profiler
+from profiler.analyse.compare.attribution import STALLS
+
+
+@pytest.fixture(scope="module")
+def lines(recorded):
+    """Of a recording with samples and sources: fifteen launches of one binary."""
+    return profiler.source_lines(recorded.find("gemm-6-source", ladder="gemm"))
+
+
+def of(lines, text):
+    return [line for line in lines.lines if text in (line.text or "")]
+
+
+def test_the_multiplications_are_most_of_it(lines):
+    """4096 cubed of them, 32 lanes a warp, on one line of the source."""
+    (multiply,) = of(lines, "sum[i][j] += a_part[i] * b_part[j]")
+    assert multiply.executed >= 4096**3 / 32
+    assert multiply.executed == max(line.executed for line in lines.lines)
+    assert multiply.samples == max(line.samples for line in lines.lines)
+    assert multiply.file == "06_vectorized.cu"
+
+
+def test_lines_add_up_to_the_kernel(lines, recorded):
+    """Its instructions per launch, its samples in all launches, and every sample has a reason."""
+    table = recorded.find("gemm-6-source", ladder="gemm").to_pandas("instructions")
+    assert lines.launches == 15
+    assert lines.executed == pytest.approx(table.executed.sum() / 15)
+    assert lines.samples == table.samples.sum()
+    assert sum(line.executed for line in lines.lines) == pytest.approx(lines.executed)
+    assert all(sum(line.stalls.values()) == line.samples for line in lines.lines)
+
+
+def test_reasons_are_called_as_the_metrics_are(lines):
+    reasons = {reason for line in lines.lines for reason in line.stalls}
+    assert reasons <= {name.removeprefix("stall_") for name in STALLS}
+
+
+def test_lines_stand_in_the_order_of_the_source_each_once(lines):
+    places = [(line.file, line.line) for line in lines.lines]
+    assert places == sorted(set(places))
+    assert list(lines.to_pandas().index) == places
+
+
+def test_without_samples_and_sources_the_executed_instructions_remain(recorded):
+    lines = profiler.source_lines(recorded.find("6", ladder="gemm"))
+    assert (lines.samples, {line.text for line in lines.lines}) == (0, {None})
+    assert lines.executed > 4096**3 / 32
+
+
+def test_without_line_information_there_is_nothing_to_say(make_run):
+    bare = make_run({"kernel": "k", "instructions": [("FFMA", 10)]})
+    assert profiler.source_lines(bare) is None
+    assert profiler.source_lines(make_run({"kernel": "k"}, name="no-code")) is None

@@ -1,0 +1,215 @@
+"""One target on its way to a run: what is told meanwhile, and what the run holds in the end."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from profiler.catalog.metrics import BY_NAME
+from profiler.catalog.presets import find_preset
+from profiler.measure.collect.collection import Collection, Step, steps_of
+from profiler.measure.collect.target import rung_target
+from profiler.measure.tools.ncu import Recording
+
+RECORDING = Recording(find_preset("default"))
+WORDS = ("python", "$HOME; touch x", "a  b", "*", "`id`", "'\"", "", "ü", "-c", "--version", "\udcff")
+
+
+def is_running(pid: int) -> bool:
+    """What has ended and was not waited for is no more."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_the_steps_are_what_was_asked_for(collecting) -> None:
+    rung, program = collecting.rung(1), collecting.program("./mine")
+    plan = replace(collecting.plan, processes=2, repeats=5, verify=True)
+
+    assert [(step.what, step.process) for step in steps_of(plan, rung)] == [
+        ("verify", 0), ("time", 0), ("profile", 0), ("time", 1), ("profile", 1),
+    ]  # fmt: skip
+    assert [(step.what, step.process) for step in steps_of(plan, program)] == [("profile", 0), ("profile", 1)]
+    assert steps_of(collecting.plan, rung) == [Step(rung.label, "profile", 0)]
+
+
+def test_a_rung_that_can_neither_be_checked_nor_timed_is_profiled_alone(collecting) -> None:
+    rung = collecting.rung(1)
+    job = rung.job
+    kernel = replace(job.kernel, commands={"profile": job.kernel.commands["profile"]})
+    rung = replace(rung, job=replace(job, kernel=kernel))
+    plan = replace(collecting.plan, repeats=5, verify=True)
+    assert [step.what for step in steps_of(plan, rung)] == ["profile"]
+
+
+def test_what_timing_took_is_told_so_that_what_is_left_can_be_told(collecting) -> None:
+    collecting.collect([collecting.rung(1)], repeats=2)
+    (line, _) = [what for event, _, what in collecting.told if event == "end"]
+    assert line.startswith("timed       kernel 1 (works) at size=100, process 1 of 1: 2 repeats, ")
+
+
+def timed_alone(target):
+    kernel = replace(target.job.kernel, is_profiled=False, regex=None)
+    return rung_target(replace(target.job, kernel=kernel), None, 2, RECORDING)
+
+
+def test_a_rung_without_a_kernel_of_its_own_becomes_a_run_of_timings(collecting) -> None:
+    """What `prof time` stores, under the same name; ncu is not called."""
+    collecting.replay("four-way")
+    copy, kernel = timed_alone(collecting.rung(1)), collecting.rung(2)
+    plan = {"processes": 2, "repeats": 3, "verify": True, "resume": True}
+    outcomes = collecting.collect([copy, kernel], **plan)
+
+    assert [step.what for step in steps_of(replace(collecting.plan, **plan), copy)] == [
+        "verify",
+        "time",
+        "time",
+    ]
+    assert collecting.profiled == ["works2", "works2"]
+    run = collecting.store.find(outcomes[0].run_id, "scripts")
+    run.verify()
+    manifest = run.manifest
+    assert (manifest.origin, manifest.name, manifest.reports) == ("timed", "scripts-1-timed", [])
+    assert (manifest.provenance.relative_error, manifest.provenance.reference) == (1e-7, "the best")
+    assert manifest.command_line.endswith(f"./program.py works time 100 3 {manifest.provenance.seed}")
+    assert run.table("timings").column("process").to_pylist() == [0, 0, 0, 1, 1, 1]
+    lines = [line for event, step, line in collecting.told if event == "end" and step.label == copy.label]
+    assert lines[1].startswith("timed       kernel 1 (works) at size=100, process 1 of 2: 3 repeats, ")
+    assert lines[1].endswith(" s; it is not profiled")
+
+    again = collecting.collect([copy, kernel], **plan)
+    assert [(one.status, one.run_id) for one in again] == [("known", one.run_id) for one in outcomes]
+    (other,) = collecting.collect([copy], **{**plan, "repeats": 4})
+    assert other.status == "collected"
+
+
+def test_a_preset_or_another_ncu_does_not_make_timings_anew(collecting) -> None:
+    copy = timed_alone(collecting.rung(1))
+    plan = {"repeats": 1, "resume": True}
+    (first,) = collecting.collect([copy], **plan)
+    ncu = replace(collecting.plan.ncu, version="2026.1.0.0")
+    recording = replace(RECORDING, preset=find_preset("source"), cache="none")
+    (again,) = collecting.collect(
+        [copy], **plan, bench=replace(collecting.plan.bench, ncu=ncu), recording=recording
+    )
+    assert (again.status, again.run_id) == ("known", first.run_id)
+
+
+def test_how_far_ncu_is_gets_told_while_it_profiles(collecting) -> None:
+    collecting.replay("default", pace=0.05)
+    collecting.collect([collecting.rung(1, launches=3)])
+
+    launches = [what for event, _, what in collecting.told if event == "at"]
+    assert launches == sorted(launches)
+    assert set(launches) >= {0, 1, 2, 3}
+    (line,) = [what for event, _, what in collecting.told if event == "end"]
+    assert line.startswith(
+        "profiled    kernel 1 (works) at size=100, process 1 of 1: 3 launches, 14 passes, "
+    )
+
+
+def test_of_an_application_replay_the_reports_launches_are_told(collecting) -> None:
+    collecting.replay("application-replay")
+    recording = replace(collecting.plan.recording, replay="application")
+    collecting.collect([collecting.rung(1)], recording=recording)
+
+    (line,) = [what for event, _, what in collecting.told if event == "end"]
+    assert line.startswith("profiled    kernel 1 (works) at size=100, process 1 of 1: 2 launches, ")
+    assert "--replay-mode application" in " ".join(collecting.calls[0]["words"])
+
+
+def test_a_run_holds_all_that_is_known_of_it(collecting) -> None:
+    collecting.replay("default")
+    (outcome,) = collecting.collect(
+        [collecting.rung(1, launches=3)], processes=2, repeats=4, verify=True, warmup=3
+    )
+
+    run = collecting.store.find(outcome.run_id, "scripts")
+    run.verify()
+    manifest = run.manifest
+    assert (manifest.origin, manifest.name, manifest.preset) == ("collected", "scripts-1", "default")
+    assert (manifest.ladder, manifest.kernel, manifest.workload) == ("scripts", 1, {"size": 100})
+    assert (manifest.gpus, manifest.ncu_version) == (["NVIDIA H200"], "2025.3.1.0")
+    assert (manifest.clock_control, manifest.cache_control, manifest.replay_mode) == ("none", "all", "kernel")
+    assert [report.file for report in manifest.reports] == ["report-0.ncu-rep.zst", "report-1.ncu-rep.zst"]
+    assert manifest.launches == 6
+    assert manifest.missing_metrics == [BY_NAME["l2_sectors"].ncu[0]], "younger than the report replayed"
+    provenance = manifest.provenance
+    assert (provenance.driver_version, provenance.reference) == ("580.1", "the best")
+    assert provenance.runtime == "Script 1"
+    assert provenance.relative_error == 1e-7
+    assert 0 < provenance.seconds < 60
+    timings = run.table("timings").to_pylist()
+    assert [(row["process"], row["repeat"], row["kernel_ns"]) for row in timings] == [
+        (process, repeat, 100 * (10 + repeat)) for process in (0, 1) for repeat in range(4)
+    ]
+    assert set(run.table("launches").column("process").to_pylist()) == {0, 1}
+
+
+def test_any_program_gets_its_words_as_they_are(collecting, tmp_path: Path, monkeypatch) -> None:
+    """ASCII, Unicode, bytes that are no text, and what a shell would make something of."""
+    folder = tmp_path / "somewhere"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (outcome,) = collecting.collect([collecting.program(*WORDS)], repeats=3, verify=True)
+
+    (call,) = collecting.calls
+    assert tuple(call["words"][-len(WORDS) :]) == WORDS
+    assert call["folder"] == str(folder)
+    assert not list(folder.iterdir())
+    manifest = collecting.store.find(outcome.run_id, "scripts").manifest
+    assert (manifest.name, manifest.ladder, manifest.kernel, manifest.workload) == ("mine", None, None, None)
+    assert (
+        manifest.program
+        == r"""python '$HOME; touch x' 'a  b' '*' '`id`' ''"'"'"' '' 'ü' -c --version '\xff'"""
+    )
+
+
+def test_with_cwd_a_program_runs_there(collecting, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine").write_text("#!/bin/sh\n")
+    target = collecting.program("./mine")
+    collecting.replay("program-fails")
+    collecting.error(target, cwd=elsewhere)
+
+    assert collecting.calls[0]["folder"] == str(elsewhere)
+    found = Collection(replace(collecting.plan, cwd=elsewhere), target, collecting.store)
+    assert found.provenance.binary_sha256 is not None
+
+
+def test_each_preset_has_a_name_of_its_own(collecting) -> None:
+    plan = replace(
+        collecting.plan, recording=replace(collecting.plan.recording, preset=find_preset("source"))
+    )
+    assert Collection(plan, collecting.rung(1), collecting.store).run_name == "scripts-1-source"
+    assert Collection(collecting.plan, collecting.rung(1), collecting.store).run_name == "scripts-1"
+
+
+@pytest.mark.parametrize("transcript", ["four-way", "program-fails"])
+def test_nothing_is_left_in_the_temporary_folder(collecting, tmp_path, monkeypatch, transcript: str) -> None:
+    place = tmp_path / "tmp"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    collecting.replay(transcript)
+    collecting.collect([collecting.rung(1)])
+
+    exported = collecting.calls[0]["words"][collecting.calls[0]["words"].index("--export") + 1]
+    assert Path(exported).is_relative_to(place)
+    assert not list(place.iterdir())
+
+
+def test_the_whole_group_of_a_hung_ncu_is_gone(collecting) -> None:
+    collecting.replay("hung", pace=1)
+    collecting.error(collecting.rung(1), timeout_s=0.7)
+
+    pids = collecting.calls[0]["pids"]  # its own and its program's
+    deadline = time.monotonic() + 5
+    while any(map(is_running, pids)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not any(map(is_running, pids))

@@ -1,0 +1,256 @@
+"""`prof doctor` on machines of every kind, made of scripts: without a GPU, with one, and with one that fails."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from profiler.errors import ReportDamaged
+from profiler.measure.doctor.doctor import (
+    check_building,
+    check_gpus,
+    check_ncu,
+    check_reader,
+    examine,
+    reader_version,
+)
+from profiler.measure.doctor.health import Check, Machine, Verdict, derive_verdicts
+from profiler.store.reports.sandbox import Sandbox
+from profiler.store.runs.run_store import RunStore
+
+H200 = 'echo "NVIDIA H200, 9.0, 580.159.04, GPU-efbbf28f"'
+NVCC = 'case "$*" in *--version*) echo "Cuda compilation tools, release 13.0, V13.0.88";; esac'
+NO_DRIVER = (
+    'echo "NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver. Make sure that '
+    'the latest NVIDIA driver is installed and running."; exit 9'
+)
+
+
+def states(checks: list[Check]) -> dict[str, str]:
+    return {check.name: check.state for check in checks}
+
+
+def test_a_machine_without_a_gpu_reads_and_compares(recorded: RunStore, machine: Machine) -> None:
+    checks = examine(recorded.root, machine)
+
+    assert states(checks) == {
+        "reader": "ok", "temporary folder": "ok", "runs folder": "ok", "unfinished": "ok", "private paths": "ok",
+        "nvcc": "missing", "GPU": "missing", "ncu": "missing",
+    }  # fmt: skip
+    assert derive_verdicts(checks) == [
+        Verdict("reading", "ok"),
+        Verdict("storing", "ok"),
+        Verdict("building", "missing", ("nvcc",)),
+        Verdict("measuring", "missing", ("GPU", "ncu")),
+    ]
+    assert all(check.remedy for check in checks if check.state != "ok")
+
+
+def test_a_machine_with_everything_is_ready(tmp_path: Path, machine: Machine, script, replay_ncu) -> None:
+    replay_ncu("probe")
+    script("nvidia-smi", H200)
+    script("nvcc", NVCC)
+    script("g++", "")
+
+    checks = examine(tmp_path / "runs", machine)
+
+    assert states(checks) == {
+        "reader": "ok", "temporary folder": "ok", "runs folder": "ok", "unfinished": "ok", "private paths": "ok",
+        "nvcc": "ok", "g++": "ok", "cuBLAS": "warn",
+        "GPU": "ok", "ncu": "ok", "counters": "ok", "ncu lock": "ok", "DCGM": "ok", "MPS": "ok",
+    }  # fmt: skip
+    assert {verdict.state for verdict in derive_verdicts(checks)} == {"ok"}
+
+
+def test_what_failed_outweighs_what_is_missing() -> None:
+    checks = [
+        Check("GPU", "measuring", "ok", ""),
+        Check("ncu", "measuring", "missing", ""),
+        Check("counters", "measuring", "failed", ""),
+        Check("cuBLAS", "building", "warn", ""),
+    ]
+    verdicts = {verdict.ability: verdict for verdict in derive_verdicts(checks)}
+
+    assert verdicts["measuring"] == Verdict("measuring", "failed", ("counters",))
+    assert verdicts["building"] == Verdict("building", "ok")
+
+
+# The GPU
+
+
+def test_gpus_of_several_kinds_are_counted(machine: Machine, script) -> None:
+    script("nvidia-smi", "\n".join([H200, H200, 'echo "NVIDIA L4, 8.9, 580.159.04, GPU-1"']))
+
+    gpus, check = check_gpus(machine)
+
+    assert len(gpus) == 3
+    assert check.found == "2 x NVIDIA H200 (sm_90), NVIDIA L4 (sm_89), driver 580.159.04"
+
+
+@pytest.mark.parametrize(
+    ("body", "loaded", "visible", "state", "reason"),
+    [
+        (None, True, None, "missing", "nvidia-smi is not on the PATH"),
+        (H200, True, "", "missing", "CUDA_VISIBLE_DEVICES hides all of them"),
+        (NO_DRIVER, False, None, "missing", "could not communicate with the NVIDIA driver"),
+        (NO_DRIVER, True, None, "failed", "could not communicate with the NVIDIA driver"),
+        ('echo "No devices were found"; exit 6', True, None, "failed", "exit code 6): No devices were found"),
+    ],
+)
+def test_no_gpu_is_a_failure_only_where_a_driver_is_loaded(
+    machine: Machine, script, body: str | None, loaded: bool, visible: str | None, state: str, reason: str
+) -> None:
+    if body is not None:
+        script("nvidia-smi", body)
+    if loaded:
+        (machine.proc / "driver/nvidia").mkdir(parents=True)
+        (machine.proc / "driver/nvidia/version").write_text("NVRM version: 580.159.04\n")
+    if visible is not None:
+        machine = replace(machine, environment={**machine.environment, "CUDA_VISIBLE_DEVICES": visible})
+
+    gpus, check = check_gpus(machine)
+
+    assert (gpus, check.state) == ([], state)
+    assert reason in check.found
+    assert check.remedy
+
+
+# ncu, and the reader against it
+
+
+@pytest.mark.parametrize(
+    ("version", "state", "found", "remedy"),
+    [
+        ("2022.2.1.0", "failed", "is older than 2022.3", "newer Nsight Compute"),
+        ("2022.4.1.0", "warn", "older than 2023.1", "newer Nsight Compute"),
+        ("2025.3.1.0", "ok", "2025.3.1.0, ", ""),
+        (
+            "2099.1.0.0",
+            "warn",
+            f"the older ncu-report {reader_version()}",
+            "pip install --upgrade ncu-report",
+        ),
+    ],
+)
+def test_versions_of_ncu(machine: Machine, script, version: str, state: str, found: str, remedy: str) -> None:
+    script("ncu", f"echo 'Version {version} (build 36398880) (public-release)'")
+
+    _, check = check_ncu(machine)
+
+    assert check.state == state
+    assert found in check.found
+    assert remedy in check.remedy
+
+
+@pytest.mark.parametrize("tool", ["ncu", "nvcc"])
+def test_a_tool_that_does_not_answer_should_work(machine: Machine, script, tool: str) -> None:
+    script(tool, "echo cannot execute >&2; exit 126")
+
+    check = check_ncu(machine)[1] if tool == "ncu" else check_building(machine)[0]
+
+    assert (check.name, check.state) == (tool, "failed")
+    assert "does not tell its version" in check.found
+    assert check.remedy
+
+
+# Building
+
+
+def test_nvcc_needs_a_host_compiler(machine: Machine, script) -> None:
+    script("nvcc", NVCC)
+    assert states(check_building(machine)) == {"nvcc": "ok", "g++": "missing", "cuBLAS": "warn"}
+
+    other = replace(machine, environment={**machine.environment, "NVCC_CCBIN": "/opt/gcc/bin/g++"})
+    assert states(check_building(other))["g++"] == "ok"
+
+
+def test_cublas_beside_nvcc_is_found(machine: Machine, script, tmp_path: Path) -> None:
+    script("nvcc", NVCC)
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include/cublas_v2.h").touch()
+    (tmp_path / "lib64").mkdir()
+    (tmp_path / "lib64/libcublas.so.13").touch()
+
+    cublas = check_building(machine)[-1]
+
+    assert (cublas.state, cublas.found) == ("ok", str(tmp_path / "lib64/libcublas.so.13"))
+
+
+# The reader
+
+
+def test_the_reader_reads_a_report(reports: Path) -> None:
+    check = check_reader(reports / "graph.ncu-rep")
+
+    assert check.state == "ok"
+    assert check.found == f"ncu-report {reader_version()} reads {reports / 'graph.ncu-rep'}, 2 launches"
+
+
+def test_without_a_report_it_only_starts() -> None:
+    assert check_reader(None) == Check(
+        "reader", "reading", "ok", f"ncu-report {reader_version()} starts; no stored report to try it on"
+    )
+
+
+def test_a_report_that_cannot_be_read_is_the_reports_fault(reports: Path, tmp_path: Path) -> None:
+    (tmp_path / "cut.ncu-rep").write_bytes((reports / "graph.ncu-rep").read_bytes()[:20_000])
+
+    check = check_reader(tmp_path / "cut.ncu-rep")
+
+    assert check.state == "failed"
+    assert "cut.ncu-rep: damaged" in check.found
+    assert check.remedy == ReportDamaged.remedy
+
+
+@pytest.mark.parametrize("with_report", [True, False])
+def test_a_library_that_does_not_load_is_told_in_its_own_words(
+    with_report: bool, reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ncu_report.py").write_text("raise ImportError('GLIBC_2.38 not found')\n")
+    monkeypatch.syspath_prepend(tmp_path)  # of the process that reads, here one that starts anew
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr("profiler.store.reports.sandbox.Sandbox", Sandbox)
+
+    check = check_reader(reports / "graph.ncu-rep" if with_report else None)
+
+    assert check.state == "failed"
+    assert check.found.endswith("does not start: ImportError: GLIBC_2.38 not found")
+    assert "pip install --force-reinstall ncu-report" in check.remedy
+
+
+# All together
+
+
+def test_an_interrupt_ends_the_programs_that_are_asked(
+    machine: Machine, script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = tmp_path / "started"
+    script("nvidia-smi", f'echo > "{started}"; exec {shutil.which("sleep")} 600')
+
+    def interrupted(report: Path | None) -> Check:
+        while not started.exists():
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("profiler.measure.doctor.doctor.check_reader", interrupted)
+    begun = time.monotonic()
+
+    with pytest.raises(KeyboardInterrupt):
+        examine(tmp_path / "runs", machine)
+
+    assert time.monotonic() - begun < 30
+
+
+@pytest.mark.gpu
+def test_a_real_machine_is_ready_to_measure(tmp_path: Path) -> None:
+    checks = {check.name: check for check in examine(tmp_path / "runs", Machine())}
+
+    assert checks["GPU"].state == "ok"
+    assert checks["ncu"].state in ("ok", "warn")
+    assert checks["counters"].state == "ok", checks["counters"]
+    assert sys.executable not in checks["counters"].found

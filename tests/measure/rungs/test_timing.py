@@ -1,0 +1,207 @@
+"""Timing and checking: the command, what the program must print, and everything it may do instead."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from profiler.errors import (
+    DeviceMemoryFull,
+    GpuNotFound,
+    LadderInvalid,
+    OutputInvalid,
+    ProfError,
+    ProgramFailed,
+    ProgramTimedOut,
+    ResultWrong,
+    ShapeRefused,
+    ToolNotFound,
+)
+from profiler.measure.rungs.program import fresh_seed, program_command
+from profiler.measure.rungs.timing import Repeat, parse_timings, time_kernel
+from profiler.measure.rungs.verify import check_kernel, parse_check
+from profiler.measure.tools.process import Finished
+
+
+def finished(*lines: str, exit_code: int = 0) -> Finished:
+    return Finished(("program",), exit_code, "\n".join(lines), "", 1.0)
+
+
+def test_the_command_is_filled_in(job) -> None:
+    command = program_command(job("works", repeats=9), "time")
+    assert command[2:] == ["works", "time", "100", "9", "7"]
+
+
+def test_the_command_as_it_is_published_names_no_place(job) -> None:
+    one = job("works")
+    command = program_command(one, "time", relative_to=one.ladder.folder)
+    assert command[1] == "./program.py"
+
+
+def test_the_repeats_and_the_reference(job) -> None:
+    timed = time_kernel(job("works", repeats=3), timeout_s=60)
+    assert timed.repeats == (Repeat(1000, 900), Repeat(1100, 900), Repeat(1200, 900))
+    assert timed.reference == "the best"
+
+
+def test_what_ran_it_may_be_told(job) -> None:
+    lines = ('{"kernel_ns": 5}', '{"summary": true, "runtime": "PyTorch 2.11.0"}')
+    timed = parse_timings(job("works"), finished(*lines))
+    assert (timed.reference, timed.runtime) == (None, "PyTorch 2.11.0")
+    assert parse_timings(job("works"), finished(lines[0], '{"summary": true, "runtime": 3}')).runtime is None
+
+
+def test_a_reference_may_be_absent(job) -> None:
+    one = job("works")
+    assert parse_timings(one, finished('{"kernel_ns": 5}')).repeats == (Repeat(5, None),)
+    assert parse_timings(one, finished('{"kernel_ns": 5.5, "reference_ns": null}')).repeats == (
+        Repeat(5.5, None),
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "{",
+        '{"kernel_ns": }',
+        '{"kernel_ns": "5"}',
+        '{"kernel_ns": true}',
+        '{"kernel_ns": 0}',
+        '{"kernel_ns": -5}',
+        '{"kernel_ns": NaN}',
+        '{"kernel_ns": Infinity}',
+        '{"kernel_ns": 1e999}',
+        '{"kernel_ns": null}',
+        '{"kernel_ns": [1]}',
+        '{"kernel_ns": ' + "9" * 400 + "}",
+        '{"kernel_ns": 5, "reference_ns": 0}',
+        '{"kernel_ns": 5, "reference_ns": "x"}',
+        '{"time": 5}',
+        "[1, 2]",
+        "{" * 100_000,
+        '{"kernel_ns": ' + "[" * 100_000,
+    ],
+)
+def test_what_is_no_timing_is_refused(job, line: str) -> None:
+    with pytest.raises(OutputInvalid, match="printed"):
+        parse_timings(job("works"), finished(line))
+
+
+FAILURES: list[tuple[str, type[ProfError], str]] = [
+    ("refuses", ShapeRefused, "refuses this shape"),
+    ("memory", DeviceMemoryFull, "out of device memory"),
+    ("torch_memory", DeviceMemoryFull, "out of device memory"),
+    ("no_gpu", GpuNotFound, "sees no GPU"),
+    ("fails", ProgramFailed, "failed (exit code 9)"),
+    ("dies", ProgramFailed, "failed (ended by SIGSEGV)"),
+    ("silent", OutputInvalid, "printed no timings"),
+    ("garbage", OutputInvalid, "printed a line that is not JSON"),
+    ("nonsense", OutputInvalid, "a duration that is no positive number"),
+    ("mixed", OutputInvalid, "a reference beside some repeats only"),
+]
+
+
+@pytest.mark.parametrize(("what", "error", "message"), FAILURES, ids=[what for what, *_ in FAILURES])
+def test_what_a_program_may_do_instead(job, what: str, error: type[ProfError], message: str) -> None:
+    with pytest.raises(error) as caught:
+        time_kernel(job(what), timeout_s=60)
+    assert message in caught.value.message
+    assert f"kernel 1 ({what}) at size=100" in caught.value.message
+    assert "program.py" in caught.value.details[0]
+    assert caught.value.remedy
+    assert "\n" not in caught.value.message
+
+
+def test_a_failures_last_lines_are_shown(job) -> None:
+    with pytest.raises(ProgramFailed) as caught:
+        time_kernel(job("fails"), timeout_s=60)
+    assert caught.value.details[-1] == "    line 49"
+    assert len(caught.value.details) == 9
+
+
+def test_time_runs_out(job) -> None:
+    with pytest.raises(ProgramTimedOut, match=r"kernel 1 \(hangs\) .*did not end within 2 s") as caught:
+        time_kernel(job("hangs"), timeout_s=2)
+    assert "program.py" in caught.value.details[0]
+    assert "--timeout" in caught.value.remedy
+
+
+def test_a_program_that_is_not_there(job) -> None:
+    one = job("works")
+    object.__setattr__(one.kernel, "commands", {"time": ("/nowhere/python", "x")})
+    with pytest.raises(ToolNotFound, match="cannot be started"):
+        time_kernel(one, timeout_s=5)
+
+
+def test_a_ladder_without_the_command(job) -> None:
+    one = job("works")
+    commands = {"profile": one.kernel.commands["profile"]}
+    object.__setattr__(one.kernel, "commands", commands)
+    with pytest.raises(LadderInvalid, match="kernel 1 \\(works\\) has no 'time' command") as caught:
+        time_kernel(one, timeout_s=5)
+    assert "time = [...]" in caught.value.remedy
+
+
+def test_right_and_wrong(job) -> None:
+    right, wrong = check_kernel(job("works"), 60), check_kernel(job("wrong"), 60)
+    assert (right.verdict, right.relative_error, right.threshold, right.error) == (
+        "correct",
+        1e-7,
+        1e-5,
+        None,
+    )
+    assert (wrong.verdict, wrong.relative_error) == ("wrong", 1.0)
+    assert isinstance(wrong.error, ResultWrong)
+    assert "seed 7" in str(wrong.error)
+
+
+@pytest.mark.parametrize(
+    ("lines", "exit_code", "verdict"),
+    [
+        ((), 0, "correct"),
+        (("no json",), 0, "correct"),
+        ((), 4, "wrong"),
+        (('{"ok": true}',), 4, "wrong"),
+        (('{"ok": false}',), 0, "wrong"),
+        (('{"ok": "yes"}',), 0, "wrong"),
+        (('{"relative_error": 2, "threshold": 1}',), 0, "wrong"),
+        (('{"relative_error": null, "threshold": 1, "ok": false}',), 4, "wrong"),
+        (('{"relative_error": 1, "threshold": 1}',), 0, "correct"),
+        (('{"relative_error": 0, "not_finite": 0}',), 0, "correct"),
+        (('{"relative_error": 0, "not_finite": 3}',), 0, "wrong"),
+        (('{"not_finite": true}',), 0, "wrong"),
+        (('{"relative_error": NaN}',), 0, "wrong"),
+        (('{"relative_error": Infinity, "threshold": Infinity}',), 0, "wrong"),
+        (('{"relative_error": -1}',), 0, "wrong"),
+        (('{"relative_error": "huge"}',), 0, "wrong"),
+        (('{"relative_error": null}',), 0, "wrong"),
+        (('{"relative_error": ' + "9" * 400 + "}",), 0, "wrong"),
+        (('{"relative_error": 0, "threshold": NaN}',), 0, "wrong"),
+        (('{"relative_error": NaN}', '{"relative_error": 0}'), 0, "wrong"),
+    ],
+)
+def test_a_program_that_contradicts_itself_is_not_believed(job, lines, exit_code: int, verdict: str) -> None:
+    assert parse_check(job("works"), finished(*lines, exit_code=exit_code)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("what", "verdict"),
+    [("refuses", "refused"), ("memory", "failed"), ("fails", "failed"), ("garbage", "failed")],
+)
+def test_no_verdict(job, what: str, verdict: str) -> None:
+    checked = check_kernel(job(what), 60)
+    assert (checked.verdict, checked.relative_error) == (verdict, None)
+    assert checked.error is not None
+
+
+def test_without_a_gpu_nothing_else_is_tried(job) -> None:
+    with pytest.raises(GpuNotFound):
+        check_kernel(job("no_gpu"), 60)
+
+
+def test_seeds_are_fresh() -> None:
+    seeds = {fresh_seed() for _ in range(100)}
+    assert len(seeds) > 90
+    assert all(0 <= seed < 2**32 and math.isfinite(seed) for seed in seeds)

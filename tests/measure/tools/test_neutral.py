@@ -1,0 +1,58 @@
+"""A folder whose name tells nothing about anybody, and a program that runs from there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from profiler.measure.tools.neutral import bring_binary, neutral_folder, relative_words
+from profiler.measure.tools.process import run
+
+
+def test_it_is_empty_ones_own_and_gone_afterwards() -> None:
+    with neutral_folder() as folder, neutral_folder() as another:
+        assert folder != another
+        assert not list(folder.iterdir())
+        assert folder.stat().st_mode & 0o077 == 0
+        (folder / "left").mkdir()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("inside", ["tmp", "deep/er/tmp", "."])
+def test_a_temporary_folder_at_home_is_not_neutral(tmp_path: Path, monkeypatch, inside: str) -> None:
+    place = tmp_path / "jane" / inside
+    place.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "jane"))
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+
+    with neutral_folder() as folder:
+        assert folder.parent == Path("/tmp")
+        assert "jane" not in str(folder)
+
+
+def test_another_temporary_folder_is_used(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with neutral_folder() as folder:
+        assert folder.parent == tmp_path
+
+
+def test_a_binary_is_brought_once_and_can_be_run(tmp_path: Path) -> None:
+    binary = tmp_path / "build" / "05_tile"
+    binary.parent.mkdir()
+    binary.write_text("#!/bin/sh\nexit 7\n")
+    binary.chmod(0o755)
+
+    with neutral_folder() as folder:
+        brought = bring_binary(binary, folder)
+        assert bring_binary(binary, folder) == brought == folder / "05_tile"
+        words = relative_words([str(brought), "--m", "4096"], folder)
+        assert words == ["./05_tile", "--m", "4096"]
+        assert run(words, timeout_s=10, folder=folder).exit_code == 7
+
+
+def test_only_words_that_lie_in_the_folder_become_relative(tmp_path: Path) -> None:
+    words = [f"{tmp_path}/a", f"{tmp_path}x/a", str(tmp_path), f"--in={tmp_path}/a", os.sep]
+    assert relative_words(words, tmp_path) == ["./a", *words[1:]]

@@ -1,0 +1,117 @@
+"""How reports are shared among the workers of a cluster."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from profiler.store.ingest import queue as module
+from profiler.store.ingest.queue import MOST_LOSSES, Job, Pile
+from profiler.store.reports.locate import RemoteReport
+
+
+def reports_of(*sizes: int) -> list[RemoteReport]:
+    return [RemoteReport(f"s3://bucket/{number}", size) for number, size in enumerate(sizes)]
+
+
+def sizes(jobs: list[Job]) -> list[int]:
+    return [job.size_bytes for job in jobs]
+
+
+def take_all(pile: Pile, hands: int) -> list[list[int]]:
+    """As one worker alone would take them."""
+    batches = []
+    while jobs := pile.take(hands):
+        batches.append(sizes(jobs))
+        for _ in jobs:
+            pile.finish()
+    return batches
+
+
+def test_the_largest_go_first_and_the_last_are_small_enough_to_end_together() -> None:
+    batches = take_all(Pile(reports_of(*range(1, 101))), hands=4)
+
+    flat = [size for batch in batches for size in batch]
+    assert flat == list(range(100, 0, -1))
+    totals = [sum(batch) for batch in batches]
+    assert max(totals[:4]) <= sum(range(101)) / 8
+    assert [len(batch) for batch in batches[-4:]] == [1, 1, 1, 1]
+
+
+def test_a_batch_is_bounded_in_bytes_and_in_reports() -> None:
+    many = take_all(Pile(reports_of(*[1] * 1000)), hands=1)
+    large = take_all(Pile(reports_of(*[10_000_000] * 50)), hands=1)
+    huge = take_all(Pile(reports_of(90_000_000, 5, 5, 5)), hands=1)
+
+    assert max(map(len, many)) == module.BATCH_REPORTS
+    assert max(map(sum, large)) <= module.BATCH_BYTES
+    assert huge[0] == [90_000_000]
+
+
+def test_all_batches_together_are_bounded_however_many_workers_there_are() -> None:
+    pile = Pile(reports_of(*[1_000_000] * 100_000))
+
+    assert sum(sizes(pile.take(hands=1000))) <= module.UNDER_WAY_BYTES / 1000
+
+
+def test_reports_of_unknown_size_are_shared_out_by_their_number() -> None:
+    batches = take_all(Pile([RemoteReport(f"s3://bucket/{number}") for number in range(100)]), hands=2)
+
+    assert sum(map(len, batches)) == 100
+    assert len(batches[0]) == 25
+
+
+def test_what_a_lost_worker_had_goes_alone_and_after_all_others() -> None:
+    pile = Pile(reports_of(*[5, 5], *[1] * 20))
+    lost = pile.take(hands=1)
+    assert len(lost) > 1
+    assert pile.lose(lost) == []
+
+    batches = []
+    while sum(map(len, batches)) < 22:
+        batches.append(pile.take(hands=1))
+        for _ in batches[-1]:
+            pile.finish()
+
+    alone = batches[-len(lost) :]
+    assert [batch[0] for batch in alone] == lost
+    assert {len(batch) for batch in alone} == {1}
+
+
+def test_a_report_is_given_up_after_it_was_lost_alone_often_enough() -> None:
+    pile = Pile(reports_of(1))
+    for _ in range(MOST_LOSSES - 1):
+        assert pile.lose(pile.take(hands=1)) == []
+
+    (job,) = pile.lose(pile.take(hands=1))
+    pile.finish()
+
+    assert job.losses == MOST_LOSSES
+    assert pile.take(hands=1) == []
+
+
+def test_reports_that_nobody_looked_at_are_as_before() -> None:
+    pile = Pile(reports_of(1, 1))
+    first = pile.take(hands=1)
+    pile.put_back(first)
+
+    assert [job.losses for job in first] == [0]
+    assert sum(map(len, take_all(pile, hands=1))) == 2
+
+
+@pytest.mark.parametrize("how", ["lost", "finished", "closed"])
+def test_who_finds_nothing_waits_for_what_others_have_in_hand(how: str) -> None:
+    pile = Pile([Path("a.ncu-rep")])
+    jobs = pile.take(hands=1)
+    taken: list[list[Job]] = []
+    waiting = threading.Thread(target=lambda: taken.append(pile.take(hands=2)))
+    waiting.start()
+    waiting.join(0.05)
+    assert waiting.is_alive()
+
+    {"lost": lambda: pile.lose(jobs), "finished": pile.finish, "closed": pile.close}[how]()
+    waiting.join(10)
+
+    assert taken == [jobs if how == "lost" else []]

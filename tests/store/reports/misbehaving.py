@@ -1,0 +1,77 @@
+"""Requests whose reading goes wrong in a worker, as a damaged report may make NVIDIA's library do.
+
+A worker asks its request for the name of the run once the report is identified: here that
+question crashes, spins or eats, for real, in the process of the worker.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from profiler.store.reports.request import Request
+
+
+@dataclass(frozen=True)
+class Aborts(Request):
+    def run_name(self) -> str:
+        os.abort()
+
+
+@dataclass(frozen=True)
+class ReadsNull(Request):
+    def run_name(self) -> str:
+        return ctypes.string_at(0).decode()
+
+
+@dataclass(frozen=True)
+class Exits(Request):
+    def run_name(self) -> str:
+        os._exit(7)
+
+
+@dataclass(frozen=True)
+class IsKilled(Request):
+    def run_name(self) -> str:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return "never"
+
+
+@dataclass(frozen=True)
+class Spins(Request):
+    """In native code, with the interpreter's lock held: no Python runs, no signal handler of it."""
+
+    def run_name(self) -> str:
+        (self.folder / "spinning").write_text(str(os.getpid()))
+        _spin_forever()
+        return "never"
+
+
+@dataclass(frozen=True)
+class Eats(Request):
+    def run_name(self) -> str:
+        eaten = []
+        while True:  # address space, not memory: the limit must come before the machine suffers
+            eaten.append(bytes(1 << 30))
+
+
+@dataclass(frozen=True)
+class Breaks(Request):
+    """A bug in prof."""
+
+    def run_name(self) -> str:
+        raise ZeroDivisionError("a bug")
+
+
+def _spin_forever() -> None:
+    ctypes.PyDLL(None).sleep(1_000_000)
+
+
+def spin_as_an_orphan(folder: str, alarm_s: float) -> None:
+    """What a worker does when it spins; its parent is then killed by the test."""
+    from profiler.store.reports import sandbox
+
+    sandbox._work(Spins((Path(folder) / "report.ncu-rep",), Path(folder)), alarm_s)

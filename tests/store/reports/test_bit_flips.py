@@ -1,0 +1,100 @@
+"""Reports with flipped bits, through the real command: hundreds in the suite, thousands in the campaign.
+
+Nothing can tell every flipped bit from a value that was measured; what must hold is that
+no damage takes `prof` down, hangs it, or leaves anything but whole runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from profiler.errors import IngestIncomplete
+from profiler.store.runs.run_store import RunStore
+
+SEED = 2026
+BATCH = 500  # mutants: one batch in the suite, four others in the campaign
+REFUSALS = ("damaged", "does not start with", "cannot be decoded", "crashed", "in time", "out of memory")
+SMALL = ("graph", "range", "graph", "range", "hostile")
+
+
+def write_mutants(reports: Path, folder: Path, count: int, seed: int, names: tuple[str, ...]) -> None:
+    """Each has one to four bits flipped, anywhere in the file."""
+    rng = random.Random(seed)
+    whole = {name: (reports / f"{name}.ncu-rep").read_bytes() for name in names}
+    folder.mkdir()
+    for number in range(count):
+        name = rng.choice(names)
+        data = bytearray(whole[name])
+        for bit in rng.sample(range(len(data) * 8), rng.randint(1, 4)):
+            data[bit // 8] ^= 1 << bit % 8
+        (folder / f"{number:04}-{name}.ncu-rep").write_bytes(data)
+
+
+def ingest_mutants(prof, folder: Path, runs: Path) -> Counter[str]:
+    """Ingest them; every one is a whole verified run or one line of refusal."""
+    mutants = {path.name: path for path in folder.iterdir()}
+    done = prof("--runs", runs, "ingest", folder, "--timeout", "30")
+
+    assert done.returncode == IngestIncomplete.exit_code, done.stderr[-2000:]
+    said = done.stdout + done.stderr
+    assert "Traceback" not in said, said[max(0, said.find("Traceback") - 500) :][:3000]
+    stored = {
+        Path(line.split()[-1]).name for line in done.stdout.splitlines() if line[:6] in ("stored", "known ")
+    }
+    refused = {
+        Path(match[1]).name: match[2]
+        for line in done.stderr.splitlines()
+        if (match := re.fullmatch(r"failed +(\S+\.ncu-rep): (.+)", line))
+    }
+    assert len(done.stdout.splitlines()) == len(stored)
+    assert len([line for line in done.stderr.splitlines() if line.startswith("failed")]) == len(refused)
+    assert stored.isdisjoint(refused)
+    assert stored | set(refused) == set(mutants)
+
+    store = RunStore(runs)
+    hashes = set()
+    for run_id in store.ids():
+        run = store.open(run_id)
+        run.verify()
+        assert run.table("launches").num_rows == run.manifest.launches > 0
+        hashes.add(run.manifest.reports[0].sha256)
+    assert hashes == {hashlib.sha256(mutants[name].read_bytes()).hexdigest() for name in stored}
+    assert sorted(path.name for path in runs.iterdir() if path.is_file()) == [".lock"]
+    assert not (runs / ".staging").exists()
+    return Counter(stored=len(stored)) + Counter(kind_of(reason) for reason in refused.values())
+
+
+def kind_of(reason: str) -> str:
+    (kind,) = [kind for kind in REFUSALS if kind in reason] or [reason]
+    return kind
+
+
+@pytest.mark.parametrize(
+    "seed", [SEED, *(pytest.param(SEED + more, marks=pytest.mark.campaign) for more in (1, 2, 3, 4))]
+)
+def test_reports_with_flipped_bits(reports: Path, tmp_path: Path, prof, seed: int) -> None:
+    write_mutants(reports, tmp_path / "mutants", BATCH, seed, SMALL)
+
+    outcomes = ingest_mutants(prof, tmp_path / "mutants", tmp_path / "runs")
+
+    assert sum(outcomes.values()) == BATCH
+    assert set(outcomes) <= {"stored", *REFUSALS}, "a refusal of a new kind: a bug in prof?"
+    assert outcomes["damaged"] > BATCH / 10, "these mutants hardly differ from the reports"
+    assert outcomes["stored"] > BATCH / 10, "these mutants are all refused: nothing was tried"
+
+
+@pytest.mark.campaign
+def test_flipped_bits_in_larger_reports(reports: Path, tmp_path: Path, prof) -> None:
+    names = ("gemm_5", "gemm_6", "several", "processes", "pm_sampling")
+    write_mutants(reports, tmp_path / "mutants", 1000, SEED, names)
+
+    outcomes = ingest_mutants(prof, tmp_path / "mutants", tmp_path / "runs")
+
+    print(dict(outcomes))
+    assert set(outcomes) <= {"stored", *REFUSALS}

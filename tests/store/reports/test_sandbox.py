@@ -1,0 +1,171 @@
+"""Whatever NVIDIA's library does to its process, it cannot take `prof` down."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from profiler.errors import InternalError, ReaderFailed, ReportNotFound
+from profiler.store.reports.request import Request
+from profiler.store.reports.sandbox import Sandbox, available_cores, default_timeout_s, outcome
+from profiler.store.runs.manifest import Manifest
+
+
+@pytest.fixture(scope="module")
+def misbehaving() -> Iterator[ModuleType]:
+    """The module of requests that go wrong, importable in workers as well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parent))
+        yield importlib.import_module("misbehaving")
+
+
+@pytest.fixture(scope="module")
+def sandbox(misbehaving: ModuleType) -> Iterator[Sandbox]:
+    """One that must survive all of them."""
+    with Sandbox(workers=2, timeout_s=8) as sandbox:
+        yield sandbox
+
+
+@pytest.mark.parametrize(
+    ("request_name", "message"),
+    [
+        ("Aborts", "reader crashed on it (signal 6)"),
+        ("ReadsNull", "reader crashed on it (signal 11)"),
+        ("IsKilled", "reader crashed on it (signal 9)"),
+        ("Exits", "reader crashed on it (exit code 7)"),
+        ("Spins", "reader did not finish in time and was stopped"),
+        ("Eats", "reader ran out of memory on it"),
+    ],
+)
+def test_a_worker_that_misbehaves_fails_alone(
+    sandbox: Sandbox,
+    misbehaving: ModuleType,
+    reports: Path,
+    tmp_path: Path,
+    request_name: str,
+    message: str,
+) -> None:
+    report = reports / "graph.ncu-rep"
+    bad = getattr(misbehaving, request_name)((report,), tmp_path / "bad")
+    good = [Request((report,), tmp_path / str(number)) for number in range(3)]
+
+    futures = [sandbox.submit(one) for one in (good[0], bad, *good[1:])]
+    with pytest.raises(ReaderFailed) as caught:
+        outcome(futures[1], report)
+    manifests = [outcome(future, report) for future in (futures[0], *futures[2:])]
+
+    assert str(caught.value) == f"{report}: NVIDIA's {message}"
+    assert all(isinstance(manifest, Manifest) for manifest in manifests)
+
+
+def test_a_bug_in_prof_is_called_one_and_fails_alone(sandbox, misbehaving, reports, tmp_path) -> None:
+    report = reports / "graph.ncu-rep"
+
+    broken = sandbox.submit(misbehaving.Breaks((report,), tmp_path / "bad"))
+    good = sandbox.submit(Request((report,), tmp_path / "good"))
+    with pytest.raises(InternalError, match=r"graph\.ncu-rep: ZeroDivisionError: a bug"):
+        outcome(broken, report)
+    assert isinstance(outcome(good, report), Manifest)
+
+
+def test_errors_come_back_from_a_worker_with_their_remedy(sandbox: Sandbox, tmp_path: Path) -> None:
+    report = tmp_path / "gone.ncu-rep"
+
+    future = sandbox.submit(Request((report,), tmp_path / "folder"))
+    with pytest.raises(ReportNotFound, match="no such file") as caught:
+        outcome(future, report)
+
+    assert caught.value.remedy == ReportNotFound.remedy
+
+
+def test_an_alarm_ends_an_orphan_that_spins_where_no_python_runs(misbehaving, reports, tmp_path) -> None:
+    """Nobody is left to stop it, and its own watching thread never gets the interpreter."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "report.ncu-rep").symlink_to(reports / "graph.ncu-rep")
+    code = f"import misbehaving; misbehaving.spin_as_an_orphan({str(folder)!r}, 1.5)"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", code], env=environment, timeout=30, check=False)
+
+    assert done.returncode == -signal.SIGALRM
+    assert (folder / "spinning").exists()
+    assert time.monotonic() - start >= 1.5
+
+
+def test_a_memory_limit_that_is_lower_already_stays(reports: Path, tmp_path: Path) -> None:
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    code = (
+        "import resource, sys; half = int(sys.argv.pop(1)); resource.setrlimit(resource.RLIMIT_AS, (half, half))\n"
+        "from profiler.cli import main; main()"
+    )
+    report = reports / "graph.ncu-rep"
+    command = [sys.executable, "-c", code, str(physical // 2), "--runs", str(tmp_path), "ingest", str(report)]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "1 stored\n"
+
+
+def test_a_limit_of_memory_leaves_room_for_what_the_libraries_only_reserve(
+    misbehaving: ModuleType, reports: Path, tmp_path: Path
+) -> None:
+    """As a worker with half a gigabyte has it: reports are read, and one that eats all is stopped early."""
+    report = reports / "several.ncu-rep"
+    with Sandbox(workers=1, timeout_s=30, memory_bytes=512 << 20) as sandbox:
+        good = sandbox.submit(Request((report,), tmp_path / "good"))
+        bad = sandbox.submit(misbehaving.Eats((report,), tmp_path / "bad"))
+
+        assert isinstance(outcome(good, report), Manifest)
+        with pytest.raises(ReaderFailed, match="ran out of memory"):
+            outcome(bad, report)
+
+
+TOLD_TO_END_WHILE_A_READER_STARTS = """
+import os, signal, sys
+from multiprocessing import util
+from pathlib import Path
+from profiler.store.reports.request import Request
+from profiler.store.reports.sandbox import Sandbox
+
+def end(*_):
+    raise SystemExit("ended")
+
+def spawn(path, arguments, descriptors):
+    child = spawn_alone(path, arguments, descriptors)
+    if any(b"spawn_main" in os.fsencode(one) for one in arguments):
+        os.kill(os.getpid(), signal.SIGTERM)  # the reader runs, and has not been given what it starts with
+    return child
+
+signal.signal(signal.SIGTERM, end)
+spawn_alone, util.spawnv_passfds = util.spawnv_passfds, spawn
+with Sandbox(workers=1) as sandbox:
+    sandbox.submit(Request((Path(sys.argv[1]),), Path(sys.argv[2]))).result()
+"""
+
+
+def test_told_to_end_while_a_reader_starts_it_leaves_none_to_say_what_it_lacks(reports, tmp_path) -> None:
+    command = [sys.executable, "-c", TOLD_TO_END_WHILE_A_READER_STARTS, reports / "graph.ncu-rep", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, "ended\n")
+
+
+def test_more_is_allowed_for_larger_reports(tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(100_000_000)
+
+    assert default_timeout_s(tmp_path / "gone") == 60
+    assert default_timeout_s(large) == pytest.approx(460)
+    assert available_cores() >= 1

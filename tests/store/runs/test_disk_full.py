@@ -1,0 +1,95 @@
+"""A full disk is told as such, and leaves no half run; the rest is stored once there is room."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from profiler.errors import DiskFull
+from profiler.store.runs.run_store import RunStore
+
+KIB = 1024
+SPACES_KIB = [0, 16, 64, 160]  # one run of these reports takes about 70
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of two megabytes."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={2048 * KIB}", "none", str(folder)]
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("only root may mount a small file system")
+    mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(disk: Path, leave_bytes: int) -> Path:
+    ballast = disk / "ballast"
+    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+    ballast.write_bytes(bytes(max(0, free - leave_bytes)))
+    return ballast
+
+
+@pytest.mark.parametrize("left_kib", SPACES_KIB)
+def test_a_full_disk_ends_with_23_and_only_whole_runs(
+    reports: Path, disk: Path, tmp_path: Path, prof, prof_here, left_kib: int
+) -> None:
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    for name in ("graph", "range", "hostile", "pm_sampling", "processes"):
+        (folder / f"{name}.ncu-rep").symlink_to(reports / f"{name}.ncu-rep")
+    ballast = fill(disk, left_kib * KIB)
+    runs = disk / "runs"
+
+    done = prof("--runs", runs, "ingest", folder)
+
+    assert done.returncode == DiskFull.exit_code == 23, done.stderr
+    complaint, remedy = done.stderr.splitlines()[-2:]
+    assert complaint.startswith(f"prof: {runs}")
+    assert complaint.endswith(": the disk is full")
+    assert remedy.strip() == DiskFull.remedy
+    assert "Traceback" not in done.stderr
+    store = RunStore(runs)
+    assert len(store.ids()) == done.stdout.count("stored ")
+    for run_id in store.ids():
+        store.open(run_id).verify()
+    assert not (runs / ".staging").exists()
+
+    ballast.unlink()
+    assert prof_here("--runs", runs, "ingest", folder).returncode == 0
+    assert len(store.ids()) == 5
+
+
+def test_a_compressed_report_that_cannot_be_unpacked_for_lack_of_room_says_so(
+    reports: Path, disk: Path, tmp_path: Path, prof
+) -> None:
+    from profiler.store.reports.identity import pack_report
+
+    packed = tmp_path / "several.ncu-rep.zst"
+    pack_report(reports / "several.ncu-rep", packed)
+    fill(disk, 200 * KIB)  # fewer than the report's 413 kB
+
+    done = prof("--runs", disk / "runs", "ingest", packed)
+
+    assert done.returncode == DiskFull.exit_code, done.stderr
+    assert RunStore(disk / "runs").ids() == []
+
+
+def test_a_read_only_disk_is_told_as_such(reports: Path, disk: Path, prof) -> None:
+    remount = ["mount", "-o", "remount,ro", str(disk)]
+    if subprocess.run(remount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("no file system can be remounted here")
+
+    done = prof("--runs", disk / "runs", "ingest", reports / "graph.ncu-rep")
+
+    assert done.returncode == 24, done.stderr
+    assert f"{disk / 'runs'}: cannot be written: Read-only file system" in done.stderr

@@ -1,0 +1,209 @@
+"""What a collection keeps between two calls: whole or not at all, and for one prof at a time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.errors import CollectBusy, DiskFull, StoreNotWritable
+from profiler.store.reports.request import Timing
+from profiler.store.runs import unfinished as module
+from profiler.store.runs.commit import try_lock
+from profiler.store.runs.unfinished import PENDING_FOLDER, Pending, Plan, ProcessTimings, discard_pending
+
+KEY = "0123456789abcdef" * 4
+PLAN = Plan("gemm-6", 7)
+TIMINGS = ProcessTimings("cuBLAS", [Timing(0, 0, 10.5, 9.0), Timing(0, 1, 11.0, None)])
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def report(reports: Path) -> Path:
+    return reports / "graph.ncu-rep"
+
+
+def test_what_was_kept_is_there_for_the_next_call(root: Path, report: Path) -> None:
+    with Pending(root, KEY) as pending:
+        assert pending.plan(PLAN) == PLAN
+        kept = pending.keep_report(1, report)
+        pending.keep_timings(0, TIMINGS)
+        assert kept.read_bytes() == report.read_bytes()
+
+    with Pending(root, KEY) as pending:
+        assert pending.plan(Plan("gemm-6", 8)) == PLAN
+        assert pending.report(1) == kept
+        assert pending.timings(0) == TIMINGS
+        assert (pending.report(0), pending.timings(1)) == (None, None)
+
+
+def test_process_1_is_not_process_11(root: Path, report: Path) -> None:
+    with Pending(root, KEY) as pending:
+        pending.keep_report(11, report)
+        assert pending.report(1) is None
+        assert pending.report(11) is not None
+
+
+def test_another_key_is_another_collection(root: Path) -> None:
+    with Pending(root, KEY) as one, Pending(root, "f" + KEY[1:]) as another:
+        assert one.plan(PLAN) == PLAN
+        assert another.plan(Plan("gemm-5", 9)) == Plan("gemm-5", 9)
+
+
+def test_discarded_nothing_is_left_not_even_the_folder(root: Path, report: Path) -> None:
+    with Pending(root, KEY) as pending:
+        pending.plan(PLAN)
+        pending.keep_report(0, report)
+        (pending.folder / ".half.part").write_text("")
+        pending.discard()
+    assert list(root.iterdir()) == []
+
+
+def test_nothing_kept_nothing_left(root: Path) -> None:
+    with Pending(root, KEY):
+        pass
+    assert list(root.iterdir()) == []
+
+
+def test_what_a_kill_left_of_a_committed_run_is_discarded(root: Path) -> None:
+    discard_pending(root, KEY)
+    assert not root.exists()
+    with Pending(root, KEY) as pending:
+        pending.plan(PLAN)
+    discard_pending(root, KEY)
+    assert list(root.iterdir()) == []
+
+
+def test_what_another_prof_is_at_work_on_is_not_discarded(root: Path) -> None:
+    with Pending(root, KEY) as pending:
+        pending.plan(PLAN)
+        discard_pending(root, KEY)
+        assert (pending.folder / "plan.json").exists()
+
+
+# Torn and damaged
+
+
+@pytest.mark.parametrize("keep", [0, 1, -1])
+def test_a_report_that_is_not_what_its_name_says_is_measured_again(
+    root: Path, report: Path, keep: int
+) -> None:
+    with Pending(root, KEY) as pending:
+        kept = pending.keep_report(0, report)
+        kept.write_bytes(kept.read_bytes()[:keep])
+        assert pending.report(0) is None
+        assert not kept.exists()
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"name": 1}', b"\xff\xfe", b"null"])
+def test_what_cannot_be_read_is_not_there(root: Path, text: bytes) -> None:
+    with Pending(root, KEY) as pending:
+        for name in ("plan.json", "timings-0.json"):
+            (pending.folder / name).write_bytes(text)
+        assert pending.timings(0) is None
+        assert pending.plan(PLAN) == PLAN
+
+
+def test_a_write_that_was_cut_off_leaves_what_was_before(root: Path, report: Path, monkeypatch) -> None:
+    """Killed before the rename, wherever that is."""
+    with Pending(root, KEY) as pending:
+        pending.keep_timings(0, TIMINGS)
+
+        def killed(*arguments: object) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(os, "replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            pending.keep_timings(0, ProcessTimings(None, []))
+        with pytest.raises(KeyboardInterrupt):
+            pending.keep_report(0, report)
+        assert pending.timings(0) == TIMINGS
+        assert pending.report(0) is None
+
+
+@pytest.mark.parametrize(("number", "error"), [(28, DiskFull), (13, StoreNotWritable)])
+def test_what_cannot_be_written_is_told(
+    root: Path, report: Path, monkeypatch, number: int, error: type
+) -> None:
+    def fails(path: Path) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with Pending(root, KEY) as pending:
+        monkeypatch.setattr(module, "flush", fails)
+        with pytest.raises(error):
+            pending.keep_timings(0, TIMINGS)
+        with pytest.raises(error):
+            pending.keep_report(0, report)
+
+
+# One at a time
+
+
+def test_a_second_prof_is_told_to_wait(root: Path) -> None:
+    with Pending(root, KEY):
+        code = f"from pathlib import Path\nfrom profiler.store.runs.unfinished import Pending\nPending(Path({str(root)!r}), {KEY!r})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "CollectBusy" in done.stderr
+    with Pending(root, KEY):
+        pass
+
+
+def test_whoever_is_killed_holds_nothing(root: Path) -> None:
+    code = (
+        "import os, signal\nfrom pathlib import Path\nfrom profiler.store.runs.unfinished import Pending, Plan\n"
+        f"Pending(Path({str(root)!r}), {KEY!r}).plan(Plan('gemm-6', 7)); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=False)
+    with Pending(root, KEY) as pending:
+        assert pending.plan(Plan("gemm-6", 8)) == PLAN
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_whoever_was_here_last_may_remove_the_folder_at_that_very_moment(
+    root: Path, monkeypatch, moment: str
+) -> None:
+    """Before its lock is opened, or between that and locking it, as another prof that is done does."""
+    calls = []
+
+    def racing(path: Path) -> int | None:
+        calls.append(path)
+        if len(calls) == 1 and moment == "before":
+            shutil.rmtree(path.parents[1])
+        lock = try_lock(path)
+        if len(calls) == 1 and moment == "after":
+            shutil.rmtree(path.parents[1])
+        return lock
+
+    monkeypatch.setattr(module, "try_lock", racing)
+    with Pending(root, KEY) as pending:
+        assert pending.plan(PLAN) == PLAN
+        with pytest.raises(CollectBusy):
+            Pending(root, KEY)
+    assert len(calls) == 3
+
+
+def test_others_may_write_where_they_may_write_the_runs(root: Path) -> None:
+    root.mkdir()
+    root.chmod(0o2777)
+    before = os.umask(0o077)
+    try:
+        with Pending(root, KEY) as pending:
+            modes = {stat.S_IMODE(path.stat().st_mode) for path in (root / PENDING_FOLDER, pending.folder)}
+    finally:
+        os.umask(before)
+    assert modes == {0o2777}
+
+
+def test_a_runs_folder_that_nobody_may_write_is_told(open_folder: Path, as_nobody) -> None:
+    open_folder.chmod(0o555)
+    with as_nobody(), pytest.raises(StoreNotWritable):
+        Pending(open_folder, KEY)

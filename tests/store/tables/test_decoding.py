@@ -1,0 +1,65 @@
+"""Whatever is decoded may be decoded by several threads at once, also for the first time of a process."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGE = ROOT / "profiler"
+
+FIRST_AT_ONCE = """
+import sys, threading
+import msgspec
+from profiler.store.tables.decoding import decodable
+
+sys.setswitchinterval(1e-6)
+text = b'{"one": {"number": 1}, "many": [{"number": 2}], "named": {"a": {"number": 3}}}'
+
+def read(kind, together):
+    together.wait()
+    msgspec.json.decode(text, type=kind)
+
+for _ in range(300):
+    inner = msgspec.defstruct("Inner", [("number", int)])
+    kind = decodable(msgspec.defstruct("Kind", [("one", inner), ("many", list[inner]), ("named", dict[str, inner])]))
+    together = threading.Barrier(4)
+    threads = [threading.Thread(target=read, args=(kind, together)) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+"""
+
+
+def test_threads_may_be_the_first_to_decode_a_type_that_is_prepared() -> None:
+    """Each type is as new as those of a process that has just started. Unprepared ones crash it before long."""
+    assert subprocess.run([sys.executable, "-c", FIRST_AT_ONCE], timeout=120, check=False).returncode == 0
+
+
+def test_every_type_that_is_decoded_is_prepared() -> None:
+    modules = [ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")]
+    decoded = {name for module in modules for name in types_decoded(module)}
+    prepared = {
+        one.name
+        for module in modules
+        for one in ast.walk(module)
+        if isinstance(one, ast.ClassDef)
+        and any(isinstance(by, ast.Name) and by.id == "decodable" for by in one.decorator_list)
+    }
+    assert {"Manifest", "PackIndex", "Plan", "SweptPoint", "BuildRecord"} <= decoded
+    assert decoded <= prepared
+
+
+def types_decoded(module: ast.Module) -> Iterator[str]:
+    """The classes that calls of msgspec's `decode`, `convert` and `Decoder` name."""
+    for call in ast.walk(module):
+        if not (isinstance(call, ast.Call) and ast.unparse(call.func).startswith("msgspec.")):
+            continue
+        if ast.unparse(call.func).endswith((".decode", ".convert", ".Decoder")):
+            first = 0 if ast.unparse(call.func).endswith(".Decoder") else 1
+            kinds = [word.value for word in call.keywords if word.arg == "type"] + call.args[first:]
+            for name in (one for kind in kinds for one in ast.walk(kind) if isinstance(one, ast.Name)):
+                if name.id[0].isupper():
+                    yield name.id

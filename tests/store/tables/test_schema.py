@@ -1,0 +1,155 @@
+"""The tables are declared once, and what is read or written must be as declared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from profiler.errors import RunDamaged
+from profiler.store.runs.run_store import RunStore
+from profiler.store.tables.columns import TableBuilder
+from profiler.store.tables.schema import (
+    SCHEMA_VERSION,
+    TABLES,
+    Column,
+    Table,
+    arrow_schema,
+    check_table,
+    upgraded,
+)
+
+NUMBERS_WITHOUT_UNIT = {
+    # counted or identified, not measured
+    "launch", "range", "instance", "index", "function_index", "line", "process", "repeat",
+    "value", "exact", "id_number",  # the unit is in a column beside them, or depends on `id_kind`
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_every_column_is_documented_and_every_measure_has_a_unit(table: Table) -> None:
+    assert table.row
+    for column in table.columns:
+        assert column.doc, column.name
+        assert "\n" not in column.doc
+        is_number = column.type not in ("label", "nvtx")
+        if is_number and column.name not in NUMBERS_WITHOUT_UNIT:
+            assert column.unit, f"{table.name}.{column.name}"
+
+
+def test_every_table_says_which_run_a_row_belongs_to() -> None:
+    assert {table.columns[0].name for table in TABLES.values()} == {"run_id"}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_units_and_documentation_are_in_the_parquet_file(store: RunStore, name: str) -> None:
+    run = store.find("graph", ladder="gemm")
+    schema = pq.read_schema(run.path / f"{name}.parquet")
+
+    assert schema.metadata[b"schema_version"] == str(SCHEMA_VERSION).encode()
+    assert schema.metadata[b"table"] == name.encode()
+    assert schema.metadata[b"row"] == TABLES[name].row.encode()
+    for column in TABLES[name].columns:
+        field = schema.field(column.name)
+        assert field.metadata[b"doc"] == column.doc.encode()
+        assert field.metadata.get(b"unit", b"") == column.unit.encode()
+        assert field.nullable == column.nullable
+
+
+@pytest.fixture
+def good() -> pa.Table:
+    builder = TableBuilder("timings", "some-run")
+    builder.append(process=0, repeat=0, kernel_ns=10.5)
+    builder.append(process=0, repeat=1, kernel_ns=11.0, reference_ns=9.0)
+    return builder.finish()
+
+
+def test_a_table_as_declared_passes(good: pa.Table) -> None:
+    assert check_table(good, "timings", "here") is good
+    assert good.column("reference_ns").to_pylist() == [None, 9.0]
+    assert good.column("run_id").to_pylist() == ["some-run"] * 2
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda t: t.drop_columns(["repeat"]),
+        lambda t: t.append_column("more", pa.array([1, 2])),
+        lambda t: t.set_column(3, "kernel_ns", pa.array(["10.5", "11"])),
+        lambda t: t.set_column(3, "kernel_ns", pa.array([10.5, 11.0], pa.float32())),
+        lambda t: t.rename_columns(["run_id", "process", "repeat", "kernel", "reference_ns"]),
+        lambda t: t.select(["process", "run_id", "repeat", "kernel_ns", "reference_ns"]),
+    ],
+    ids=["missing column", "column too many", "text for numbers", "other width", "other name", "other order"],
+)
+def test_a_table_with_other_columns_is_refused(good: pa.Table, spoil) -> None:
+    with pytest.raises(RunDamaged, match=r"^here: the columns are not those of table 'timings', version 2$"):
+        check_table(spoil(good), "timings", "here")
+
+
+def test_a_null_where_none_may_be_is_refused(good: pa.Table) -> None:
+    holed = good.set_column(
+        3, arrow_schema("timings").field("kernel_ns"), pa.array([10.5, None], pa.float64())
+    )
+
+    with pytest.raises(RunDamaged, match=r"^here: column 'kernel_ns' of table 'timings' has missing values$"):
+        check_table(holed, "timings", "here")
+
+
+def test_a_table_that_was_written_by_hand_is_checked_when_it_is_read(
+    store: RunStore, tmp_path: Path, good: pa.Table
+) -> None:
+    """Its hash may be right and its columns still not."""
+    import hashlib
+    import json
+    import shutil
+
+    run = store.find("graph", ladder="gemm")
+    folder = tmp_path / run.path.name
+    shutil.copytree(run.path, folder)
+    pq.write_table(good.drop_columns(["repeat"]), folder / "timings.parquet")
+    manifest = json.loads((folder / "run.json").read_text())
+    manifest["tables"]["timings"]["sha256"] = hashlib.sha256(
+        (folder / "timings.parquet").read_bytes()
+    ).hexdigest()
+    (folder / "run.json").write_text(json.dumps(manifest))
+
+    changed = RunStore(tmp_path).find("graph", ladder="gemm")
+    with pytest.raises(RunDamaged, match=r"timings\.parquet: the columns are not those"):
+        changed.table("timings")
+
+
+def test_text_that_is_not_unicode_is_stored_with_a_replacement() -> None:
+    builder = TableBuilder("launches", "some-run")
+    broken = b"caf\xe9".decode("utf-8", "surrogateescape")
+    required = dict.fromkeys(("workload", "function", "kernel", "mangled"), broken)
+    builder.append(
+        launch=0, process=0, range=0, nvtx=[{"domain": "d", "kind": "push_pop", "name": broken}], **required
+    )
+
+    (row,) = builder.finish().to_pylist()
+
+    assert row["kernel"] == "caf\ufffd"
+    assert row["nvtx"] == [{"domain": "d", "kind": "push_pop", "name": "caf\ufffd"}]
+
+
+def test_a_column_may_not_be_declared_twice() -> None:
+    column = Column("a", "int32", "a number")
+    with pytest.raises(AssertionError, match="declares a column twice"):
+        Table("t", "a row", (column, column))
+
+
+def test_a_table_of_the_first_version_gets_the_columns_that_have_come_since(store: RunStore) -> None:
+    launches = store.find("several", "").table("launches")
+    first = launches.drop_columns(["process"]).replace_schema_metadata({"schema_version": "1"})
+
+    assert upgraded(first, "launches").equals(launches)
+
+
+def test_a_column_missing_from_a_table_of_this_version_stays_missing(store: RunStore) -> None:
+    broken = store.find("several", "").table("launches").drop_columns(["process"])
+
+    with pytest.raises(RunDamaged):
+        check_table(upgraded(broken, "launches"), "launches", "here")

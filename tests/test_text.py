@@ -1,0 +1,128 @@
+"""Text that is safe to print, and numbers that a person can read."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+
+import pytest
+from hypothesis import given, strategies as st
+
+from profiler.present.rungs import duration
+from profiler.text import half_width, number, printable, relative, shortened, signed, size
+
+any_text = st.text(st.characters(codec=None, exclude_categories=()))
+
+
+@given(any_text)
+def test_nothing_that_a_terminal_would_act_on_is_left(text):
+    categories = {unicodedata.category(character) for character in printable(text)}
+    assert not categories & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+    printable(text).encode()
+
+
+@given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"])))
+def test_letters_of_every_script_stay_as_they_are(text):
+    assert printable(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31m", "\\x1b[31m"),
+        ("a\nb\r\tc", "a\\nb\\r\\tc"),
+        ("\x9b", "\\x9b"),
+        ("\u202e", "\\u202e"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\udc80", "\\udc80"),
+        ("größe 雪", "größe 雪"),
+    ],
+)
+def test_what_is_hidden_is_shown_as_an_escape(text, shown):
+    assert printable(text) == shown
+
+
+@given(any_text, st.integers(10, 120))
+def test_a_long_name_keeps_its_start_and_its_end(text, width):
+    short = shortened(text, width)
+    assert len(short) <= width
+    if len(printable(text)) > width:
+        start, end = short.split("…", 1) if printable(text).count("…") == 0 else (short[:3], short[-3:])
+        assert printable(text).startswith(start)
+        assert printable(text).endswith(end)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "-"),
+        (0, "0"),
+        (1.7976931348623157e308, "1.798e+308"),
+        (7606696.0, "7,606,696"),
+        (55.5123, "55.51"),
+        (0.00123456, "0.001235"),
+        (0.99999, "1.000"),
+        (0.0001, "0.0001000"),
+        (0.00009999, "9.999e-05"),
+        (-1.19e-7, "-1.190e-07"),
+        (9.799e10, "9.799e+10"),
+        (-387366912.0, "-387,366,912"),
+        (1.5e12, "1.5e+12"),
+        (math.nan, "nan"),
+    ],
+)
+def test_a_number_has_four_significant_digits(value, shown):
+    assert number(value) == shown
+
+
+@given(st.floats(1e-9, 1e15) | st.floats(-1e15, -1e-9))
+def test_a_number_as_shown_is_the_number_to_three_digits(value):
+    assert float(number(value).replace(",", "")) == pytest.approx(value, rel=5.1e-4)
+
+
+@pytest.mark.parametrize(
+    ("ns", "shown"),
+    [
+        (186_496.0, "186.5 us"),
+        (182_000.0, "182.0 us"),
+        (999_949.0, "999.9 us"),
+        (999_960.0, "1.000 ms"),
+        (480.0, "480.0 ns"),
+        (9.6e6, "9.600 ms"),
+        (2.5e12, "2,500 s"),
+        (0.0, "0.000 ns"),
+    ],
+)
+def test_a_duration_has_four_significant_digits_also_where_the_last_are_zeros(ns, shown):
+    assert duration(ns) == shown
+
+
+@given(st.floats(1e-6, 1e9), st.floats(1e-6, 1e9))
+def test_a_relative_change_has_the_sign_of_the_change(before, after):
+    shown = relative(before, after)
+    if shown.endswith("%") and before != after and shown not in ("+0.0 %", "-0.0 %"):
+        assert shown.startswith("+" if after > before else "-")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        (2, 2, "0 %"),
+        (0, 3, "from 0"),
+        (2, 3, "+50.0 %"),
+        (2, 1, "-50.0 %"),
+        (1, 40, "40x"),
+        (1, 999.7, "1,000x"),
+        (1, 1979.4, "1,979x"),
+        (1, 2e7, "2e+07x"),
+        (3, 0, "-100.0 %"),
+    ],
+)
+def test_a_relative_change(before, after, shown):
+    assert relative(before, after) == shown
+
+
+def test_small_forms():
+    assert (signed(3.0), signed(-3.0), signed(0.0)) == ("+3", "-3", "0")
+    assert (half_width(None), half_width((1.0, 3.0))) == ("", "1")
+    assert (size(999), size(365_596), size(84e6), size(2e9)) == ("999 B", "365.6 kB", "84 MB", "2 GB")
