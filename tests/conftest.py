@@ -11,12 +11,14 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from profiler.catalog.metrics import OPCODES
 from profiler.store.ingest.ingest import Options, ingest_reports
@@ -27,6 +29,7 @@ from profiler.store.runs.manifest import (
     RunId,
     StoredReport,
     StoredTable,
+    read_manifest,
     write_manifest,
 )
 from profiler.store.runs.run_store import Run, RunStore
@@ -187,6 +190,21 @@ def make_run() -> Callable[..., Run]:
     to store it in.
     """
     return _make_run
+
+
+@pytest.fixture(scope="session")
+def dated() -> Callable[[Path, int], str]:
+    """`dated(folder, seconds)`: the stored run becomes one recorded so long after the start of 2026; its new id."""
+
+    def change(folder: Path, seconds: int) -> str:
+        recorded = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+        manifest = read_manifest(folder)
+        run_id = str(RunId.make(recorded, manifest.name, manifest.sha256))
+        write_manifest(replace(manifest, run_id=run_id, recorded=recorded.isoformat()), folder)
+        folder.rename(folder.parent / run_id)
+        return run_id
+
+    return change
 
 
 def _make_run(*launches: dict[str, Any], name: str = "made", root: Path | None = None,

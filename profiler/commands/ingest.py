@@ -103,7 +103,7 @@ def ingest(
         raise typer.BadParameter(f"--kernel names one report, and {len(reports)} were given")
     options = Options(
         name=name,
-        ladder=ladder_name(settings) if kernel is not None else None,
+        ladder=_ladder_of(settings) if kernel is not None else None,
         kernel=kernel,
         copy=copy,
         jobs=min(jobs, len(reports)) if jobs else None,
@@ -125,6 +125,17 @@ def ingest(
         raise failed[0].error
     if failed:
         raise IngestIncomplete(f"{len(failed)} of {len(outcomes)} reports were not ingested")
+
+
+def _ladder_of(settings: Settings) -> str:
+    """The ladder's name, which no file needs to have, but a file could."""
+    from profiler.catalog.ladders.ladder import is_ladder_name
+    from profiler.text import printable
+
+    name = ladder_name(settings)
+    if not is_ladder_name(name):
+        raise typer.BadParameter(f"--ladder: {printable(name)!r} is no name that a ladder may have")
+    return name
 
 
 @contextmanager

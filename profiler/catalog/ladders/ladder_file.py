@@ -27,6 +27,8 @@ from profiler.catalog.ladders.ladder import (
     Mode,
     Published,
     Workload,
+    is_ladder_name,
+    is_plain_name,
     placeholders_of,
 )
 from profiler.catalog.ladders.sweep import Sweep, read_sweep
@@ -43,7 +45,6 @@ _KERNEL_KEYS = {
 }  # fmt: skip
 _PUBLISHED_KEYS = {"gpu", "gflops", "gbytes_per_s", "time_us", "reference_pct"}
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _TARGET = re.compile(r"sm_\d{2,3}[af]?")
 _MOST_LINES = 2000
 Value = TypeVar("Value")
@@ -86,7 +87,7 @@ class _Reader:
     def ladder(self, table: dict[str, Any]) -> Ladder:
         self._known_keys(table, _LADDER_KEYS, ())
         name = self._take(table, (), "name", str, self._path.resolve().parent.name)
-        if not _NAME.fullmatch(name):
+        if not is_ladder_name(name):
             self._fail(("name",) if "name" in table else (), f"the ladder's name '{name}' {_NAME_RULE}")
         workload = self._workload(table)
         self._defaults = workload.parameters
@@ -135,7 +136,7 @@ class _Reader:
         if not 0 <= number < 1000:
             self._fail((*place, "number"), f"a kernel's number is 0 to 999, not {number}")
         name = self._take(row, place, "name", str)
-        if not _NAME.fullmatch(name):
+        if not is_plain_name(name):
             self._fail((*place, "name"), f"the kernel's name '{name}' {_NAME_RULE}")
         source = self._take(row, place, "source", str, None)
         skip = self._take(row, place, "skip", int, 0)

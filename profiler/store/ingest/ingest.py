@@ -15,12 +15,13 @@ from threading import Event, Lock
 from types import TracebackType
 
 from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreNotWritable
+from profiler.store.file_names import HASH_CHARACTERS
 from profiler.store.reports.identity import REPORT_SUFFIX
 from profiler.store.reports.locate import RemoteReport, Report, fetch
 from profiler.store.reports.request import AlreadyStored, Request, stem_of
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import storage_error
-from profiler.store.runs.manifest import HASH_CHARACTERS, Manifest, path_name
+from profiler.store.runs.manifest import Manifest, path_name
 from profiler.store.runs.run_store import RunStore
 
 _FETCHERS = 8  # so many reports of URLs are on the disk at a time, being fetched or read

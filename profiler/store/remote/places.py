@@ -1,7 +1,8 @@
 """Where runs lie: a folder of this machine, or a URL that fsspec knows. Names go in, bytes come out.
 
 A name is relative to the place and has forward slashes: `RUN-ID/run.json`. What is not there is a
-FileNotFoundError; an object store that cannot be used is one of the `Remote…` errors.
+FileNotFoundError; an object store that cannot be used is one of the `Remote…` errors. A name that leads out of
+the place is RunDamaged, whoever gave it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from profiler.errors import StoreError
+from profiler.store.file_names import inside
 from profiler.store.remote.files import is_url, public_url
 
 Location = Path | str  # a string is a URL
@@ -70,7 +72,7 @@ class Folder:
             ) from error
 
     def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:
-        with open(self.local / name, "rb") as file:
+        with open(self._path(name), "rb") as file:
             if start is None or end is None:
                 return file.read()
             return os.pread(file.fileno(), end - start, start)
@@ -85,18 +87,21 @@ class Folder:
         return found
 
     def file(self, name: str) -> Path:
-        path = self.local / name
+        path = self._path(name)
         path.stat()
         return path
 
     def keep(self, name: str, data: bytes) -> Path:  # noqa: ARG002 - they are there
-        return self.local / name
+        return self._path(name)
 
     def forget(self, name: str) -> None:
         pass
 
     def shown(self, name: str) -> str:
         return str(self.local / name)
+
+    def _path(self, name: str) -> Path:
+        return self.local / inside(name)
 
 
 def place_of(location: Location) -> Place:

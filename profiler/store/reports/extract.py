@@ -15,10 +15,10 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import MetricsMissing, ReportDamaged, ReportError
+from profiler.store.file_names import report_file
 from profiler.store.reports.controls import derive_controls
 from profiler.store.reports.envelope import Envelope
 from profiler.store.reports.identity import (
-    COMPRESSED_SUFFIX,
     ReportFile,
     copy_report,
     identify_report,
@@ -106,8 +106,7 @@ def _missing_metrics(request: Request, decoded: Decoded) -> list[str]:
 def _keep_report(request: Request, file: ReportFile, process: int) -> StoredReport:
     if not request.copy:
         return StoredReport(file.sha256, file.bytes, reference=request.reference or str(file.path.absolute()))
-    number = f"-{process}" if len(request.reports) > 1 else ""
-    packed = request.folder / f"report{number}{COMPRESSED_SUFFIX}"
+    packed = request.folder / report_file(process, len(request.reports))
     if file.plain != file.path:
         copy_report(file.path, packed)
     else:
