@@ -33,6 +33,7 @@ from profiler.catalog.ladders.ladder import (
 )
 from profiler.catalog.ladders.sweep import Sweep, read_sweep
 from profiler.catalog.ladders.toml_lines import Place, line_of
+from profiler.catalog.patterns import check_pattern
 from profiler.errors import ExpressionError, LadderInvalid, LadderNotFound
 
 LIBRARIES = ("cublas",)
@@ -229,9 +230,9 @@ class _Reader:
     def _regex(self, row: dict[str, Any], place: Place) -> str:
         pattern = self._take(row, place, "regex", str)
         try:
-            re.compile(pattern)
-        except (re.error, RecursionError, OverflowError) as error:
-            self._fail((*place, "regex"), f"'{pattern}' is not a regular expression: {error}")
+            check_pattern(pattern)
+        except ValueError as error:
+            self._fail((*place, "regex"), str(error))
         return pattern
 
     def _expression(

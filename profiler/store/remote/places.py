@@ -7,6 +7,7 @@ the place is RunDamaged, whoever gave it.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Sequence
@@ -54,11 +55,12 @@ class Place(Protocol):
 
 
 class Folder:
-    """Runs in a folder of this machine."""
+    """Runs in a folder of this machine. A `confined` one opens nothing that a link leads out of it to."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, confined: bool = False) -> None:
         self.root: Location = root
         self.local = root
+        self._border = root.resolve() if confined else None
 
     def names(self) -> list[str]:
         try:
@@ -101,13 +103,16 @@ class Folder:
         return str(self.local / name)
 
     def _path(self, name: str) -> Path:
-        return self.local / inside(name)
+        path = self.local / inside(name)
+        if self._border is not None and not path.resolve().is_relative_to(self._border):
+            raise PermissionError(errno.EACCES, f"a link there leads out of {self.root}", str(path))
+        return path
 
 
-def place_of(location: Location) -> Place:
+def place_of(location: Location, *, confined: bool = False) -> Place:
     location = location_of(location)
     if isinstance(location, Path):
-        return Folder(location)
+        return Folder(location, confined=confined)
     from profiler.store.remote.objects import ObjectPlace
 
     return ObjectPlace(location)

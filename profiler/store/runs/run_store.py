@@ -37,10 +37,11 @@ class RunStore:
     """The runs of a folder or a URL. Finding one costs a listing and one manifest.
 
     A run lies in a folder of its own or in a pack (`packs.py`). Where it is in both, or in two packs, it counts once.
+    A `confined` store opens nothing that a link leads out of its folder to.
     """
 
-    def __init__(self, location: Location) -> None:
-        self.place = place_of(location)
+    def __init__(self, location: Location, *, confined: bool = False) -> None:
+        self.place = place_of(location, confined=confined)
         self.shelf = Shelf(self.place)
         self._ids: list[RunId] = []
         self._listed_s = float("-inf")
