@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from profiler.store.reports.locate import Report
     from profiler.store.runs.run_store import RunStore
 
-_HEADER = ("status", "run_id", "launches", "report", "error")
+_HEADER = ("status", "run_id", "launches", "report", "error", "unread")
 
 
 def ingest(
@@ -168,9 +168,17 @@ def _summary(outcomes: list[Ingested]) -> str:
 def _line(outcome: Ingested) -> str:
     from profiler.text import printable
 
-    return f"{outcome.status:<7} {outcome.run_id}  {printable(str(outcome.report))}"
+    lacks = f"  (without {outcome.unread}: NVIDIA's reader crashed on them)" if outcome.unread else ""
+    return f"{outcome.status:<7} {outcome.run_id}  {printable(str(outcome.report))}{lacks}"
 
 
 def _row(outcome: Ingested) -> tuple[str | int | None, ...]:
     error = str(outcome.error) if outcome.error else None
-    return (outcome.status, outcome.run_id, outcome.launches, str(outcome.report), error)
+    return (
+        outcome.status,
+        outcome.run_id,
+        outcome.launches,
+        str(outcome.report),
+        error,
+        outcome.unread or None,
+    )

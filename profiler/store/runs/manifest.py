@@ -143,6 +143,7 @@ class Manifest(msgspec.Struct, frozen=True):
     preset: str | None = None  # what prof asked ncu for, where prof did
     metrics: list[str] = []  # those it asked for by name
     missing_metrics: list[str] = []  # those of the preset that this GPU or this ncu does not have
+    unread: str = ""  # what NVIDIA's reader crashed on, in words: it is left out
     clock_control: str = "unknown"
     cache_control: str = "unknown"
     replay_mode: str = "unknown"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 
@@ -44,7 +43,7 @@ def found(regex: str) -> list[str]:
     return [one.function for one in own_resources(built(regex))]
 
 
-@pytest.mark.skipif(shutil.which("c++filt") is None, reason="needs c++filt, of the binutils")
+@pytest.mark.needs("c++filt")
 def test_an_expression_may_tell_overloads_apart(toolkit) -> None:
     toolkit()
     assert found("saxpy_v2") == [PLAIN, TEMPLATE]
