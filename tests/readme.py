@@ -21,6 +21,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from rich.console import Console
@@ -42,6 +43,7 @@ from profiler.present.charts import climb_chart, render, tuning_chart
 from profiler.present.encode import to_markdown
 from profiler.present.ideas import IDEAS_HEADER, idea_cells, short_gpu
 from profiler.present.memory import width_text
+from profiler.store.remote.places import Location
 from profiler.store.runs.manifest import sweep_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.sweeps import SweepStore
@@ -184,7 +186,7 @@ def recorded_timings(name: str, store: RunStore) -> dict[tuple[int, tuple[int, .
 
 def memory_table(ladder: Ladder, store: RunStore) -> str:
     """One row a rung of kernels that move bytes: speed, the five figures of memory, accesses, and what was published."""
-    climb = find_climb(store, ladder)
+    climb = _climb(ladder.path, store.root)
     references = {rung.reference for rung in climb.finding.kernels if rung.reference}
     header = (
         "", "idea", "GB/s", f"% of {references.pop() if len(references) == 1 else 'reference'}", "Memory Throughput, GB/s",
@@ -236,7 +238,13 @@ def recorded_climbs(kernels: Path, store: RunStore) -> Iterator[Climb]:
     """Every ladder with runs, by name."""
     for path in sorted(kernels.glob(f"*/{LADDER_FILE}")):
         with contextlib.suppress(RunNotFound):
-            yield find_climb(store, read_ladder(path))
+            yield _climb(path, store.root)
+
+
+@cache
+def _climb(ladder_file: Path, runs: Location) -> Climb:
+    """Three tables ask for the climb of every ladder, which takes a second for all of them."""
+    return find_climb(RunStore(runs), read_ladder(ladder_file))
 
 
 def best_table(kernels: Path, store: RunStore) -> str:

@@ -25,6 +25,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
+    # What is installed on this machine outside of PATH must not be found; no option turns that search off.
     monkeypatch.setattr("profiler.measure.tools.toolchain._nvcc_candidates", lambda environment: iter([]))
     monkeypatch.setattr("profiler.measure.tools.ncu._candidates", lambda environment: iter([folder / "ncu"]))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
