@@ -293,7 +293,7 @@ def ideas_table(kernels: Path, store: RunStore) -> str:
 
 
 def _output(command: str, *, colour: bool = False) -> str:
-    """What the command prints, run as a reader of the README would run it."""
+    """Returns what the command prints, run as a reader of the README would run it."""
     verb = shlex.split(command)
     assert verb[0] == "prof", command
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PROF_")}

@@ -1,4 +1,4 @@
-"""What a machine lacks is skipped with its reason and summed up in one line; in CI it fails."""
+"""A test whose tool is not installed is skipped with the reason, and counted in one line; in CI it fails."""
 
 from __future__ import annotations
 

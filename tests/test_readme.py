@@ -1,4 +1,4 @@
-"""What the README shows is what the commands print."""
+"""The README and other generated pages show what the commands print."""
 
 from __future__ import annotations
 

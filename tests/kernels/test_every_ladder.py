@@ -1,4 +1,4 @@
-"""What must hold for each rung of each ladder that ships, on every architecture it is compiled for."""
+"""Rules for every rung of every ladder that ships, on each architecture it is compiled for."""
 
 from __future__ import annotations
 
