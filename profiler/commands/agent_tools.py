@@ -23,8 +23,8 @@ from profiler.commands import answers
 from profiler.commands.options import Settings
 from profiler.errors import InternalError, ProfError
 from profiler.present.budget import Cut, fit
-from profiler.present.encode import to_json
 from profiler.present.listing import Listing
+from profiler.present.render.json import to_json
 
 INSTRUCTIONS = """\
 prof reads recorded Nsight Compute profiles of CUDA kernels and says what changed between two of them, why, and how surely.

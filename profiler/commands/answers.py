@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def answer_json(finding: Any, full: bool, wanted: Sequence[str] = ()) -> str:
     """All of it, or what matters most in 8 KB, the `wanted` metrics among it."""
-    from profiler.present.encode import to_json
+    from profiler.present.render.json import to_json
 
     if full:
         return to_json(finding)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +16,6 @@ from profiler.commands.options import (
     RunsOption,
     Settings,
     settings_of,
-    terminal_width,
 )
 
 if TYPE_CHECKING:
@@ -80,7 +78,7 @@ def check(
     """
     if schema:
         from profiler.analyse.check import CheckFinding
-        from profiler.present.encode import json_schema
+        from profiler.present.render.json import json_schema
 
         print(json_schema(CheckFinding, "prof check --format json"))
         return
@@ -94,7 +92,7 @@ def check(
     checks, left_out = _checks(pairs, kernel_name, every)
     finding = derive_finding(checks, [*notes, *left_out])
     _write_files(finding, summary, junit, allow_unclear)
-    print(_rendered(finding, settings.format))
+    _print(finding, settings.format)
     _finish(finding, allow_unclear)
 
 
@@ -188,20 +186,16 @@ def _refused(title: str, pair: RunPair, kernel_name: str | None, error: ProfErro
     return PairCheck(title, kernel_name or "", before, after, "not_comparable", reasons, [], [])
 
 
-def _rendered(finding: CheckFinding, format: Format) -> str:
-    from profiler.present import check as page
-
+def _print(finding: CheckFinding, format: Format) -> None:
     if format is Format.json:
-        from profiler.present.encode import to_json
+        from profiler.present.render.json import to_json
 
-        return to_json(finding)
-    if format is Format.csv:
-        return page.check_csv(finding)
-    if format is Format.markdown:
-        return page.check_markdown(finding)
-    from profiler.present.terminal import wants_colour
+        print(to_json(finding))
+        return
+    from profiler.commands.output import print_document
+    from profiler.present.documents.check import check_document
 
-    return page.check_text(finding, colour=wants_colour(sys.stdout.isatty()), width=terminal_width())
+    print_document(check_document(finding), format=format)
 
 
 def _write_files(
@@ -209,23 +203,25 @@ def _write_files(
 ) -> None:
     """Before anything is printed: whoever reads the output may be gone."""
     from profiler.errors import OutputNotWritable
-    from profiler.present.check import check_junit, check_markdown
+    from profiler.present.documents.check import check_document
+    from profiler.present.render.junit import check_junit
+    from profiler.present.render.markdown import document_markdown
 
     summary = summary or Path(os.environ.get("GITHUB_STEP_SUMMARY", ""))
-    written = [(summary, "a", check_markdown)] if summary.name else []
+    written = [(summary, "a", document_markdown(check_document(finding)))] if summary.name else []
     if junit is not None:
-        written.append((junit, "w", lambda finding: check_junit(finding, allow_unclear=allow_unclear)))
-    for path, mode, render in written:
+        written.append((junit, "w", check_junit(finding, allow_unclear=allow_unclear)))
+    for path, mode, text in written:
         try:
             with path.open(mode, encoding="utf-8") as file:
-                file.write(f"{render(finding)}\n")
+                file.write(f"{text}\n")
         except OSError as error:
             raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _finish(finding: CheckFinding, allow_unclear: bool) -> None:
     from profiler.errors import CheckUndecided, NotComparable
-    from profiler.present.check import sentence
+    from profiler.present.documents.check import sentence
 
     if finding.outcome == "regression":
         raise typer.Exit(_REGRESSION)

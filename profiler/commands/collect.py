@@ -212,7 +212,7 @@ def collect(
         if repeats == 0:
             targets = _without_the_timed_alone(targets)
         if dry_run:
-            from profiler.present.dry_run import dry_run_lines
+            from profiler.present.documents.dry_run import dry_run_lines
 
             print("\n".join(dry_run_lines(plan, targets)))
             return
@@ -294,9 +294,8 @@ def _print_outcomes(store: RunStore, outcomes: Sequence[Outcome], settings: Sett
     from profiler.analyse.compare.pairs import profile_timings
     from profiler.analyse.recording.profile import profile_kernel
     from profiler.commands.ladders import rung_of
-    from profiler.commands.output import print_rows
-    from profiler.present.collected import HEADER, OPTIONAL, RIGHT, cells, collected_row, next_command
-    from profiler.present.rungs import titles_of
+    from profiler.commands.output import print_document
+    from profiler.present.documents.collected import collected_document, collected_row, next_command
     from profiler.store.runs.manifest import RunId
 
     rows, manifests = [], []
@@ -312,7 +311,7 @@ def _print_outcomes(store: RunStore, outcomes: Sequence[Outcome], settings: Sett
         rows += [collected_row(outcome.status, run, profile, rung) for profile in profiles]
     if not rows:
         return
-    print_rows(HEADER, rows, settings, right=RIGHT, titles=titles_of(HEADER), cells=cells, optional=OPTIONAL)
+    print_document(collected_document(rows), format=settings.format)
     if not settings.quiet:
         job = outcomes[-1].target.job
         names = [run_id.name for run_id in store.ids()]

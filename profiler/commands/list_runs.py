@@ -15,7 +15,7 @@ from profiler.commands.options import (
     Settings,
     settings_of,
 )
-from profiler.commands.output import print_rows
+from profiler.commands.output import print_document
 
 if TYPE_CHECKING:
     from profiler.store.runs.run_store import RunStore
@@ -53,16 +53,8 @@ def list_runs(
     """
     from profiler.commands.answers import why_nothing
     from profiler.commands.sources import meant_by, require_ladder
-    from profiler.present.listing import (
-        DAMAGED,
-        NAMES_HEADER,
-        NAMES_RIGHT,
-        RUNS_HEADER,
-        RUNS_RIGHT,
-        kernel_rows,
-        run_rows,
-    )
-    from profiler.present.rungs import titles_of
+    from profiler.present.documents.listing import runs_document
+    from profiler.present.listing import DAMAGED, NAMES_HEADER, RUNS_HEADER, kernel_rows, run_rows
     from profiler.store.runs.manifest import RunId
     from profiler.store.runs.run_store import RunStore
     from profiler.text import printable
@@ -76,12 +68,8 @@ def list_runs(
     is_meant = meant_by(name, settings)
     rows = kernel_rows(store, is_meant) if name is None else run_rows(store, is_meant)
     if rows or settings.format is not Format.table:
-        header, right = (NAMES_HEADER, NAMES_RIGHT) if name is None else (RUNS_HEADER, RUNS_RIGHT)
-        narrow = [header.index(name) for name in ("ncu", "gpu", "recorded", "origin", "launches")]
-        # A run id is there to be copied.
-        print_rows(
-            header, rows, settings, right=right, titles=titles_of(header), optional=narrow, folds=False
-        )
+        header = NAMES_HEADER if name is None else RUNS_HEADER
+        print_document(runs_document(header, rows), format=settings.format)
         for *_, origin, run_id in rows:
             if origin == DAMAGED and (damaged := RunId.parse(run_id)):
                 store.open(damaged)  # says what is wrong with it
@@ -93,7 +81,8 @@ def _print_kernels(store: RunStore, settings: Settings, required: bool) -> bool:
     """The ladder's kernels above the runs; without a ladder near by, nothing."""
     from profiler.commands.ladders import open_ladder
     from profiler.errors import LadderNotFound
-    from profiler.present.listing import LADDER_HEADER, LADDER_RIGHT, ladder_rows
+    from profiler.present.documents.listing import kernels_document
+    from profiler.present.listing import LADDER_HEADER, ladder_rows
 
     try:
         found = open_ladder(settings)
@@ -101,7 +90,7 @@ def _print_kernels(store: RunStore, settings: Settings, required: bool) -> bool:
         if required:
             raise
         return False
-    print_rows(LADDER_HEADER, ladder_rows(found, store), settings, right=LADDER_RIGHT)
+    print_document(kernels_document(LADDER_HEADER, ladder_rows(found, store)), format=settings.format)
     if settings.format is Format.table:
         print()
     return True

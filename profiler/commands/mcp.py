@@ -98,7 +98,7 @@ def _make_server(settings: Settings) -> Server[Any]:
 def _described(tool: Tool) -> ToolDescription:
     from mcp import types as protocol
 
-    from profiler.present.encode import schema_of
+    from profiler.present.render.json import schema_of
 
     return protocol.Tool(
         name=tool.name,

@@ -73,11 +73,14 @@ def notebook(
 
 
 def _list(settings: Settings) -> None:
-    from profiler.commands.output import print_rows
+    from profiler.commands.output import print_document
+    from profiler.present.document import Column
+    from profiler.present.documents.parts.rows import rows_document
 
     folder = _shipped_folder()
     rows = [(name, about, str(_shown(folder / f"{name}{_SUFFIX}"))) for name, about in SHIPPED.items()]
-    print_rows(("name", "about", "file"), rows, settings, optional=(1,))
+    columns = (Column("name"), Column("about", stays=0), Column("file", folds=True))
+    print_document(rows_document(("name", "about", "file"), rows, columns), format=settings.format)
 
 
 def _shipped_folder() -> Path:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from profiler.commands.options import FormatOption, RunsOption, settings_of
-from profiler.commands.output import print_rows
+from profiler.commands.output import print_document
 
 
 def query(
@@ -39,4 +39,6 @@ def query(
         from profiler.store.runs.run_store import RunStore
 
         header, rows = run_query(RunStore(settings.runs_to_read), sql)
-    print_rows(header, rows, settings)
+    from profiler.present.documents.parts.rows import rows_document
+
+    print_document(rows_document(header, rows), format=settings.format)

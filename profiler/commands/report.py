@@ -53,7 +53,7 @@ def report(
     """
     from profiler.commands.files import check_ending, write_whole
     from profiler.commands.report_contents import find_ladder_contents, find_named_contents
-    from profiler.present.ladder import missing_lines
+    from profiler.present.documents.ladder import missing_lines
     from profiler.present.page import render_page
     from profiler.present.page.drawing import Drawing
     from profiler.text import counted, printable, size

@@ -15,12 +15,9 @@ from profiler.store.runs.manifest import RunId, rung_name, sweep_name, timed_nam
 from profiler.store.runs.run_store import RunStore
 
 NAMES_HEADER = ("name", "runs", "recorded", "launches", "gpu", "ncu", "origin", "run_id")
-NAMES_RIGHT = (1, 3)
 RUNS_HEADER = ("name", "workload", *NAMES_HEADER[2:])
-RUNS_RIGHT = (3,)
 DAMAGED = "damaged"
 LADDER_HEADER = ("kernel", "name", "profiled", "timed", "tuned", "idea")
-LADDER_RIGHT = (0, 2, 3, 4)
 LadderRow = tuple[int, str, int, int, int, str]
 Row = tuple[str, str | int, str, int, str, str, str, str]
 
