@@ -18,13 +18,18 @@ from profiler.analyse.code.machine_code import MachineCode
 from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons, LeftOut
 from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
+from profiler.analyse.listing import Listing
 from profiler.analyse.recording.sheet import Sheets, TimingSheet
-from profiler.commands import answers
-from profiler.commands.options import Settings
+from profiler.ask.code import find_machine_code
+from profiler.ask.compare import compare
+from profiler.ask.ladder import climb_ladder
+from profiler.ask.listing import list_stored
+from profiler.ask.show import show
+from profiler.commands.options import VerbSettings
+from profiler.commands.output import json_answer
 from profiler.errors import InternalError, ProfError
 from profiler.present.budget import Cut, fit
 from profiler.present.encode import to_json
-from profiler.present.listing import Listing
 
 INSTRUCTIONS = """\
 prof reads recorded Nsight Compute profiles of CUDA kernels and says what changed between two of them, why, and how surely.
@@ -154,8 +159,8 @@ def _cut_failure(whole: Failure, cut: Cut) -> Failure:
     return structs.replace(whole, details=cut.first("details", whole.details))
 
 
-def _compare(given: CompareInput, settings: Settings) -> str:
-    comparisons = answers.find_comparisons(
+def _compare(given: CompareInput, settings: VerbSettings) -> str:
+    comparisons = compare(
         str(given.before),
         str(given.after),
         settings,
@@ -166,16 +171,16 @@ def _compare(given: CompareInput, settings: Settings) -> str:
         size=given.size,
     )
     finding = Comparisons(SCHEMA_VERSION, comparisons) if given.all else comparisons[0]
-    return answers.answer_json(finding, given.full, given.metric)
+    return json_answer(finding, given.full, given.metric)
 
 
-def _ladder(given: LadderInput, settings: Settings) -> str:
-    climb = answers.find_ladder(settings, given.size, given.set_param, given.view)
-    return answers.answer_json(derive_ideas(climb) if given.ideas else climb.finding, given.full)
+def _ladder(given: LadderInput, settings: VerbSettings) -> str:
+    climb = climb_ladder(settings, given.size, given.set_param, given.view)
+    return json_answer(derive_ideas(climb) if given.ideas else climb.finding, given.full)
 
 
-def _show(given: ShowInput, settings: Settings) -> str:
-    recording = answers.find_recording(
+def _show(given: ShowInput, settings: VerbSettings) -> str:
+    recording = show(
         str(given.source),
         settings,
         kernel_name=given.kernel_name,
@@ -183,12 +188,12 @@ def _show(given: ShowInput, settings: Settings) -> str:
         timed=given.kernel_name is None,
         size=given.size,
     )
-    return answers.answer_json(recording.finding, given.full)
+    return json_answer(recording.finding, given.full)
 
 
-def _sass(given: SassInput, settings: Settings) -> str:
+def _sass(given: SassInput, settings: VerbSettings) -> str:
     after = None if given.after is None else str(given.after)
-    view = answers.find_machine_code(
+    view = find_machine_code(
         str(given.before),
         after,
         settings,
@@ -196,12 +201,12 @@ def _sass(given: SassInput, settings: Settings) -> str:
         whole=given.full,
         size=given.size,
     )
-    return answers.answer_json(view.finding, given.full)
+    return json_answer(view.finding, given.full)
 
 
-def _list(given: ListInput, settings: Settings) -> str:
+def _list(given: ListInput, settings: VerbSettings) -> str:
     name = None if given.name is None else str(given.name)
-    return answers.answer_json(answers.find_listing(settings, name), given.full)
+    return json_answer(list_stored(settings, name), given.full)
 
 
 @dataclass(frozen=True)
@@ -213,7 +218,7 @@ class Tool:
     description: str
     takes: type[Input]
     gives: tuple[type[Struct], ...]
-    answer: Callable[[Any, Settings], str]
+    answer: Callable[[Any, VerbSettings], str]
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -221,7 +226,7 @@ class Tool:
         schema: dict[str, Any] = definitions[self.takes.__name__]
         return schema
 
-    def call(self, arguments: Mapping[str, Any], settings: Settings) -> str:
+    def call(self, arguments: Mapping[str, Any], settings: VerbSettings) -> str:
         """Raises ToolFailed, whatever went wrong."""
         try:
             return self._answer(arguments, settings)
@@ -238,7 +243,7 @@ class Tool:
                 traceback.print_exc()
         raise ToolFailed(to_json({"error": fit(failure, _cut_failure, (("details", 16),))}))
 
-    def _answer(self, arguments: Mapping[str, Any], settings: Settings) -> str:
+    def _answer(self, arguments: Mapping[str, Any], settings: VerbSettings) -> str:
         given = msgspec.convert(arguments, self.takes)
         if given.ladder is not None:
             settings = replace(settings, ladder=given.ladder, ladder_given=True)

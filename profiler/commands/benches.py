@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from profiler.commands.crew_options import CrewChoice
-from profiler.commands.options import Settings
+from profiler.commands.options import VerbSettings
 
 if TYPE_CHECKING:
     from profiler.commands.collecting import CollectProgress
@@ -90,7 +90,7 @@ def planned_benches(gpus: str | None, choice: CrewChoice) -> Iterator[Benches]:
 
 
 @contextmanager
-def open_benches(gpus: str | None, choice: CrewChoice, settings: Settings) -> Iterator[Benches]:
+def open_benches(gpus: str | None, choice: CrewChoice, settings: VerbSettings) -> Iterator[Benches]:
     _require_one_place(gpus, choice)
 
     def note(line: str) -> None:

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
+from profiler.ask.ladders import open_ladder
 from profiler.commands.ladders import (
     JobsOption,
     KernelOption,
     build_rungs,
     choose_kernels,
-    open_ladder,
     raise_failures,
 )
 from profiler.commands.options import FormatOption, LadderOption, settings_of

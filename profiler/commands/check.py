@@ -15,18 +15,12 @@ from profiler.commands.options import (
     KernelNameOption,
     LadderOption,
     RunsOption,
-    Settings,
     settings_of,
     terminal_width,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from profiler.analyse.baseline import RunPair
-    from profiler.analyse.check import CheckFinding, PairCheck
-    from profiler.catalog.thresholds import Threshold
-    from profiler.errors import ProfError
+    from profiler.analyse.check import CheckFinding
 
 _REGRESSION = 1  # the only use of exit code 1
 
@@ -87,105 +81,28 @@ def check(
     if baseline is None:
         raise typer.BadParameter("give a baseline, for example: prof check --baseline RUN")
 
-    from profiler.analyse.check import derive_finding
+    from profiler.ask.check import check as ask
 
     settings = settings_of(context, runs, ladder, format)
-    pairs, notes = _pairs(baseline, candidate, settings)
-    checks, left_out = _checks(pairs, kernel_name, every)
-    finding = derive_finding(checks, [*notes, *left_out])
+    _check_choice(baseline, candidate)
+    finding = ask(baseline, candidate, settings, kernel_name=kernel_name, every=every)
     _write_files(finding, summary, junit, allow_unclear)
     print(_rendered(finding, settings.format))
     _finish(finding, allow_unclear)
 
 
-def _pairs(baseline: str, candidate: str | None, settings: Settings) -> tuple[list[RunPair], list[str]]:
-    """The runs to hold against each other, the baseline first, and notes on what has no counterpart."""
-    from profiler.analyse.baseline import find_newer, find_newest, pair_runs, pair_stores
-    from profiler.commands.sources import is_report_path, open_sources, require_ladder
-    from profiler.errors import ReportNotFound
-    from profiler.store.remote.places import location_of
-    from profiler.store.runs.run_store import RunStore
+def _check_choice(baseline: str, candidate: str | None) -> None:
+    """Refuses reports where only stored runs can be found or told apart."""
+    from profiler.ask.check import is_store
+    from profiler.ask.references import is_report_path
 
-    if _is_store(baseline):
-        folder = location_of(baseline)
-        if candidate is None:
-            candidates = RunStore(settings.runs_to_read)
-            require_ladder(settings, lambda: candidates)
-            pairs, notes = pair_stores(RunStore(folder), candidates)
-            for run in {id(run): run for pair in pairs for run in pair}.values():
-                run.verify_reports()
-            return pairs, notes
-        if is_report_path(candidate):
+    if is_store(baseline):
+        if candidate is not None and is_report_path(candidate):
             raise typer.BadParameter(
                 "against a folder of runs, name a stored run: a report has no name there"
             )
-        (after,) = open_sources([candidate], settings, timed=True)
-        before = find_newest(RunStore(folder), after)
-        before.verify_reports()
-        return [pair_runs(before, after)], []
-    if is_report_path(baseline) and not Path(baseline).exists():
-        raise ReportNotFound(f"{baseline}: no such file or folder")
-    if candidate is not None:
-        before, after = open_sources([baseline, candidate], settings, timed=True)
-        return [pair_runs(before, after)], []
-    if is_report_path(baseline):
+    elif candidate is None and is_report_path(baseline) and Path(baseline).exists():
         raise typer.BadParameter("give a candidate too: prof check --baseline before.ncu-rep after.ncu-rep")
-    (before,) = open_sources([baseline], settings, timed=True)
-    after = find_newer(RunStore(settings.runs_to_read), before)
-    after.verify_reports()
-    return [(before, after)], []
-
-
-def _is_store(baseline: str) -> bool:
-    """A folder or a URL of runs, not one run."""
-    from profiler.store.remote.files import is_url
-
-    folder = Path(baseline)
-    return is_url(baseline) or (folder.is_dir() and not (folder / "run.json").exists())
-
-
-def _checks(pairs: list[RunPair], kernel_name: str | None, every: bool) -> tuple[list[PairCheck], list[str]]:
-    """What is wrong with one of several pairs must not hide a regression of another."""
-    from profiler.analyse.baseline import title_of
-    from profiler.analyse.compare.pairs import unmatched_kernels
-    from profiler.catalog.thresholds import find_thresholds
-    from profiler.errors import ComparisonError, MetricNotFound
-
-    thresholds = find_thresholds(Path.cwd())
-    checks: list[PairCheck] = []
-    notes = [f"limits from {thresholds.path}"] if thresholds.path else []
-    for pair in pairs:
-        title = title_of(pair[1])
-        try:
-            checks += _kernel_checks(title, pair, kernel_name, every, thresholds.limits)
-            alone = unmatched_kernels(*pair, kernel_name) if every else []
-        except (ComparisonError, MetricNotFound) as error:
-            if len(pairs) == 1:
-                raise
-            checks.append(_refused(title, pair, kernel_name, error))
-        else:
-            notes += [f"{title}: on one side only, so not checked: {kernel}" for kernel in alone]
-    return checks, notes
-
-
-def _kernel_checks(
-    title: str, pair: RunPair, kernel_name: str | None, every: bool, limits: Sequence[Threshold]
-) -> list[PairCheck]:
-    """Under the title; with the kernel's name where there are several."""
-    from profiler.analyse.check import check_pair
-    from profiler.analyse.compare.pairs import profile_pairs
-
-    profiles = list(profile_pairs(*pair, kernel_name, every))
-    names = [f"{title}: {right.kernel}" if len(profiles) > 1 else title for _, right in profiles]
-    return [check_pair(name, *sides, limits) for name, sides in zip(names, profiles, strict=True)]
-
-
-def _refused(title: str, pair: RunPair, kernel_name: str | None, error: ProfError) -> PairCheck:
-    from profiler.analyse.check import PairCheck
-
-    before, after = (run.manifest.run_id if run.stored else run.label for run in pair)
-    reasons = [reason for reason in (error.message, error.remedy) if reason]
-    return PairCheck(title, kernel_name or "", before, after, "not_comparable", reasons, [], [])
 
 
 def _rendered(finding: CheckFinding, format: Format) -> str:

@@ -21,7 +21,7 @@ from profiler.commands.crew_options import (
     WorkersOption,
 )
 from profiler.commands.ladders import JobsOption, ParameterOption, SizeOption
-from profiler.commands.options import FormatOption, LadderOption, RunsOption, Settings, settings_of
+from profiler.commands.options import FormatOption, LadderOption, RunsOption, VerbSettings, settings_of
 from profiler.commands.targets import LAUNCHES, program_target, rung_targets
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def _collect(
     missing: list[ProfError],
     benches: Benches,
     spread: SpreadBy,
-    settings: Settings,
+    settings: VerbSettings,
 ) -> None:
     from profiler.commands.collecting import CollectProgress
     from profiler.measure.collect.collection import steps_of
@@ -290,26 +290,18 @@ def terminate(number: int, frame: object) -> None:  # noqa: ARG001
     raise SystemExit(_TERMINATED)
 
 
-def _print_outcomes(store: RunStore, outcomes: Sequence[Outcome], settings: Settings) -> None:
-    from profiler.analyse.compare.pairs import profile_timings
-    from profiler.analyse.recording.profile import profile_kernel
-    from profiler.commands.ladders import rung_of
+def _print_outcomes(store: RunStore, outcomes: Sequence[Outcome], settings: VerbSettings) -> None:
+    from profiler.ask.collect import find_collected
     from profiler.commands.output import print_rows
     from profiler.present.collected import HEADER, OPTIONAL, RIGHT, cells, collected_row, next_command
     from profiler.present.rungs import titles_of
-    from profiler.store.runs.manifest import RunId
 
     rows, manifests = [], []
-    for outcome in outcomes:
-        run_id = RunId.parse(outcome.run_id)
-        if run_id is None:
-            continue
-        run = store.open(run_id)
-        manifests.append(run.manifest)
-        names = [kernel.name for kernel in run.manifest.kernels]
-        profiles = [profile_kernel(run, name) for name in names] or [profile_timings(run)]
-        rung = rung_of(run.manifest, settings)
-        rows += [collected_row(outcome.status, run, profile, rung) for profile in profiles]
+    collected = find_collected(store, [outcome.run_id for outcome in outcomes], settings)
+    for outcome, found in zip(outcomes, collected, strict=True):
+        if found is not None:
+            manifests.append(found.run.manifest)
+            rows += [collected_row(outcome.status, found.run, one, found.rung) for one in found.profiles]
     if not rows:
         return
     print_rows(HEADER, rows, settings, right=RIGHT, titles=titles_of(HEADER), cells=cells, optional=OPTIONAL)

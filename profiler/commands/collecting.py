@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from profiler.commands.display import Display, clock
-from profiler.commands.options import Settings
+from profiler.commands.options import VerbSettings
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
@@ -32,7 +32,7 @@ class CollectProgress:
     """A line that moves on a terminal, lines that stay elsewhere. Several threads may tell it."""
 
     def __init__(self, steps: Sequence[Step], launches: int | None, processes: int, passes: int | None,
-                 settings: Settings) -> None:  # fmt: skip
+                 settings: VerbSettings) -> None:  # fmt: skip
         self._all = list(steps)
         self._left = list(steps)
         self._launches, self._processes, self._passes = launches, processes, passes

@@ -82,10 +82,10 @@ def compare(
     if picture is not None and every:
         raise typer.BadParameter("--chart draws one pair: choose it with --kernel-name instead of --all")
 
-    from profiler.commands.answers import find_comparisons
+    from profiler.ask.compare import compare as ask
 
     settings = settings_of(context, runs, ladder, format)
-    comparisons = find_comparisons(
+    comparisons = ask(
         before,
         after,
         settings,
@@ -120,9 +120,9 @@ def _rendered(
     from profiler.analyse.findings import SCHEMA_VERSION, Comparisons
 
     if format is Format.json:
-        from profiler.commands.answers import answer_json
+        from profiler.commands.output import json_answer
 
-        return answer_json(
+        return json_answer(
             Comparisons(SCHEMA_VERSION, comparisons) if every else comparisons[0], full, wanted
         )
     from profiler.present import comparison as page, timed

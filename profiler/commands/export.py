@@ -31,11 +31,11 @@ def export(
 
       prof export gemm-6-source --output /tmp
     """
-    from profiler.commands.sources import open_sources
+    from profiler.ask.references import open_runs
     from profiler.store.runs.export import export_reports
     from profiler.text import printable
 
     settings = settings_of(context, runs, ladder)
-    (run,) = open_sources([source], settings, size=size)
+    (run,) = open_runs([source], settings, size=size)
     for path in export_reports(run, output, overwrite=force):
         print(printable(str(path)))

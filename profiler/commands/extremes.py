@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from profiler.commands.options import Format, Settings, terminal_width
+from profiler.commands.options import Format, VerbSettings, terminal_width
 from profiler.commands.targets import LAUNCHES
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def print_extremes(
-    sweeping: Sweeping, stored: StoredSweep, finding: TuningFinding, settings: Settings
+    sweeping: Sweeping, stored: StoredSweep, finding: TuningFinding, settings: VerbSettings
 ) -> None:
     """The comparison goes to standard output where people read it; programs ask `prof compare` for it."""
     from profiler.analyse.tuning import slowest_correct
+    from profiler.ask.compare import compare
     from profiler.catalog.presets import find_preset
-    from profiler.commands.answers import find_comparisons
     from profiler.measure.collect.collection import CollectPlan
     from profiler.measure.devices.bench import LocalBench
     from profiler.measure.tools.ncu import Recording, find_ncu
@@ -42,7 +42,7 @@ def print_extremes(
     from profiler.present import comparison as page
     from profiler.present.terminal import wants_colour
 
-    (comparison,) = find_comparisons(before, after, settings)
+    (comparison,) = compare(before, after, settings)
     if settings.format is Format.markdown:
         print(f"\n{page.comparison_markdown(comparison)}")
         return
@@ -65,7 +65,7 @@ def _targets(sweeping: Sweeping, slowest: Point, best: Point, plan: CollectPlan)
     return targets
 
 
-def _collected(plan: CollectPlan, targets: list[Target], settings: Settings) -> list[str]:
+def _collected(plan: CollectPlan, targets: list[Target], settings: VerbSettings) -> list[str]:
     """The ids of their runs, in the order of the targets."""
     from profiler.commands.collecting import CollectProgress
     from profiler.measure.collect.collection import steps_of

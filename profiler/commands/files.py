@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from profiler.commands.options import Settings
+from profiler.commands.options import VerbSettings
 
 
 def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "") -> None:
@@ -40,7 +40,7 @@ def write_whole(content: bytes, path: Path) -> None:
             aside.unlink()
 
 
-def tell_written(path: Path, settings: Settings) -> None:
+def tell_written(path: Path, settings: VerbSettings) -> None:
     from profiler.text import printable
 
     if not settings.quiet:

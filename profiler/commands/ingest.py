@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.ask.ladders import ladder_name
 from profiler.commands.crew_options import (
     CrewChoice,
     SchedulerOption,
@@ -19,8 +20,14 @@ from profiler.commands.crew_options import (
     TlsKeyOption,
     WorkersOption,
 )
-from profiler.commands.ladders import ladder_name
-from profiler.commands.options import Format, FormatOption, LadderOption, RunsOption, Settings, settings_of
+from profiler.commands.options import (
+    Format,
+    FormatOption,
+    LadderOption,
+    RunsOption,
+    VerbSettings,
+    settings_of,
+)
 from profiler.commands.output import Progress, print_rows
 
 if TYPE_CHECKING:
@@ -129,7 +136,7 @@ def ingest(
 
 @contextmanager
 def _reading(
-    reports: Sequence[Report], store: RunStore, options: Options, choice: CrewChoice, settings: Settings
+    reports: Sequence[Report], store: RunStore, options: Options, choice: CrewChoice, settings: VerbSettings
 ) -> Iterator[tuple[Progress, Iterator[Ingested]]]:
     """Here or on the workers: what is told of it, and what becomes of each report."""
     if not choice.is_given:

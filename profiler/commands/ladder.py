@@ -17,7 +17,7 @@ from profiler.commands.options import (
     FormatOption,
     LadderOption,
     RunsOption,
-    Settings,
+    VerbSettings,
     settings_of,
     terminal_width,
 )
@@ -92,7 +92,7 @@ def ladder(
         _print_schema(ideas)
         return
 
-    from profiler.commands.answers import find_ladder
+    from profiler.ask.ladder import climb_ladder
     from profiler.commands.files import check_ending, tell_written, write_whole
     from profiler.commands.pictures import chart_file
 
@@ -105,7 +105,7 @@ def ladder(
             ": all changes of all metrics; --format csv prints the table itself",
         )
     settings = settings_of(context, runs, ladder, format)
-    climb = find_ladder(settings, size, set_param, view.value if view else None)
+    climb = climb_ladder(settings, size, set_param, view.value if view else None)
     if output is not None:
         from profiler.analyse.ladder.deltas import delta_rows
         from profiler.store.deltas import deltas_parquet
@@ -125,15 +125,14 @@ def ladder(
         tell_written(picture.path, settings)
 
 
-def _drawn(climb: Climb, settings: Settings) -> ChartType:
-    from profiler.analyse.ladder.climb import derive_ladder_sheet, find_workloads
-    from profiler.analyse.ladder.roofline import find_roofline
-    from profiler.catalog.ceilings import read_ceilings
+def _drawn(climb: Climb, settings: VerbSettings) -> ChartType:
+    from profiler.analyse.ladder.climb import derive_ladder_sheet
+    from profiler.ask.ladder import find_roofline, find_workloads
     from profiler.present.charts import ladder_chart
     from profiler.store.runs.run_store import RunStore
 
     store = RunStore(settings.runs_folder)
-    roofline = find_roofline(climb, store, read_ceilings(*settings.ladder_places))
+    roofline = find_roofline(climb, store, settings)
     workloads = find_workloads(store, climb)
     return ladder_chart(derive_ladder_sheet(climb), roofline, workloads, climb.ladder.published)
 
@@ -151,9 +150,9 @@ def _print_schema(ideas: bool) -> None:
 
 def _rendered_ideas(finding: IdeasFinding, format: Format, full: bool) -> str:
     if format is Format.json:
-        from profiler.commands.answers import answer_json
+        from profiler.commands.output import json_answer
 
-        return answer_json(finding, full)
+        return json_answer(finding, full)
     from profiler.present.ideas import ideas_csv, ideas_markdown, ideas_text
 
     if format is Format.csv:
@@ -167,9 +166,9 @@ def _rendered_ideas(finding: IdeasFinding, format: Format, full: bool) -> str:
 
 def _rendered(finding: LadderFinding, others: list[str], format: Format, full: bool) -> str:
     if format is Format.json:
-        from profiler.commands.answers import answer_json
+        from profiler.commands.output import json_answer
 
-        return answer_json(finding, full)
+        return json_answer(finding, full)
     from profiler.present import ladder as page
 
     if format is Format.csv:

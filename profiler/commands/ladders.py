@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.commands.options import Settings
+from profiler.commands.options import VerbSettings
 from profiler.commands.output import Progress
 
 if TYPE_CHECKING:
     from profiler.catalog.ladders.ladder import Kernel, Ladder
     from profiler.errors import ProfError
     from profiler.measure.rungs.build import Built
-    from profiler.store.runs.manifest import Manifest
 
 KernelOption = Annotated[
     list[str] | None,
@@ -43,15 +42,6 @@ TimeoutOption = Annotated[
 ]
 
 
-def open_ladder(settings: Settings, name: str | None = None) -> Ladder:
-    """The ladder chosen; or the one of this `name`, unless a file was given."""
-    from profiler.catalog.ladders.ladder import find_ladder, is_path
-    from profiler.catalog.ladders.ladder_file import read_ladder
-
-    reference = name if name and not is_path(settings.ladder) else settings.ladder
-    return read_ladder(find_ladder(reference, *settings.ladder_places))
-
-
 def choose_kernels(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
     """Those of these numbers and ranges, in the ladder's order; all where none is given."""
     import re
@@ -67,50 +57,8 @@ def choose_kernels(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
     return ladder.choose(numbers or None)
 
 
-def ladder_name(settings: Settings) -> str:
-    """The name that runs are stored under; a ladder given by its file is asked for its name."""
-    from profiler.catalog.ladders.ladder import is_path
-
-    return open_ladder(settings).name if is_path(settings.ladder) else settings.ladder
-
-
-def rung_of(manifest: Manifest, settings: Settings) -> Kernel | None:
-    """The rung that a stored run measured, where the ladder found here has it and its workload."""
-    from profiler.errors import LadderNotFound, RungNotFound
-
-    if manifest.ladder is None or manifest.kernel is None:
-        return None
-    try:
-        ladder = open_ladder(settings, manifest.ladder)
-        kernel = ladder.kernel(manifest.kernel)
-    except (LadderNotFound, RungNotFound):
-        return None
-    same = ladder.name == manifest.ladder and set(ladder.workload.parameters) == set(manifest.workload or ())
-    return kernel if same else None
-
-
-def workloads(
-    ladder: Ladder, sizes: Sequence[str | int] | None, given: list[str] | None
-) -> list[dict[str, int]]:
-    """What to run: one workload for each --size, changed by every --set-param; no workload twice."""
-    from profiler.errors import WorkloadInvalid
-
-    parameters = {}
-    for text in given or ():
-        name, equals, value = text.partition("=")
-        try:
-            parameters[name.strip()] = int(value)
-        except ValueError:
-            equals = ""
-        if not equals:
-            raise WorkloadInvalid(f"--set-param {text}: give a name and a whole number, such as m=4096")
-    chosen: Sequence[str | int | None] = sizes or [None]
-    shapes = [ladder.workload.values(size, parameters) for size in chosen]
-    return [values for place, values in enumerate(shapes) if values not in shapes[:place]]
-
-
 def build_rungs(
-    ladder: Ladder, kernels: Sequence[Kernel], arch: str, settings: Settings, jobs: int | None = None
+    ladder: Ladder, kernels: Sequence[Kernel], arch: str, settings: VerbSettings, jobs: int | None = None
 ) -> dict[int, Built]:
     """Every compiled kernel by its number, built if it changed; what did not compile is told at once."""
     from profiler.measure.rungs.build import build_kernels

@@ -12,13 +12,17 @@ from profiler.commands.options import (
     FormatOption,
     LadderOption,
     RunsOption,
-    Settings,
+    VerbSettings,
     settings_of,
 )
 from profiler.commands.output import print_rows
 
 if TYPE_CHECKING:
     from profiler.store.runs.run_store import RunStore
+
+_NUMBERS = ("runs", "launches")
+_NARROW = ("ncu", "gpu", "recorded", "origin", "launches")  # columns that a narrow window has no room for
+_KERNEL_NUMBERS = ("kernel", "profiled", "timed", "tuned")
 
 
 def list_runs(
@@ -51,19 +55,11 @@ def list_runs(
 
       prof list --ladder copy
     """
-    from profiler.commands.answers import why_nothing
-    from profiler.commands.sources import meant_by, require_ladder
-    from profiler.present.listing import (
-        DAMAGED,
-        NAMES_HEADER,
-        NAMES_RIGHT,
-        RUNS_HEADER,
-        RUNS_RIGHT,
-        kernel_rows,
-        run_rows,
-    )
+    from profiler.analyse.listing import NAMES_HEADER, RUNS_HEADER
+    from profiler.ask.ladders import require_ladder
+    from profiler.ask.listing import newest_rows, require_whole, run_rows, why_nothing
+    from profiler.ask.references import meant_by
     from profiler.present.rungs import titles_of
-    from profiler.store.runs.manifest import RunId
     from profiler.store.runs.run_store import RunStore
     from profiler.text import printable
 
@@ -74,26 +70,30 @@ def list_runs(
     if wanted and _print_kernels(store, settings, required=kernels) and kernels:
         return
     is_meant = meant_by(name, settings)
-    rows = kernel_rows(store, is_meant) if name is None else run_rows(store, is_meant)
-    if rows or settings.format is not Format.table:
-        header, right = (NAMES_HEADER, NAMES_RIGHT) if name is None else (RUNS_HEADER, RUNS_RIGHT)
-        narrow = [header.index(name) for name in ("ncu", "gpu", "recorded", "origin", "launches")]
+    listed = newest_rows(store, is_meant) if name is None else run_rows(store, is_meant)
+    if listed or settings.format is not Format.table:
+        header = NAMES_HEADER if name is None else RUNS_HEADER
         # A run id is there to be copied.
         print_rows(
-            header, rows, settings, right=right, titles=titles_of(header), optional=narrow, folds=False
+            header,
+            [tuple(row.values()) for row in listed],
+            settings,
+            right=[header.index(title) for title in _NUMBERS if title in header],
+            titles=titles_of(header),
+            optional=[header.index(title) for title in _NARROW],
+            folds=False,
         )
-        for *_, origin, run_id in rows:
-            if origin == DAMAGED and (damaged := RunId.parse(run_id)):
-                store.open(damaged)  # says what is wrong with it
-    if not rows:
+        require_whole(store, listed)
+    if not listed:
         print(printable(why_nothing(store, name, settings)), file=sys.stderr)
 
 
-def _print_kernels(store: RunStore, settings: Settings, required: bool) -> bool:
+def _print_kernels(store: RunStore, settings: VerbSettings, required: bool) -> bool:
     """The ladder's kernels above the runs; without a ladder near by, nothing."""
-    from profiler.commands.ladders import open_ladder
+    from profiler.analyse.listing import LADDER_HEADER
+    from profiler.ask.ladders import open_ladder
+    from profiler.ask.listing import ladder_rows
     from profiler.errors import LadderNotFound
-    from profiler.present.listing import LADDER_HEADER, LADDER_RIGHT, ladder_rows
 
     try:
         found = open_ladder(settings)
@@ -101,7 +101,9 @@ def _print_kernels(store: RunStore, settings: Settings, required: bool) -> bool:
         if required:
             raise
         return False
-    print_rows(LADDER_HEADER, ladder_rows(found, store), settings, right=LADDER_RIGHT)
+    rows = [tuple(row.values()) for row in ladder_rows(found, store)]
+    right = [LADDER_HEADER.index(title) for title in _KERNEL_NUMBERS]
+    print_rows(LADDER_HEADER, rows, settings, right=right)
     if settings.format is Format.table:
         print()
     return True

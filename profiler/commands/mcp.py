@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from profiler.commands.options import LadderOption, RunsOption, Settings, settings_of
+from profiler.commands.options import LadderOption, RunsOption, VerbSettings, settings_of
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -56,7 +56,7 @@ def _leave(*_: object) -> None:
     os._exit(130)
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(settings: VerbSettings) -> None:
     from mcp.server.stdio import stdio_server
 
     server = _make_server(settings)
@@ -64,7 +64,7 @@ async def _serve(settings: Settings) -> None:
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-def _make_server(settings: Settings) -> Server[Any]:
+def _make_server(settings: VerbSettings) -> Server[Any]:
     """Calls are computed one after the other: they share an interpreter, and how reports are read."""
     from anyio import CapacityLimiter, to_thread
     from mcp import types as protocol
@@ -112,7 +112,7 @@ def _described(tool: Tool) -> ToolDescription:
     )
 
 
-def _result(tool: Tool, arguments: dict[str, Any], settings: Settings) -> CallToolResult:
+def _result(tool: Tool, arguments: dict[str, Any], settings: VerbSettings) -> CallToolResult:
     """The same JSON as text and as an object; of a failure as text, since it has no place in the tool's schema."""
     from mcp import types as protocol
 

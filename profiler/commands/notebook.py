@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from profiler.commands.ladders import ParameterOption
-from profiler.commands.options import FormatOption, LadderOption, RunsOption, Settings, settings_of
+from profiler.commands.options import FormatOption, LadderOption, RunsOption, VerbSettings, settings_of
 
 if TYPE_CHECKING:
     from profiler.analyse.ladder.climb import Climb
@@ -72,7 +72,7 @@ def notebook(
         _list(settings)
 
 
-def _list(settings: Settings) -> None:
+def _list(settings: VerbSettings) -> None:
     from profiler.commands.output import print_rows
 
     folder = _shipped_folder()
@@ -129,9 +129,9 @@ def _shown(path: Path) -> Path:
 
 
 def _write(
-    path: Path, settings: Settings, size: str | None, set_param: list[str] | None, force: bool
+    path: Path, settings: VerbSettings, size: str | None, set_param: list[str] | None, force: bool
 ) -> None:
-    from profiler.commands.answers import find_ladder
+    from profiler.ask.ladder import climb_ladder
     from profiler.commands.files import tell_written, write_whole
     from profiler.errors import OutputNotWritable
     from profiler.present.notebook import Subject, ladder_notebook
@@ -143,7 +143,7 @@ def _write(
             f"{path}: is there already, and what was written into it would be lost",
             remedy="Give another file, or --force.",
         )
-    climb = find_ladder(settings, size, set_param)
+    climb = climb_ladder(settings, size, set_param)
     _require_rungs(climb)
     folder = path.resolve().parent
     subject = Subject(

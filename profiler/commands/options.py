@@ -8,14 +8,12 @@ import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from profiler.ask.settings import Settings
 from profiler.catalog import DEFAULT_LADDER
-
-if TYPE_CHECKING:
-    from profiler.store.remote.places import Location
 
 
 class Format(StrEnum):
@@ -90,38 +88,13 @@ class Given:
     verbose: bool = False
 
 
-@dataclass(frozen=True)
-class Settings:
+@dataclass(frozen=True, kw_only=True)
+class VerbSettings(Settings):
     """The shared options as they hold for a verb: its own, or those before it, or the defaults."""
 
-    runs: Location | None
-    ladder: str
-    ladder_given: bool
-    format: Format
-    quiet: bool
-    verbose: bool
-
-    @property
-    def runs_folder(self) -> Location:
-        """A path, or the URL of an object store's prefix; what records makes the folder."""
-        return self.runs or find_runs_folder(Path.cwd())
-
-    @property
-    def runs_to_read(self) -> Location:
-        """The same for a verb that only reads: a folder that was named and is not there is misspelt, not empty."""
-        if isinstance(self.runs, Path) and not self.runs.exists():
-            from profiler.errors import RunNotFound
-
-            raise RunNotFound(
-                f"{self.runs}: no such folder",
-                remedy="Check --runs, or PROF_RUNS where that is set; `prof collect` and `prof ingest` make the folder.",
-            )
-        return self.runs_folder
-
-    @property
-    def ladder_places(self) -> tuple[Path, ...]:
-        """Where a ladder is looked for: here, then beside the runs that were named, which know theirs from wherever one asks."""
-        return (Path.cwd(), *([self.runs.absolute()] if isinstance(self.runs, Path) else []))
+    format: Format = Format.table
+    quiet: bool = False
+    verbose: bool = False
 
 
 def settings_of(
@@ -129,13 +102,14 @@ def settings_of(
     runs: str | None = None,
     ladder: str | None = None,
     format: Format | None = None,
-) -> Settings:
+) -> VerbSettings:
     from profiler.store.remote.places import location_of
 
     outer = context.obj if isinstance(context.obj, Given) else Given()
     chosen, where = ladder or outer.ladder, runs or outer.runs
-    return Settings(
+    return VerbSettings(
         runs=location_of(where) if where else None,
+        note=_print_note,
         ladder=chosen or DEFAULT_LADDER,
         ladder_given=chosen is not None,
         format=format or outer.format or Format.table,
@@ -144,12 +118,11 @@ def settings_of(
     )
 
 
-def find_runs_folder(start: Path) -> Path:
-    """`runs` here or in the nearest folder above, as git finds its repository."""
-    for folder in (start, *start.parents):
-        if (folder / "runs").is_dir():
-            return folder / "runs"
-    return start / "runs"
+def _print_note(line: str) -> None:
+    """Prints also where only results and errors are wanted: it qualifies the result."""
+    from profiler.text import printable
+
+    print(printable(line), file=sys.stderr)
 
 
 def terminal_width() -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from profiler.commands.options import Format, Settings, terminal_width
+from profiler.commands.options import Format, VerbSettings, terminal_width
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
@@ -15,10 +15,21 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 
+def json_answer(finding: Any, full: bool, wanted: Sequence[str] = ()) -> str:
+    """Returns a finding as JSON: all of it, or what matters most in 8 KB, the `wanted` metrics among it."""
+    from profiler.present.encode import to_json
+
+    if full:
+        return to_json(finding)
+    from profiler.present.brief import brief
+
+    return to_json(brief(finding, wanted))
+
+
 def print_rows(
     header: Sequence[str],
     rows: Sequence[Row],
-    settings: Settings,
+    settings: VerbSettings,
     *,
     right: Iterable[int] = (),
     cells: Callable[[Row], Sequence[str]] | None = None,
@@ -69,7 +80,7 @@ class Progress:
     """On standard error: a bar below the lines on a terminal, the lines alone elsewhere."""
 
     def __init__(
-        self, title: str, total: int, settings: Settings, above: Callable[[], Iterable[str]] = tuple
+        self, title: str, total: int, settings: VerbSettings, above: Callable[[], Iterable[str]] = tuple
     ) -> None:
         """`above` is asked for the lines above the bar whenever it is drawn."""
         self._quiet = settings.quiet

@@ -51,11 +51,12 @@ def report(
 
       prof report mine.ncu-rep --title 'Softmax on an H200'
     """
+    from profiler.ask.report import report_ladder, report_named
     from profiler.commands.files import check_ending, write_whole
-    from profiler.commands.report_contents import find_ladder_contents, find_named_contents
     from profiler.present.ladder import missing_lines
     from profiler.present.page import render_page
     from profiler.present.page.drawing import Drawing
+    from profiler.present.page.drawn import draw_report
     from profiler.text import counted, printable, size
 
     settings = settings_of(context, runs, ladder)
@@ -63,11 +64,10 @@ def report(
     _check_writable(output)
     with _no_collection(), Drawing() as drawing:  # its processes load while this one reads
         if sources:
-            contents = find_named_contents(
-                sources, settings, title, drawing, kernel_name=kernel_name, force=force
-            )
+            found = report_named(sources, settings, title, kernel_name=kernel_name, force=force)
         else:
-            contents = find_ladder_contents(settings, title, drawing)
+            found = report_ladder(settings, title)
+        contents = draw_report(found, drawing)
         page = render_page(contents, drawing.look.result()).encode()
     write_whole(page, output)
     for line in missing_lines(contents.ladder.ladder) if contents.ladder else ():

@@ -71,7 +71,7 @@ def sass(
     if before is None:
         raise typer.BadParameter("give a kernel, or two to put beside each other: prof sass 5 6")
 
-    from profiler.commands.answers import find_machine_code
+    from profiler.ask.code import find_machine_code
 
     settings = settings_of(context, runs, ladder, format)
     if reveal and (after is None or settings.format is not Format.table):
@@ -94,9 +94,9 @@ def _rendered(view: View, listing: bool, format: Format, full: bool) -> str:
 
     code = view.finding
     if format is Format.json:
-        from profiler.commands.answers import answer_json
+        from profiler.commands.output import json_answer
 
-        return answer_json(code, full)
+        return json_answer(code, full)
     if format is Format.table:
         return _page(view, listing)
     if listing:

@@ -16,7 +16,7 @@ from profiler.commands.options import (
     LadderOption,
     RunSizeOption,
     RunsOption,
-    Settings,
+    VerbSettings,
     settings_of,
     terminal_width,
 )
@@ -24,8 +24,7 @@ from profiler.commands.options import (
 if TYPE_CHECKING:
     from altair.typing import ChartType
 
-    from profiler.analyse.recording.sheet import TimingSheet
-    from profiler.commands.answers import Recording
+    from profiler.analyse.recording.sheet import Recording, TimingSheet
     from profiler.store.runs.run_store import Run
 
 
@@ -70,7 +69,7 @@ def show(
     if source is None:
         raise typer.BadParameter("give a recording to show, for example: prof show 6")
 
-    from profiler.commands.answers import find_recording
+    from profiler.ask.show import show as ask
     from profiler.commands.files import tell_written
     from profiler.commands.pictures import chart_file
 
@@ -78,9 +77,9 @@ def show(
     settings = settings_of(context, runs, ladder, format)
     # Timings have no metrics to show in full, but a manifest that JSON can hold in full.
     timed = kernel_name is None and (not full or settings.format is Format.json)
-    recording = find_recording(source, settings, kernel_name=kernel_name, full=full, timed=timed, size=size)
+    recording = ask(source, settings, kernel_name=kernel_name, full=full, timed=timed, size=size)
     if picture is not None:
-        picture.write(_drawn(recording, kernel_name))
+        picture.write(_drawn(recording.run, settings, kernel_name))
     print(_rendered(recording, settings.format, full))
     if picture is not None:
         tell_written(picture.path, settings)
@@ -88,17 +87,15 @@ def show(
         _tell_others(source, recording.run, settings)
 
 
-def _tell_others(source: str, run: Run, settings: Settings) -> None:
+def _tell_others(source: str, run: Run, settings: VerbSettings) -> None:
     """A number or a name chose the newest, whatever its size; a run id or a file chose itself."""
-    from profiler.commands.sizes import is_choice
-    from profiler.commands.sources import other_workloads
+    from profiler.ask.show import find_other_workloads
     from profiler.text import printable
 
-    name = run.manifest.name
-    for_people = settings.format is Format.table and not settings.quiet
-    if not for_people or not is_choice(source, run, settings):
+    if settings.format is not Format.table or settings.quiet:
         return
-    if others := other_workloads(run, settings):
+    name = run.manifest.name
+    if others := find_other_workloads(source, run, settings):
         sizes = printable(", ".join(others))
         print(
             f"\nThis is the newest run of {name}. Other sizes are stored: {sizes}.\n"
@@ -107,21 +104,12 @@ def _tell_others(source: str, run: Run, settings: Settings) -> None:
         )
 
 
-def _drawn(recording: Recording, kernel_name: str | None) -> ChartType:
+def _drawn(run: Run, settings: VerbSettings, kernel_name: str | None) -> ChartType:
     """Of several kernels the one that is named: each would be a picture of its own."""
-    from profiler.analyse.compare.pairs import profile_timings
-    from profiler.analyse.ladder.climb import derive_stalls
-    from profiler.analyse.recording.profile import choose_kernel, profile_kernel
-    from profiler.analyse.recording.source_lines import find_source_lines
+    from profiler.ask.show import find_hot_lines
     from profiler.present.charts import recording_chart
 
-    run = recording.run
-    if not run.manifest.is_profiled:
-        timings = profile_timings(run)
-        return recording_chart(timings, derive_stalls(timings), None)
-    kernel = choose_kernel(run, kernel_name)
-    profile = profile_kernel(run, kernel)
-    return recording_chart(profile, derive_stalls(profile), find_source_lines(run, kernel))
+    return recording_chart(*find_hot_lines(run, settings, kernel_name))
 
 
 def _rendered(recording: Recording, format: Format, full: bool) -> str:
@@ -129,9 +117,9 @@ def _rendered(recording: Recording, format: Format, full: bool) -> str:
 
     run, sheets, timing = recording.run, recording.sheets, recording.timing
     if format is Format.json:
-        from profiler.commands.answers import answer_json
+        from profiler.commands.output import json_answer
 
-        return answer_json(recording.finding, full)
+        return json_answer(recording.finding, full)
     if timing is not None and not run.manifest.is_profiled:
         return _rendered_timing(timing, format)
     if format is Format.csv:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profiler.commands.ladders import build_rungs, choose_kernels, open_ladder, workloads
-from profiler.commands.options import Settings
+from profiler.ask.ladders import open_ladder, workloads
+from profiler.commands.ladders import build_rungs, choose_kernels
+from profiler.commands.options import VerbSettings
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
@@ -38,7 +39,7 @@ def program_target(
 
 
 def rung_targets(
-    settings: Settings,
+    settings: VerbSettings,
     kernel: list[str] | None,
     size: list[str] | None,
     set_param: list[str] | None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.ask.ladders import open_ladder, workloads
 from profiler.commands.ladders import (
     JobsOption,
     KernelOption,
@@ -15,9 +16,7 @@ from profiler.commands.ladders import (
     TimeoutOption,
     build_rungs,
     choose_kernels,
-    open_ladder,
     raise_failures,
-    workloads,
 )
 from profiler.commands.options import FormatOption, LadderOption, RunsOption, settings_of
 from profiler.commands.output import Progress, print_rows

@@ -18,7 +18,7 @@ from profiler.commands.options import (
     FormatOption,
     LadderOption,
     RunsOption,
-    Settings,
+    VerbSettings,
     settings_of,
     terminal_width,
 )
@@ -109,8 +109,9 @@ def tune(
         print(json_schema(TuningFinding, "prof tune --format json"))
         return
     from profiler.analyse.tuning import derive_tuning
+    from profiler.ask.ladders import open_ladder, workloads
     from profiler.commands.files import tell_written
-    from profiler.commands.ladders import choose_kernels, open_ladder, workloads
+    from profiler.commands.ladders import choose_kernels
     from profiler.commands.pictures import chart_file
     from profiler.measure.tools.toolchain import find_gpu, find_toolchain
     from profiler.measure.tune.stages import TunePlan
@@ -192,12 +193,12 @@ def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, i
     return None
 
 
-def _tell_which(sweep: StoredSweep, settings: Settings) -> None:
+def _tell_which(sweep: StoredSweep, settings: VerbSettings) -> None:
     if not settings.quiet:
         print(f"recorded {sweep.manifest.recorded}, {sweep.path}\n", file=sys.stderr)
 
 
-def _measured(sweeping: Sweeping, settings: Settings, *, afresh: bool) -> StoredSweep:
+def _measured(sweeping: Sweeping, settings: VerbSettings, *, afresh: bool) -> StoredSweep:
     """The very same sweep, where it is stored; or one that is measured now."""
     from profiler.commands.tuning import TuneProgress
 
@@ -233,7 +234,7 @@ def _rendered(finding: TuningFinding, format: Format) -> str:
     return page.tuning_text(finding, terminal_width(), wants_colour(sys.stdout.isatty()))
 
 
-def _apply(finding: TuningFinding, kernel: Kernel, settings: Settings) -> None:
+def _apply(finding: TuningFinding, kernel: Kernel, settings: VerbSettings) -> None:
     """The change is shown, then made: the file holds the old values or the new ones, and never half of them."""
     from profiler.commands.files import tell_written, write_whole
     from profiler.measure.tune.defaults import with_defaults

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from profiler.commands.display import clock
-from profiler.commands.options import Settings
+from profiler.commands.options import VerbSettings
 from profiler.commands.output import Progress
 from profiler.text import counted
 
@@ -28,7 +28,7 @@ _TITLES = {
 
 
 class TuneProgress:
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: VerbSettings) -> None:
         self._settings = settings
         self._bar: Progress | None = None
         self._done = self._total = self._known = 0

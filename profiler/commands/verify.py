@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from profiler.ask.ladders import open_ladder, workloads
 from profiler.commands.ladders import (
     JobsOption,
     KernelOption,
@@ -17,9 +18,7 @@ from profiler.commands.ladders import (
     TimeoutOption,
     build_rungs,
     choose_kernels,
-    open_ladder,
     raise_failures,
-    workloads,
 )
 from profiler.commands.options import FormatOption, LadderOption, settings_of
 from profiler.commands.output import Progress, print_rows

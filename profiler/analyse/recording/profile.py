@@ -70,6 +70,7 @@ class Profile:
     raw: Mapping[str, Series] = field(default_factory=dict, repr=False)
     shapes: list[LaunchShape] = field(default_factory=list)
     run: Run | None = field(default=None, repr=False, compare=False)  # for what few analyses read
+    useful_bytes: float | None = None  # what the work has to move, where a ladder says so
 
     def find(self, name: str) -> Series | None:
         return self.series.get(name) or self.raw.get(name)

@@ -6,13 +6,13 @@ passes whatever became of the code: a folder against itself, or a run that is na
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunNotFound
 from profiler.store.runs.manifest import Manifest, RunId
 from profiler.store.runs.run_store import Run, RunStore
+from profiler.text import natural_order
 
 RunPair = tuple[Run, Run]
 _Subject = tuple[str, frozenset[tuple[str, int]] | None]
@@ -106,8 +106,3 @@ def _note(what: str, names: Iterable[str]) -> list[str]:
         return []
     more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
     return [f"{what}, so not checked: {'; '.join(listed[:_MOST_NAMED])}{more}"]
-
-
-def natural_order(text: str) -> list[str | int]:
-    """gemm-9 before gemm-10: texts and numbers take turns."""
-    return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", text)]

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 import profiler
-from profiler.analyse.ladder.climb import derive_ladder_sheet, find_climb, find_workloads
+from profiler.analyse.ladder.climb import derive_ladder_sheet
 from profiler.analyse.ladder.ideas import derive_ideas
+from profiler.ask.ladder import find_climb, find_workloads
 from profiler.catalog.metrics import HEADLINE
 from profiler.errors import RunNotFound
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.ladder.climb import find_climb
-from profiler.analyse.ladder.rungs import choose_conditions, find_runs, gather_rungs, group_runs
+from profiler.analyse.ladder.rungs import choose_conditions, group_runs
 from profiler.analyse.recording.plausible import is_part_of_step
+from profiler.ask.ladder import find_climb
+from profiler.ask.rungs import find_runs, gather_rungs
 from profiler.errors import KernelAmbiguous, KernelNotFound, RunNotFound
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.baseline import find_newer, find_newest, pair_runs, pair_stores, title_of
+from profiler.ask.baseline import find_newer, find_newest, pair_runs, pair_stores, title_of
 from profiler.errors import RunNotFound
 
 

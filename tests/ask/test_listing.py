@@ -7,10 +7,10 @@ import json
 import jsonschema
 import pytest
 
+from profiler.ask.listing import list_stored
+from profiler.ask.settings import Settings
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.commands.answers import find_listing
-from profiler.commands.options import Settings
 from profiler.errors import LadderNotFound
 
 COMMANDS = [
@@ -64,21 +64,21 @@ def test_a_listing_has_a_ladder_where_there_is_one_and_misses_one_that_was_asked
     recorded, store, tmp_path, monkeypatch
 ):
     """Here or beside the runs: those of the tests lie beside none."""
-    settings = Settings(recorded.root, "gemm", False, "json", False, False)
+    settings = Settings(runs=recorded.root, ladder="gemm", ladder_given=False)
     rungs = [kernel.number for kernel in read_ladder(find_ladder("gemm", recorded.root)).kernels]
-    assert [kernel["kernel"] for kernel in find_listing(settings, None).kernels] == rungs
+    assert [kernel["kernel"] for kernel in list_stored(settings, None).kernels] == rungs
     monkeypatch.chdir(tmp_path)
-    assert [kernel["kernel"] for kernel in find_listing(settings, None).kernels] == rungs
-    alone = Settings(store.root, "gemm", False, "json", False, False)
-    assert find_listing(alone, None).kernels == []
-    assert find_listing(alone, None).runs != []
+    assert [kernel["kernel"] for kernel in list_stored(settings, None).kernels] == rungs
+    alone = Settings(runs=store.root, ladder="gemm", ladder_given=False)
+    assert list_stored(alone, None).kernels == []
+    assert list_stored(alone, None).runs != []
     with pytest.raises(LadderNotFound):
-        find_listing(Settings(recorded.root, "none", True, "json", False, False), None)
+        list_stored(Settings(runs=recorded.root, ladder="none", ladder_given=True), None)
 
 
 def test_a_listing_of_a_ladder_that_only_runs_know_has_its_runs_and_no_kernels(recorded):
-    settings = Settings(recorded.root, "textbook", True, "json", False, False)
-    everything = find_listing(settings, None)
+    settings = Settings(runs=recorded.root, ladder="textbook", ladder_given=True)
+    everything = list_stored(settings, None)
     assert (everything.ladder, everything.kernels) == (None, [])
     assert [run["name"] for run in everything.runs] == ["textbook-5", "textbook-6"]
-    assert [run["name"] for run in find_listing(settings, "5").runs] == ["textbook-5"]
+    assert [run["name"] for run in list_stored(settings, "5").runs] == ["textbook-5"]
