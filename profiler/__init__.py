@@ -77,10 +77,9 @@ def roofline(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = 
 
 def source_lines(run: Run, *, kernel_name: str | None = None) -> SourceLines | None:
     """Executed instructions and stall samples of each source line; None where the run holds no lines."""
-    from profiler.analyse.recording.profile import choose_kernel
-    from profiler.analyse.recording.source_lines import find_source_lines
+    from profiler.ask.show import find_lines
 
-    return find_source_lines(run, choose_kernel(run, kernel_name)) if run.manifest.is_profiled else None
+    return find_lines(run, kernel_name)
 
 
 def _climb(name: str, runs: RunStore, workload: Mapping[str, int] | None) -> Climb:

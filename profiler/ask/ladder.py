@@ -7,7 +7,9 @@ from math import prod
 
 from msgspec.structs import replace
 
-from profiler.analyse.ladder.climb import Climb
+from profiler.analyse.ladder.climb import Climb, LadderSheet, derive_ladder_sheet
+from profiler.analyse.ladder.deltas import delta_rows
+from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
 from profiler.analyse.ladder.ladder import (
     LadderFinding,
     LadderView,
@@ -101,6 +103,22 @@ def _absence(
         return f"no run with the default preset; there is {', '.join(stored)}"
     needed = f"; it is built only where there is {' and '.join(kernel.needs)}" if kernel.needs else ""
     return f"no run is stored{needed}"
+
+
+def find_ideas(climb: Climb) -> IdeasFinding:
+    """Returns what each idea of the ladder was worth."""
+    return derive_ideas(climb)
+
+
+def find_deltas(climb: Climb) -> list[dict[str, object]]:
+    """Returns every metric's change in every step."""
+    return delta_rows(climb.finding, climb.steps)
+
+
+def find_overview(climb: Climb, settings: Settings) -> tuple[LadderSheet, Roofline, list[LadderFinding]]:
+    """Returns what one picture of a ladder shows: its sheet, its roofline, and its times at other workloads."""
+    store = RunStore(settings.runs_folder)
+    return derive_ladder_sheet(climb), find_roofline(climb, store, settings), find_workloads(store, climb)
 
 
 def find_roofline(climb: Climb, store: RunStore, settings: Settings) -> Roofline:

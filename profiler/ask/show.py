@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from profiler.analyse.ladder.climb import derive_stalls
-from profiler.analyse.recording.profile import Profile, choose_kernels
+from profiler.analyse.recording.profile import Profile, choose_kernel, choose_kernels
 from profiler.analyse.recording.sheet import Recording, TimingSheet, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
 from profiler.ask.ladders import rung_of
@@ -48,8 +48,12 @@ def find_hot_lines(
 ) -> tuple[Profile, dict[str, float], SourceLines | None]:
     """Returns the one kernel meant, its stalls and its source lines, which are None where the run holds none."""
     profile = profile_one(run, settings, kernel_name)
-    lines = find_source_lines(run, profile.kernel) if run.manifest.is_profiled else None
-    return profile, derive_stalls(profile), lines
+    return profile, derive_stalls(profile), find_lines(run, kernel_name)
+
+
+def find_lines(run: Run, kernel_name: str | None) -> SourceLines | None:
+    """Returns what each source line of the one kernel meant executed and waited for; None where the run holds no lines."""
+    return find_source_lines(run, choose_kernel(run, kernel_name)) if run.manifest.is_profiled else None
 
 
 def find_other_workloads(source: str, run: Run, settings: Settings) -> list[str]:

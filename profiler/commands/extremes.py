@@ -22,20 +22,20 @@ def print_extremes(
     sweeping: Sweeping, stored: StoredSweep, finding: TuningFinding, settings: VerbSettings
 ) -> None:
     """The comparison goes to standard output where people read it; programs ask `prof compare` for it."""
-    from profiler.analyse.tuning import slowest_correct
     from profiler.ask.compare import compare
+    from profiler.ask.sweep import find_extremes
     from profiler.catalog.presets import find_preset
     from profiler.measure.collect.collection import CollectPlan
     from profiler.measure.devices.bench import LocalBench
     from profiler.measure.tools.ncu import Recording, find_ncu
 
-    slowest, best = slowest_correct(stored), finding.best.settings
-    if slowest == best:
+    extremes = find_extremes(stored, finding)
+    if extremes is None:
         print("only one point is correct: there is nothing to compare it with", file=sys.stderr)
         return
     recording = Recording(find_preset("default"))
     plan = CollectPlan(LocalBench(sweeping.plan.gpu, find_ncu()), recording, verify=False)
-    before, after = _collected(plan, _targets(sweeping, slowest, best, plan), settings)
+    before, after = _collected(plan, _targets(sweeping, *extremes, plan), settings)
     if settings.format in (Format.json, Format.csv):
         print(f"prof compare {before} {after}", file=sys.stderr)
         return

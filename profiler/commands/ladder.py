@@ -107,16 +107,16 @@ def ladder(
     settings = settings_of(context, runs, ladder, format)
     climb = climb_ladder(settings, size, set_param, view.value if view else None)
     if output is not None:
-        from profiler.analyse.ladder.deltas import delta_rows
+        from profiler.ask.ladder import find_deltas
         from profiler.store.deltas import deltas_parquet
 
-        write_whole(deltas_parquet(delta_rows(climb.finding, climb.steps)), output)
+        write_whole(deltas_parquet(find_deltas(climb)), output)
     if picture is not None:
         picture.write(_drawn(climb, settings))
     if ideas:
-        from profiler.analyse.ladder.ideas import derive_ideas
+        from profiler.ask.ladder import find_ideas
 
-        print(_rendered_ideas(derive_ideas(climb), settings.format, full))
+        print(_rendered_ideas(find_ideas(climb), settings.format, full))
     else:
         print(_rendered(climb.finding, climb.others, settings.format, full))
     if output is not None:
@@ -126,15 +126,10 @@ def ladder(
 
 
 def _drawn(climb: Climb, settings: VerbSettings) -> ChartType:
-    from profiler.analyse.ladder.climb import derive_ladder_sheet
-    from profiler.ask.ladder import find_roofline, find_workloads
+    from profiler.ask.ladder import find_overview
     from profiler.present.charts import ladder_chart
-    from profiler.store.runs.run_store import RunStore
 
-    store = RunStore(settings.runs_folder)
-    roofline = find_roofline(climb, store, settings)
-    workloads = find_workloads(store, climb)
-    return ladder_chart(derive_ladder_sheet(climb), roofline, workloads, climb.ladder.published)
+    return ladder_chart(*find_overview(climb, settings), climb.ladder.published)
 
 
 def _print_schema(ideas: bool) -> None:

@@ -88,7 +88,6 @@ def sass(
 
 
 def _rendered(view: View, listing: bool, format: Format, full: bool) -> str:
-    from profiler.analyse.code.machine_code import count_side_by_side, list_side_by_side
     from profiler.present import code_rows, sass
     from profiler.present.encode import to_csv
 
@@ -100,21 +99,20 @@ def _rendered(view: View, listing: bool, format: Format, full: bool) -> str:
     if format is Format.table:
         return _page(view, listing)
     if listing:
-        header, rows = code_rows.instruction_rows(code, list_side_by_side(view.regions))
+        header, rows = code_rows.instruction_rows(code, view.listing())
     else:
-        header, rows = code_rows.count_rows(code, count_side_by_side(view.regions))
+        header, rows = code_rows.count_rows(code, view.counts())
     return to_csv(header, rows) if format is Format.csv else sass.machine_code_markdown(code, header, rows)
 
 
 def _page(view: View, listing: bool) -> str:
-    from profiler.analyse.code.machine_code import count_side_by_side, list_side_by_side
     from profiler.present import code_rows, sass
 
     code, layout = view.finding, _layout()
     if listing:
-        body = code_rows.instructions_text(code, list_side_by_side(view.regions), layout)
+        body = code_rows.instructions_text(code, view.listing(), layout)
     else:
-        body = code_rows.counts_text(code, count_side_by_side(view.regions), layout)
+        body = code_rows.counts_text(code, view.counts(), layout)
     parts = (
         sass.heading_text(code, layout),
         sass.figures_text(code, layout),

@@ -54,7 +54,7 @@ def time_kernels(
 
       prof time --kernel 5 --kernel 6 --repeats 50 --processes 3
     """
-    from profiler.analyse.recording.sheet import summarise_rung
+    from profiler.ask.collect import summarise_timings
     from profiler.measure.rungs.session import TimingPlan, time_ladder
     from profiler.measure.tools.toolchain import find_gpu
     from profiler.present.rungs import TIME_HEADER, TIME_RIGHT, time_cells, time_row, titles_of
@@ -85,12 +85,7 @@ def time_kernels(
             if outcome.error is not None:
                 errors.append(outcome.error)
             else:
-                summary = summarise_rung(
-                    outcome.kernel,
-                    outcome.values,
-                    [timing.kernel_ns for timing in outcome.timings],
-                    [timing.reference_ns for timing in outcome.timings],
-                )
+                summary = summarise_timings(outcome.kernel, outcome.values, outcome.timings)
                 rows.append(time_row(outcome.kernel, outcome.values, summary, outcome.run_id))
     if rows:
         print_rows(

@@ -108,15 +108,14 @@ def tune(
 
         print(json_schema(TuningFinding, "prof tune --format json"))
         return
-    from profiler.analyse.tuning import derive_tuning
     from profiler.ask.ladders import open_ladder, workloads
+    from profiler.ask.sweep import find_best_points, find_newest_sweep
     from profiler.commands.files import tell_written
     from profiler.commands.ladders import choose_kernels
     from profiler.commands.pictures import chart_file
     from profiler.measure.tools.toolchain import find_gpu, find_toolchain
     from profiler.measure.tune.stages import TunePlan
     from profiler.measure.tune.sweep import Sweeping
-    from profiler.store.runs.manifest import sweep_name
     from profiler.store.sweeps import SweepStore
 
     if stored:
@@ -129,9 +128,8 @@ def tune(
         raise typer.BadParameter("name one kernel: prof tune --kernel 7")
     (values,) = workloads(opened, None if size is None else [size], set_param)
     current = _current(opened, chosen[0], must_apply=apply)
-    store = SweepStore(settings.runs_folder)
     if stored:
-        sweeping, sweep = None, store.newest(sweep_name(opened.name, chosen[0].number), values)
+        sweeping, sweep = None, find_newest_sweep(settings, opened, chosen[0], values)
         _tell_which(sweep, settings)
     else:
         toolchain = find_toolchain()
@@ -149,14 +147,14 @@ def tune(
             timeout_s=timeout,
         )
         plan.check()
-        sweeping = Sweeping(plan, toolchain, store, current, jobs)
+        sweeping = Sweeping(plan, toolchain, SweepStore(settings.runs_folder), current, jobs)
         sweep = _measured(sweeping, settings, afresh=force)
-    finding = derive_tuning(sweep, current, top)
+    finding = find_best_points(sweep, current, top)
     print(_rendered(finding, settings.format))
     if picture is not None:
         from profiler.present.charts import tuning_chart
 
-        picture.write(tuning_chart(derive_tuning(sweep, current, len(sweep.points))))
+        picture.write(tuning_chart(find_best_points(sweep, current)))
         tell_written(picture.path, settings)
     if profile_extremes and sweeping is not None:
         from profiler.commands.extremes import print_extremes

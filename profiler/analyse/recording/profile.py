@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from profiler.store.runs.manifest import Manifest
-    from profiler.store.runs.run_store import Run
+    from profiler.store.runs.run import Run
 
 # Beyond this is damage, not measurement; its square would overflow.
 _LARGEST_VALUE = 1e100

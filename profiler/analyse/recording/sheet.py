@@ -23,7 +23,7 @@ from profiler.store.runs.manifest import Manifest
 
 if TYPE_CHECKING:
     from profiler.catalog.ladders.ladder import Kernel
-    from profiler.store.runs.run_store import Run
+    from profiler.store.runs.run import Run
 
 _MOST_RULES = 30
 
