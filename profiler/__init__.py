@@ -63,9 +63,9 @@ def ladder(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = No
 
     Of the `workload` asked for, or of what most rungs were recorded with.
     """
-    from profiler.analyse.ladder.climb import derive_ladder_sheet
+    from profiler.ask.ladder import find_sheet
 
-    return derive_ladder_sheet(_climb(name, runs, workload))
+    return find_sheet(_climb(name, runs, workload))
 
 
 def roofline(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> Roofline:

@@ -81,9 +81,9 @@ def test_imports_point_only_left(path):
 def test_the_walk_above_sees_imports_in_functions_and_for_type_checking(tmp_path):
     path = tmp_path / "module.py"
     path.write_text(
-        "if TYPE_CHECKING:\n    from profiler.cli import app\ndef f():\n    import profiler.commands.show\n"
+        "if TYPE_CHECKING:\n    from profiler.cli import app\ndef f():\n    import profiler.commands.reading.show\n"
     )
-    assert imports_of(path) == {"profiler.cli", "profiler.cli.app", "profiler.commands.show"}
+    assert imports_of(path) == {"profiler.cli", "profiler.cli.app", "profiler.commands.reading.show"}
 
 
 def test_one_module_alone_knows_nvidias_reader():

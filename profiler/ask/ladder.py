@@ -105,6 +105,11 @@ def _absence(
     return f"no run is stored{needed}"
 
 
+def find_sheet(climb: Climb) -> LadderSheet:
+    """Returns the ladder with the stall reasons of every rung and the changes of every step."""
+    return derive_ladder_sheet(climb)
+
+
 def find_ideas(climb: Climb) -> IdeasFinding:
     """Returns what each idea of the ladder was worth."""
     return derive_ideas(climb)

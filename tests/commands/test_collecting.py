@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from profiler.commands import collecting
-from profiler.commands.collecting import CollectProgress
-from profiler.commands.display import clock
-from profiler.commands.options import VerbSettings
+from profiler.commands.measuring import collecting
+from profiler.commands.measuring.collecting import CollectProgress
+from profiler.commands.shared.display import clock
+from profiler.commands.shared.options import VerbSettings
 from profiler.errors import ProgramFailed
 from profiler.measure.collect.collection import Step
 from profiler.measure.tools.toolchain import Gpu
@@ -187,9 +187,9 @@ def test_the_failure_of_the_only_kernel_is_left_to_the_end(capsys) -> None:
 
 TERMINAL = """
 import sys, time
-from profiler.commands.collecting import CollectProgress
-from profiler.commands.display import clock
-from profiler.commands.options import VerbSettings
+from profiler.commands.measuring.collecting import CollectProgress
+from profiler.commands.shared.display import clock
+from profiler.commands.shared.options import VerbSettings
 from profiler.measure.collect.collection import Step
 from profiler.measure.tools.transcript import Transcript
 settings = VerbSettings(quiet=sys.argv[1] == "quiet")
@@ -211,8 +211,8 @@ with CollectProgress(steps, 5, 2, 14, settings) as progress:
 
 BOARD = """
 import time
-from profiler.commands.collecting import CollectProgress
-from profiler.commands.options import VerbSettings
+from profiler.commands.measuring.collecting import CollectProgress
+from profiler.commands.shared.options import VerbSettings
 from profiler.measure.collect.collection import Step
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript

@@ -229,8 +229,8 @@ def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(ask):
 
 def test_a_bug_is_told_as_one_and_ends_nothing(monkeypatch, recorded):
     """In this process, where one can be made."""
-    from profiler.commands import agent_tools
-    from profiler.commands.options import VerbSettings
+    from profiler.commands.reading import agent_tools
+    from profiler.commands.shared.options import VerbSettings
 
     def broken(*_, **__):
         raise ZeroDivisionError("of all things")

@@ -1,0 +1,133 @@
+"""`prof mcp`: the answers of `prof` for coding agents, over the Model Context Protocol."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from profiler.commands.shared.options import LadderOption, RunsOption, VerbSettings, settings_of
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+    from mcp.types import CallToolResult, Tool as ToolDescription
+
+    from profiler.commands.reading.agent_tools import Tool
+
+
+def mcp(context: typer.Context, runs: RunsOption = None, ladder: LadderOption = None) -> None:
+    """Serve the same answers to coding agents, read-only.
+
+    An MCP server on standard input and output, started by the agent's client: tools compare, ladder,
+    show, sass and list answer with the JSON of these verbs. It ends when its input does.
+
+    Examples:
+
+      prof mcp
+
+      prof mcp --runs ~/profiles/runs --ladder norms
+    """
+    from profiler.errors import McpNotInstalled
+
+    settings = settings_of(context, runs, ladder)
+    try:
+        import anyio
+        import mcp_types  # noqa: F401 - which version 1 of the SDK does not have
+    except ModuleNotFoundError as error:
+        raise McpNotInstalled(f"the MCP SDK for Python, version 2, is not installed: {error}") from None
+    if sys.stdin.isatty() and not settings.quiet:
+        print("waiting for an MCP client on standard input; Ctrl-D ends it", file=sys.stderr)
+    signal.signal(signal.SIGINT, _leave)
+    client_is_gone = False
+    try:
+        anyio.run(_serve, settings)
+    except* BrokenPipeError:
+        client_is_gone = True
+    if client_is_gone:
+        raise BrokenPipeError
+
+
+def _leave(*_: object) -> None:
+    """At once: the thread that waits for input cannot be told to stop, and nothing is half written."""
+    os._exit(130)
+
+
+async def _serve(settings: VerbSettings) -> None:
+    from mcp.server.stdio import stdio_server
+
+    server = _make_server(settings)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def _make_server(settings: VerbSettings) -> Server[Any]:
+    """Calls are computed one after the other: they share an interpreter, and how reports are read."""
+    from anyio import CapacityLimiter, to_thread
+    from mcp import types as protocol
+    from mcp.server.lowlevel import Server
+    from mcp.shared.exceptions import MCPError
+
+    from profiler.commands.reading.agent_tools import INSTRUCTIONS, TOOLS
+    from profiler.store.runs.manifest import prof_version
+
+    tools = {tool.name: tool for tool in TOOLS}
+    one_at_a_time = CapacityLimiter(1)
+
+    async def list_tools(*_: object) -> protocol.ListToolsResult:
+        return protocol.ListToolsResult(tools=[_described(tool) for tool in TOOLS])
+
+    async def call_tool(_: object, call: protocol.CallToolRequestParams) -> protocol.CallToolResult:
+        tool = tools.get(call.name)
+        if tool is None:
+            raise MCPError(protocol.INVALID_PARAMS, f"no tool of that name; there are {', '.join(tools)}")
+        return await to_thread.run_sync(_result, tool, call.arguments or {}, settings, limiter=one_at_a_time)
+
+    return Server(
+        "prof",
+        version=prof_version(),
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _described(tool: Tool) -> ToolDescription:
+    from mcp import types as protocol
+
+    from profiler.present.encode import schema_of
+
+    return protocol.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        output_schema=schema_of(tool.gives),
+        annotations=protocol.ToolAnnotations(
+            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        ),
+    )
+
+
+def _result(tool: Tool, arguments: dict[str, Any], settings: VerbSettings) -> CallToolResult:
+    """The same JSON as text and as an object; of a failure as text, since it has no place in the tool's schema."""
+    from mcp import types as protocol
+
+    from profiler.commands.reading.agent_tools import ToolFailed
+
+    try:
+        text = tool.call(arguments, settings)
+    except ToolFailed as failure:
+        return protocol.CallToolResult(content=[protocol.TextContent(text=str(failure))], is_error=True)
+    return protocol.CallToolResult(
+        content=[protocol.TextContent(text=text)],
+        structured_content=_without_lone_surrogates(json.loads(text)),
+    )
+
+
+def _without_lone_surrogates(finding: Any) -> Any:
+    """A path may hold some, and UTF-8, which the protocol is written in, cannot."""
+    return json.loads(json.dumps(finding, ensure_ascii=False).encode(errors="replace"))

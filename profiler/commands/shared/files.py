@@ -1,0 +1,47 @@
+"""What a user named as a file: written whole, or not at all, and told."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import typer
+
+from profiler.commands.shared.options import VerbSettings
+
+
+def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "") -> None:
+    """Before anything is computed: a file is what its name says, or programs that go by names cannot open it."""
+    from profiler.text import printable
+
+    if path.suffix.lower() not in endings:
+        *others, last = endings
+        known = f"{', '.join(others)} or {last}" if others else last
+        raise typer.BadParameter(
+            f"'{printable(path.name)}' should end in {known}{why}", param_hint=f"'{option}'"
+        )
+
+
+def write_whole(content: bytes, path: Path) -> None:
+    """Renamed last: the name never holds half of it, and a failure leaves what was there."""
+    from profiler.errors import OutputNotWritable
+
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        aside.write_bytes(content)
+        os.replace(aside, path)
+    except OSError as error:
+        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            aside.unlink()
+
+
+def tell_written(path: Path, settings: VerbSettings) -> None:
+    from profiler.text import printable
+
+    if not settings.quiet:
+        print(f"Wrote {printable(str(path))}", file=sys.stderr)
