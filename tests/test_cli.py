@@ -85,10 +85,10 @@ def test_a_verb_that_is_misspelt_gets_the_nearest_ones(prof_here):
     assert "Did you mean 'compare'" in result.stderr
 
 
-def test_a_verbs_module_is_imported_when_it_is_called_and_no_others(recorded):
+def test_a_verbs_module_is_imported_when_it_is_called_and_no_others():
     verbs = {f"profiler.commands.{place}" for place, _ in TABLE.values()}
-    assert imported_by("--help") & verbs == set()
-    assert imported_by("--quiet", "metrics") & verbs == {"profiler.commands.reading.metrics"}
+    assert modules_imported_by("--help") & verbs == set()
+    assert modules_imported_by("--quiet", "metrics") & verbs == {"profiler.commands.reading.metrics"}
 
 
 def test_the_version_is_the_packages(prof_here):
@@ -211,7 +211,7 @@ def test_the_runs_folder_comes_from_the_option_then_the_environment_then_the_nea
     assert prof_here("show", "5").returncode == 0
     assert prof_here("--runs", tmp_path, "show", "5").returncode == 21
     monkeypatch.delenv("PROF_RUNS")
-    monkeypatch.chdir(recorded.root.parent / "profiler" / "store")
+    monkeypatch.chdir(recorded.root.parent / "profiler" / "analyse")
     assert prof_here("show", "5").returncode == 0
 
 
@@ -406,11 +406,15 @@ def test_verbs_and_options_complete(prof, tmp_path):
 
 
 def imported_by(*arguments):
+    return {name.split(".")[0] for name in modules_imported_by(*arguments)}
+
+
+def modules_imported_by(*arguments):
     command = [sys.executable, "-X", "importtime", *START[1:], *map(str, arguments)]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     names = re.findall(r"^import time:.*\|\s*(\S+)$", result.stderr, re.MULTILINE)
     assert "profiler.cli" in names
-    return {name.split(".")[0] for name in names}
+    return set(names)
 
 
 def test_help_imports_nothing_heavy():

@@ -11,7 +11,7 @@ from profiler.analyse.recording.profile import Profile
 from profiler.ask.baseline import RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
 from profiler.ask.ladders import require_ladder
 from profiler.ask.profiles import profile_one, profile_pairs
-from profiler.ask.references import is_report_path, open_runs
+from profiler.ask.references import is_report_path, open_named
 from profiler.ask.settings import Settings
 from profiler.catalog.thresholds import Threshold, find_thresholds
 from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNotFound
@@ -71,14 +71,14 @@ def pair_kernels(
 def _pair_up(baseline: str, candidate: str | None, settings: Settings) -> tuple[list[RunPair], list[str]]:
     """Returns the runs to compare, the baseline first, and notes on what has no counterpart."""
     if is_store(baseline):
-        return _pair_with_store(RunStore(location_of(baseline)), candidate, settings)
-    if is_report_path(baseline) and not Path(baseline).exists():
+        return _pair_with_store(settings.open_store(location_of(baseline)), candidate, settings)
+    if is_report_path(baseline, settings) and not Path(baseline).exists():
         raise ReportNotFound(f"{baseline}: no such file or folder")
     if candidate is not None:
-        before, after = open_runs([baseline, candidate], settings, timed=True)
+        before, after = open_named([baseline, candidate], settings, timed=True)
         return [pair_runs(before, after)], []
-    (before,) = open_runs([baseline], settings, timed=True)
-    after = find_newer(RunStore(settings.runs_to_read), before)
+    (before,) = open_named([baseline], settings, timed=True)
+    after = find_newer(settings.open_store(), before)
     after.verify_reports()
     return [(before, after)], []
 
@@ -87,11 +87,11 @@ def _pair_with_store(
     baseline: RunStore, candidate: str | None, settings: Settings
 ) -> tuple[list[RunPair], list[str]]:
     if candidate is not None:
-        (after,) = open_runs([candidate], settings, timed=True)
+        (after,) = open_named([candidate], settings, timed=True)
         before = find_newest(baseline, after)
         before.verify_reports()
         return [pair_runs(before, after)], []
-    candidates = RunStore(settings.runs_to_read)
+    candidates = settings.open_store()
     require_ladder(settings, lambda: candidates)
     pairs, notes = pair_stores(baseline, candidates)
     for run in {id(run): run for pair in pairs for run in pair}.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from profiler.analyse.code.machine_code import View, view_machine_code
 from profiler.ask.profiles import profile_one, profile_pairs
-from profiler.ask.references import open_runs
+from profiler.ask.references import open_named
 from profiler.ask.settings import Settings
 from profiler.errors import KernelAmbiguous
 
@@ -19,7 +19,7 @@ def find_machine_code(
     size: str | int | None = None,
 ) -> View:
     """Returns the hot loop, or the `whole` function, of one kernel or of two."""
-    runs = open_runs([before] if after is None else [before, after], settings, size=size)
+    runs = open_named([before] if after is None else [before, after], settings, size=size)
     try:
         if len(runs) == 1:
             return view_machine_code([profile_one(runs[0], settings, kernel_name)], whole=whole)

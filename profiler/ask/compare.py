@@ -9,7 +9,7 @@ from profiler.analyse.compare.timed import compare_timings
 from profiler.analyse.findings import Comparison
 from profiler.ask.ladders import rung_of
 from profiler.ask.profiles import profile_pairs
-from profiler.ask.references import open_runs
+from profiler.ask.references import open_named
 from profiler.ask.settings import Settings
 from profiler.ask.sizes import suggesting_a_size
 from profiler.store.runs.run_store import Run
@@ -28,7 +28,7 @@ def compare(
 ) -> list[Comparison]:
     """Returns one comparison, or one for `every` kernel common to both sides; of times alone unless both were profiled."""
     timed = not (kernel_name or every or metrics)  # which ask for a profile
-    left, right = open_runs([before, after], settings, timed=timed, size=size)
+    left, right = open_named([before, after], settings, timed=timed, size=size)
     with suggesting_a_size([(before, left), (after, right)], settings):
         return compare_runs(
             left, right, settings, kernel_name=kernel_name, every=every, metrics=metrics, force=force

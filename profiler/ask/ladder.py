@@ -42,7 +42,7 @@ def climb_ladder(
     """Returns the climb of the ladder chosen, with the size and the parameters asked for."""
     ladder = open_ladder(settings)
     wanted = workload_asked_for(ladder, size, set_param)
-    return find_climb(RunStore(settings.runs_to_read), ladder, wanted, view)
+    return find_climb(settings.open_store(), ladder, wanted, view)
 
 
 def find_climb(
@@ -122,7 +122,7 @@ def find_deltas(climb: Climb) -> list[dict[str, object]]:
 
 def find_overview(climb: Climb, settings: Settings) -> tuple[LadderSheet, Roofline, list[LadderFinding]]:
     """Returns what one picture of a ladder shows: its sheet, its roofline, and its times at other workloads."""
-    store = RunStore(settings.runs_folder)
+    store = settings.open_store()
     return derive_ladder_sheet(climb), find_roofline(climb, store, settings), find_workloads(store, climb)
 
 

@@ -24,6 +24,8 @@ def open_ladder(settings: Settings, name: str | None = None, *, beside: Sequence
 
     It is looked for where the settings say, then from the folders `beside`.
     """
+    if name and is_path(name):  # a run names its ladder; a path there is not to be opened
+        raise LadderNotFound(f"'{name}' is not the name of a ladder")
     reference = name if name and not is_path(settings.ladder) else settings.ladder
     return read_ladder(find_ladder(reference, *settings.ladder_places, *beside))
 
@@ -56,7 +58,8 @@ def rung_of(run: Run, settings: Settings) -> Kernel | None:
     manifest = run.manifest
     if manifest.ladder is None or manifest.kernel is None:
         return None
-    beside = [run.path.absolute().parent] if run.stored and isinstance(run.path, Path) else []
+    here = run.stored and isinstance(run.path, Path) and settings.reach is None
+    beside = [Path(run.path).absolute().parent] if here else []
     try:
         ladder = open_ladder(settings, manifest.ladder, beside=beside)
         kernel = ladder.kernel(manifest.kernel)

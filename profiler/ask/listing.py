@@ -24,7 +24,7 @@ def list_stored(settings: Settings, name: str | None = None) -> Listing:
 
     A name that means nothing is an error, as it is for every other question.
     """
-    store = RunStore(settings.runs_to_read)
+    store = settings.open_store()
     require_ladder(settings, lambda: store)
     ladder = None
     if name is None:

@@ -13,10 +13,10 @@ from profiler.errors import ReportNotFound
 from profiler.store.remote.files import is_url, public_url
 from profiler.store.runs.manifest import RunId
 from profiler.store.runs.names import name_filter
-from profiler.store.runs.run_store import Run, RunStore, open_reports
+from profiler.store.runs.run_store import Run, open_reports
 
 
-def open_runs(
+def open_named(
     references: Sequence[str], settings: Settings, *, timed: bool = False, size: str | int | None = None
 ) -> list[Run]:
     """Returns a run for each reference; reports are read side by side.
@@ -24,19 +24,22 @@ def open_runs(
     A number or a name means its newest run, or the newest of this `size`. A run of timings alone is
     refused unless `timed`.
     """
-    stored = cache(lambda: RunStore(settings.runs_to_read))  # report files need none
+    if settings.reach is not None:
+        for reference in references:
+            settings.reach.check(reference)
+    stored = cache(settings.open_store)  # report files need none
     require_ladder(settings, stored)
-    reports = [Path(reference) for reference in references if is_report_path(reference)]
+    reports = [Path(one) for one in references if is_report_path(one, settings)]
     read = iter(open_reports(reports) if reports else [])
     runs = []
     for reference in references:
-        if is_report_path(reference):
+        if is_report_path(reference, settings):
             runs.append(next(read))
             continue
-        run = _run_at(reference) or find_run(reference, stored(), settings, size)
+        run = _run_at(reference, settings) or find_run(reference, stored(), settings, size)
         if not run.manifest.is_profiled and not timed:
             raise not_profiled(reference, run, stored(), settings, size)
-        run.verify_reports()
+        run.verify_reports(left_elsewhere=settings.reach is None)
         runs.append(run)
     if size is not None and not any(
         is_choice(*named, settings) for named in zip(references, runs, strict=True)
@@ -50,10 +53,10 @@ def meant_by(name: str | None, settings: Settings) -> Callable[[str], bool]:
     return name_filter(name, ladder_name(settings), of_ladder=settings.ladder_given)
 
 
-def is_report_path(reference: str) -> bool:
+def is_report_path(reference: str, settings: Settings) -> bool:
     """Returns whether this is a report: by its ending, or as anything on disk that is not a run's folder."""
     if is_url(reference):
-        if _run_at(reference) is not None:
+        if _run_at(reference, settings) is not None:
             return False
         raise ReportNotFound(
             f"{public_url(reference)}: a report at a URL is not read where it lies",
@@ -62,20 +65,20 @@ def is_report_path(reference: str) -> bool:
     path = Path(reference)
     if reference.endswith((".ncu-rep", ".ncu-rep.zst")):
         return True
-    if reference.isdecimal() or _run_at(reference) is not None:
+    if reference.isdecimal() or _run_at(reference, settings) is not None:
         return False
     return "/" in reference or path.is_file()
 
 
-def _run_at(reference: str) -> Run | None:
+def _run_at(reference: str, settings: Settings) -> Run | None:
     """Returns the run that `elsewhere/runs/<id>` names, also where it is in a pack or at a URL."""
     if is_url(reference):
         location, _, name = reference.rstrip("/").rpartition("/")
         run_id = RunId.parse(name)
-        return RunStore(location).open(run_id) if run_id else None
+        return settings.open_store(location).open(run_id) if run_id else None
     folder = Path(reference).resolve()
     run_id = RunId.parse(folder.name)
     if run_id is None or ("/" not in reference and not folder.exists()):
         return None
-    store = RunStore(folder.parent)
+    store = settings.open_store(folder.parent)
     return store.open(run_id) if (folder / "run.json").exists() or run_id in store.ids() else None

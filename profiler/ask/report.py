@@ -17,12 +17,12 @@ from profiler.analyse.report import KernelFindings, PairFindings, Report
 from profiler.ask.ladder import climb_ladder, find_roofline
 from profiler.ask.ladders import rung_of
 from profiler.ask.profiles import profile_rung
-from profiler.ask.references import open_runs
+from profiler.ask.references import open_named
 from profiler.ask.settings import Settings
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.errors import MetricsMissing
 from profiler.store.runs.manifest import rung_name
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run_store import Run
 from profiler.text import shortened
 
 _NAME_WIDTH = 80
@@ -38,7 +38,7 @@ def report_ladder(settings: Settings, title: str | None) -> Report:
         kernels=_rungs(climb),
         pairs=map(_step, climb.steps),
         ladder=derive_ladder_sheet(climb),
-        roofline=find_roofline(climb, RunStore(settings.runs_folder), settings),
+        roofline=find_roofline(climb, settings.open_store(), settings),
         others=tuple(climb.others),
         headline=HEADLINES[climb.finding.view],
     )
@@ -48,7 +48,7 @@ def report_named(
     references: Sequence[str], settings: Settings, title: str | None, *, kernel_name: str | None, force: bool
 ) -> Report:
     """Returns recordings in the order named, each against the one before; of several kernels, those common to both."""
-    runs = open_runs(references, settings, timed=len(references) == 1)
+    runs = open_named(references, settings, timed=len(references) == 1)
     rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]
     profiles = _profiles(runs, rungs, kernel_name)
     anchors = _anchors(rungs, profiles)

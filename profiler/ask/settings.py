@@ -11,7 +11,9 @@ from profiler.catalog import DEFAULT_LADDER
 from profiler.errors import RunNotFound
 
 if TYPE_CHECKING:
+    from profiler.ask.reach import Reach
     from profiler.store.remote.places import Location
+    from profiler.store.runs.run_store import RunStore
 
 
 def _keep_silent(_: str) -> None: ...
@@ -24,6 +26,7 @@ class Settings:
     runs: Location | None = None
     ladder: str = DEFAULT_LADDER
     ladder_given: bool = False
+    reach: Reach | None = None  # of references that the user did not choose
     note: Callable[[str], None] = field(default=_keep_silent, repr=False, compare=False)
 
     @property
@@ -40,6 +43,12 @@ class Settings:
                 remedy="Check --runs, or PROF_RUNS where that is set; `prof collect` and `prof ingest` make the folder.",
             )
         return self.runs_folder
+
+    def open_store(self, location: Location | None = None) -> RunStore:
+        """Returns the store to read from, or another one; within a reach, links that lead out of its folder are not followed."""
+        from profiler.store.runs.run_store import RunStore
+
+        return RunStore(location or self.runs_to_read, confined=self.reach is not None)
 
     @property
     def ladder_places(self) -> tuple[Path, ...]:

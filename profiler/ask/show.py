@@ -10,12 +10,12 @@ from profiler.analyse.recording.sheet import Recording, TimingSheet, derive_shee
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
 from profiler.ask.ladders import rung_of
 from profiler.ask.profiles import profile_one, profile_run
-from profiler.ask.references import open_runs
+from profiler.ask.references import open_named
 from profiler.ask.settings import Settings
 from profiler.ask.sizes import is_choice
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunDamaged
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run_store import Run
 
 _MOST_ALIKE = 200  # each is a manifest to read
 
@@ -30,7 +30,7 @@ def show(
     size: str | int | None = None,
 ) -> Recording:
     """Returns the sheets of a recording, with every metric of the report if `full`; of timings alone only if `timed`."""
-    (run,) = open_runs([source], settings, timed=timed, size=size)
+    (run,) = open_named([source], settings, timed=timed, size=size)
     if not run.manifest.is_profiled:
         return Recording(run, [], timing_of(run, settings))
     (kernels,) = choose_kernels([run], kernel_name)
@@ -60,7 +60,7 @@ def find_other_workloads(source: str, run: Run, settings: Settings) -> list[str]
     """Returns the other sizes stored under the run's name, newest first; none for a run that was named by its id or file."""
     if not is_choice(source, run, settings):
         return []
-    store = RunStore(settings.runs_to_read)
+    store = settings.open_store()
     alike = [run_id for run_id in store.ids() if run_id.name == run.manifest.name][-_MOST_ALIKE:]
     store.read_ahead(alike)
     found: dict[str, None] = {}

@@ -15,6 +15,7 @@ from profiler.commands.shared.options import (
     KernelNameOption,
     LadderOption,
     RunsOption,
+    VerbSettings,
     settings_of,
     terminal_width,
 )
@@ -84,24 +85,24 @@ def check(
     from profiler.ask.check import check as ask
 
     settings = settings_of(context, runs, ladder, format)
-    _check_choice(baseline, candidate)
+    _check_choice(baseline, candidate, settings)
     finding = ask(baseline, candidate, settings, kernel_name=kernel_name, every=every)
     _write_files(finding, summary, junit, allow_unclear)
     print(_rendered(finding, settings.format))
     _finish(finding, allow_unclear)
 
 
-def _check_choice(baseline: str, candidate: str | None) -> None:
+def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) -> None:
     """Refuses reports where only stored runs can be found or told apart."""
     from profiler.ask.check import is_store
     from profiler.ask.references import is_report_path
 
     if is_store(baseline):
-        if candidate is not None and is_report_path(candidate):
+        if candidate is not None and is_report_path(candidate, settings):
             raise typer.BadParameter(
                 "against a folder of runs, name a stored run: a report has no name there"
             )
-    elif candidate is None and is_report_path(baseline) and Path(baseline).exists():
+    elif candidate is None and is_report_path(baseline, settings) and Path(baseline).exists():
         raise typer.BadParameter("give a candidate too: prof check --baseline before.ncu-rep after.ncu-rep")
 
 

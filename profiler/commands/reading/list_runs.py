@@ -60,11 +60,10 @@ def list_runs(
     from profiler.ask.listing import newest_rows, require_whole, run_rows, why_nothing
     from profiler.ask.references import meant_by
     from profiler.present.rungs import titles_of
-    from profiler.store.runs.run_store import RunStore
     from profiler.text import printable
 
     settings = settings_of(context, runs, ladder, format)
-    store = RunStore(settings.runs_to_read)
+    store = settings.open_store()
     require_ladder(settings, lambda: store)
     wanted = kernels or (name is None and settings.format is Format.table)
     if wanted and _print_kernels(store, settings, required=kernels) and kernels:

@@ -31,11 +31,11 @@ def export(
 
       prof export gemm-6-source --output /tmp
     """
-    from profiler.ask.references import open_runs
+    from profiler.ask.references import open_named
     from profiler.store.runs.export import export_reports
     from profiler.text import printable
 
     settings = settings_of(context, runs, ladder)
-    (run,) = open_runs([source], settings, size=size)
+    (run,) = open_named([source], settings, size=size)
     for path in export_reports(run, output, overwrite=force):
         print(printable(str(path)))
