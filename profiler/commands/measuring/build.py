@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Annotated
 
@@ -17,6 +18,12 @@ from profiler.commands.shared.ladders import (
 )
 from profiler.commands.shared.options import FormatOption, LadderOption, settings_of
 from profiler.commands.shared.output import print_rows
+from profiler.errors import LibraryMissing
+from profiler.measure.rungs.compiled import misfit_text
+from profiler.measure.tools.toolchain import find_gpu
+from profiler.measure.tune.points import compiled_facts
+from profiler.present.rungs import BUILD_HEADER, BUILD_RIGHT, build_row, titles_of
+from profiler.text import printable
 
 
 def build(
@@ -39,14 +46,6 @@ def build(
 
       prof build --kernel 5 --kernel 6 --arch sm_90
     """
-    import re
-
-    from profiler.errors import LibraryMissing
-    from profiler.measure.rungs.compiled import misfit_text
-    from profiler.measure.tools.toolchain import find_gpu
-    from profiler.measure.tune.points import compiled_facts
-    from profiler.present.rungs import BUILD_HEADER, BUILD_RIGHT, build_row, titles_of
-    from profiler.text import printable
 
     if arch is not None and not re.fullmatch(r"sm_\d{2,3}", arch):
         raise typer.BadParameter(f"--arch is a name such as sm_90, not '{arch}'")

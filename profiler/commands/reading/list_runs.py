@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER
+from profiler.ask.ladders import open_ladder, require_ladder
+from profiler.ask.listing import ladder_rows, newest_rows, require_whole, run_rows, why_nothing
+from profiler.ask.references import meant_by
 from profiler.commands.shared.options import (
     Format,
     FormatOption,
@@ -16,6 +20,9 @@ from profiler.commands.shared.options import (
     settings_of,
 )
 from profiler.commands.shared.output import print_rows
+from profiler.errors import LadderNotFound
+from profiler.present.rungs import titles_of
+from profiler.text import printable
 
 if TYPE_CHECKING:
     from profiler.store.runs.run_store import RunStore
@@ -55,12 +62,6 @@ def list_runs(
 
       prof list --ladder copy
     """
-    from profiler.analyse.listing import NAMES_HEADER, RUNS_HEADER
-    from profiler.ask.ladders import require_ladder
-    from profiler.ask.listing import newest_rows, require_whole, run_rows, why_nothing
-    from profiler.ask.references import meant_by
-    from profiler.present.rungs import titles_of
-    from profiler.text import printable
 
     settings = settings_of(context, runs, ladder, format)
     store = settings.open_store()
@@ -89,10 +90,6 @@ def list_runs(
 
 def _print_kernels(store: RunStore, settings: VerbSettings, required: bool) -> bool:
     """The ladder's kernels above the runs; without a ladder near by, nothing."""
-    from profiler.analyse.listing import LADDER_HEADER
-    from profiler.ask.ladders import open_ladder
-    from profiler.ask.listing import ladder_rows
-    from profiler.errors import LadderNotFound
 
     try:
         found = open_ladder(settings)

@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from profiler.ask.reach import Reach
 from profiler.commands.shared.options import LadderOption, RunsOption, VerbSettings, settings_of
+from profiler.errors import McpNotInstalled
+from profiler.present.encode import schema_of
+from profiler.store.runs.manifest import prof_version
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -50,8 +54,6 @@ def mcp(
 
       prof mcp --runs ~/profiles/runs --reports ~/profiles/new --ladder norms
     """
-    from profiler.ask.reach import Reach
-    from profiler.errors import McpNotInstalled
 
     settings = settings_of(context, runs, ladder)
     for folder in reports or ():
@@ -100,7 +102,6 @@ def _make_server(settings: VerbSettings) -> Server[Any]:
     from mcp.shared.exceptions import MCPError
 
     from profiler.commands.reading.agent_tools import INSTRUCTIONS, TOOLS
-    from profiler.store.runs.manifest import prof_version
 
     tools = {tool.name: tool for tool in TOOLS}
     one_at_a_time = CapacityLimiter(1)
@@ -127,8 +128,6 @@ def _make_server(settings: VerbSettings) -> Server[Any]:
 
 def _described(tool: Tool, settings: VerbSettings) -> ToolDescription:
     from mcp import types as protocol
-
-    from profiler.present.encode import schema_of
 
     return protocol.Tool(
         name=tool.name,

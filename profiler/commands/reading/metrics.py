@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from profiler.catalog.metrics import CATALOGUE, SMALLEST_SHARE_OF_WHOLE, derivation, find_metric
 from profiler.commands.shared.options import Format, FormatOption, settings_of
 from profiler.commands.shared.output import print_rows
 
@@ -23,7 +24,6 @@ def metrics(
 
       prof metrics lsu_pipe_pct
     """
-    from profiler.catalog.metrics import CATALOGUE, SMALLEST_SHARE_OF_WHOLE, derivation, find_metric
 
     settings = settings_of(context, None, None, format)
     chosen = CATALOGUE if name is None else (find_metric(name),)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from profiler.ask.ladder import climb_ladder
+from profiler.catalog.ladders.ladder import find_ladder
+from profiler.commands.shared.files import tell_written, write_whole
 from profiler.commands.shared.ladders import ParameterOption
 from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, VerbSettings, settings_of
+from profiler.commands.shared.output import print_rows
+from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritable, RunNotFound
 
 if TYPE_CHECKING:
     from profiler.analyse.ladder.climb import Climb
@@ -73,8 +79,6 @@ def notebook(
 
 
 def _list(settings: VerbSettings) -> None:
-    from profiler.commands.shared.output import print_rows
-
     folder = _shipped_folder()
     rows = [(name, about, str(_shown(folder / f"{name}{_SUFFIX}"))) for name, about in SHIPPED.items()]
     print_rows(("name", "about", "file"), rows, settings, optional=(1,))
@@ -82,7 +86,6 @@ def _list(settings: VerbSettings) -> None:
 
 def _shipped_folder() -> Path:
     """In the checkout that this prof runs from, or in that one where the user stands."""
-    from profiler.errors import NotebookUnavailable
 
     here = Path.cwd()
     for place in (Path(__file__).parents[3], here, *here.parents):
@@ -95,8 +98,6 @@ def _shipped_folder() -> Path:
 
 
 def _find(name: str) -> Path:
-    from profiler.errors import NotebookUnavailable
-
     if name.removesuffix(_SUFFIX) in SHIPPED and not Path(name).is_file():
         return _shipped_folder() / f"{name.removesuffix(_SUFFIX)}{_SUFFIX}"
     path = Path(name)
@@ -107,9 +108,6 @@ def _find(name: str) -> Path:
 
 def _open(path: Path) -> NoReturn:
     """Jupyter takes this process's place: it ends as it is ended. Of this environment, where prof can be imported."""
-    from importlib.util import find_spec
-
-    from profiler.errors import NotebookUnavailable
 
     module = next((one for one in _JUPYTER if find_spec(one)), None)
     if module is None:
@@ -131,9 +129,6 @@ def _shown(path: Path) -> Path:
 def _write(
     path: Path, settings: VerbSettings, size: str | None, set_param: list[str] | None, force: bool
 ) -> None:
-    from profiler.ask.ladder import climb_ladder
-    from profiler.commands.shared.files import tell_written, write_whole
-    from profiler.errors import OutputNotWritable
     from profiler.present.notebook import Subject, ladder_notebook
 
     if path.suffix != _SUFFIX:
@@ -157,8 +152,6 @@ def _write(
 
 
 def _require_rungs(climb: Climb) -> None:
-    from profiler.errors import RunNotFound
-
     if len(climb.rungs) >= _FEWEST_RUNGS:
         return
     recorded = ", ".join(str(rung.kernel) for rung in climb.rungs)
@@ -175,8 +168,6 @@ def _require_rungs(climb: Climb) -> None:
 
 def _ladder_reference(folder: Path, climb: Climb) -> str:
     """By its name where a notebook in this folder finds it so, else by its file."""
-    from profiler.catalog.ladders.ladder import find_ladder
-    from profiler.errors import LadderNotFound
 
     file = climb.ladder.path.resolve()
     try:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from profiler.catalog.presets import MEASURED_ON, PRESETS, find_preset
 from profiler.commands.shared.options import Format, FormatOption, settings_of
 from profiler.commands.shared.output import print_rows
 
@@ -25,7 +26,6 @@ def presets(
 
       prof presets four-way
     """
-    from profiler.catalog.presets import MEASURED_ON, PRESETS, find_preset
 
     settings = settings_of(context, None, None, format)
     chosen = PRESETS if name is None else (find_preset(name),)

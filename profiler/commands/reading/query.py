@@ -8,6 +8,7 @@ import typer
 
 from profiler.commands.shared.options import FormatOption, RunsOption, settings_of
 from profiler.commands.shared.output import print_rows
+from profiler.store.runs.run_store import RunStore
 
 
 def query(
@@ -36,7 +37,6 @@ def query(
         raise typer.BadParameter("give a SELECT statement, or --tables to see what there is")
     else:
         from profiler.store.query import run_query
-        from profiler.store.runs.run_store import RunStore
 
         header, rows = run_query(RunStore(settings.runs_to_read), sql)
     print_rows(header, rows, settings)

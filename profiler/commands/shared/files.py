@@ -11,11 +11,12 @@ from pathlib import Path
 import typer
 
 from profiler.commands.shared.options import VerbSettings
+from profiler.errors import OutputNotWritable
+from profiler.text import printable
 
 
 def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "") -> None:
     """Before anything is computed: a file is what its name says, or programs that go by names cannot open it."""
-    from profiler.text import printable
 
     if path.suffix.lower() not in endings:
         *others, last = endings
@@ -27,7 +28,6 @@ def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "")
 
 def write_whole(content: bytes, path: Path) -> None:
     """Renamed last: the name never holds half of it, and a failure leaves what was there."""
-    from profiler.errors import OutputNotWritable
 
     aside = path.with_name(f".{path.name}.part")
     try:
@@ -41,7 +41,5 @@ def write_whole(content: bytes, path: Path) -> None:
 
 
 def tell_written(path: Path, settings: VerbSettings) -> None:
-    from profiler.text import printable
-
     if not settings.quiet:
         print(f"Wrote {printable(str(path))}", file=sys.stderr)

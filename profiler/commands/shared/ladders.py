@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,9 @@ import typer
 
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.output import Progress
+from profiler.errors import ProgramFailed
+from profiler.measure.rungs.build import build_kernels
+from profiler.measure.tools.toolchain import find_toolchain
 
 if TYPE_CHECKING:
     from profiler.catalog.ladders.ladder import Kernel, Ladder
@@ -44,7 +48,6 @@ TimeoutOption = Annotated[
 
 def choose_kernels(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
     """Those of these numbers and ranges, in the ladder's order; all where none is given."""
-    import re
 
     numbers: list[int] = []
     for text in given or ():
@@ -61,8 +64,6 @@ def build_rungs(
     ladder: Ladder, kernels: Sequence[Kernel], arch: str, settings: VerbSettings, jobs: int | None = None
 ) -> dict[int, Built]:
     """Every compiled kernel by its number, built if it changed; what did not compile is told at once."""
-    from profiler.measure.rungs.build import build_kernels
-    from profiler.measure.tools.toolchain import find_toolchain
 
     compiled = [kernel for kernel in kernels if kernel.is_compiled]
     if not compiled:
@@ -93,7 +94,6 @@ def _said(built: Built, arch: str) -> str:
 
 def raise_failures(errors: Sequence[ProfError], total: int, what: str) -> None:
     """One failure of one step as it is; of several, told one by one before, how many there were."""
-    from profiler.errors import ProgramFailed
 
     if not errors:
         return

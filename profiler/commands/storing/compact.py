@@ -9,10 +9,13 @@ import typer
 
 from profiler.commands.shared.options import Format, FormatOption, RunsOption, settings_of
 from profiler.commands.shared.output import Progress, print_rows
+from profiler.store.packs.plan import compact as pack, plan_packs
+from profiler.store.packs.publish import stored_files
+from profiler.store.runs.run_store import RunStore
+from profiler.text import counted, printable, size
 
 if TYPE_CHECKING:
     from profiler.store.packs.plan import Compacted, Plan
-    from profiler.store.runs.run_store import RunStore
 
 _HEADER = (
     "runs", "packs", "packs_replaced", "files_before", "files_after", "bytes_before", "bytes_after", "damaged",
@@ -43,9 +46,6 @@ def compact(
 
       prof compact --runs s3://bucket/runs --older-than 7
     """
-    from profiler.store.packs.plan import compact as pack, plan_packs
-    from profiler.store.packs.publish import stored_files
-    from profiler.store.runs.run_store import RunStore
 
     settings = settings_of(context, runs, None, format)
     store = RunStore(settings.runs_to_read)
@@ -83,7 +83,6 @@ def _row(
 def _lines(
     store: RunStore, plan: Plan, done: Compacted | None, before: dict[str, int], after: dict[str, int],
 ) -> list[str]:  # fmt: skip
-    from profiler.text import counted, printable, size
 
     along = f", {counted(len(plan.along), 'small pack', 'small packs')} among them" if plan.along else ""
     runs = counted(len(plan.runs), "run", "runs")

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
+from profiler.ask.references import open_named
 from profiler.commands.shared.options import LadderOption, RunSizeOption, RunsOption, settings_of
+from profiler.store.runs.export import export_reports
+from profiler.text import printable
 
 
 def export(
@@ -31,9 +34,6 @@ def export(
 
       prof export gemm-6-source --output /tmp
     """
-    from profiler.ask.references import open_named
-    from profiler.store.runs.export import export_reports
-    from profiler.text import printable
 
     settings = settings_of(context, runs, ladder)
     (run,) = open_named([source], settings, size=size)
