@@ -29,14 +29,14 @@ __all__ = ["compare", "ladder", "open_runs", "read_report", "roofline", "source_
 
 
 def open_runs(location: str | Path = "runs") -> RunStore:
-    """The runs in a folder or at a URL such as `s3://bucket/runs`: `.ids()`, `.find("5", ladder="gemm")`, `.manifests()`."""
+    """Returns the runs in a folder or at a URL such as `s3://bucket/runs`: `.ids()`, `.find("5", ladder="gemm")`, `.manifests()`."""
     from profiler.store.runs.run_store import RunStore
 
     return RunStore(location)
 
 
 def read_report(path: str | Path) -> Run:
-    """A `.ncu-rep` file, not stored anywhere: `.table("metrics")`, `.to_pandas("metrics")`."""
+    """Returns a `.ncu-rep` file as a run that is stored nowhere: `.table("metrics")`, `.to_pandas("metrics")`."""
     from profiler.store.runs.run_store import open_report
 
     return open_report(Path(path))
@@ -49,7 +49,7 @@ def compare(
     kernel_name: str | None = None,
     force: bool = False,
 ) -> Comparison:
-    """How one kernel differs from another, given as runs or as paths of reports; of times alone where not both were profiled."""
+    """Returns how one kernel differs from another, both given as runs or as paths of reports; by their times alone unless both were profiled."""
     from profiler.ask.compare import compare_runs
     from profiler.ask.settings import Settings
 
@@ -59,9 +59,9 @@ def compare(
 
 
 def ladder(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> LadderSheet:
-    """Every rung of a ladder and every step, given its name or its file: `.to_pandas()`, `.steps_to_pandas()`.
+    """Returns every rung and every step of a ladder, given its name or its file: `.to_pandas()`, `.steps_to_pandas()`.
 
-    Of the `workload` asked for, or of what most rungs were recorded with.
+    They are of the `workload` asked for, or of the one that most rungs were recorded with.
     """
     from profiler.ask.ladder import find_sheet
 
@@ -69,14 +69,14 @@ def ladder(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = No
 
 
 def roofline(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> Roofline:
-    """How close the rungs of a ladder come to what the ladder `ceilings` reached on the same GPU."""
+    """Returns how close the rungs of a ladder come to what the ladder `ceilings` reached on the same GPU."""
     from profiler.ask.ladder import find_roofline
 
     return find_roofline(_climb(name, runs, workload), runs, _settings(name, runs))
 
 
 def source_lines(run: Run, *, kernel_name: str | None = None) -> SourceLines | None:
-    """Executed instructions and stall samples of each source line; None where the run holds no lines."""
+    """Returns executed instructions and stall samples of each source line; None where the run holds no lines."""
     from profiler.ask.show import find_lines
 
     return find_lines(run, kernel_name)

@@ -25,7 +25,7 @@ from profiler.errors import InternalError, ProfError
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
-# What a verb that answers once makes lives until it ends: looking for garbage every 700 objects took 7 % of `prof compare`.
+# Commands are short-lived, so the garbage collector mostly wastes time: 7 % of `prof compare`.
 _GC_THRESHOLD = 50_000
 _FLAGS = ("--quiet", "-q", "--verbose", "-v")
 
@@ -79,7 +79,10 @@ def _command(place: str, _: str) -> Any:
 
 
 class _Verbs(TyperGroup):
-    """Typer would import every verb, and end a broken pipe with exit code 1, which here means a regression."""
+    """A group that imports a verb only when it is called, and ends quietly when a pipe breaks.
+
+    Typer would end that with exit code 1, which here means a regression.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -103,7 +106,7 @@ class _Verbs(TyperGroup):
 
 @contextmanager
 def _quiet_pipe() -> Iterator[None]:
-    """The reader of a pipe has gone, as in `prof list | head`: nothing is wrong."""
+    """Ends quietly when the reader of a pipe has gone, as in `prof list | head`."""
     try:
         yield
     except BrokenPipeError:
@@ -150,16 +153,16 @@ def _root(
 
 @atexit.register
 def _leave_the_garbage() -> None:
-    """Python looks for garbage once more when it ends, a sixth of `prof compare`; not in what is frozen.
+    """Freezes all objects, so that Python does not look for garbage when it ends, which took a sixth of `prof compare`.
 
-    DuckDB says of all that is left that it leaked.
+    DuckDB would report what is left as leaked.
     """
     if "duckdb" not in sys.modules:
         gc.freeze()
 
 
 def main() -> NoReturn:
-    """Run a verb; whatever goes wrong ends here, as one message and one exit code."""
+    """Runs a verb; whatever goes wrong ends here, as one message and one exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a name that the locale cannot write is no failure
             stream.reconfigure(errors="backslashreplace")
@@ -187,7 +190,7 @@ def main() -> NoReturn:
 
 
 def split_flags(arguments: list[str], verbs: TyperGroup) -> tuple[list[str], list[str]]:
-    """`prof compare 5 6 --verbose` is what people type: these flags may stand anywhere but where a value is expected."""
+    """Returns the shared flags and the other words: people type `prof compare 5 6 --verbose`, with a flag anywhere."""
     flags: list[str] = []
     words: list[str] = []
     command: Any = verbs
@@ -206,13 +209,13 @@ def split_flags(arguments: list[str], verbs: TyperGroup) -> tuple[list[str], lis
 
 
 def _valued_options(command: Any) -> set[str]:
-    """Those that the next word belongs to."""
+    """Returns the options that take the next word as their value."""
     options = [one for one in command.params if one.param_type_name == "option" and not one.is_flag]
     return {name for one in options for name in one.opts}
 
 
 def _discard_output() -> None:
-    """So that nothing is left to flush when Python ends."""
+    """Sends what is still to be flushed nowhere, so that Python ends quietly."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -229,7 +232,7 @@ def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
 
 
 def _traceback_lines(error: BaseException) -> Iterator[str]:
-    """The frames as Python prints them; a message on one line, whatever names it holds."""
+    """Yields the frames as Python prints them, and the message on one line, whatever names it holds."""
     from traceback import format_exception
 
     for part in format_exception(error):

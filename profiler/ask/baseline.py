@@ -1,4 +1,4 @@
-"""Which recording is held against which: a candidate and the baseline of the same name and workload.
+"""Pairs each candidate with the baseline of the same name and workload.
 
 Stores and runs in; pairs of runs out, and notes on what has no counterpart. A recording held against itself
 passes whatever became of the code: a folder against itself, or a run that is named twice, is refused.
@@ -23,7 +23,7 @@ _NOTHING_NEW = (
 
 
 def pair_stores(baseline: RunStore, candidate: RunStore) -> tuple[list[RunPair], list[str]]:
-    """The newest run of every name and workload that both folders hold, the baseline first."""
+    """Returns the newest run of every name and workload that both folders hold, the baseline first, and notes on the others."""
     if baseline.is_same_place(candidate):
         raise RunNotFound(
             f"{candidate.root} is the baseline and what is checked, so every run would be held against itself",
@@ -46,7 +46,7 @@ def pair_stores(baseline: RunStore, candidate: RunStore) -> tuple[list[RunPair],
 
 
 def pair_runs(baseline: Run, candidate: Run) -> RunPair:
-    """Two that were named."""
+    """Returns two runs that were named, unless they are one recording."""
     if _are_one(baseline, candidate):
         raise RunNotFound(
             f"{title_of(candidate)}: the same recording on both sides, so nothing would be checked",
@@ -56,7 +56,7 @@ def pair_runs(baseline: Run, candidate: Run) -> RunPair:
 
 
 def find_newest(store: RunStore, like: Run) -> Run:
-    """The newest run of the same name and workload."""
+    """Returns the newest run of the same name and workload."""
     newest = _newest(store, {like.manifest.name}).get(_subject(like.manifest))
     if newest is None:
         raise RunNotFound(f"{store.root}: no run of {title_of(like)}")
@@ -64,7 +64,7 @@ def find_newest(store: RunStore, like: Run) -> Run:
 
 
 def find_newer(store: RunStore, baseline: Run) -> Run:
-    """The newest run of the baseline's name and workload, if that is a newer one."""
+    """Returns the newest run of the baseline's name and workload; one that is no newer than the baseline is an error."""
     manifest = baseline.manifest
     newest = find_newest(store, baseline)
     if newest.manifest.run_id <= manifest.run_id:
@@ -76,7 +76,7 @@ def find_newer(store: RunStore, baseline: Run) -> Run:
 
 
 def title_of(run: Run) -> str:
-    """Its name and workload, or a report's path."""
+    """Returns a run's name and workload, or a report's path."""
     if not run.stored:
         return run.label
     workload = run.manifest.workload
@@ -84,7 +84,7 @@ def title_of(run: Run) -> str:
 
 
 def _are_one(one: Run, other: Run) -> bool:
-    """Also as copies, under whatever name: what was recorded, and when."""
+    """Returns whether two runs are copies of one recording, whatever they are called."""
     this, that = (RunId.parse(run.manifest.run_id) for run in (one, other))
     return this is not None and that is not None and (this.time, this.hash) == (that.time, that.hash)
 

@@ -74,7 +74,7 @@ def _missing(
     unclear: Mapping[int, ComparisonError],
     groups: Mapping[Conditions, Sequence[Run]],
 ) -> list[MissingRung]:
-    """The ladder's rungs that are not among these."""
+    """Returns the ladder's rungs that are not among these, each with the reason."""
     there = {rung.kernel.number for rung in rungs}
     absent = [kernel for kernel in ladder.kernels if kernel.number not in there]
     stored = {run_id.name for run_id in store.ids()} if absent else set()
@@ -93,7 +93,7 @@ def _missing(
 def _absence(
     ladder: Ladder, kernel: Kernel, groups: Mapping[Conditions, Sequence[Run]], stored: Sequence[str]
 ) -> str:
-    """With the names `stored` of that kernel, whatever the preset."""
+    """Returns why a rung is missing; `stored` are the names of its runs, whatever the preset."""
     names = (rung_name(ladder.name, kernel.number), timed_name(ladder.name, kernel.number))
     elsewhere = [str(one) for one, runs in groups.items() if any(run.manifest.name in names for run in runs)]
     if elsewhere:
@@ -154,7 +154,7 @@ def find_ceilings(store: RunStore, ladder: Ladder, gpu: str) -> list[Ceiling]:
 
 
 def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:
-    """The climb's own workload, and beside it those that most rungs were timed at on this GPU, without steps; the smallest first."""
+    """Returns the climb's own workload and those that most rungs were timed at on this GPU, without steps; the smallest first."""
     own = climb.conditions
     groups = group_runs(find_runs(store, climb.ladder))
     others = [one for one in groups if one != own and one.gpu == own.gpu and one.workload is not None]
@@ -166,6 +166,6 @@ def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:
 
 
 def _size(finding: LadderFinding) -> tuple[int, tuple[int, ...]]:
-    """How large its workload is: m * n * k, whichever of them makes it so."""
+    """Returns a key by which workloads sort: the product of their sizes, then the sizes."""
     sizes = tuple((finding.workload or {}).values())
     return prod(sizes), sizes

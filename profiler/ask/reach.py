@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reach:
-    """`runs` is a folder or a URL; `folders` are real paths without links, that of the runs among them."""
+    """What `prof mcp` may open: `runs` is a folder or a URL; `folders` are real paths without links, that of the runs among them."""
 
     runs: Location
     folders: tuple[Path, ...]
 
     @classmethod
     def of(cls, runs: Location, reports: Sequence[Path] | None) -> Reach:
-        """Report files are read below `reports`; without them below the current folder, unless that is too wide."""
+        """Returns the reach of a server over these runs: report files are read below `reports`; without them below the current folder, unless that is too wide."""
         from profiler.store.remote.places import location_of
 
         runs = location_of(runs)
@@ -44,7 +44,7 @@ class Reach:
             self._check_path(reference)
 
     def check_ladder(self, given: str) -> None:
-        """A ladder's name is looked up where the server was started; a ladder's file must lie within reach."""
+        """Raises OutOfReach for a ladder's file elsewhere; a ladder's name is looked up where the server was started."""
         from profiler.catalog.ladders.ladder import LADDER_FILE, is_path
 
         if is_path(given):
@@ -82,13 +82,13 @@ class Reach:
 
 
 def _default_folders() -> list[Path]:
-    """The current folder; none where that is the user's home or holds it, since everything private would be below."""
+    """Returns the current folder; none where that is the user's home or holds it, since everything private would be below."""
     here = Path.cwd().resolve()
     return [] if Path.home().resolve().is_relative_to(here) else [here]
 
 
 def _is_on_disk(reference: str) -> bool:
-    """Whether opening it would look at a path of this machine rather than for the name of a run."""
+    """Returns whether opening it would look at a path of this machine rather than for the name of a run."""
     from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 
     if "/" in reference or reference.endswith((REPORT_SUFFIX, COMPRESSED_SUFFIX)):

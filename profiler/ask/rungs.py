@@ -19,7 +19,7 @@ from profiler.store.runs.run_store import Run, RunStore
 
 
 def find_runs(store: RunStore, ladder: Ladder) -> list[Run]:
-    """Every run of the ladder's kernels, profiled or timed, oldest first."""
+    """Returns every run of the ladder's kernels, profiled or timed, oldest first."""
     names = {
         name(ladder.name, kernel.number) for kernel in ladder.kernels for name in (rung_name, timed_name)
     }
@@ -33,9 +33,9 @@ def find_runs(store: RunStore, ladder: Ladder) -> list[Run]:
 
 
 def gather_rungs(ladder: Ladder, runs: Sequence[Run]) -> list[Rung]:
-    """The newest run of every kernel, with its unprofiled times where there are any; in the ladder's order.
+    """Returns the newest run of every kernel in the ladder's order, with its unprofiled times where there are any.
 
-    Without those that `find_unclear` finds.
+    Those that `find_unclear` finds are left out.
     """
     unclear = find_unclear(ladder, runs)
     clear = [kernel for kernel in ladder.kernels if kernel.number not in unclear]
@@ -44,7 +44,7 @@ def gather_rungs(ladder: Ladder, runs: Sequence[Run]) -> list[Rung]:
 
 
 def find_unclear(ladder: Ladder, runs: Sequence[Run]) -> dict[int, ComparisonError]:
-    """The rungs whose newest run holds several kernels, none of which is the one that the ladder means; and why not."""
+    """Returns the rungs whose newest run holds several kernels of which the ladder means none for certain, and why."""
     unclear: dict[int, ComparisonError] = {}
     for kernel in ladder.kernels:
         profiled = _newest_profiled(ladder, kernel, runs)
@@ -75,7 +75,7 @@ def _newest_profiled(ladder: Ladder, kernel: Kernel, runs: Iterable[Run]) -> Run
 
 
 def _measured_kernel(run: Run, kernel: Kernel) -> str:
-    """The only one, whatever it is called; of several, the one that the ladder's expression means.
+    """Returns the only kernel of a run, or of several the one that the ladder's expression means.
 
     A library chooses its kernels itself: of those that the expression fits, the one launched most often.
     """
@@ -94,7 +94,7 @@ def _newest(runs: Iterable[Run]) -> Run | None:
 
 
 def _same_binary(timed: Manifest, profiled: Manifest) -> bool:
-    """Unless both say what they measured, and it was not the same: an older build's time is not this one's."""
+    """Returns False when both say which binary they measured and it differs: an older build's time is not this one's."""
     hashes = {
         manifest.provenance.binary_sha256
         for manifest in (timed, profiled)

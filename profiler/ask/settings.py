@@ -31,12 +31,12 @@ class Settings:
 
     @property
     def runs_folder(self) -> Location:
-        """The folder of runs, or the URL; a verb that records makes the folder."""
+        """Returns the folder of runs, or the URL; a verb that records makes the folder."""
         return self.runs or find_runs_folder(Path.cwd())
 
     @property
     def runs_to_read(self) -> Location:
-        """The same for a question, which needs runs: a folder that was named and does not exist is misspelt."""
+        """Returns the same for a question, which needs runs: a folder that was named and does not exist is misspelt."""
         if isinstance(self.runs, Path) and not self.runs.exists():
             raise RunNotFound(
                 f"{self.runs}: no such folder",
@@ -52,7 +52,7 @@ class Settings:
 
     @property
     def ladder_places(self) -> tuple[Path, ...]:
-        """The folders from which a ladder is looked for: the current one, then the one of the runs that were named."""
+        """Returns the folders from which a ladder is looked for: the current one, then the one of the runs that were named."""
         return (Path.cwd(), *([self.runs.absolute()] if isinstance(self.runs, Path) else []))
 
 

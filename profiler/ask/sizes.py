@@ -62,7 +62,7 @@ def is_choice(reference: str, run: Run, settings: Settings) -> bool:
 
 @contextmanager
 def suggesting_a_size(sides: Sequence[tuple[str, Run]], settings: Settings) -> Iterator[None]:
-    """When only the sizes differ, suggests `--size` to who named a number or a name."""
+    """Suggests `--size` when two runs are refused for their sizes alone and a number or a name chose one of them."""
     try:
         yield
     except NotComparable as error:

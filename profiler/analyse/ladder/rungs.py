@@ -22,7 +22,7 @@ UNKNOWN_WORKLOAD = "workload not recorded"
 
 
 class Conditions(NamedTuple):
-    """What all rungs of a ladder share. `workload` is None where the runs do not say it."""
+    """The GPU and the workload that all rungs of a ladder share; the workload is None where the runs do not say it."""
 
     gpu: str
     workload: tuple[tuple[str, int], ...] | None
@@ -41,10 +41,7 @@ class Rung:
 
 
 def group_runs(runs: Iterable[Run]) -> dict[Conditions, list[Run]]:
-    """By what they share: first the conditions that most rungs, then most profiles, were recorded under.
-
-    Of several such, the newest.
-    """
+    """Returns runs by the conditions they share; those that most rungs, then most profiles, then the newest run have come first."""
     groups: dict[Conditions, list[Run]] = {}
     written: dict[Conditions, Conditions] = {}  # in the order of the first run that has them
     for run in runs:
@@ -63,7 +60,7 @@ def group_runs(runs: Iterable[Run]) -> dict[Conditions, list[Run]]:
 def choose_conditions(
     groups: Mapping[Conditions, Sequence[Run]], workload: Mapping[str, int] | None
 ) -> Conditions:
-    """The first, or the first of the workload asked for."""
+    """Returns the first conditions, or the first with the workload asked for."""
     for conditions in groups:
         if workload is None or dict(conditions.workload or ()) == workload:
             return conditions

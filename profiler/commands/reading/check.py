@@ -46,7 +46,7 @@ def check(
     kernel_name: KernelNameOption = None,
     every: Annotated[bool, typer.Option("--all", help="Check every kernel common to both sides.")] = False,
     allow_unclear: Annotated[
-        bool, typer.Option("--allow-unclear", help="Let pass what the launches cannot tell.")
+        bool, typer.Option("--allow-unclear", help="Exit 0 when the result is inconclusive.")
     ] = False,
     summary: Annotated[
         Path | None,

@@ -89,7 +89,7 @@ def list_runs(
 
 
 def _print_kernels(store: RunStore, settings: VerbSettings, required: bool) -> bool:
-    """The ladder's kernels above the runs; without a ladder near by, nothing."""
+    """Prints the ladder's kernels above the runs; returns False where no ladder is found."""
 
     try:
         found = open_ladder(settings)

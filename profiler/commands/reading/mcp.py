@@ -78,7 +78,7 @@ def mcp(
 
 
 def _leave(*_: object) -> None:
-    """At once: the thread that waits for input cannot be told to stop, and nothing is half written."""
+    """Ends at once: the thread that waits for input cannot be stopped, and nothing is half written."""
     os._exit(130)
 
 
@@ -95,7 +95,7 @@ async def _serve(settings: VerbSettings) -> None:
 
 
 def _make_server(settings: VerbSettings) -> Server[Any]:
-    """Calls are computed one after the other: they share an interpreter, and how reports are read."""
+    """Returns a server that computes one call after the other, since they share an interpreter and how reports are read."""
     from anyio import CapacityLimiter, to_thread
     from mcp import types as protocol
     from mcp.server.lowlevel import Server
@@ -145,7 +145,7 @@ def _described(tool: Tool, settings: VerbSettings) -> ToolDescription:
 
 
 def _result(tool: Tool, arguments: dict[str, Any], settings: VerbSettings) -> CallToolResult:
-    """The same JSON as text and as an object; of a failure as text, since it has no place in the tool's schema."""
+    """Returns the JSON as text and as an object; a failure as text alone, since it has no place in the tool's schema."""
     from mcp import types as protocol
 
     from profiler.commands.reading.agent_tools import ToolFailed
@@ -161,5 +161,5 @@ def _result(tool: Tool, arguments: dict[str, Any], settings: VerbSettings) -> Ca
 
 
 def _without_lone_surrogates(finding: Any) -> Any:
-    """A path may hold some, and UTF-8, which the protocol is written in, cannot."""
+    """Replaces lone surrogates, which a path may hold and UTF-8, which the protocol is written in, cannot."""
     return json.loads(json.dumps(finding, ensure_ascii=False).encode(errors="replace"))

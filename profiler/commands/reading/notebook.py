@@ -85,7 +85,7 @@ def _list(settings: VerbSettings) -> None:
 
 
 def _shipped_folder() -> Path:
-    """In the checkout that this prof runs from, or in that one where the user stands."""
+    """Returns the folder of notebooks in the checkout that prof runs from, or in the one where the user is."""
 
     here = Path.cwd()
     for place in (Path(__file__).parents[3], here, *here.parents):
@@ -107,7 +107,7 @@ def _find(name: str) -> Path:
 
 
 def _open(path: Path) -> NoReturn:
-    """Jupyter takes this process's place: it ends as it is ended. Of this environment, where prof can be imported."""
+    """Replaces this process with the Jupyter of this environment, where prof can be imported."""
 
     module = next((one for one in _JUPYTER if find_spec(one)), None)
     if module is None:
@@ -121,7 +121,7 @@ def _open(path: Path) -> NoReturn:
 
 
 def _shown(path: Path) -> Path:
-    """From here where it lies below."""
+    """Returns the path relative to the current folder where it lies below."""
     here = Path.cwd()
     return path.resolve().relative_to(here) if path.resolve().is_relative_to(here) else path
 
@@ -167,7 +167,7 @@ def _require_rungs(climb: Climb) -> None:
 
 
 def _ladder_reference(folder: Path, climb: Climb) -> str:
-    """By its name where a notebook in this folder finds it so, else by its file."""
+    """Returns the ladder's name where a notebook in this folder finds it by that, else its file."""
 
     file = climb.ladder.path.resolve()
     try:

@@ -80,7 +80,7 @@ def report(
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """A page is hundreds of thousands of objects that all stay until it is written: nothing to collect."""
+    """Stops the garbage collector: a page is hundreds of thousands of objects that all stay until it is written."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -91,7 +91,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def _check_writable(path: Path) -> None:
-    """Before seconds are spent on what could not be kept."""
+    """Refuses a folder that cannot be written to, before seconds are spent."""
     from profiler.errors import OutputNotWritable
 
     if not os.access(path.parent, os.W_OK):

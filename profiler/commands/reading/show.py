@@ -88,7 +88,7 @@ def show(
 
 
 def _tell_others(source: str, run: Run, settings: VerbSettings) -> None:
-    """A number or a name chose the newest, whatever its size; a run id or a file chose itself."""
+    """Prints the other sizes that are stored, where a number or a name chose the newest run of any size."""
     from profiler.ask.show import find_other_workloads
     from profiler.text import printable
 
@@ -105,7 +105,7 @@ def _tell_others(source: str, run: Run, settings: VerbSettings) -> None:
 
 
 def _drawn(run: Run, settings: VerbSettings, kernel_name: str | None) -> ChartType:
-    """Of several kernels the one that is named: each would be a picture of its own."""
+    """Returns the chart of the one kernel meant: each would be a picture of its own."""
     from profiler.ask.show import find_hot_lines
     from profiler.present.charts import recording_chart
 

@@ -1,4 +1,4 @@
-"""What a user named as a file: written whole, or not at all, and told."""
+"""Writes the files that a user named: whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from profiler.text import printable
 
 
 def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "") -> None:
-    """Before anything is computed: a file is what its name says, or programs that go by names cannot open it."""
+    """Refuses a file name with another ending, before anything is computed: programs open files by their endings."""
 
     if path.suffix.lower() not in endings:
         *others, last = endings
@@ -27,7 +27,7 @@ def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "")
 
 
 def write_whole(content: bytes, path: Path) -> None:
-    """Renamed last: the name never holds half of it, and a failure leaves what was there."""
+    """Writes aside and renames last: the name never holds half of it, and a failure leaves what was there."""
 
     aside = path.with_name(f".{path.name}.part")
     try:

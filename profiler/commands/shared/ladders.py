@@ -1,4 +1,4 @@
-"""What the verbs that measure have in common: the ladder, its sizes, its binaries."""
+"""What verbs share that run a ladder's kernels: their options, the choice of kernels, and the build."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TimeoutOption = Annotated[
 
 
 def choose_kernels(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
-    """Those of these numbers and ranges, in the ladder's order; all where none is given."""
+    """Returns the kernels of these numbers and ranges in the ladder's order; all where none is given."""
 
     numbers: list[int] = []
     for text in given or ():
@@ -63,7 +63,7 @@ def choose_kernels(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
 def build_rungs(
     ladder: Ladder, kernels: Sequence[Kernel], arch: str, settings: VerbSettings, jobs: int | None = None
 ) -> dict[int, Built]:
-    """Every compiled kernel by its number, built if it changed; what did not compile is told at once."""
+    """Returns every compiled kernel by its number, built if it changed, and prints at once what did not compile."""
 
     compiled = [kernel for kernel in kernels if kernel.is_compiled]
     if not compiled:
@@ -78,7 +78,7 @@ def build_rungs(
 
 
 def _said(built: Built, arch: str) -> str:
-    """Of one that did not change, only what should never be forgotten."""
+    """Returns the line for a built kernel; for one that did not change, only what should never be forgotten."""
     record = built.record
     if record is None or (built.status == "unchanged" and not record.fast_math):
         return ""
@@ -93,7 +93,7 @@ def _said(built: Built, arch: str) -> str:
 
 
 def raise_failures(errors: Sequence[ProfError], total: int, what: str) -> None:
-    """One failure of one step as it is; of several, told one by one before, how many there were."""
+    """Raises the failure of a single step as it is; for several, which were printed one by one, how many there were."""
 
     if not errors:
         return
@@ -101,5 +101,5 @@ def raise_failures(errors: Sequence[ProfError], total: int, what: str) -> None:
         raise errors[0]
     message = f"{len(errors)} of {total} {what}"
     if len({type(error) for error in errors}) > 1:
-        raise ProgramFailed(message, remedy="Each of them is told above, with its command.")
+        raise ProgramFailed(message, remedy="Each of them is printed above, with its command.")
     raise type(errors[0])(message, remedy=errors[0].remedy)

@@ -24,7 +24,7 @@ class Format(StrEnum):
 
 
 def complete_folder(incomplete: str) -> list[str]:
-    """For the shell, as it completes any path."""
+    """Returns the folders that the shell may complete this to."""
     found = glob.glob(f"{glob.escape(incomplete)}*/")
     return sorted(found)
 

@@ -1,4 +1,4 @@
-"""A chart into a file that the user named, on the paper asked for."""
+"""Writes a chart into the file that the user named, on the paper asked for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ChartFile:
 
 
 def chart_file(path: Path | None, dark: bool) -> ChartFile | None:
-    """Checked before anything is computed, and before there is half an answer."""
+    """Returns the file for a chart, checked before anything is computed; None where none was asked for."""
     if path is None:
         if dark:
             raise typer.BadParameter("there is no picture to draw: add --chart FILE", param_hint="'--dark'")

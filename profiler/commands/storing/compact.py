@@ -68,7 +68,7 @@ def compact(
 def _row(
     plan: Plan, done: Compacted | None, dry_run: bool, before: dict[str, int], after: dict[str, int]
 ) -> tuple[int | bool | None, ...]:
-    """What was done; of a dry run what would be, and nothing where only doing it can tell."""
+    """Returns what was done, or what a dry run would do; None where only doing it can show."""
     if dry_run:
         packs = files = held = damaged = None
     else:
