@@ -26,7 +26,7 @@ from profiler.commands.options import (
 if TYPE_CHECKING:
     from profiler.analyse.tuning import TuningFinding
     from profiler.catalog.ladders.ladder import Kernel, Ladder
-    from profiler.measure.tune.sweep import Sweeping
+    from profiler.measure.tune.sweep import SweepMeasurement
     from profiler.store.sweeps import StoredSweep
 
 _MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extremes", "force")
@@ -114,7 +114,7 @@ def tune(
     from profiler.commands.pictures import chart_file
     from profiler.measure.tools.toolchain import find_gpu, find_toolchain
     from profiler.measure.tune.stages import TunePlan
-    from profiler.measure.tune.sweep import Sweeping
+    from profiler.measure.tune.sweep import SweepMeasurement
     from profiler.store.runs.manifest import sweep_name
     from profiler.store.sweeps import SweepStore
 
@@ -148,7 +148,7 @@ def tune(
             timeout_s=timeout,
         )
         plan.check()
-        sweeping = Sweeping(plan, toolchain, store, current, jobs)
+        sweeping = SweepMeasurement(plan, toolchain, store, current, jobs)
         sweep = _measured(sweeping, settings, afresh=force)
     finding = derive_tuning(sweep, current, top)
     print(_rendered(finding, settings.format))
@@ -197,7 +197,7 @@ def _tell_which(sweep: StoredSweep, settings: Settings) -> None:
         print(f"recorded {sweep.manifest.recorded}, {sweep.path}\n", file=sys.stderr)
 
 
-def _measured(sweeping: Sweeping, settings: Settings, *, afresh: bool) -> StoredSweep:
+def _measured(sweeping: SweepMeasurement, settings: Settings, *, afresh: bool) -> StoredSweep:
     """The very same sweep, where it is stored; or one that is measured now."""
     from profiler.commands.tuning import TuneProgress
 

@@ -40,9 +40,8 @@ def worker(
     import socket
 
     from profiler.cluster.hosting import Hosted, host_workers
-    from profiler.measure.devices.assign import choose_gpus
     from profiler.measure.tools.ncu import find_ncu
-    from profiler.measure.tools.toolchain import find_gpus
+    from profiler.measure.tools.toolchain import choose_gpus, find_gpus
 
     settings = settings_of(context)
     tls = CrewChoice(scheduler=address, ca=tls_ca, cert=tls_cert, key=tls_key).tls

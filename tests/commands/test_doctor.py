@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import NotReady
-from profiler.measure.doctor.health import ABILITIES, Verdict
+from profiler.measure.doctor.checks import ABILITIES, Readiness
 from profiler.present.doctor import verdict_lines
 
 REFUSED = (
@@ -127,6 +127,6 @@ def test_names_of_others_cannot_act_on_the_terminal(prof_here, tools, tmp_path: 
 
 
 def test_a_verdict_names_all_that_stands_in_its_way() -> None:
-    assert verdict_lines([Verdict("measuring", "failed", ("counters", "ncu lock"))]) == [
+    assert verdict_lines([Readiness("measuring", "failed", ("counters", "ncu lock"))]) == [
         "measuring           not ready: counters, ncu lock"
     ]

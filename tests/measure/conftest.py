@@ -17,13 +17,13 @@ from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.presets import find_preset
 from profiler.errors import ProfError
-from profiler.measure.collect.collection import CollectPlan, Observer, Step
+from profiler.measure.collect.collection import CollectObserver, CollectPlan, CollectStep
 from profiler.measure.collect.target import Target, rung_target
-from profiler.measure.collect.turns import Outcome, collect
-from profiler.measure.devices.bench import LocalBench
-from profiler.measure.doctor.health import Machine
-from profiler.measure.rungs.program import Job
-from profiler.measure.tools.ncu import Ncu, Recording, Selection
+from profiler.measure.collect.turns import CollectOutcome, collect
+from profiler.measure.devices.device import LocalDevice
+from profiler.measure.doctor.checks import Machine
+from profiler.measure.rungs.program import RungJob
+from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.commit import Staging
@@ -33,6 +33,8 @@ from profiler.store.runs.run_store import RunStore
 PROGRAM = """
 import json, os, sys, time
 what, mode, size, repeats, seed = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+if log := os.environ.get("PROGRAM_LOG"):
+    print(what, size, file=open(log, "a"))
 if what == "refuses":
     print("error: this kernel takes multiples of 128", file=sys.stderr); sys.exit(3)
 if what == "memory":
@@ -102,15 +104,15 @@ def write_ladder(folder: Path, *whats: str) -> Path:
     return folder / "ladder.toml"
 
 
-def job_of(ladder: Ladder, number: int = 1, **changes: object) -> Job:
-    return Job(ladder, ladder.kernel(number), ladder.workload.values(), seed=7, **changes)  # type: ignore[arg-type]
+def job_of(ladder: Ladder, number: int = 1, **changes: object) -> RungJob:
+    return RungJob(ladder, ladder.kernel(number), ladder.workload.values(), seed=7, **changes)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def job(tmp_path: Path):
     """`job("fails")`: one kernel that behaves so."""
 
-    def make(what: str, **changes: object) -> Job:
+    def make(what: str, **changes: object) -> RungJob:
         return job_of(read_ladder(write_ladder(tmp_path / "kernels" / "scripts", what)), **changes)
 
     return make
@@ -190,16 +192,16 @@ class Collecting:
     log: Path
     plan: CollectPlan
     sandbox: Sandbox
-    told: list[tuple[str, Step, object]] = field(default_factory=list)
+    told: list[tuple[str, CollectStep, object]] = field(default_factory=list)
 
     def rung(self, number: int, launches: int = 2, **values: int) -> Target:
-        job = Job(self.ladder, self.ladder.kernel(number), {**self.ladder.workload.values(), **values})
+        job = RungJob(self.ladder, self.ladder.kernel(number), {**self.ladder.workload.values(), **values})
         return rung_target(job, None, launches, self.plan.recording)
 
     def program(self, *words: str, launches: int = 2) -> Target:
         return Target("mine", Selection(None, 0, launches), launches, program=words)
 
-    def collect(self, targets: Sequence[Target], **changes: Any) -> list[Outcome]:
+    def collect(self, targets: Sequence[Target], **changes: Any) -> list[CollectOutcome]:
         plan = replace(self.plan, **changes)
         with Staging(self.store.root) as staging:
             return list(collect(plan, targets, self.store, staging, self.sandbox, self.observer()))
@@ -212,8 +214,8 @@ class Collecting:
         assert self.store.ids() == []
         return outcome.error
 
-    def observer(self) -> Observer:
-        return Observer(
+    def observer(self) -> CollectObserver:
+        return CollectObserver(
             lambda step: self.told.append(("begin", step, None)),
             lambda step, transcript: self.told.append(("at", step, transcript.launches)),
             lambda step, line, error: self.told.append(("end", step, error or line)),
@@ -246,8 +248,13 @@ def collecting(tmp_path: Path, script, reader: Sandbox, monkeypatch: pytest.Monk
     for name, value in (("FAKE_NCU", "four-way"), ("FAKE_NCU_PACE", "0"), ("FAKE_NCU_LOG", str(log))):
         monkeypatch.setenv(name, value)
     log.touch()
-    recording = Recording(find_preset("default"))
+    recording = NcuOptions(find_preset("default"))
     plan = CollectPlan(
-        LocalBench(GPU, Ncu(ncu, "2025.3.1.0")), recording, processes=1, repeats=0, verify=False, timeout_s=60
+        LocalDevice(GPU, Ncu(ncu, "2025.3.1.0")),
+        recording,
+        processes=1,
+        repeats=0,
+        verify=False,
+        timeout_s=60,
     )
     return Collecting(read_ladder(path), RunStore(tmp_path / "runs"), log, plan, reader)

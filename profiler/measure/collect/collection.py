@@ -30,13 +30,13 @@ from profiler.errors import (
     StoreNotWritable,
 )
 from profiler.measure.collect.target import Target, collection_key, program_provenance, typed_command
-from profiler.measure.devices.bench import Bench, Order
+from profiler.measure.devices.device import Device, Order
 from profiler.measure.rungs.build import build_folder
-from profiler.measure.rungs.program import Job, fresh_seed, program_command
-from profiler.measure.tools.ncu import Ncu, Recording
+from profiler.measure.rungs.program import RungJob, fresh_seed, program_command
+from profiler.measure.rungs.provenance import derive_provenance, read_commit
+from profiler.measure.tools.ncu import Ncu, NcuOptions
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import command_details, shown
-from profiler.measure.tools.provenance import derive_provenance, read_commit
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript
 from profiler.store.reports.request import Collected, Request, Timing
@@ -53,8 +53,8 @@ FATAL = (GpuNotFound, CountersRefused, CountersBusy, DiskFull, StoreNotWritable,
 
 @dataclass(frozen=True)
 class CollectPlan:
-    bench: Bench
-    recording: Recording
+    device: Device
+    recording: NcuOptions
     processes: int = 3
     repeats: int = 20  # timed, per process; 0: not timed
     warmup: int = 5
@@ -67,37 +67,37 @@ class CollectPlan:
 
     @property
     def gpu(self) -> Gpu:
-        return self.bench.gpu
+        return self.device.gpu
 
     @property
     def ncu(self) -> Ncu:
-        return self.bench.ncu
+        return self.device.ncu
 
 
 @dataclass(frozen=True)
-class Step:
+class CollectStep:
     label: str
     what: Literal["verify", "time", "profile"]
     process: int = 0
 
 
 @dataclass(frozen=True)
-class Observer:
+class CollectObserver:
     """Who wants to know how far it is. `end` gets a line worth reading, or the error."""
 
-    begin: Callable[[Step], None]
-    at: Callable[[Step, Transcript], None]
-    end: Callable[[Step, str, ProfError | None], None]
+    begin: Callable[[CollectStep], None]
+    at: Callable[[CollectStep, Transcript], None]
+    end: Callable[[CollectStep, str, ProfError | None], None]
 
 
-def steps_of(plan: CollectPlan, target: Target) -> list[Step]:
+def steps_of(plan: CollectPlan, target: Target) -> list[CollectStep]:
     """What collecting it takes, from nothing."""
-    steps = [Step(target.label, "verify")] if _is_verified(plan, target) else []
+    steps = [CollectStep(target.label, "verify")] if _is_verified(plan, target) else []
     for process in range(plan.processes):
         if _is_timed(plan, target):
-            steps.append(Step(target.label, "time", process))
+            steps.append(CollectStep(target.label, "time", process))
         if target.is_profiled:
-            steps.append(Step(target.label, "profile", process))
+            steps.append(CollectStep(target.label, "profile", process))
     return steps
 
 
@@ -123,7 +123,7 @@ class Collection:
 
     def __post_init__(self) -> None:
         plan, target = self.plan, self.target
-        self.provenance = _provenance(plan, target, self.store)
+        self.provenance = _find_provenance(plan, target, self.store)
         timed = (plan.repeats, plan.warmup) if _is_timed(plan, target) else None
         self.key = collection_key(
             target, plan.recording, self.provenance, plan.gpu.name, plan.ncu, plan.processes, timed
@@ -159,7 +159,7 @@ class Collection:
         if self.target.job is not None:
             self.target = replace(self.target, job=replace(self.target.job, seed=plan.seed))
 
-    def attempt(self, step: Callable[[Observer], None], observer: Observer) -> None:
+    def attempt(self, step: Callable[[CollectObserver], None], observer: CollectObserver) -> None:
         """A failure ends this target's way, unless it would meet all of them, or its bench is what was lost."""
         if self.error is not None:
             return
@@ -172,24 +172,24 @@ class Collection:
             self.error = error
         self.seconds += time.monotonic() - started
 
-    def verify(self, observer: Observer) -> None:
+    def verify(self, observer: CollectObserver) -> None:
         job = self.target.job
         if job is None or not _is_verified(self.plan, self.target):
             return
-        with _Told(observer, Step(self.target.label, "verify")) as told:
-            self.relative_error = self.plan.bench.verify(job, self.plan.timeout_s)
+        with _Reporting(observer, CollectStep(self.target.label, "verify")) as told:
+            self.relative_error = self.plan.device.verify(job, self.plan.timeout_s)
             told.line = f"verified    {self.target.label}"
             if self.relative_error is not None:
                 told.line += f": relative error {self.relative_error:.1e}"
 
-    def time(self, process: int, observer: Observer) -> None:
+    def time(self, process: int, observer: CollectObserver) -> None:
         job = self.target.job
         if job is None or not _is_timed(self.plan, self.target):
             return
-        with _Told(observer, Step(self.target.label, "time", process)) as told:
+        with _Reporting(observer, CollectStep(self.target.label, "time", process)) as told:
             known = self.pending.timings(process)
             if known is None:
-                timed = self.plan.bench.time(self._timing_job(job), self.plan.timeout_s)
+                timed = self.plan.device.time(self._timing_job(job), self.plan.timeout_s)
                 rows = [
                     Timing(process, repeat, one.kernel_ns, one.reference_ns)
                     for repeat, one in enumerate(timed.repeats)
@@ -204,16 +204,16 @@ class Collection:
             self.timings += known.timings
             self.reference, self.runtime = known.reference, known.runtime
 
-    def profile(self, process: int, observer: Observer) -> None:
+    def profile(self, process: int, observer: CollectObserver) -> None:
         if not self.target.is_profiled:
             return
-        step = Step(self.target.label, "profile", process)
-        with _Told(observer, step) as told, neutral_folder() as scratch:
+        step = CollectStep(self.target.label, "profile", process)
+        with _Reporting(observer, step) as told, neutral_folder() as scratch:
             kept = self.pending.report(process)
             if kept is None:
                 plan = self.plan
                 order = Order(self.target, plan.recording, plan.timeout_s, plan.cwd)
-                recorded = plan.bench.record(order, scratch, partial(observer.at, step))
+                recorded = plan.device.record(order, scratch, partial(observer.at, step))
                 kept = self.pending.keep_report(process, recorded.report)
                 passes = f", {recorded.passes} passes" if recorded.passes else ""
                 told.line = (
@@ -267,7 +267,7 @@ class Collection:
         self.pending.discard()
         return extracted.run_id
 
-    def _timing_job(self, job: Job) -> Job:
+    def _timing_job(self, job: RungJob) -> RungJob:
         return replace(job, repeats=self.plan.repeats, warmup=self.plan.warmup)
 
     def _measured(self) -> Provenance:
@@ -299,11 +299,11 @@ class Collection:
 
 
 @dataclass
-class _Told:
+class _Reporting:
     """Tells the observer that a step begins and how it ended."""
 
-    observer: Observer
-    step: Step
+    observer: CollectObserver
+    step: CollectStep
     line: str = ""
     _started: float = 0.0
 
@@ -311,7 +311,7 @@ class _Told:
     def seconds(self) -> float:
         return time.monotonic() - self._started
 
-    def __enter__(self) -> _Told:
+    def __enter__(self) -> _Reporting:
         self._started = time.monotonic()
         self.observer.begin(self.step)
         return self
@@ -331,7 +331,7 @@ def _is_timed(plan: CollectPlan, target: Target) -> bool:
     return plan.repeats > 0 and target.job is not None and "time" in target.job.kernel.commands
 
 
-def _provenance(plan: CollectPlan, target: Target, store: RunStore) -> Provenance:
+def _find_provenance(plan: CollectPlan, target: Target, store: RunStore) -> Provenance:
     job = target.job
     if job is None:
         commit = read_commit(Path.cwd(), store.local)

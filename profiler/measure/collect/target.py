@@ -19,8 +19,8 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import Mode, size_text
 from profiler.measure.rungs.build import Built, sha256_of
-from profiler.measure.rungs.program import Job, program_command
-from profiler.measure.tools.ncu import Ncu, Recording, Selection, ncu_command
+from profiler.measure.rungs.program import RungJob, program_command
+from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, ncu_command
 from profiler.measure.tools.neutral import bring_binary, bring_sources, relative_words
 from profiler.store.runs.manifest import Provenance, rung_name, timed_name
 
@@ -35,7 +35,7 @@ class Target:
     name: str  # of its runs: gemm-6, or what the user calls it
     selection: Selection
     required_launches: int | None
-    job: Job | None = None
+    job: RungJob | None = None
     built: Built | None = None
     program: tuple[str, ...] = ()
 
@@ -72,7 +72,7 @@ class Prepared:
     report: Path
 
 
-def rung_target(job: Job, built: Built | None, launches: int, recording: Recording) -> Target:
+def rung_target(job: RungJob, built: Built | None, launches: int, recording: NcuOptions) -> Target:
     """Of ranges the program says itself how many there are: what it marks is what counts."""
     kernel = job.kernel
     if not kernel.is_profiled:
@@ -85,7 +85,7 @@ def rung_target(job: Job, built: Built | None, launches: int, recording: Recordi
     return Target(name, selection, required, replace(job, launches=launches), built)
 
 
-def prepare(target: Target, ncu: Ncu, recording: Recording, scratch: Path, cwd: Path | None) -> Prepared:
+def prepare(target: Target, ncu: Ncu, recording: NcuOptions, scratch: Path, cwd: Path | None) -> Prepared:
     """What can be moved is copied to `scratch` and runs there, so that its report names no private path."""
     job = target.job
     moved = _moved(job, scratch) if job is not None and cwd is None else None
@@ -99,7 +99,7 @@ def prepare(target: Target, ncu: Ncu, recording: Recording, scratch: Path, cwd: 
     return Prepared(words, folder, scratch / _REPORT)
 
 
-def _moved(job: Job, scratch: Path) -> Job | None:
+def _moved(job: RungJob, scratch: Path) -> RungJob | None:
     """The job as it runs from `scratch`; None where it may need files that nobody named."""
     if job.binary is not None:
         return replace(job, binary=bring_binary(job.binary, scratch))
@@ -118,7 +118,7 @@ def _moved(job: Job, scratch: Path) -> Job | None:
     )
 
 
-def typed_command(target: Target, ncu: Ncu, recording: Recording) -> list[str]:
+def typed_command(target: Target, ncu: Ncu, recording: NcuOptions) -> list[str]:
     """The same command as a person would type it, from the program's own place."""
     program = program_command(target.job, "profile") if target.job is not None else list(target.program)
     return ncu_command(ncu.path, recording, target.selection, f"{target.name}.ncu-rep", program)
@@ -142,7 +142,7 @@ def program_provenance(target: Target, facts: Provenance, folder: Path) -> Prove
 
 def collection_key(
     target: Target,
-    recording: Recording,
+    recording: NcuOptions,
     provenance: Provenance,
     gpu: str,
     ncu: Ncu,

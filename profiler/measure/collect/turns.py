@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from profiler.errors import ProfError
-from profiler.measure.collect.collection import FATAL, Collection, CollectPlan, Observer, steps_of
+from profiler.measure.collect.collection import FATAL, Collection, CollectObserver, CollectPlan, steps_of
 from profiler.measure.collect.target import Target
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.commit import Staging
@@ -24,7 +24,7 @@ from profiler.store.runs.unfinished import Pending, discard_pending, has_pending
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CollectOutcome:
     """`status` is collected, known (the same was collected before) or failed."""
 
     target: Target
@@ -40,13 +40,13 @@ class Turns:
     """
 
     def __init__(
-        self, plan: CollectPlan, targets: Sequence[Target], store: RunStore, observer: Observer
+        self, plan: CollectPlan, targets: Sequence[Target], store: RunStore, observer: CollectObserver
     ) -> None:
         self._plan, self._targets, self._store, self._observer = plan, tuple(targets), store, observer
         self._under_way: list[Collection] = []
         self._open = ExitStack()
 
-    def known(self) -> Iterator[Outcome]:
+    def known(self) -> Iterator[CollectOutcome]:
         """Those that need not be measured; call it first, and to the end."""
         for target in self._targets:
             one = Collection(self._plan, target, self._store)
@@ -54,7 +54,7 @@ class Turns:
                 discard_pending(self._store.local, one.key)
                 for step in steps_of(self._plan, target):
                     self._observer.end(step, "", None)
-                yield Outcome(target, "known", run_id)
+                yield CollectOutcome(target, "known", run_id)
             else:
                 one.pending = self._open.enter_context(Pending(self._store.local, one.key))
                 self._under_way.append(one)
@@ -72,21 +72,21 @@ class Turns:
                 if process + 1 == self._plan.processes and one.error is None:
                     one.submit(sandbox, staging)  # read while the next kernel is profiled
 
-    def finish(self, staging: Staging) -> Iterator[Outcome]:
+    def finish(self, staging: Staging) -> Iterator[CollectOutcome]:
         """One outcome a target, as soon as its run is committed or is known to fail."""
         for one in self._under_way:
             yield self._finish(one, staging)
 
-    def _finish(self, one: Collection, staging: Staging) -> Outcome:
+    def _finish(self, one: Collection, staging: Staging) -> CollectOutcome:
         if one.error is None:
             try:
-                return Outcome(one.target, "collected", one.commit(staging))
+                return CollectOutcome(one.target, "collected", one.commit(staging))
             except FATAL:
                 raise
             except ProfError as error:
                 one.error = error
                 self._observer.end(steps_of(one.plan, one.target)[-1], "", error)
-        return Outcome(one.target, "failed", error=one.error)
+        return CollectOutcome(one.target, "failed", error=one.error)
 
     def close(self) -> None:
         """Whoever collects the same may go on with what is kept."""
@@ -107,12 +107,22 @@ def collect(
     store: RunStore,
     staging: Staging,
     sandbox: Sandbox,
-    observer: Observer,
-) -> Iterator[Outcome]:
+    observer: CollectObserver,
+) -> Iterator[CollectOutcome]:
     with Turns(plan, targets, store, observer) as turns:
         yield from turns.known()
         turns.measure(sandbox, staging)
         yield from turns.finish(staging)
+
+
+def collect_here(
+    plan: CollectPlan, targets: Sequence[Target], store: RunStore, observer: CollectObserver
+) -> Iterator[CollectOutcome]:
+    """Collects the targets on the plan's own device, in this thread."""
+    if not targets:
+        return
+    with store.staging() as staging, Sandbox(workers=1) as sandbox:
+        yield from collect(plan, targets, store, staging, sandbox, observer)
 
 
 def recorded_on(plan: CollectPlan, targets: Sequence[Target], store: RunStore) -> str | None:

@@ -22,7 +22,7 @@ from profiler.errors import (
     ReportNotWritten,
     StoreError,
 )
-from profiler.measure.doctor.health import Check, Machine
+from profiler.measure.doctor.checks import HealthCheck, Machine
 from profiler.measure.tools import probe
 from profiler.measure.tools.ncu import Ncu
 from profiler.measure.tools.neutral import neutral_folder
@@ -42,7 +42,7 @@ _MPS = "nvidia-cuda-mps"  # the kernel keeps 15 characters of a name: the daemon
 _MPS_FOLDER = "/tmp/nvidia-mps"
 
 
-def check_counters(ncu: Ncu | None, machine: Machine) -> list[Check]:
+def check_counters(ncu: Ncu | None, machine: Machine) -> list[HealthCheck]:
     """All that stands between ncu and the counters. While another ncu is at work, it is not disturbed."""
     lock = check_lock(machine)
     if ncu is None:
@@ -55,7 +55,7 @@ def check_counters(ncu: Ncu | None, machine: Machine) -> list[Check]:
     return [counters, lock, _check_dcgm(names, free=counters.state == "ok"), _check_mps(names, machine)]
 
 
-def check_permission(ncu: Ncu, machine: Machine) -> Check:
+def check_permission(ncu: Ncu, machine: Machine) -> HealthCheck:
     """Profiles an empty kernel: a second and a half."""
     setting = describe_setting(machine.proc)
     try:
@@ -70,7 +70,7 @@ def check_permission(ncu: Ncu, machine: Machine) -> Check:
         error = storage_error(failure, machine.temporary_folder)
     if error is None:
         found = f"an empty kernel was profiled in {done.seconds:.1f} s; {setting}"
-        return Check("counters", "measuring", "ok", found)
+        return HealthCheck("counters", "measuring", "ok", found)
     told = [line.strip().rstrip(".") for line in error.details]
     told = [line for line in told if line.startswith(("==ERROR==", "error:"))]
     found = "; ".join([error.message, *told[-_MOST_TOLD:], setting])
@@ -78,11 +78,11 @@ def check_permission(ncu: Ncu, machine: Machine) -> Check:
         error, (CountersRefused, CountersBusy, DeviceMemoryFull, ReportNotWritten, StoreError)
     )
     by_hand = f"Run it by hand: `{shown(probe_command(ncu, 'probe'))}`."
-    return Check("counters", "measuring", "failed", found, error.remedy if own_remedy else by_hand)
+    return HealthCheck("counters", "measuring", "failed", found, error.remedy if own_remedy else by_hand)
 
 
-def _untried(why: str, machine: Machine) -> Check:
-    return Check("counters", "measuring", "warn", f"not tried, {why}; {describe_setting(machine.proc)}")
+def _untried(why: str, machine: Machine) -> HealthCheck:
+    return HealthCheck("counters", "measuring", "warn", f"not tried, {why}; {describe_setting(machine.proc)}")
 
 
 def probe_command(ncu: Ncu, report: str) -> list[str]:
@@ -92,7 +92,7 @@ def probe_command(ncu: Ncu, report: str) -> list[str]:
     ]  # fmt: skip
 
 
-def check_lock(machine: Machine) -> Check:
+def check_lock(machine: Machine) -> HealthCheck:
     """ncu never removes its lock files, and in a shared folder others may not open the first user's."""
     folder = machine.temporary_folder
     for path in _lock_files(folder):
@@ -100,7 +100,7 @@ def check_lock(machine: Machine) -> Check:
             # To create it is what ncu asks for too, and what the kernel refuses in a shared folder.
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            return Check(
+            return HealthCheck(
                 "ncu lock", "measuring", "failed", f"{path} cannot be opened: {error.strerror}",
                 "Give ncu a temporary folder of your own: `export TMPDIR=/tmp/$USER; mkdir -p $TMPDIR`.",
             )  # fmt: skip
@@ -109,11 +109,11 @@ def check_lock(machine: Machine) -> Check:
         finally:
             os.close(descriptor)
         if not free:
-            return Check(
+            return HealthCheck(
                 "ncu lock", "measuring", "warn", f"another ncu is at work: it holds {path}",
                 "Wait until it has finished: two at once wait for each other, and spoil each other's figures.",
             )  # fmt: skip
-    return Check("ncu lock", "measuring", "ok", f"no other ncu at work in {folder}")
+    return HealthCheck("ncu lock", "measuring", "ok", f"no other ncu at work in {folder}")
 
 
 def _lock_files(folder: Path) -> list[Path]:
@@ -142,23 +142,23 @@ def _is_administrator(proc: Path) -> bool:
     return os.geteuid() == 0
 
 
-def _check_dcgm(names: set[str], *, free: bool) -> Check:
+def _check_dcgm(names: set[str], *, free: bool) -> HealthCheck:
     running = ", ".join(sorted(names & _DCGM))
     if not running:
-        return Check("DCGM", "measuring", "ok", "not running")
+        return HealthCheck("DCGM", "measuring", "ok", "not running")
     if free:
-        return Check("DCGM", "measuring", "ok", f"{running} runs, and left the counters free just now")
-    return Check(
+        return HealthCheck("DCGM", "measuring", "ok", f"{running} runs, and left the counters free just now")
+    return HealthCheck(
         "DCGM", "measuring", "warn", f"{running} runs, and may hold the counters",
         "Let it pause while you measure: `dcgmi profile --pause`, and `dcgmi profile --resume` afterwards.",
     )  # fmt: skip
 
 
-def _check_mps(names: set[str], machine: Machine) -> Check:
+def _check_mps(names: set[str], machine: Machine) -> HealthCheck:
     pipes = Path(machine.environment.get("CUDA_MPS_PIPE_DIRECTORY") or _MPS_FOLDER)
     if not any(name.startswith(_MPS) for name in names) and not (pipes / "control").exists():
-        return Check("MPS", "measuring", "ok", "not running")
-    return Check(
+        return HealthCheck("MPS", "measuring", "ok", "not running")
+    return HealthCheck(
         "MPS", "measuring", "warn", f"it runs, with its pipes in {pipes}, and ncu does not profile its clients",
         "Stop it while you measure: `echo quit | nvidia-cuda-mps-control`.",
     )  # fmt: skip

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import ProfError, ReportError, StoreError
-from profiler.measure.doctor.health import Ability, Check, Machine
+from profiler.measure.doctor.checks import Ability, HealthCheck, Machine
 from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location
 from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
@@ -30,7 +30,7 @@ _NOT_THERE_YET = (
 )
 
 
-def check_folders(root: Location, machine: Machine) -> list[Check]:
+def check_folders(root: Location, machine: Machine) -> list[HealthCheck]:
     temporary, local = machine.temporary_folder, RunStore(root).local
     return [
         _check_folder(
@@ -42,15 +42,15 @@ def check_folders(root: Location, machine: Machine) -> list[Check]:
     ]
 
 
-def check_runs_folder(root: Location) -> Check:
+def check_runs_folder(root: Location) -> HealthCheck:
     """One that is not there yet has to have a place where it can be made."""
     name, remedy = "runs folder", "Choose another folder with --runs."
     try:
         count = len(RunStore(root).ids())
     except ProfError as error:
-        return Check(name, "storing", "failed", error.message, error.remedy)
+        return HealthCheck(name, "storing", "failed", error.message, error.remedy)
     if not isinstance(root, Path):
-        return Check(name, "storing", "ok", f"{public_url(root)}: {_counted(count, 'run')}")
+        return HealthCheck(name, "storing", "ok", f"{public_url(root)}: {_counted(count, 'run')}")
     place = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
     if place == root:
         return _check_folder(name, "storing", place, f"{root}: {_counted(count, 'run')}", remedy)
@@ -58,20 +58,20 @@ def check_runs_folder(root: Location) -> Check:
     return replace(check, remedy=_NOT_THERE_YET) if check.state == "ok" else check
 
 
-def check_unfinished(root: Path) -> Check:
+def check_unfinished(root: Path) -> HealthCheck:
     """What `prof collect` keeps until a collection is whole; one that is under way is there too."""
     folders = _entries(root / PENDING_FOLDER)
     if not folders:
-        return Check("unfinished", "storing", "ok", "no interrupted collection")
+        return HealthCheck("unfinished", "storing", "ok", "no interrupted collection")
     found = [f"{_planned_name(folder)} ({_size(_bytes_below(folder))})" for folder in folders]
-    return Check(
+    return HealthCheck(
         "unfinished", "storing", "warn", f"not whole yet: {_listed(found)}",
         "The same `prof collect` goes on where it stopped; to give one up, delete its folder in "
         f"{root / PENDING_FOLDER}.",
     )  # fmt: skip
 
 
-def check_private_paths(root: Path) -> Check:
+def check_private_paths(root: Path) -> HealthCheck:
     """In the newest reports, as many as can be searched in a moment."""
     reports = _named_reports(root)
     searched, left = 0, _SEARCHED_BYTES
@@ -88,13 +88,13 @@ def check_private_paths(root: Path) -> Check:
                 homes.update(found)
                 telling.append(name)
     if not reports:
-        return Check("private paths", "storing", "ok", "no stored report to search")
+        return HealthCheck("private paths", "storing", "ok", "no stored report to search")
     scope = _counted(len(reports), "stored report")
     if searched < len(reports):
         scope = f"the newest {searched} of {scope}"
     if not telling:
-        return Check("private paths", "storing", "ok", f"none in {scope}")
-    return Check(
+        return HealthCheck("private paths", "storing", "ok", f"none in {scope}")
+    return HealthCheck(
         "private paths", "storing", "warn",
         f"{_listed(sorted(homes))}, in {len(telling)} of {scope}: {_listed(telling)}",
         "Before you publish these, record them again from a folder that names nobody, as `prof collect` does.",
@@ -135,7 +135,7 @@ def smallest_report(root: Location) -> Path | None:
     return None
 
 
-def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: str) -> Check:
+def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: str) -> HealthCheck:
     """It can be written, and there is room: tried with a file that has no name."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -143,16 +143,16 @@ def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: 
             file.flush()
         free = shutil.disk_usage(folder).free
     except OSError as error:
-        return Check(name, ability, "failed", storage_error(error, folder).message, remedy)
+        return HealthCheck(name, ability, "failed", storage_error(error, folder).message, remedy)
     if free < _LITTLE_BYTES:
-        return Check(
+        return HealthCheck(
             name,
             ability,
             "warn",
             f"{what}, {_size(free)} free, which is little",
             f"Free some space. {remedy}",
         )
-    return Check(name, ability, "ok", f"{what}, {_size(free)} free")
+    return HealthCheck(name, ability, "ok", f"{what}, {_size(free)} free")
 
 
 def _planned_name(folder: Path) -> str:

@@ -36,7 +36,7 @@ _CLOCK_TICK_NS = 20_000_000  # a file's time may lag behind the clock by a tick 
 _FAST_MATH = re.compile(r"(?<!\S)--?(use_fast_math(=true)?|ftz[= ]true|prec-(div|sqrt)[= ]false)(?!\S)")
 # nvcc would add these flags to ours, and no record would know.
 _ENVIRONMENT = {"NVCC_PREPEND_FLAGS": "", "NVCC_APPEND_FLAGS": ""}
-Status = Literal["built", "unchanged", "unavailable", "failed"]
+BuildStatus = Literal["built", "unchanged", "unavailable", "failed"]
 
 
 @decodable
@@ -60,7 +60,7 @@ class Built:
     """`record` and `binary` are set unless it failed; `error` then says why."""
 
     kernel: Kernel
-    status: Status
+    status: BuildStatus
     binary: Path
     record: BuildRecord | None = None
     error: ProfError | None = None
@@ -139,7 +139,7 @@ def sha256_of(path: Path) -> str:
 def _build(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> Built:
     obstacle = _obstacle(kernel, toolchain)
     if obstacle is not None:
-        status: Status = "unavailable" if isinstance(obstacle, LibraryMissing) else "failed"
+        status: BuildStatus = "unavailable" if isinstance(obstacle, LibraryMissing) else "failed"
         return Built(kernel, status, binary, error=obstacle)
     try:
         if known := _read_fresh(kernel, arch, toolchain, binary):

@@ -38,7 +38,7 @@ ENVIRONMENT = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 @dataclass(frozen=True)
-class Job:
+class RungJob:
     """One kernel on one workload, and how often."""
 
     ladder: Ladder
@@ -66,7 +66,7 @@ def fresh_seed() -> int:
     return secrets.randbits(32)
 
 
-def program_command(job: Job, mode: Mode, *, relative_to: Path | None = None) -> list[str]:
+def program_command(job: RungJob, mode: Mode, *, relative_to: Path | None = None) -> list[str]:
     """The words to run, from the ladder's folder; with `relative_to`, as they may be published."""
     kernel = job.kernel
     if mode not in kernel.commands:
@@ -89,7 +89,7 @@ def program_command(job: Job, mode: Mode, *, relative_to: Path | None = None) ->
     return fill_command(kernel.commands[mode], values)
 
 
-def run_program(job: Job, mode: Mode, timeout_s: float, accept: tuple[int, ...] = (0,)) -> Finished:
+def run_program(job: RungJob, mode: Mode, timeout_s: float, accept: tuple[int, ...] = (0,)) -> Finished:
     """Run it to the end; an exit code that is not in `accept` is raised as what it means."""
     command, folder = program_command(job, mode), job.ladder.folder.resolve()
     try:
@@ -110,7 +110,7 @@ def run_program(job: Job, mode: Mode, timeout_s: float, accept: tuple[int, ...] 
     return finished
 
 
-def json_lines(job: Job, finished: Finished) -> Iterator[dict[str, Any]]:
+def json_lines(job: RungJob, finished: Finished) -> Iterator[dict[str, Any]]:
     """The JSON objects among what it printed, one a line; other lines are its own affair."""
     for line in finished.stdout.splitlines():
         if not line.lstrip().startswith("{"):
@@ -125,7 +125,7 @@ def json_lines(job: Job, finished: Finished) -> Iterator[dict[str, Any]]:
             yield value
 
 
-def output_invalid(job: Job, finished: Finished, reason: str) -> OutputInvalid:
+def output_invalid(job: RungJob, finished: Finished, reason: str) -> OutputInvalid:
     details = command_details(finished.command, finished.stdout, finished.stderr)
     return OutputInvalid(f"{job.label} printed {reason}", details=details)
 

@@ -11,29 +11,29 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from profiler.measure.rungs.program import Job, json_lines, output_invalid, run_program
+from profiler.measure.rungs.program import RungJob, json_lines, output_invalid, run_program
 from profiler.measure.tools.process import Finished
 
 
 @dataclass(frozen=True)
-class Repeat:
+class TimedRepeat:
     kernel_ns: float
     reference_ns: float | None
 
 
 @dataclass(frozen=True)
 class Timed:
-    repeats: tuple[Repeat, ...]
+    repeats: tuple[TimedRepeat, ...]
     reference: str | None  # what the program says it is
     runtime: str | None = None
 
 
-def time_kernel(job: Job, timeout_s: float) -> Timed:
+def time_kernel(job: RungJob, timeout_s: float) -> Timed:
     return parse_timings(job, run_program(job, "time", timeout_s))
 
 
-def parse_timings(job: Job, finished: Finished) -> Timed:
-    repeats: list[Repeat] = []
+def parse_timings(job: RungJob, finished: Finished) -> Timed:
+    repeats: list[TimedRepeat] = []
     summary: dict[str, object] = {}
     for line in json_lines(job, finished):
         if line.get("summary") is True:
@@ -42,7 +42,7 @@ def parse_timings(job: Job, finished: Finished) -> Timed:
             kernel_ns, reference_ns = _duration(line["kernel_ns"]), _duration(line.get("reference_ns"))
             if kernel_ns is None or (reference_ns is None and line.get("reference_ns") is not None):
                 raise output_invalid(job, finished, "a duration that is no positive number")
-            repeats.append(Repeat(kernel_ns, reference_ns))
+            repeats.append(TimedRepeat(kernel_ns, reference_ns))
     if not repeats:
         raise output_invalid(job, finished, 'no timings: no line {"kernel_ns": ...}')
     if len({repeat.reference_ns is None for repeat in repeats}) > 1:

@@ -13,25 +13,25 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from profiler.errors import GpuNotFound, ProfError, ResultWrong, ShapeRefused
-from profiler.measure.rungs.program import EXIT_WRONG, Job, json_lines, run_program
+from profiler.measure.rungs.program import EXIT_WRONG, RungJob, json_lines, run_program
 from profiler.measure.tools.process import Finished, command_details
 
 _FIGURES = ("relative_error", "threshold", "not_finite")
-Verdict = Literal["correct", "wrong", "refused", "failed", "unavailable"]
+RungVerdict = Literal["correct", "wrong", "refused", "failed", "unavailable"]
 
 
 @dataclass(frozen=True)
 class Checked:
     """`refused`: a shape that the rung cannot run, and says so. `error` is set unless correct."""
 
-    job: Job
-    verdict: Verdict
+    job: RungJob
+    verdict: RungVerdict
     relative_error: float | None = None
     threshold: float | None = None
     error: ProfError | None = None
 
 
-def check_kernel(job: Job, timeout_s: float) -> Checked:
+def check_kernel(job: RungJob, timeout_s: float) -> Checked:
     """What a program does is told by the verdict, not raised; but where no GPU is, no other will run either."""
     try:
         finished = run_program(job, "check", timeout_s, accept=(0, EXIT_WRONG))
@@ -44,7 +44,7 @@ def check_kernel(job: Job, timeout_s: float) -> Checked:
         return Checked(job, "failed", error=error)
 
 
-def parse_check(job: Job, finished: Finished) -> Checked:
+def parse_check(job: RungJob, finished: Finished) -> Checked:
     answer: dict[str, Any] = {}
     believed = True
     for line in json_lines(job, finished):

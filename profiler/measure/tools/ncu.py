@@ -29,7 +29,7 @@ class Ncu:
 
 
 @dataclass(frozen=True)
-class Recording:
+class NcuOptions:
     """How ncu measures, whatever the kernel."""
 
     preset: Preset
@@ -55,7 +55,7 @@ class Selection:
 
 
 def ncu_command(
-    ncu: Path, recording: Recording, selection: Selection, report: str, program: list[str]
+    ncu: Path, recording: NcuOptions, selection: Selection, report: str, program: list[str]
 ) -> list[str]:
     preset = recording.preset
     words = [str(ncu), "--config-file", "off", "--force-overwrite"]

@@ -92,6 +92,25 @@ def find_gpus(environment: Mapping[str, str] = os.environ) -> list[Gpu]:
     return _query_gpus(environment, _visible(environment))
 
 
+def choose_gpus(given: str, gpus: Sequence[Gpu]) -> list[Gpu]:
+    """Returns the GPUs that `--gpus` names: `all`, or numbers and UUIDs separated by commas.
+
+    Numbers count the visible GPUs from 0.
+    """
+    if given == "all":
+        return list(gpus)
+    chosen = []
+    for name in given.split(","):
+        found = [gpu for index, gpu in enumerate(gpus) if name.strip() in (str(index), gpu.uuid)]
+        if not found:
+            raise GpuNotFound(
+                f"--gpus {given}: there is no GPU '{name.strip()}'; {len(gpus)} are visible, from 0",
+                remedy="Give numbers such as 0,1, UUIDs, or all.",
+            )
+        chosen += found
+    return list(dict.fromkeys(chosen))
+
+
 def _visible(environment: Mapping[str, str]) -> list[str]:
     """What CUDA_VISIBLE_DEVICES names; nothing where it is not set, and all are visible."""
     given = environment.get("CUDA_VISIBLE_DEVICES")

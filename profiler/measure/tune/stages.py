@@ -20,7 +20,7 @@ from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.ladders.sweep import Settings
 from profiler.errors import GpuNotFound, ProfError, ProgramTimedOut, ResultWrong, ShapeRefused
 from profiler.measure.rungs.build import Built, build_flags
-from profiler.measure.rungs.program import Job, program_command
+from profiler.measure.rungs.program import RungJob, program_command
 from profiler.measure.rungs.timing import time_kernel
 from profiler.measure.rungs.verify import check_kernel
 from profiler.measure.tools.toolchain import Gpu
@@ -59,8 +59,8 @@ class TunePlan:
         for mode in ("check", "time"):
             program_command(job, mode)
 
-    def job(self, kernel: Kernel, seed: int) -> Job:
-        return Job(self.ladder, kernel, self.values, seed=seed)
+    def job(self, kernel: Kernel, seed: int) -> RungJob:
+        return RungJob(self.ladder, kernel, self.values, seed=seed)
 
     def key(self) -> str:
         """The hash of all that is asked for; what the sources say is checked point by point."""
@@ -101,7 +101,7 @@ class TuneObserver:
 
 
 @dataclass
-class Tuning:
+class SweepStages:
     """The points of a sweep that compiled, on their way through the stages."""
 
     plan: TunePlan

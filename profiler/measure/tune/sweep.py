@@ -16,8 +16,8 @@ from profiler.catalog.ladders.sweep import Settings
 from profiler.errors import LadderInvalid, NoPointWorks
 from profiler.measure.rungs.build import Built, build_folder, build_kernels
 from profiler.measure.rungs.program import fresh_seed, program_command
+from profiler.measure.rungs.provenance import derive_provenance, read_commit
 from profiler.measure.tools.process import shown
-from profiler.measure.tools.provenance import derive_provenance, read_commit
 from profiler.measure.tools.toolchain import Toolchain
 from profiler.measure.tune.points import (
     BUILD_FOLDER,
@@ -30,7 +30,7 @@ from profiler.measure.tune.points import (
     sweep_of,
     variant,
 )
-from profiler.measure.tune.stages import TuneObserver, TunePlan, Tuning
+from profiler.measure.tune.stages import SweepStages, TuneObserver, TunePlan
 from profiler.store.runs.manifest import Provenance, sweep_name
 from profiler.store.runs.unfinished import Plan
 from profiler.store.sweeps import (
@@ -46,7 +46,7 @@ _MOST_REASONS = 5
 
 
 @dataclass(frozen=True)
-class Sweeping:
+class SweepMeasurement:
     """`current` is what the source has now, where it says so: measured as well, to compare with."""
 
     plan: TunePlan
@@ -86,7 +86,7 @@ class Sweeping:
             sources = self._sources(usable)
             codes = {one.point: code_hash(one, sources) for one in usable}
             started = time.monotonic()
-            tuning = Tuning(plan, seed, usable, codes, pending, observer, self.current)
+            tuning = SweepStages(plan, seed, usable, codes, pending, observer, self.current)
             tuning.run()
             results = [tuning.result(point) for point in points]
             _require_one(results, pending)
@@ -144,7 +144,7 @@ class Sweeping:
 
     def _measured(
         self,
-        tuning: Tuning,
+        tuning: SweepStages,
         provenance: Provenance,
         recorded: datetime,
         facts: SweepFacts,

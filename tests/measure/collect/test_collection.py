@@ -11,11 +11,11 @@ import pytest
 
 from profiler.catalog.metrics import BY_NAME
 from profiler.catalog.presets import find_preset
-from profiler.measure.collect.collection import Collection, Step, steps_of
+from profiler.measure.collect.collection import Collection, CollectStep, steps_of
 from profiler.measure.collect.target import rung_target
-from profiler.measure.tools.ncu import Recording
+from profiler.measure.tools.ncu import NcuOptions
 
-RECORDING = Recording(find_preset("default"))
+RECORDING = NcuOptions(find_preset("default"))
 WORDS = ("python", "$HOME; touch x", "a  b", "*", "`id`", "'\"", "", "ü", "-c", "--version", "\udcff")
 
 
@@ -35,7 +35,7 @@ def test_the_steps_are_what_was_asked_for(collecting) -> None:
         ("verify", 0), ("time", 0), ("profile", 0), ("time", 1), ("profile", 1),
     ]  # fmt: skip
     assert [(step.what, step.process) for step in steps_of(plan, program)] == [("profile", 0), ("profile", 1)]
-    assert steps_of(collecting.plan, rung) == [Step(rung.label, "profile", 0)]
+    assert steps_of(collecting.plan, rung) == [CollectStep(rung.label, "profile", 0)]
 
 
 def test_a_rung_that_can_neither_be_checked_nor_timed_is_profiled_alone(collecting) -> None:
@@ -95,7 +95,7 @@ def test_a_preset_or_another_ncu_does_not_make_timings_anew(collecting) -> None:
     ncu = replace(collecting.plan.ncu, version="2026.1.0.0")
     recording = replace(RECORDING, preset=find_preset("source"), cache="none")
     (again,) = collecting.collect(
-        [copy], **plan, bench=replace(collecting.plan.bench, ncu=ncu), recording=recording
+        [copy], **plan, device=replace(collecting.plan.device, ncu=ncu), recording=recording
     )
     assert (again.status, again.run_id) == ("known", first.run_id)
 

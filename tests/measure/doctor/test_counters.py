@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import CountersBusy, CountersRefused
+from profiler.measure.doctor.checks import HealthCheck, Machine
 from profiler.measure.doctor.counters import check_counters, check_lock, describe_setting
-from profiler.measure.doctor.health import Check, Machine
 from profiler.measure.tools import probe
 from profiler.measure.tools.ncu import find_ncu
 
@@ -32,7 +32,7 @@ BUSY = (
 ADMINISTRATOR, NOBODY = "CapEff:\t000001ffffffffff\n", "CapEff:\t00000000a80425fb\n"
 
 
-def checks_of(machine: Machine) -> dict[str, Check]:
+def checks_of(machine: Machine) -> dict[str, HealthCheck]:
     return {check.name: check for check in check_counters(find_ncu(machine.environment), machine)}
 
 

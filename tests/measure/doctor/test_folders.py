@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from msgspec.structs import replace
 
+from profiler.measure.doctor.checks import HealthCheck, Machine
 from profiler.measure.doctor.folders import (
     check_folders,
     check_private_paths,
@@ -19,7 +20,6 @@ from profiler.measure.doctor.folders import (
     newest_reports,
     smallest_report,
 )
-from profiler.measure.doctor.health import Check, Machine
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.reports.identity import pack_report
 from profiler.store.runs.manifest import StoredReport, write_manifest
@@ -133,7 +133,9 @@ def test_what_a_finished_collection_leaves_is_nothing(tmp_path: Path, reports: P
         pending.keep_report(0, reports / "graph.ncu-rep")
         pending.discard()
 
-    assert check_unfinished(tmp_path) == Check("unfinished", "storing", "ok", "no interrupted collection")
+    assert check_unfinished(tmp_path) == HealthCheck(
+        "unfinished", "storing", "ok", "no interrupted collection"
+    )
 
 
 def test_of_many_leftovers_a_few_are_named(tmp_path: Path) -> None:

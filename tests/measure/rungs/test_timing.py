@@ -19,7 +19,7 @@ from profiler.errors import (
     ToolNotFound,
 )
 from profiler.measure.rungs.program import fresh_seed, program_command
-from profiler.measure.rungs.timing import Repeat, parse_timings, time_kernel
+from profiler.measure.rungs.timing import TimedRepeat, parse_timings, time_kernel
 from profiler.measure.rungs.verify import check_kernel, parse_check
 from profiler.measure.tools.process import Finished
 
@@ -41,7 +41,7 @@ def test_the_command_as_it_is_published_names_no_place(job) -> None:
 
 def test_the_repeats_and_the_reference(job) -> None:
     timed = time_kernel(job("works", repeats=3), timeout_s=60)
-    assert timed.repeats == (Repeat(1000, 900), Repeat(1100, 900), Repeat(1200, 900))
+    assert timed.repeats == (TimedRepeat(1000, 900), TimedRepeat(1100, 900), TimedRepeat(1200, 900))
     assert timed.reference == "the best"
 
 
@@ -54,9 +54,9 @@ def test_what_ran_it_may_be_told(job) -> None:
 
 def test_a_reference_may_be_absent(job) -> None:
     one = job("works")
-    assert parse_timings(one, finished('{"kernel_ns": 5}')).repeats == (Repeat(5, None),)
+    assert parse_timings(one, finished('{"kernel_ns": 5}')).repeats == (TimedRepeat(5, None),)
     assert parse_timings(one, finished('{"kernel_ns": 5.5, "reference_ns": null}')).repeats == (
-        Repeat(5.5, None),
+        TimedRepeat(5.5, None),
     )
 
 

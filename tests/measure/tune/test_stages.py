@@ -14,7 +14,7 @@ from profiler.errors import GpuNotFound, LadderInvalid
 from profiler.measure.rungs.build import Built
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tune.points import Candidate, Choice, variant
-from profiler.measure.tune.stages import TuneObserver, TunePlan, Tuning
+from profiler.measure.tune.stages import SweepStages, TuneObserver, TunePlan
 from profiler.store.sweeps import Stage, Status, SweepStore, SweptPoint, Visit
 
 LADDER = """
@@ -79,7 +79,7 @@ class Place:
         now = None if current is None else {"TILE": current}
         with SweepStore(self.folder / "runs").pending("key") as pending:
             codes = {one.point: "code" for one in candidates}
-            tuning = Tuning(plan, seed, candidates, codes, pending, self.observer(), now)
+            tuning = SweepStages(plan, seed, candidates, codes, pending, self.observer(), now)
             tuning.run()
             known = [SweptPoint(one.point, one.settings, "correct") for one in candidates]
         return {one.settings["TILE"]: tuning.result(one) for one in known}

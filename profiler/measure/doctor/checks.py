@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 Ability = Literal["reading", "storing", "building", "measuring"]
-State = Literal["ok", "warn", "missing", "failed"]
+HealthState = Literal["ok", "warn", "missing", "failed"]
 
 ABILITIES: tuple[Ability, ...] = ("reading", "storing", "building", "measuring")
 
@@ -28,33 +28,33 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Check:
+class HealthCheck:
     """One thing that was looked at. What is `missing` need not be here; what `failed` should work and does not."""
 
     name: str
     ability: Ability
-    state: State
+    state: HealthState
     found: str
     remedy: str = ""
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Readiness:
     """Whether an ability is there, and what stands in its way."""
 
     ability: Ability
-    state: State
+    state: HealthState
     because: tuple[str, ...] = ()  # names of checks
 
 
-def derive_verdicts(checks: Sequence[Check]) -> list[Verdict]:
+def derive_readiness(checks: Sequence[HealthCheck]) -> list[Readiness]:
     return [_verdict(ability, checks) for ability in ABILITIES]
 
 
-def _verdict(ability: Ability, checks: Sequence[Check]) -> Verdict:
+def _verdict(ability: Ability, checks: Sequence[HealthCheck]) -> Readiness:
     """A warning takes nothing away."""
-    obstacles: tuple[State, ...] = ("failed", "missing")
+    obstacles: tuple[HealthState, ...] = ("failed", "missing")
     for state in obstacles:
         if names := tuple(one.name for one in checks if one.ability == ability and one.state == state):
-            return Verdict(ability, state, names)
-    return Verdict(ability, "ok")
+            return Readiness(ability, state, names)
+    return Readiness(ability, "ok")

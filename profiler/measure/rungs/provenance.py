@@ -19,7 +19,7 @@ from profiler.store.runs.manifest import Provenance
 _GIT_TIMEOUT_S = 30.0
 
 
-class Commit(NamedTuple):
+class GitCommit(NamedTuple):
     """Nothing is known of what lies outside of git."""
 
     sha: str | None
@@ -27,7 +27,7 @@ class Commit(NamedTuple):
 
 
 def derive_provenance(
-    ladder: Ladder, kernel: Kernel, built: Built | None, gpu: Gpu, commit: Commit
+    ladder: Ladder, kernel: Kernel, built: Built | None, gpu: Gpu, commit: GitCommit
 ) -> Provenance:
     """Paths are recorded as seen from the ladder's folder: runs may be published."""
     facts = Provenance(driver_version=gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty)
@@ -48,16 +48,16 @@ def derive_provenance(
     return msgspec.structs.replace(facts, sources=relative)
 
 
-def read_commit(folder: Path, *ignored: Path) -> Commit:
+def read_commit(folder: Path, *ignored: Path) -> GitCommit:
     """The commit checked out there, and whether the tree differs from it anywhere but in `ignored`."""
     git = shutil.which("git")
     if git is None:
-        return Commit(None, None)
+        return GitCommit(None, None)
     command = [git, "-C", str(folder)]
     try:
         head = run([*command, "rev-parse", "HEAD", "--show-toplevel"], timeout_s=_GIT_TIMEOUT_S)
         if head.exit_code:
-            return Commit(None, None)
+            return GitCommit(None, None)
         sha, top = head.stdout.rstrip("\n").split("\n", maxsplit=1)
         inside = [path.resolve() for path in ignored if Path(top) in path.resolve().parents]
         paths = [":/", *(f":(top,exclude,literal){path.relative_to(top)}" for path in inside)]
@@ -67,5 +67,5 @@ def read_commit(folder: Path, *ignored: Path) -> Commit:
             timeout_s=_GIT_TIMEOUT_S,
         )
     except ProfError:
-        return Commit(None, None)
-    return Commit(sha, bool(status.stdout.strip()) if status.exit_code == 0 else None)
+        return GitCommit(None, None)
+    return GitCommit(sha, bool(status.stdout.strip()) if status.exit_code == 0 else None)

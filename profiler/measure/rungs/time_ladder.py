@@ -17,10 +17,10 @@ import msgspec
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.errors import GpuNotFound, ProfError, ShapeRefused
 from profiler.measure.rungs.build import Built, build_folder
-from profiler.measure.rungs.program import Job, fresh_seed, program_command
+from profiler.measure.rungs.program import RungJob, fresh_seed, program_command
+from profiler.measure.rungs.provenance import derive_provenance, read_commit
 from profiler.measure.rungs.timing import Timed, time_kernel
 from profiler.measure.tools.process import shown
-from profiler.measure.tools.provenance import derive_provenance, read_commit
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.reports.request import Timing
 from profiler.store.runs.manifest import Provenance
@@ -41,7 +41,7 @@ class TimingPlan:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TimingOutcome:
     """`timings` and `run_id` are set unless it failed."""
 
     kernel: Kernel
@@ -57,7 +57,7 @@ def time_ladder(
     built: Mapping[int, Built],
     store: RunStore,
     advance: Callable[[str, ProfError | None], None],
-) -> Iterator[Outcome]:
+) -> Iterator[TimingOutcome]:
     """One outcome for every kernel and shape, as soon as that shape is done."""
     # Before anything is stored: the tree must not differ because of what prof writes into it.
     commit = read_commit(plan.ladder.folder, store.local, build_folder(plan.ladder, plan.gpu.arch))
@@ -86,7 +86,7 @@ def time_ladder(
         for job in jobs:
             number = job.kernel.number
             if number in failed:
-                yield Outcome(job.kernel, values, error=failed[number])
+                yield TimingOutcome(job.kernel, values, error=failed[number])
                 continue
             measured = msgspec.structs.replace(
                 derive_provenance(plan.ladder, job.kernel, built.get(number), plan.gpu, commit),
@@ -97,11 +97,11 @@ def time_ladder(
             )
             run = _timed_run(plan, job, timed[number], recorded, measured)
             (run_id,) = commit_timings(store, [run])
-            yield Outcome(job.kernel, values, tuple(run.timings), run_id)
+            yield TimingOutcome(job.kernel, values, tuple(run.timings), run_id)
 
 
-def _job(plan: TimingPlan, kernel: Kernel, values: dict[str, int], built: Built | None) -> Job:
-    return Job(
+def _job(plan: TimingPlan, kernel: Kernel, values: dict[str, int], built: Built | None) -> RungJob:
+    return RungJob(
         ladder=plan.ladder,
         kernel=kernel,
         values=values,
@@ -114,7 +114,7 @@ def _job(plan: TimingPlan, kernel: Kernel, values: dict[str, int], built: Built 
 
 def _timed_run(
     plan: TimingPlan,
-    job: Job,
+    job: RungJob,
     timed: Sequence[Timed],
     recorded: datetime,
     provenance: Provenance,
