@@ -25,8 +25,10 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
-    monkeypatch.setattr("profiler.measure.tools.toolchain._nvcc_candidates", lambda environment: iter([]))
-    monkeypatch.setattr("profiler.measure.tools.ncu._candidates", lambda environment: iter([folder / "ncu"]))
+    monkeypatch.setattr("profiler.measure.tools.toolchain.nvcc_candidates", lambda environment: iter([]))
+    monkeypatch.setattr(
+        "profiler.measure.tools.ncu.ncu_candidates", lambda environment: iter([folder / "ncu"])
+    )
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 

@@ -157,8 +157,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     def installed(tool: str):
         return lambda environment: iter([folder / tool] if (folder / tool).exists() else [])
 
-    monkeypatch.setattr("profiler.measure.tools.ncu._candidates", installed("ncu"))
-    monkeypatch.setattr("profiler.measure.tools.toolchain._nvcc_candidates", installed("nvcc"))
+    monkeypatch.setattr("profiler.measure.tools.ncu.ncu_candidates", installed("ncu"))
+    monkeypatch.setattr("profiler.measure.tools.toolchain.nvcc_candidates", installed("nvcc"))
     environment = {"PATH": str(folder), "TMPDIR": str(tmp_path / "tmp")}
     return Machine(environment, tmp_path / "proc")
 

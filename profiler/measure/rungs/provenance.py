@@ -1,4 +1,4 @@
-"""Where a measurement comes from, as its run records it: sources, binary, compiler, commit."""
+"""Finds the facts that a run records about its origin: sources, binary, compiler and commit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GIT_TIMEOUT_S = 30.0
 
 
 class GitCommit(NamedTuple):
-    """Nothing is known of what lies outside of git."""
+    """The commit of a folder. Both fields are None if the folder is not in a git repository."""
 
     sha: str | None
     dirty: bool | None
@@ -29,7 +29,7 @@ class GitCommit(NamedTuple):
 def derive_provenance(
     ladder: Ladder, kernel: Kernel, built: Built | None, gpu: Gpu, commit: GitCommit
 ) -> Provenance:
-    """Paths are recorded as seen from the ladder's folder: runs may be published."""
+    """Returns the origin of a rung's measurement. Paths are relative to the ladder's folder: runs may be published."""
     facts = Provenance(driver_version=gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty)
     sources = {str(path): sha256_of(path) for path in kernel.further_sources or ()}
     record = built.record if built is not None else None
@@ -49,7 +49,7 @@ def derive_provenance(
 
 
 def read_commit(folder: Path, *ignored: Path) -> GitCommit:
-    """The commit checked out there, and whether the tree differs from it anywhere but in `ignored`."""
+    """Returns the commit of `folder`, and whether the tree differs from it anywhere but in `ignored`."""
     git = shutil.which("git")
     if git is None:
         return GitCommit(None, None)
@@ -61,7 +61,7 @@ def read_commit(folder: Path, *ignored: Path) -> GitCommit:
         sha, top = head.stdout.rstrip("\n").split("\n", maxsplit=1)
         inside = [path.resolve() for path in ignored if Path(top) in path.resolve().parents]
         paths = [":/", *(f":(top,exclude,literal){path.relative_to(top)}" for path in inside)]
-        # Every file: a new folder that holds nothing but an ignored one would be named itself.
+        # List every file: git would name a new folder even if it holds nothing but an ignored one.
         status = run(
             [*command, "status", "--porcelain", "--untracked-files=all", "--", *paths],
             timeout_s=_GIT_TIMEOUT_S,

@@ -1,8 +1,7 @@
-"""Times the kernels of a ladder and stores each as a run.
+"""Times the kernels of a ladder without the profiler, and stores each as a run.
 
-With more than one process per kernel, the kernels of one size take turns, process by
-process, so that a drift of clocks or heat meets all of them alike. A kernel that fails is
-left out and told; the others go on.
+With several processes for each kernel, the kernels of one size take turns, so that a drift of clocks or heat affects
+all of them alike. A kernel that fails is reported and left out; the others go on.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class TimingPlan:
 
 @dataclass(frozen=True)
 class TimingOutcome:
-    """`timings` and `run_id` are set unless it failed."""
+    """The result for one kernel at one size. `timings` and `run_id` are set unless `error` is."""
 
     kernel: Kernel
     values: dict[str, int]
@@ -58,8 +57,8 @@ def time_ladder(
     store: RunStore,
     advance: Callable[[str, ProfError | None], None],
 ) -> Iterator[TimingOutcome]:
-    """One outcome for every kernel and shape, as soon as that shape is done."""
-    # Before anything is stored: the tree must not differ because of what prof writes into it.
+    """Yields one outcome for every kernel and size, as soon as all kernels of that size are timed."""
+    # Read before anything is stored, so that prof's own files do not make the tree differ from the commit.
     commit = read_commit(plan.ladder.folder, store.local, build_folder(plan.ladder, plan.gpu.arch))
     for values in plan.shapes:
         jobs = [_job(plan, kernel, values, built.get(kernel.number)) for kernel in kernels]
@@ -78,7 +77,7 @@ def time_ladder(
                     timed[number].append(time_kernel(job, plan.timeout_s))
                     advance("", None)
                 except GpuNotFound:
-                    raise  # no other kernel will run either
+                    raise  # no other kernel can run either
                 except ProfError as error:
                     failed[number] = error
                     advance("refused" if isinstance(error, ShapeRefused) else "failed", error)

@@ -1,9 +1,9 @@
-"""Times a rung without the profiler: its program repeats, prof reads one JSON line a repeat.
+"""Times a rung without the profiler: its program prints one JSON line for each timed repeat.
 
     {"repeat": 0, "kernel_ns": 2951232, "reference_ns": 2707424}
 
-`reference_ns` may be null or absent. A line with `"summary": true` may name the reference, and the
-runtime: what ran the program, such as a version of PyTorch.
+`reference_ns` may be null or absent. A line with `"summary": true` may name the reference and the runtime, for example
+a version of PyTorch.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ class TimedRepeat:
 @dataclass(frozen=True)
 class Timed:
     repeats: tuple[TimedRepeat, ...]
-    reference: str | None  # what the program says it is
+    reference: str | None  # the name that the program gives it
     runtime: str | None = None
 
 
 def time_kernel(job: RungJob, timeout_s: float) -> Timed:
+    """Returns the repeats that one process of the program timed."""
     return parse_timings(job, run_program(job, "time", timeout_s))
 
 
 def parse_timings(job: RungJob, finished: Finished) -> Timed:
+    """Returns the repeats that a program printed; raises OutputInvalid if there are none, or impossible ones."""
     repeats: list[TimedRepeat] = []
     summary: dict[str, object] = {}
     for line in json_lines(job, finished):
@@ -41,12 +43,12 @@ def parse_timings(job: RungJob, finished: Finished) -> Timed:
         elif "kernel_ns" in line:
             kernel_ns, reference_ns = _duration(line["kernel_ns"]), _duration(line.get("reference_ns"))
             if kernel_ns is None or (reference_ns is None and line.get("reference_ns") is not None):
-                raise output_invalid(job, finished, "a duration that is no positive number")
+                raise output_invalid(job, finished, "a duration that is not a positive number")
             repeats.append(TimedRepeat(kernel_ns, reference_ns))
     if not repeats:
         raise output_invalid(job, finished, 'no timings: no line {"kernel_ns": ...}')
     if len({repeat.reference_ns is None for repeat in repeats}) > 1:
-        raise output_invalid(job, finished, "a reference beside some repeats only")
+        raise output_invalid(job, finished, "a reference time for some repeats only")
     return Timed(tuple(repeats), _text(summary.get("reference")), _text(summary.get("runtime")))
 
 

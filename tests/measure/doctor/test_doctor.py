@@ -154,7 +154,7 @@ def test_a_tool_that_does_not_answer_should_work(machine: Machine, script, tool:
     check = check_ncu(machine)[1] if tool == "ncu" else check_building(machine)[0]
 
     assert (check.name, check.state) == (tool, "failed")
-    assert "does not tell its version" in check.found
+    assert "does not report its version" in check.found
     assert check.remedy
 
 

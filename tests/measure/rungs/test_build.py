@@ -358,7 +358,7 @@ def test_an_interrupt_ends_the_compilers(ladder: Ladder, toolchain: Toolchain) -
 
 def test_a_folder_that_cannot_be_made(ladder: Ladder, toolchain: Toolchain) -> None:
     (ladder.folder.parents[1] / "build").write_text("in the way")
-    with pytest.raises(BuildFailed, match="cannot be made"):
+    with pytest.raises(BuildFailed, match="cannot be created"):
         build(ladder, toolchain, [1])
 
 

@@ -70,7 +70,7 @@ def test_without_a_tool_the_compiled_names_must_do(no_tools) -> None:
 def test_an_expression_that_fits_nothing_is_told_with_what_there_is(no_tools) -> None:
     assert (
         misfit_text(built("^saxpy_v3"))
-        == f"'^saxpy_v3' fits no kernel that was compiled: {PLAIN}, {TEMPLATE}"
+        == f"'^saxpy_v3' matches no kernel that was compiled: {PLAIN}, {TEMPLATE}"
     )
     many = misfit_text(built("no", *(f"k{number}{'x' * 100}" for number in range(9))))
     assert many.endswith("… and 6 more")

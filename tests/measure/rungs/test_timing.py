@@ -98,8 +98,8 @@ FAILURES: list[tuple[str, type[ProfError], str]] = [
     ("dies", ProgramFailed, "failed (ended by SIGSEGV)"),
     ("silent", OutputInvalid, "printed no timings"),
     ("garbage", OutputInvalid, "printed a line that is not JSON"),
-    ("nonsense", OutputInvalid, "a duration that is no positive number"),
-    ("mixed", OutputInvalid, "a reference beside some repeats only"),
+    ("nonsense", OutputInvalid, "a duration that is not a positive number"),
+    ("mixed", OutputInvalid, "a reference time for some repeats only"),
 ]
 
 

@@ -105,13 +105,13 @@ def test_one_that_is_too_old_is_refused(machine, script, version: str) -> None:
 @pytest.mark.parametrize("body", ["exit 1", "echo hello", "echo 'Version unknown'"])
 def test_one_that_does_not_tell_its_version_is_none(machine, script, body: str) -> None:
     script("ncu", body)
-    with pytest.raises(ToolNotFound, match="does not tell its version"):
+    with pytest.raises(ToolNotFound, match="does not report its version"):
         find_ncu(machine.environment)
 
 
 def test_without_any_the_places_that_were_searched_are_told(monkeypatch) -> None:
     places = [Path("/nonexistent/ncu"), Path("/nonexistent/cuda/bin/ncu"), Path("/nonexistent/ncu")]
-    monkeypatch.setattr("profiler.measure.tools.ncu._candidates", lambda environment: iter(places))
+    monkeypatch.setattr("profiler.measure.tools.ncu.ncu_candidates", lambda environment: iter(places))
     with pytest.raises(ToolNotFound, match="ncu was not found") as caught:
         find_ncu()
     assert caught.value.details == ("    /nonexistent/ncu", "    /nonexistent/cuda/bin/ncu")

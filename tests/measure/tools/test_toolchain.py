@@ -68,7 +68,7 @@ def test_a_script_that_calls_nvcc_is_asked_where_it_really_is(tmp_path: Path) ->
 def test_no_nvcc_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.setattr(
-        "profiler.measure.tools.toolchain._nvcc_candidates",
+        "profiler.measure.tools.toolchain.nvcc_candidates",
         lambda environment: iter([Path(environment["CUDA_HOME"]) / "bin/nvcc"]),
     )
     with pytest.raises(ToolNotFound, match="nvcc was not found") as caught:
@@ -79,7 +79,7 @@ def test_no_nvcc_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 def test_an_nvcc_that_says_nothing(tmp_path: Path) -> None:
     nvcc = _nvcc(tmp_path, "echo broken >&2; exit 1")
-    with pytest.raises(ToolNotFound, match="does not tell its version") as caught:
+    with pytest.raises(ToolNotFound, match="does not report its version") as caught:
         find_toolchain({"PATH": str(nvcc.parent)})
     assert "broken" in str(caught.value)
 
