@@ -71,7 +71,7 @@ def test_a_runs_folder_that_is_not_there_may_be_new_or_misspelt_and_is_no_failur
     assert shown.returncode == 0
     (line,) = [line for line in shown.stdout.splitlines() if line.startswith("runs folder")]
     assert f"{tmp_path / 'rusn'}: not there yet, " in line
-    assert line.endswith("check --runs, or PROF_RUNS where that is set.")
+    assert line.endswith("check --runs, or PROF_RUNS if that is set.")
 
 
 def test_refused_counters_are_a_failure(prof_here, tools, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_names_of_others_cannot_act_on_the_terminal(prof_here, tools, tmp_path: 
     shown = prof_here("--runs", tmp_path / "runs", "doctor")
 
     (line,) = [line for line in shown.stdout.splitlines() if line.startswith("unfinished")]
-    assert "not whole yet: " in line
+    assert "not complete: " in line
     assert "and 5 more" in line
     assert line.isprintable()
 

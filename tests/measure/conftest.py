@@ -1,4 +1,4 @@
-"""A ladder whose program is a Python script, and a GPU that is a script too: no CUDA anywhere."""
+"""Fixtures that measure without CUDA: a ladder whose programs are Python scripts, and an ncu that is a script too."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from profiler.catalog.presets import find_preset
 from profiler.errors import ProfError
 from profiler.measure.collect.collection import CollectObserver, CollectPlan, CollectStep
 from profiler.measure.collect.target import Target, rung_target
-from profiler.measure.collect.turns import CollectOutcome, collect
+from profiler.measure.collect.turns import CollectOutcome, collect_here
 from profiler.measure.devices.device import LocalDevice
 from profiler.measure.doctor.checks import Machine
 from profiler.measure.rungs.program import RungJob
 from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.reports.sandbox import Sandbox
-from profiler.store.runs.commit import Staging
 from profiler.store.runs.run_store import RunStore
 
-# What it does is said by its first argument; the rest is what the ladder passes on.
+# The first argument chooses the behaviour; the ladder passes the others.
 PROGRAM = """
 import json, os, sys, time
 what, mode, size, repeats, seed = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
@@ -110,7 +109,7 @@ def job_of(ladder: Ladder, number: int = 1, **changes: object) -> RungJob:
 
 @pytest.fixture
 def job(tmp_path: Path):
-    """`job("fails")`: one kernel that behaves so."""
+    """`job("fails")`: a job for one kernel with that behaviour."""
 
     def make(what: str, **changes: object) -> RungJob:
         return job_of(read_ladder(write_ladder(tmp_path / "kernels" / "scripts", what)), **changes)
@@ -149,7 +148,7 @@ def make_ladder():
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """Nothing is installed on it but the scripts that a test makes, no driver is loaded, and nothing runs."""
+    """A machine without a driver or other processes, where only the scripts that a test makes are installed."""
     folder = tmp_path / "bin"
     for place in (folder, tmp_path / "tmp", tmp_path / "proc"):
         place.mkdir(exist_ok=True)
@@ -157,6 +156,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     def installed(tool: str):
         return lambda environment: iter([folder / tool] if (folder / tool).exists() else [])
 
+    # Both look in fixed folders too, where this machine may have the real tools.
     monkeypatch.setattr("profiler.measure.tools.ncu.ncu_candidates", installed("ncu"))
     monkeypatch.setattr("profiler.measure.tools.toolchain.nvcc_candidates", installed("nvcc"))
     environment = {"PATH": str(folder), "TMPDIR": str(tmp_path / "tmp")}
@@ -165,7 +165,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 @pytest.fixture
 def replay_ncu(script, tmp_path: Path):
-    """`replay_ncu("probe")`: an ncu that says and leaves what the real one did; the file logs its calls."""
+    """`replay_ncu("probe")`: installs an ncu that prints and writes what the real one did; returns the log of its calls."""
 
     def make(transcript: str) -> Path:
         log, program = tmp_path / "calls", Path(__file__).with_name("fake_ncu.py")
@@ -184,7 +184,7 @@ GPU = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
 class Collecting:
     """Collects kernels of a ladder of scripts with an ncu that replays transcripts.
 
-    `plan` and `recording` hold what a test did not change; `told` is what an observer heard.
+    `plan` is the plan that a test may change; `told` lists what the observer received.
     """
 
     ladder: Ladder
@@ -203,11 +203,10 @@ class Collecting:
 
     def collect(self, targets: Sequence[Target], **changes: Any) -> list[CollectOutcome]:
         plan = replace(self.plan, **changes)
-        with Staging(self.store.root) as staging:
-            return list(collect(plan, targets, self.store, staging, self.sandbox, self.observer()))
+        return list(collect_here(plan, targets, self.store, self.observer(), self.sandbox))
 
     def error(self, *targets: Target, **changes: Any) -> ProfError:
-        """What one target fails with; no run is committed."""
+        """Returns the error of one target, of which no run is committed."""
         (outcome,) = self.collect(targets, **changes)
         assert (outcome.status, outcome.run_id) == ("failed", "")
         assert outcome.error is not None
@@ -223,16 +222,16 @@ class Collecting:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """Every call of ncu, in their order."""
+        """All calls of ncu, in their order."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     @property
     def profiled(self) -> list[str]:
-        """What each call profiled: the first word of the ladder's own."""
+        """The behaviour of the program that each call profiled."""
         return [call["words"][call["words"].index("profile") - 1] for call in self.calls]
 
     def replay(self, *names: str, pace: float = 0.0) -> None:
-        """From now on: one transcript a call, the last for all that follow."""
+        """Sets the transcripts of the next calls, one for each call; the last one serves all later calls."""
         self.log.write_text("")
         os.environ.update(FAKE_NCU=",".join(names), FAKE_NCU_PACE=str(pace))
 

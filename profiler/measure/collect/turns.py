@@ -1,7 +1,6 @@
-"""Kernels into committed runs, taking turns.
+"""Collects several kernels on one device: they take turns, process by process.
 
-Several kernels are interleaved process by process, so that a drift of clocks or heat meets all of
-them alike. A kernel that fails is left out and told; the others go on.
+So a drift of clocks or heat affects all of them alike. A kernel that fails is reported and left out; the others go on.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from profiler.store.runs.unfinished import Pending, discard_pending, has_pending
 
 @dataclass(frozen=True)
 class CollectOutcome:
-    """`status` is collected, known (the same was collected before) or failed."""
+    """The result for one target. `known` means that the same was collected before."""
 
     target: Target
     status: Literal["collected", "known", "failed"]
@@ -34,9 +33,9 @@ class CollectOutcome:
 
 
 class Turns:
-    """Kernels that take turns on one bench; use it in a `with` statement, or close it.
+    """Kernels that take turns on one device; use it in a `with` statement, or close it.
 
-    What is measured can be finished in another thread, while the bench goes on to others.
+    What is measured can be finished in another thread, while the device goes on to others.
     """
 
     def __init__(
@@ -47,7 +46,7 @@ class Turns:
         self._open = ExitStack()
 
     def known(self) -> Iterator[CollectOutcome]:
-        """Those that need not be measured; call it first, and to the end."""
+        """Yields the targets that need not be measured. Call this first, and read it to the end."""
         for target in self._targets:
             one = Collection(self._plan, target, self._store)
             if run_id := one.known_run():
@@ -60,6 +59,7 @@ class Turns:
                 self._under_way.append(one)
 
     def measure(self, sandbox: Sandbox, staging: Staging) -> None:
+        """Verifies, times and profiles the other targets."""
         for one in self._under_way:
             one.open()
         for one in self._under_way:
@@ -73,7 +73,7 @@ class Turns:
                     one.submit(sandbox, staging)  # read while the next kernel is profiled
 
     def finish(self, staging: Staging) -> Iterator[CollectOutcome]:
-        """One outcome a target, as soon as its run is committed or is known to fail."""
+        """Yields one outcome for each target, as soon as its run is committed or has failed."""
         for one in self._under_way:
             yield self._finish(one, staging)
 
@@ -89,7 +89,7 @@ class Turns:
         return CollectOutcome(one.target, "failed", error=one.error)
 
     def close(self) -> None:
-        """Whoever collects the same may go on with what is kept."""
+        """Releases the kept results, so that another process may go on with them."""
         self._open.close()
 
     def __enter__(self) -> Self:
@@ -101,32 +101,30 @@ class Turns:
         self.close()
 
 
-def collect(
+def collect_here(
     plan: CollectPlan,
     targets: Sequence[Target],
     store: RunStore,
-    staging: Staging,
-    sandbox: Sandbox,
     observer: CollectObserver,
+    sandbox: Sandbox | None = None,
 ) -> Iterator[CollectOutcome]:
-    with Turns(plan, targets, store, observer) as turns:
+    """Collects the targets on the plan's own device, in this thread.
+
+    Reports are read in `sandbox`, by default in a new one that ends with the collection.
+    """
+    if not targets:
+        return
+    with ExitStack() as stack:
+        staging = stack.enter_context(store.staging())
+        sandbox = sandbox or stack.enter_context(Sandbox(workers=1))
+        turns = stack.enter_context(Turns(plan, targets, store, observer))
         yield from turns.known()
         turns.measure(sandbox, staging)
         yield from turns.finish(staging)
 
 
-def collect_here(
-    plan: CollectPlan, targets: Sequence[Target], store: RunStore, observer: CollectObserver
-) -> Iterator[CollectOutcome]:
-    """Collects the targets on the plan's own device, in this thread."""
-    if not targets:
-        return
-    with store.staging() as staging, Sandbox(workers=1) as sandbox:
-        yield from collect(plan, targets, store, staging, sandbox, observer)
-
-
 def recorded_on(plan: CollectPlan, targets: Sequence[Target], store: RunStore) -> str | None:
-    """The UUID of the GPU on which most of them were begun by an earlier call, which kept what it had."""
+    """Returns the UUID of the GPU on which an earlier, interrupted call began most of the targets."""
     if not has_pending(store.local):
         return None
     under_way = [Collection(plan, target, store) for target in targets]

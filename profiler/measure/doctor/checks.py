@@ -1,4 +1,4 @@
-"""What `prof doctor` looks at, and what it finds: one line each, and whether prof can do its work here."""
+"""The checks' results, and what they mean together: whether prof can read, store, build and measure on this machine."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ ABILITIES: tuple[Ability, ...] = ("reading", "storing", "building", "measuring")
 
 @dataclass(frozen=True)
 class Machine:
-    """Where to look for the tools, the driver and the other processes."""
+    """The places to look for the tools, the driver and the other processes."""
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     proc: Path = Path("/proc")
 
     @property
     def temporary_folder(self) -> Path:
-        """The one that ncu and the programs started from here use."""
+        """The temporary folder that ncu and other programs started from here use."""
         return Path(self.environment.get("TMPDIR") or "/tmp")
 
 
 @dataclass(frozen=True)
 class HealthCheck:
-    """One thing that was looked at. What is `missing` need not be here; what `failed` should work and does not."""
+    """The result for one thing. `missing` things need not be here; `failed` things should work and do not."""
 
     name: str
     ability: Ability
@@ -40,7 +40,7 @@ class HealthCheck:
 
 @dataclass(frozen=True)
 class Readiness:
-    """Whether an ability is there, and what stands in its way."""
+    """The state of one ability, and the checks that stand in its way."""
 
     ability: Ability
     state: HealthState
@@ -48,11 +48,12 @@ class Readiness:
 
 
 def derive_readiness(checks: Sequence[HealthCheck]) -> list[Readiness]:
-    return [_verdict(ability, checks) for ability in ABILITIES]
+    """Returns the state of each ability."""
+    return [_readiness(ability, checks) for ability in ABILITIES]
 
 
-def _verdict(ability: Ability, checks: Sequence[HealthCheck]) -> Readiness:
-    """A warning takes nothing away."""
+def _readiness(ability: Ability, checks: Sequence[HealthCheck]) -> Readiness:
+    """Returns the state of one ability; warnings do not count."""
     obstacles: tuple[HealthState, ...] = ("failed", "missing")
     for state in obstacles:
         if names := tuple(one.name for one in checks if one.ability == ability and one.state == state):

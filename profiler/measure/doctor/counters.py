@@ -1,7 +1,7 @@
-"""Whether counters may be read here, and what may hold them: settings, ncu's lock, DCGM, MPS.
+"""Checks whether hardware counters can be read here, and what may hold them: settings, ncu's lock, DCGM, MPS.
 
-The only proof that counters can be read is to read one, so an empty kernel is profiled; the
-driver's setting and the other processes only explain what happens then.
+The only proof is to read one, so an empty kernel is profiled. The driver's setting and the other processes only
+explain the result.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from profiler.measure.tools.transcript import judge
 from profiler.store.reports.envelope import read_envelope
 from profiler.store.runs.commit import storage_error
 
-LOCK_FILES = ("nsight-compute-lock", "nvidia/nsight_compute/lock*")  # of older and newer versions, in TMPDIR
+LOCK_FILES = ("nsight-compute-lock", "nvidia/nsight_compute/lock*")  # in TMPDIR, of older and newer versions
 _PROBE_METRIC = "sm__cycles_elapsed.max"
 _PROBE_TIMEOUT_S = 60.0
 _PROBE_LABEL = "profiling an empty kernel"
-_MOST_TOLD = 2  # lines of the program and of ncu that say why
+_MOST_LINES = 2  # of the program's and ncu's error messages
 _CAP_SYS_ADMIN = 21
 _DCGM = {"nv-hostengine", "dcgm-exporter"}
-_MPS = "nvidia-cuda-mps"  # the kernel keeps 15 characters of a name: the daemon's and its server's
+_MPS = "nvidia-cuda-mps"  # the daemon and its server: Linux keeps 15 characters of a process's name
 _MPS_FOLDER = "/tmp/nvidia-mps"
 
 
 def check_counters(ncu: Ncu | None, machine: Machine) -> list[HealthCheck]:
-    """All that stands between ncu and the counters. While another ncu is at work, it is not disturbed."""
+    """Checks everything between ncu and the counters. Does not try to profile while another ncu is at work."""
     lock = check_lock(machine)
     if ncu is None:
         counters = _untried("there is no ncu", machine)
@@ -55,14 +55,14 @@ def check_counters(ncu: Ncu | None, machine: Machine) -> list[HealthCheck]:
     return [counters, lock, _check_dcgm(names, free=counters.state == "ok"), _check_mps(names, machine)]
 
 
-def check_permission(ncu: Ncu, machine: Machine) -> HealthCheck:
-    """Profiles an empty kernel: a second and a half."""
+def check_permission(ncu: Ncu, machine: Machine, timeout_s: float = _PROBE_TIMEOUT_S) -> HealthCheck:
+    """Profiles an empty kernel, which takes a second and a half."""
     setting = describe_setting(machine.proc)
     try:
         with neutral_folder() as folder:
             report = folder / "probe.ncu-rep"
             command = probe_command(ncu, report.name)
-            done = run(command, timeout_s=_PROBE_TIMEOUT_S, folder=folder, environment=machine.environment)
+            done = run(command, timeout_s=timeout_s, folder=folder, environment=machine.environment)
             error = judge(_PROBE_LABEL, done, _results_in(report), wanted=1)
     except ProfError as failure:
         error = failure
@@ -71,9 +71,9 @@ def check_permission(ncu: Ncu, machine: Machine) -> HealthCheck:
     if error is None:
         found = f"an empty kernel was profiled in {done.seconds:.1f} s; {setting}"
         return HealthCheck("counters", "measuring", "ok", found)
-    told = [line.strip().rstrip(".") for line in error.details]
-    told = [line for line in told if line.startswith(("==ERROR==", "error:"))]
-    found = "; ".join([error.message, *told[-_MOST_TOLD:], setting])
+    lines = [line.strip().rstrip(".") for line in error.details]
+    reasons = [line for line in lines if line.startswith(("==ERROR==", "error:"))]
+    found = "; ".join([error.message, *reasons[-_MOST_LINES:], setting])
     own_remedy = isinstance(
         error, (CountersRefused, CountersBusy, DeviceMemoryFull, ReportNotWritten, StoreError)
     )
@@ -86,6 +86,7 @@ def _untried(why: str, machine: Machine) -> HealthCheck:
 
 
 def probe_command(ncu: Ncu, report: str) -> list[str]:
+    """Returns the command that profiles the empty kernel."""
     return [
         str(ncu.path), "--config-file", "off", "--clock-control", "none", "--metrics", _PROBE_METRIC,
         "--force-overwrite", "--export", report, sys.executable, "-I", probe.__file__,
@@ -93,11 +94,14 @@ def probe_command(ncu: Ncu, report: str) -> list[str]:
 
 
 def check_lock(machine: Machine) -> HealthCheck:
-    """ncu never removes its lock files, and in a shared folder others may not open the first user's."""
+    """Checks whether ncu's lock files can be opened and are free.
+
+    ncu never removes them, and in a shared folder other users may not open those of the first user.
+    """
     folder = machine.temporary_folder
     for path in _lock_files(folder):
         try:
-            # To create it is what ncu asks for too, and what the kernel refuses in a shared folder.
+            # ncu opens it with O_CREAT too, which Linux refuses in a shared folder.
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
             return HealthCheck(
@@ -117,12 +121,12 @@ def check_lock(machine: Machine) -> HealthCheck:
 
 
 def _lock_files(folder: Path) -> list[Path]:
-    """Those that are there: newer versions of ncu have one of their own for each GPU."""
+    """Returns the lock files that exist: newer versions of ncu have one for each GPU."""
     return [path for pattern in LOCK_FILES for path in sorted(folder.glob(pattern))]
 
 
 def describe_setting(proc: Path) -> str:
-    """Who may read counters, as the driver was loaded."""
+    """Returns which users may read counters, according to the driver's settings."""
     with suppress(OSError):
         setting = re.search(r"^RmProfilingAdminOnly: (\d)", (proc / "driver/nvidia/params").read_text(), re.M)
         if setting and setting[1] == "0":
@@ -130,11 +134,11 @@ def describe_setting(proc: Path) -> str:
         if setting:
             which = "is" if _is_administrator(proc) else "is not"
             return f"the driver lets only the administrator read them, which this process {which}"
-    return "the driver does not tell who may read them"
+    return "the driver does not report who may read them"
 
 
 def _is_administrator(proc: Path) -> bool:
-    """In a container it takes CAP_SYS_ADMIN; to be root is not enough."""
+    """True if this process has CAP_SYS_ADMIN: in a container it is not enough to be root."""
     with suppress(OSError):
         mask = re.search(r"^CapEff:\s*([0-9a-f]+)", (proc / "self/status").read_text(), re.M)
         if mask:
@@ -165,7 +169,7 @@ def _check_mps(names: set[str], machine: Machine) -> HealthCheck:
 
 
 def _process_names(proc: Path) -> set[str]:
-    """Of the processes that can be seen from here, as the kernel keeps them."""
+    """Returns the names of the visible processes, as Linux keeps them."""
     names = set()
     with suppress(OSError):
         for entry in proc.iterdir():
@@ -176,7 +180,7 @@ def _process_names(proc: Path) -> set[str]:
 
 
 def _is_free(descriptor: int) -> bool:
-    """Whichever of the two kinds of lock the other one took; ours is given back at once."""
+    """True if nobody holds either kind of lock on the file; releases its own at once."""
     try:
         for lock in (fcntl.flock, fcntl.lockf):
             lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -187,7 +191,7 @@ def _is_free(descriptor: int) -> bool:
 
 
 def _results_in(report: Path) -> int | None:
-    """How many launches the report holds; None where it is not there, or damaged."""
+    """Returns the number of launches in the report; None if it is missing or damaged."""
     try:
         return read_envelope(report.read_bytes(), report.name).results
     except (OSError, ReportError):

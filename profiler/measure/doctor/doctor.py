@@ -1,7 +1,6 @@
-"""What works on this machine, and how to mend what does not.
+"""Examines everything that prof needs: NVIDIA's reader, folders, the compiler, the GPU, ncu and the counters.
 
-A runs folder goes in; one `HealthCheck` per thing looked at comes out. Nothing here needs a GPU: a
-machine without one reads and compares, and is told so.
+Nothing here needs a GPU: a machine without one can still read and compare, and the result says so.
 """
 
 from __future__ import annotations
@@ -26,14 +25,15 @@ from profiler.measure.tools.process import end_all, run
 from profiler.measure.tools.toolchain import Gpu, find_gpus, find_toolchain
 from profiler.store.remote.places import Location
 from profiler.store.runs.manifest import RunId
+from profiler.store.runs.run_store import open_report
 
 READER = "ncu-report"
-COLLECT_WANTS = (2023, 1)  # ncu's version: an older one lacks some of what can be asked for
+COLLECT_WANTS = (2023, 1)  # the oldest ncu that has all options of `prof collect`
 _IMPORT_TIMEOUT_S = 60.0
 
 
 def examine(root: Location, machine: Machine) -> list[HealthCheck]:
-    """Everything, in the order of what needs least; what waits for other programs goes side by side."""
+    """Returns all checks, those with the fewest needs first. Checks that wait for other programs run in parallel."""
     parts: list[Callable[[], list[HealthCheck]]] = [
         lambda: check_folders(root, machine),
         lambda: check_building(machine),
@@ -52,9 +52,10 @@ def examine(root: Location, machine: Machine) -> list[HealthCheck]:
 
 
 def check_reader(report: Path | None) -> HealthCheck:
-    """NVIDIA's reader, in a process of its own as always; without a report it says what no report is."""
-    from profiler.store.runs.run_store import open_report
+    """Checks that NVIDIA's reader works, in a process of its own as always.
 
+    Without a report it opens an empty file, which the reader must refuse.
+    """
     name = f"{READER} {reader_version()}".rstrip()
     try:
         launches = open_report(report or Path(os.devnull)).manifest.launches
@@ -71,6 +72,7 @@ def check_reader(report: Path | None) -> HealthCheck:
 
 
 def check_building(machine: Machine) -> list[HealthCheck]:
+    """Checks nvcc, the host's compiler and cuBLAS."""
     try:
         toolchain = find_toolchain(machine.environment)
     except ToolNotFound as error:
@@ -92,16 +94,18 @@ def check_building(machine: Machine) -> list[HealthCheck]:
 
 
 def check_measuring(machine: Machine) -> list[HealthCheck]:
+    """Checks the GPUs, ncu and the counters."""
     gpus, gpu_check = check_gpus(machine)
     ncu, ncu_check = check_ncu(machine)
     return [gpu_check, ncu_check, *(check_counters(ncu, machine) if gpus else ())]
 
 
 def check_gpus(machine: Machine) -> tuple[list[Gpu], HealthCheck]:
+    """Returns the visible GPUs, and the check of them."""
     try:
         gpus = find_gpus(machine.environment)
     except GpuNotFound as error:
-        # nvidia-smi may be installed where there is no GPU; the driver is loaded only where there is one.
+        # nvidia-smi may be installed on a machine without a GPU, but the driver is loaded only if there is one.
         loaded = (machine.proc / "driver/nvidia/version").exists()
         state: HealthState = "failed" if error.details and loaded else "missing"
         said = [line.strip() for line in error.details[1:]]
@@ -113,7 +117,7 @@ def check_gpus(machine: Machine) -> tuple[list[Gpu], HealthCheck]:
 
 
 def check_ncu(machine: Machine) -> tuple[Ncu | None, HealthCheck]:
-    """Also against the reader, which knows its own version's reports and older ones."""
+    """Returns ncu, and the check of it: also whether the installed reader knows this ncu's reports."""
     try:
         ncu = find_ncu(machine.environment)
     except NcuTooOld as error:
@@ -132,19 +136,19 @@ def check_ncu(machine: Machine) -> tuple[Ncu | None, HealthCheck]:
 
 
 def reader_version() -> str:
-    """Empty where NVIDIA's reader is not installed."""
+    """Returns the version of NVIDIA's reader; empty if it is not installed."""
     with suppress(PackageNotFoundError):
         return version(READER)
     return ""
 
 
 def _absence(error: ToolNotFound) -> tuple[HealthState, str]:
-    """A tool that is nowhere is missing; one that is there and does not answer should work."""
+    """Returns `missing` for a tool that is not installed, and `failed` for one that does not answer."""
     return ("missing", "not found") if "was not found" in error.message else ("failed", error.message)
 
 
 def _import_failure() -> str:
-    """Why NVIDIA's library cannot be loaded, in the words of a process that dies of it; empty if it can."""
+    """Returns the error of a process that cannot load NVIDIA's library; empty if it can."""
     done = run([sys.executable, "-c", "import ncu_report"], timeout_s=_IMPORT_TIMEOUT_S)
     said = done.stderr.strip().splitlines()
     return (said[-1] if said else done.how) if done.exit_code else ""

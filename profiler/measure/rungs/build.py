@@ -29,7 +29,7 @@ from profiler.measure.tools.toolchain import Toolchain
 from profiler.store.runs.commit import locked
 from profiler.store.tables.decoding import decodable
 
-_TIMEOUT_S = 600.0
+COMPILE_TIMEOUT_S = 600.0
 _CLOCK_TICK_NS = 20_000_000  # a file's time may lag behind the clock by a tick of the kernel
 # nvcc's options for fast math or a part of it. A value may also be a word of its own.
 _FAST_MATH = re.compile(r"(?<!\S)--?(use_fast_math(=true)?|ftz[= ]true|prec-(div|sqrt)[= ]false)(?!\S)")
@@ -179,7 +179,9 @@ def _compile(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> B
     try:
         _record_path(binary).unlink(missing_ok=True)
         finished = run(
-            build_command(kernel, arch, toolchain, unfinished), timeout_s=_TIMEOUT_S, environment=_ENVIRONMENT
+            build_command(kernel, arch, toolchain, unfinished),
+            timeout_s=COMPILE_TIMEOUT_S,
+            environment=_ENVIRONMENT,
         )
         command = build_command(kernel, arch, toolchain, binary)
         if finished.exit_code:

@@ -1,4 +1,4 @@
-"""One target on its way to a run: what is told meanwhile, and what the run holds in the end."""
+"""One target on its way to a run: the progress that is reported, and the contents of the run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS = ("python", "$HOME; touch x", "a  b", "*", "`id`", "'\"", "", "ü", "-c",
 
 
 def is_running(pid: int) -> bool:
-    """What has ended and was not waited for is no more."""
+    """False also for a process that has ended and was not waited for."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -59,7 +59,7 @@ def timed_alone(target):
 
 
 def test_a_rung_without_a_kernel_of_its_own_becomes_a_run_of_timings(collecting) -> None:
-    """What `prof time` stores, under the same name; ncu is not called."""
+    """The run has the name and the contents of one that `prof time` stores; ncu is not called."""
     collecting.replay("four-way")
     copy, kernel = timed_alone(collecting.rung(1)), collecting.rung(2)
     plan = {"processes": 2, "repeats": 3, "verify": True, "resume": True}
@@ -152,7 +152,7 @@ def test_a_run_holds_all_that_is_known_of_it(collecting) -> None:
 
 
 def test_any_program_gets_its_words_as_they_are(collecting, tmp_path: Path, monkeypatch) -> None:
-    """ASCII, Unicode, bytes that are no text, and what a shell would make something of."""
+    """The words hold ASCII, Unicode, bytes that are not text, and characters that a shell would interpret."""
     folder = tmp_path / "somewhere"
     folder.mkdir()
     monkeypatch.chdir(folder)

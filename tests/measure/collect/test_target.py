@@ -1,4 +1,4 @@
-"""What is collected: the words that run it under ncu, and the key that tells whether it was before."""
+"""Targets: the command that runs one under ncu, and the key that shows whether it was collected before."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_compiled_rung_is_profiled_from_a_neutral_folder(rung: Target, tmp_pat
 
 
 def test_what_the_ladder_names_itself_is_its_own_affair(rung: Target, tmp_path: Path) -> None:
-    """A path among a rung's words has to lead somewhere, and so stays whole."""
+    """A path in a rung's command must stay absolute, or it would lead nowhere."""
     assert rung.job is not None
     scratch = tmp_path / "scratch"
     scratch.mkdir()

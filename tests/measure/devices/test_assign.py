@@ -1,4 +1,4 @@
-"""Several GPUs: who measures what, that nothing else depends on it, and what becomes of the work of one that is lost."""
+"""Collecting on several GPUs: each kernel is measured once, with the same result, also when workers are lost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GPUS = [Gpu("NVIDIA H200", "sm_90", "580.1", f"GPU-{number}2345678-abcd") for nu
 
 @pytest.fixture(scope="module", autouse=True)
 def locks(tmp_path_factory) -> Iterator[Path]:
-    """Where ncu's lock files would lie."""
+    """The folder for ncu's lock files."""
     place = tmp_path_factory.mktemp("tmp")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", str(place))
@@ -58,7 +58,7 @@ def test_each_gpu_has_a_lock_folder_that_every_user_shares(locks: Path) -> None:
 
 @dataclass
 class FailingDevice:
-    """A GPU of this host whose worker dies when it is asked for this and that: `dies` is told what it is asked for."""
+    """A GPU of this host whose worker dies when it records a target for which `dies` returns true."""
 
     device: LocalDevice
     dies: Callable[[Target], bool] = lambda _: False
@@ -108,7 +108,7 @@ class Heard:
 
 @pytest.fixture
 def spread(collecting, reader):
-    """`spread(fleet, groups)`: the outcomes, with little patience; `spread.heard` is what was told."""
+    """`spread(fleet, groups)`: the outcomes, with little patience; `spread.heard` holds the notes to the user."""
 
     def run(
         fleet: HostFleet, groups: Sequence[TargetGroup], plan: CollectPlan | None = None
@@ -127,7 +127,7 @@ def spread(collecting, reader):
 
 @pytest.fixture
 def fleet(collecting):
-    """`fleet(2)`: that many GPUs of this host; by keyword, which dies of what."""
+    """`fleet(2, w0=dies)`: two GPUs of this host; worker w0 dies when `dies` returns true."""
 
     def make(gpus: int, **dies: Callable[[Target], bool]) -> HostFleet:
         ncu = collecting.plan.ncu
@@ -176,7 +176,7 @@ def test_the_runs_are_the_same_whatever_the_number_of_gpus(
 
 
 def test_what_is_fatal_on_one_gpu_ends_the_other_at_once(collecting, spread, fleet) -> None:
-    """The other would profile for another five seconds, and then three more times."""
+    """Otherwise the other GPU would profile for five more seconds, three times."""
     collecting.replay("hung", "counters-refused", pace=1)
     plan = replace(collecting.plan, processes=3)
     started = time.monotonic()
@@ -248,14 +248,14 @@ def once(fleet: HostFleet, name: str, number: int) -> Callable[[Target], bool]:
 
 @dataclass
 class Successors(HostFleet):
-    """One worker at a time: when it is gone the next comes."""
+    """Has one worker at a time: when it is gone, the next one comes."""
 
     def workers(self) -> list[Member]:
         return super().workers()[:1]
 
 
 def test_what_a_lost_worker_had_begun_starts_over_on_another_gpu(collecting, spread, fleet) -> None:
-    """Kernels that are compared with each other stay on one GPU, also then."""
+    """Kernels that are compared with each other still stay on one GPU."""
     group = [collecting.rung(1), collecting.rung(2)]
     workers = Successors(fleet(2).devices)
     workers.devices["w0"].dies = once(workers, "w0", 3)
@@ -310,7 +310,7 @@ def test_a_kernel_that_ends_every_worker_is_given_up_alone(collecting, spread, f
 
 
 def test_a_group_that_was_begun_on_four_gpus_is_given_up(collecting, spread, fleet) -> None:
-    """They die at one kernel and at the other by turns: neither is to blame."""
+    """The workers die at one kernel and the other by turns, so neither kernel is blamed."""
     workers = Successors(fleet(5).devices)
     for number, name in enumerate(list(workers.devices)[:4]):
         workers.devices[name].dies = once(workers, name, number % 2)

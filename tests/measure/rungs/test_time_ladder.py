@@ -1,4 +1,4 @@
-"""From a ladder to stored timings: turns taken, failures told, runs committed whole and once."""
+"""Timing a ladder: kernels take turns, failures are reported, and each run is committed once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timing and checking: the command, what the program must print, and everything it may do instead."""
+"""Timing and verifying: the command, the lines that the program must print, and every way in which it may fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ncu's command line: found, old enough, and asked for exactly what a preset and a selection say."""
+"""ncu is found, is recent enough, and its command records exactly what a preset and a selection ask for."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_controls_are_passed_on() -> None:
 
 
 def test_ranges_are_not_chosen_by_name() -> None:
-    """ncu refuses to: see the transcript `range-k`."""
+    """ncu refuses to filter ranges by name: see the transcript `range-k`."""
     words = command(NcuOptions(SMALL, replay="range"), Selection("k", skip=1, launches=2))
     assert "--kernel-name" not in words
     assert "--launch-skip" in words
@@ -110,6 +110,7 @@ def test_one_that_does_not_tell_its_version_is_none(machine, script, body: str) 
 
 
 def test_without_any_the_places_that_were_searched_are_told(monkeypatch) -> None:
+    # On a machine with a real ncu, one of the fixed places would have it.
     places = [Path("/nonexistent/ncu"), Path("/nonexistent/cuda/bin/ncu"), Path("/nonexistent/ncu")]
     monkeypatch.setattr("profiler.measure.tools.ncu.ncu_candidates", lambda environment: iter(places))
     with pytest.raises(ToolNotFound, match="ncu was not found") as caught:
@@ -124,7 +125,7 @@ def test_it_may_lie_in_cuda_home(script, tmp_path: Path) -> None:
 
 
 def test_a_relative_path_is_made_whole(script, tmp_path: Path, monkeypatch) -> None:
-    """ncu is started from another folder, where `bin/ncu` would be nothing."""
+    """ncu is started from another folder, where the relative path `bin/ncu` would lead nowhere."""
     script("ncu", answering("2025.3.1.0"))
     monkeypatch.chdir(tmp_path)
     assert find_ncu({"PATH": "bin"}).path == tmp_path / "bin" / "ncu"

@@ -1,4 +1,4 @@
-"""Finding nvcc, cuBLAS and the GPU, wherever they are; saying what to do when they are not."""
+"""Finding nvcc, cuBLAS and the GPUs wherever they are; and the errors if they are missing."""
 
 from __future__ import annotations
 

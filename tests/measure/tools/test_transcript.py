@@ -1,4 +1,4 @@
-"""What ncu says, as it said it on an H200: how far it is, and what each of its silences means."""
+"""ncu's output as recorded on an H200: the progress in it, and the failure behind each of its silences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read(name: str) -> dict[str, Any]:
 
 
 def finished(name: str) -> Finished:
-    """The call as prof would have seen it end."""
+    """Returns the finished call of ncu that the transcript records."""
     call = read(name)
     said = {
         stream: "".join(text for _, one, text in call["events"] if one == stream)
@@ -170,7 +170,7 @@ def test_no_report_and_no_complaint_is_an_error_all_the_same() -> None:
 
 @pytest.mark.parametrize("code", [3, 4, 6, 7, 134])
 def test_only_a_rungs_exit_codes_have_meanings(code: int) -> None:
-    """Nobody told `python train.py` that 3 is a shape, and ncu calls an abort 6."""
+    """In `python train.py`, exit code 3 does not mean a refused shape, and ncu reports an abort as 6."""
     said = ended(f"==ERROR== The application returned an error code ({code}).\n", exit_code=code)
     meanings = {3: errors.ShapeRefused, 4: errors.ResultWrong, 6: errors.DeviceMemoryFull}
 

@@ -1,4 +1,4 @@
-"""The points of a sweep: chosen by a seed, compiled under names of their own, judged by what the compiler says."""
+"""The points of a sweep: chosen by a seed, compiled under names of their own, judged by the compiler's figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stages of a sweep, with programs that are scripts: what is timed how often, what is stopped, what goes on."""
+"""The stages of a sweep, with scripts as programs: how often each point is timed, and which points go on."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Place:
         return TuneObserver(chosen, lambda what, total: self.told.append((what, total)), lambda built: None, visited)  # fmt: skip
 
     def calls(self, mode: str = "time") -> list[int]:
-        """Which points ran, in their order."""
+        """The points that ran, in their order."""
         log = self.folder / "log"
         words = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
         return [int(tile) for what, tile, _ in words if what == mode]
