@@ -44,7 +44,7 @@ from profiler.measure.tools.transcript import Transcript
 from profiler.store.runs.manifest import prof_version
 
 _DESCRIBE_S = 60.0
-_FIRST_ANSWER_S = 60.0
+FIRST_ANSWER_S = 60.0
 _LATE_S = 2.0  # time for the other workers to answer, after the first one
 _MOST_AT_A_TIME = 64
 _OCCUPIED_S = 0.2
@@ -152,7 +152,7 @@ class ClusterFleet:
 
     def choose_model(self) -> Device:
         """Chooses the GPU and the ncu that most of the present workers have, and returns one such device."""
-        found = self._first_facts(_FIRST_ANSWER_S)
+        found = self._first_facts(FIRST_ANSWER_S)
         models = Counter(_model_of(facts) for _, facts in found)
         self._model = max(models, key=models.__getitem__)
         member, facts = next(one for one in found if _model_of(one[1]) == self._model)

@@ -92,9 +92,8 @@ def test_the_fraction_of_a_launch_grows_with_every_dot() -> None:
     assert (transcript.launches, transcript.finished, transcript.passes, transcript.fraction) == (1, 1, 6, 0)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=15, deadline=None)
-@given(cuts=st.data())
+@settings(max_examples=150, deadline=None)
+@given(name=st.sampled_from(NAMES), cuts=st.data())
 def test_where_the_pieces_are_cut_does_not_matter(name: str, cuts: st.DataObject) -> None:
     text = finished(name).stdout
     places = sorted(cuts.draw(st.sets(st.integers(0, len(text)), max_size=20)))
