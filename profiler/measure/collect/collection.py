@@ -53,7 +53,7 @@ FATAL = (GpuNotFound, CountersRefused, CountersBusy, DiskFull, StoreNotWritable,
 
 @dataclass(frozen=True)
 class CollectPlan:
-    """What is the same for all targets of one call: the device, ncu's options, and how often each step runs."""
+    """The settings that all targets of one call share: the device, ncu's options, and how often each step runs."""
 
     device: Device
     recording: NcuOptions
