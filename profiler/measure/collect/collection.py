@@ -32,8 +32,9 @@ from profiler.errors import (
 from profiler.measure.collect.target import Target, collection_key, program_provenance, typed_command
 from profiler.measure.devices.device import Device, Order
 from profiler.measure.rungs.build import build_folder
-from profiler.measure.rungs.program import RungJob, fresh_seed, program_command
+from profiler.measure.rungs.program import RungJob, fresh_seed
 from profiler.measure.rungs.provenance import derive_provenance, read_commit
+from profiler.measure.rungs.timing import timed_run
 from profiler.measure.tools.ncu import Ncu, NcuOptions
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import command_details, shown
@@ -198,10 +199,7 @@ class Collection:
             known = self.pending.timings(process)
             if known is None:
                 timed = self.plan.device.time(self._timing_job(job), self.plan.timeout_s)
-                rows = [
-                    Timing(process, repeat, one.kernel_ns, one.reference_ns)
-                    for repeat, one in enumerate(timed.repeats)
-                ]
+                rows = timed.rows(process)
                 known = ProcessTimings(timed.reference, rows, timed.runtime)
                 self.pending.keep_timings(process, known)
                 alone = "" if self.target.is_profiled else "; it is not profiled"
@@ -293,18 +291,8 @@ class Collection:
     def _timed_run(self) -> TimedRun:
         job = self.target.job
         assert job is not None  # only a ladder can declare that a kernel is not profiled
-        folder = job.ladder.folder.resolve()
-        return TimedRun(
-            ladder=job.ladder.name,
-            kernel=job.kernel.number,
-            workload=job.values,
-            recorded=self.began,
-            gpu=self.plan.gpu.name,
-            command_line=shown(program_command(self._timing_job(job), "time", relative_to=folder)),
-            provenance=self._measured(),
-            timings=tuple(self.timings),
-            collection=self.key,
-        )
+        job, origin = self._timing_job(job), self._measured()
+        return timed_run(job, self.plan.gpu, self.began, origin, self.timings, self.key)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import msgspec
@@ -16,15 +16,14 @@ import msgspec
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.errors import GpuNotFound, ProfError, ShapeRefused
 from profiler.measure.rungs.build import Built, build_folder
-from profiler.measure.rungs.program import RungJob, fresh_seed, program_command
+from profiler.measure.rungs.program import RungJob, fresh_seed
 from profiler.measure.rungs.provenance import derive_provenance, read_commit
-from profiler.measure.rungs.timing import Timed, time_kernel
-from profiler.measure.tools.process import shown
+from profiler.measure.rungs.timing import Timed, time_kernel, timed_run
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.reports.request import Timing
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
-from profiler.store.runs.timed_run import TimedRun, commit_timings
+from profiler.store.runs.timed_run import commit_timings
 
 
 @dataclass(frozen=True)
@@ -61,42 +60,59 @@ def time_ladder(
     # Read before anything is stored, so that prof's own files do not make the tree differ from the commit.
     commit = read_commit(plan.ladder.folder, store.local, build_folder(plan.ladder, plan.gpu.arch))
     for values in plan.shapes:
-        jobs = [_job(plan, kernel, values, built.get(kernel.number)) for kernel in kernels]
-        timed: dict[int, list[Timed]] = {job.kernel.number: [] for job in jobs}
-        failed: dict[int, ProfError] = {}
         recorded = datetime.now(UTC)
-        seconds = dict.fromkeys(timed, 0.0)
+        turns = [_Turns(_job(plan, kernel, values, built.get(kernel.number))) for kernel in kernels]
         for _ in range(plan.processes):
-            for job in jobs:
-                number = job.kernel.number
-                if number in failed:
-                    advance("", None)
-                    continue
-                started = time.monotonic()
-                try:
-                    timed[number].append(time_kernel(job, plan.timeout_s))
-                    advance("", None)
-                except GpuNotFound:
-                    raise  # no other kernel can run either
-                except ProfError as error:
-                    failed[number] = error
-                    advance("refused" if isinstance(error, ShapeRefused) else "failed", error)
-                seconds[number] += time.monotonic() - started
-        for job in jobs:
-            number = job.kernel.number
-            if number in failed:
-                yield TimingOutcome(job.kernel, values, error=failed[number])
+            for one in turns:
+                one.take(plan.timeout_s, advance)
+        for one in turns:
+            kernel = one.job.kernel
+            if one.error is not None:
+                yield TimingOutcome(kernel, values, error=one.error)
                 continue
-            measured = msgspec.structs.replace(
-                derive_provenance(plan.ladder, job.kernel, built.get(number), plan.gpu, commit),
-                seed=job.seed,
-                reference=timed[number][0].reference,
-                runtime=timed[number][0].runtime,
-                seconds=round(seconds[number], 3),
-            )
-            run = _timed_run(plan, job, timed[number], recorded, measured)
+            origin = derive_provenance(plan.ladder, kernel, built.get(kernel.number), plan.gpu, commit)
+            run = timed_run(one.job, plan.gpu, recorded, one.measured(origin), one.rows())
             (run_id,) = commit_timings(store, [run])
-            yield TimingOutcome(job.kernel, values, tuple(run.timings), run_id)
+            yield TimingOutcome(kernel, values, tuple(run.timings), run_id)
+
+
+@dataclass
+class _Turns:
+    """The processes of one kernel at one size, until one of them fails."""
+
+    job: RungJob
+    timed: list[Timed] = field(default_factory=list)
+    seconds: float = 0.0
+    error: ProfError | None = None
+
+    def take(self, timeout_s: float, advance: Callable[[str, ProfError | None], None]) -> None:
+        """Times one process, unless an earlier one failed; raises GpuNotFound, which every kernel would meet."""
+        if self.error is not None:
+            advance("", None)
+            return
+        started = time.monotonic()
+        try:
+            self.timed.append(time_kernel(self.job, timeout_s))
+        except GpuNotFound:
+            raise
+        except ProfError as error:
+            self.error = error
+        self.seconds += time.monotonic() - started
+        status = "refused" if isinstance(self.error, ShapeRefused) else "failed"
+        advance(status if self.error is not None else "", self.error)
+
+    def rows(self) -> list[Timing]:
+        return [row for process, timed in enumerate(self.timed) for row in timed.rows(process)]
+
+    def measured(self, origin: Provenance) -> Provenance:
+        """Returns the origin with what only the measurement shows."""
+        return msgspec.structs.replace(
+            origin,
+            seed=self.job.seed,
+            reference=self.timed[0].reference,
+            runtime=self.timed[0].runtime,
+            seconds=round(self.seconds, 3),
+        )
 
 
 def _job(plan: TimingPlan, kernel: Kernel, values: dict[str, int], built: Built | None) -> RungJob:
@@ -108,27 +124,4 @@ def _job(plan: TimingPlan, kernel: Kernel, values: dict[str, int], built: Built 
         seed=fresh_seed() if plan.seed is None else plan.seed,
         repeats=plan.repeats,
         warmup=plan.warmup,
-    )
-
-
-def _timed_run(
-    plan: TimingPlan,
-    job: RungJob,
-    timed: Sequence[Timed],
-    recorded: datetime,
-    provenance: Provenance,
-) -> TimedRun:
-    return TimedRun(
-        ladder=plan.ladder.name,
-        kernel=job.kernel.number,
-        workload=job.values,
-        recorded=recorded,
-        gpu=plan.gpu.name,
-        command_line=shown(program_command(job, "time", relative_to=plan.ladder.folder.resolve())),
-        provenance=provenance,
-        timings=tuple(
-            Timing(process, repeat, one.kernel_ns, one.reference_ns)
-            for process, group in enumerate(timed)
-            for repeat, one in enumerate(group.repeats)
-        ),
     )

@@ -9,10 +9,16 @@ a version of PyTorch.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from profiler.measure.rungs.program import RungJob, json_lines, output_invalid, run_program
-from profiler.measure.tools.process import Finished
+from profiler.measure.rungs.program import RungJob, json_lines, output_invalid, program_command, run_program
+from profiler.measure.tools.process import Finished, shown
+from profiler.measure.tools.toolchain import Gpu
+from profiler.store.reports.request import Timing
+from profiler.store.runs.manifest import Provenance
+from profiler.store.runs.timed_run import TimedRun
 
 
 @dataclass(frozen=True)
@@ -27,10 +33,40 @@ class Timed:
     reference: str | None  # the name that the program gives it
     runtime: str | None = None
 
+    def rows(self, process: int) -> list[Timing]:
+        """Returns the repeats as rows of the run's table."""
+        return [
+            Timing(process, repeat, one.kernel_ns, one.reference_ns)
+            for repeat, one in enumerate(self.repeats)
+        ]
+
 
 def time_kernel(job: RungJob, timeout_s: float) -> Timed:
     """Returns the repeats that one process of the program timed."""
     return parse_timings(job, run_program(job, "time", timeout_s))
+
+
+def timed_run(
+    job: RungJob,
+    gpu: Gpu,
+    recorded: datetime,
+    provenance: Provenance,
+    timings: Sequence[Timing],
+    collection: str | None = None,
+) -> TimedRun:
+    """Returns the run of a rung that was timed and not profiled."""
+    command = program_command(job, "time", relative_to=job.ladder.folder.resolve())
+    return TimedRun(
+        ladder=job.ladder.name,
+        kernel=job.kernel.number,
+        workload=job.values,
+        recorded=recorded,
+        gpu=gpu.name,
+        command_line=shown(command),
+        provenance=provenance,
+        timings=tuple(timings),
+        collection=collection,
+    )
 
 
 def parse_timings(job: RungJob, finished: Finished) -> Timed:
