@@ -14,10 +14,10 @@ from itertools import product
 from typing import Any, NoReturn, TypeVar
 
 from profiler.catalog.ladders.expressions import (
-    Condition,
+    Constraint,
     Expression,
     Number,
-    parse_condition,
+    parse_constraint,
     parse_expression,
 )
 from profiler.catalog.ladders.toml_lines import Place
@@ -34,7 +34,7 @@ MOST_COMBINATIONS = 1_000_000
 _MACRO = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,59}")
 _LARGEST_VALUE = 2**31 - 1  # what an `int` of the program holds
 
-Parsed = TypeVar("Parsed", Expression, Condition)
+Parsed = TypeVar("Parsed", Expression, Constraint)
 Settings = dict[str, int]  # a point: every parameter's value
 Fail = Callable[[Place, str], NoReturn]
 
@@ -43,7 +43,7 @@ Fail = Callable[[Place, str], NoReturn]
 class Sweep:
     parameters: Mapping[str, tuple[int, ...]]
     derived: Mapping[str, Expression]
-    constraints: tuple[Condition, ...]
+    constraints: tuple[Constraint, ...]
 
     @property
     def combinations(self) -> int:
@@ -54,7 +54,7 @@ class Sweep:
         for values in product(*self.parameters.values()):
             yield dict(zip(self.parameters, values, strict=True))
 
-    def broken(self, known: Mapping[str, Number]) -> Condition | None:
+    def broken(self, known: Mapping[str, Number]) -> Constraint | None:
         """The first constraint that does not hold, of those that what is known decides."""
         values = dict(known)
         for name, expression in self.derived.items():
@@ -89,7 +89,7 @@ def read_sweep(table: Any, workload: Mapping[str, int], fail: Fail) -> Sweep:
     return Sweep(
         parameters,
         derived,
-        tuple(_parsed(parse_condition, text, names, ("constraints",), fail) for text in constraints),
+        tuple(_parsed(parse_constraint, text, names, ("constraints",), fail) for text in constraints),
     )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from profiler.catalog.ladders.expressions import Condition
+from profiler.catalog.ladders.expressions import Constraint
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.ladders.sweep import COMPILED, Settings, Sweep
 from profiler.errors import LadderInvalid, ProfError
@@ -123,7 +123,7 @@ def compiled_facts(built: Built) -> dict[str, int]:
     return dict(zip(COMPILED, (registers, shared, spills), strict=True))
 
 
-def _undecided(sweep: Sweep) -> Condition | None:
+def _undecided(sweep: Sweep) -> Constraint | None:
     """A constraint on what the compiler says, or on what follows from that."""
     unknown = set(COMPILED)
     for name, expression in sweep.derived.items():

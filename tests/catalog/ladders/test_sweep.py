@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.catalog.ladders.expressions import parse_condition
+from profiler.catalog.ladders.expressions import parse_constraint
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.ladders.sweep import Sweep, read_sweep
 from profiler.errors import ExpressionError, LadderInvalid
@@ -85,9 +85,9 @@ def test_a_kernel_without_the_table_has_no_sweep(tmp_path: Path) -> None:
         ('"TILE // 4"', '"TILE // WIDTH"', 20, "'WIDTH' is nothing that is known here"),
         ('"TILE // 4"', '"threads"', 20, "'threads' is nothing that is known here"),
         ('"TILE // 4"', "4", 20, "derived are written in quotes, not 4"),
-        ("n % TILE == 0", "n % TILE", 12, "one of <= < >= > == != expected, not the end"),
+        ("n % TILE == 0", "n % TILE", 12, "'n % TILE' compares nothing: use one of <= < >= > == !="),
         ("n % TILE == 0", "n = TILE", 12, "'=' is not part of arithmetic"),
-        ("n % TILE == 0", "n <= TILE <= 4", 12, "'and' or the end expected, not '<='"),
+        ("n % TILE == 0", "n <= TILE <= 4", 12, "'n <= TILE <= 4' is a chain: join two comparisons by 'and'"),
         ("[kernel.tune.derived]", "[kernel.tune.names]", 19, "unknown key 'names'"),
         ('source = "tile.cu"', 'source = "tile.py"', 11, "prof compiles: its source ends in .cu"),
         ("[kernel.tune.parameters]", "[kernel.tune.more]", 16, "unknown key 'more'"),
@@ -131,17 +131,17 @@ def test_the_points_left_are_those_of_which_python_says_the_same(
 
 
 def test_a_comparison_after_a_false_one_is_not_evaluated() -> None:
-    condition = parse_condition("k > 0 and n % k == 0")
+    condition = parse_constraint("k > 0 and n % k == 0")
     assert not condition.holds({"k": 0, "n": 7})
     assert condition.holds({"k": 7, "n": 7})
     with pytest.raises(ExpressionError, match="division by zero"):
-        parse_condition("n % k == 0 and k > 0").holds({"k": 0, "n": 7})
+        parse_constraint("n % k == 0 and k > 0").holds({"k": 0, "n": 7})
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "1", "k", "k <", "< k", "k < n and", "and k < n", "k < n or n < k", "k == n == 1", "(k < n)", "not k < n", "k =< n", "k <> n", "and == 1"],
+    ["", "1", "k", "k <", "< k", "k < n and", "and k < n", "k < n or n < k", "k == n == 1", "(k < n) < 2", "k < (n < 2)", "(k < n and n < 2) and k", "k in n", "k is n", "not k < n", "k =< n", "k <> n", "and == 1"],
 )  # fmt: skip
-def test_anything_else_is_no_condition(text: str) -> None:
+def test_anything_else_is_no_constraint(text: str) -> None:
     with pytest.raises(ExpressionError, match="character"):
-        parse_condition(text)
+        parse_constraint(text)
