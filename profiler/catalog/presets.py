@@ -19,7 +19,7 @@ from profiler.errors import MetricNotFound, PresetNotFound
 MEASURED_ON = "NVIDIA H200, ncu 2025.3.1"
 
 _SECTIONS = ("MemoryWorkloadAnalysis", "WarpStateStats", "InstructionStats")
-# All that a comparison reads. The sections bring most of it; the rest costs one pass.
+# Everything that a comparison reads. The sections bring most of it; the rest costs one pass.
 _COMPARED = (
     "gpu__time_duration.sum",
     "sm__cycles_elapsed.max",
@@ -120,14 +120,14 @@ class Preset:
 PRESETS: tuple[Preset, ...] = (
     Preset(
         "default",
-        "All that a comparison reads: memory, warp states, executed instructions, pipes, occupancy, clock.",
+        "Everything that a comparison reads: memory, warp states, executed instructions, pipes, occupancy, clock.",
         passes=14,
         sections=_SECTIONS,
         metrics=_COMPARED,
     ),
     Preset(
         "four-way",
-        "The confirmation alone: duration, issue-active, FMA pipe, LSU pipe and the two stalls.",
+        "Only the four-way confirmation: duration, issue-active, FMA pipe, LSU pipe and two stalls.",
         passes=3,
         metrics=(
             "gpu__time_duration.sum",
@@ -140,7 +140,7 @@ PRESETS: tuple[Preset, ...] = (
     ),
     Preset(
         "memory",
-        "A memory-bound kernel's five figures: throughput, max bandwidth, L1 and L2 hit rate, mem pipes busy.",
+        "The five figures of a memory-bound kernel: throughput, max bandwidth, L1 and L2 hit rate, mem pipes busy.",
         passes=7,
         metrics=(
             "gpu__time_duration.sum",
@@ -153,7 +153,7 @@ PRESETS: tuple[Preset, ...] = (
     ),
     Preset(
         "source",
-        "The default, with stall samples of every instruction and the source files in the report.",
+        "The default, plus stall samples of every instruction and the source files in the report.",
         passes=16,
         sections=(*_SECTIONS, "SourceCounters"),
         metrics=_COMPARED,

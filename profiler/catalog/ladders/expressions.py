@@ -121,8 +121,10 @@ def _parse(text: str) -> ast.expr:
         word = match.group()
         if word[0] in "0123456789." and not _NUMBER.fullmatch(word):
             _refuse(text, match.start(), f"'{word}' is not a number")
-        if (keyword.iskeyword(word) and word != "and") or (word[0].isalpha() and "." in word):
+        if not (word[0] in "0123456789." or word.isidentifier()):
             _refuse(text, match.start(), f"'{word}' is not a name")
+        if keyword.iskeyword(word) and word != "and":
+            _refuse(text, match.start(), f"'{word}' is a word of Python, and cannot be a name here")
     open_parentheses = accumulate((character == "(") - (character == ")") for character in text)
     for at, count in enumerate(open_parentheses):
         if count > _DEEPEST_NESTING:

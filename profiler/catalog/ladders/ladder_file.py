@@ -1,7 +1,9 @@
-"""Reads `ladder.toml`: every key known, every value of its type, or an error with its line.
+"""Reads `ladder.toml`. An unknown key or a bad value is an error with its line.
 
-`kernels/README.md` describes the format for those who write one; `_LADDER_KEYS` and
-`_KERNEL_KEYS` below are all there is.
+`kernels/README.md` describes the format. `_LADDER_KEYS` and `_KERNEL_KEYS` list every key.
+
+The values are checked one by one, not by decoding into structs: an error then names its key and shows the value,
+also inside [workload] and `targets`, whose keys msgspec leaves out of its errors.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from profiler.catalog.ladders.ladder import (
     placeholders_of,
 )
 from profiler.catalog.ladders.sweep import Sweep, read_sweep
-from profiler.catalog.ladders.toml_lines import Place, line_of
+from profiler.catalog.ladders.toml_lines import KeyPath, line_of
 from profiler.errors import ExpressionError, LadderInvalid, LadderNotFound
 
 LIBRARIES = ("cublas",)
@@ -57,11 +59,11 @@ def read_ladder(path: Path) -> Ladder:
     except (OSError, UnicodeDecodeError) as error:
         raise LadderInvalid(f"{path}: cannot be read as text: {error}") from None
     if text.count("\n") > _MOST_LINES:
-        raise LadderInvalid(f"{path}: more than {_MOST_LINES} lines: this is no ladder file")
+        raise LadderInvalid(f"{path}: more than {_MOST_LINES} lines: this is not a ladder file")
     return _parsed(path, text)
 
 
-@lru_cache(maxsize=4)  # both sides of a comparison ask for theirs
+@lru_cache(maxsize=4)  # for the two sides of a comparison
 def _parsed(path: Path, text: str) -> Ladder:
     try:
         table = tomllib.loads(text)
@@ -127,7 +129,7 @@ class _Reader:
                 self._fail(("size",), f"'{name}' is not in [workload]{_nearest(name, parameters)}")
         return Workload(parameters, size)
 
-    def _kernel(self, row: object, ladder: dict[str, Any], place: Place) -> Kernel:
+    def _kernel(self, row: object, ladder: dict[str, Any], place: KeyPath) -> Kernel:
         if not isinstance(row, dict):
             self._fail(("kernel",), "kernels are written as [[kernel]] tables")
         self._known_keys(row, _KERNEL_KEYS, place)
@@ -171,7 +173,12 @@ class _Reader:
         )
 
     def _commands(
-        self, row: dict[str, Any], ladder: dict[str, Any], place: Place, source: str | None, is_profiled: bool
+        self,
+        row: dict[str, Any],
+        ladder: dict[str, Any],
+        place: KeyPath,
+        source: str | None,
+        is_profiled: bool,
     ) -> Mapping[Mode, tuple[str, ...]]:
         commands: dict[Mode, tuple[str, ...]] = {}
         absent = {"binary"} if source is None or not source.endswith(".cu") else set()
@@ -195,9 +202,9 @@ class _Reader:
         return commands
 
     def _further_sources(
-        self, row: dict[str, Any], place: Place, source: str | None
+        self, row: dict[str, Any], place: KeyPath, source: str | None
     ) -> tuple[Path, ...] | None:
-        """All in the ladder's folder or in one beside it, so that they can be copied as they lie."""
+        """Returns the files of `sources`: in the ladder's folder or in one beside it, so that a copy keeps their places."""
         if "sources" not in row:
             return None
         folder = self._path.parent
@@ -212,7 +219,7 @@ class _Reader:
                 )
         return tuple(folder / name for name in names)
 
-    def _placeholders(self, word: str, at: Place, absent: set[str], kernel: Place) -> None:
+    def _placeholders(self, word: str, at: KeyPath, absent: set[str], kernel: KeyPath) -> None:
         try:
             names = placeholders_of(word)
         except ValueError as error:
@@ -225,7 +232,7 @@ class _Reader:
                 lacks = "source" if name == "source" else "source that ends in .cu"
                 self._fail(kernel, f"the command says {{{name}}}, but this kernel has no {lacks}")
 
-    def _regex(self, row: dict[str, Any], place: Place) -> str:
+    def _regex(self, row: dict[str, Any], place: KeyPath) -> str:
         pattern = self._take(row, place, "regex", str)
         try:
             re.compile(pattern)
@@ -234,7 +241,7 @@ class _Reader:
         return pattern
 
     def _expression(
-        self, row: dict[str, Any], ladder: dict[str, Any], place: Place, key: str
+        self, row: dict[str, Any], ladder: dict[str, Any], place: KeyPath, key: str
     ) -> Expression | None:
         owner, at = (row, place) if key in row else (ladder, ())
         if key not in owner:
@@ -252,7 +259,7 @@ class _Reader:
             self._fail((*at, key), f"'{unknown[0]}' is not in [workload]{hint}")
         return expression
 
-    def _targets(self, row: dict[str, Any], place: Place) -> dict[str, str]:
+    def _targets(self, row: dict[str, Any], place: KeyPath) -> dict[str, str]:
         targets = self._take(row, place, "targets", dict, {})
         for arch in targets:
             target = self._take(targets, (*place, "targets"), arch, str)
@@ -263,14 +270,14 @@ class _Reader:
                 )
         return targets
 
-    def _libraries(self, row: dict[str, Any], place: Place, key: str) -> tuple[str, ...]:
+    def _libraries(self, row: dict[str, Any], place: KeyPath, key: str) -> tuple[str, ...]:
         libraries = self._words(row, place, key) if key in row else ()
         for library in libraries:
             if library not in LIBRARIES:
                 self._fail((*place, key), f"unknown library '{library}'; known: {', '.join(LIBRARIES)}")
         return libraries
 
-    def _published(self, row: dict[str, Any], place: Place) -> tuple[Published, ...]:
+    def _published(self, row: dict[str, Any], place: KeyPath) -> tuple[Published, ...]:
         figures = []
         for index, table in enumerate(self._take(row, place, "published", list, [])):
             at = (*place, "published", index)
@@ -285,13 +292,13 @@ class _Reader:
             figures.append(Published(gpu, **numbers))
         return tuple(figures)
 
-    def _claim(self, row: dict[str, Any], place: Place) -> Claim | None:
+    def _claim(self, row: dict[str, Any], place: KeyPath) -> Claim | None:
         claim = self._take(row, place, "expects", str, None)
         if claim is not None and claim not in CLAIMS:
             self._fail((*place, "expects"), f"expects is one of {', '.join(CLAIMS)}, not '{claim}'")
         return cast("Claim | None", claim)
 
-    def _sweep(self, row: dict[str, Any], place: Place, source: str | None) -> Sweep | None:
+    def _sweep(self, row: dict[str, Any], place: KeyPath, source: str | None) -> Sweep | None:
         if "tune" not in row:
             return None
         at = (*place, "tune")
@@ -319,9 +326,11 @@ class _Reader:
                     f"against is the number of another kernel of the ladder, not {kernel.against}",
                 )
 
-    # One value
+    # Single values
 
-    def _take(self, table: dict[str, Any], place: Place, key: str, kind: type[Value], *default: Any) -> Value:
+    def _take(
+        self, table: dict[str, Any], place: KeyPath, key: str, kind: type[Value], *default: Any
+    ) -> Value:
         if key not in table:
             if default:
                 return cast(Value, default[0])
@@ -335,25 +344,25 @@ class _Reader:
             self._fail((*place, key), f"{key} is empty")
         return value
 
-    def _flag(self, table: dict[str, Any], place: Place, key: str, default: bool) -> bool:
+    def _flag(self, table: dict[str, Any], place: KeyPath, key: str, default: bool) -> bool:
         value = table.get(key, default)
         if not isinstance(value, bool):
             self._fail((*place, key), f"{key} must be true or false, not {_shown(value)}")
         return value
 
-    def _words(self, table: dict[str, Any], place: Place, key: str) -> tuple[str, ...]:
+    def _words(self, table: dict[str, Any], place: KeyPath, key: str) -> tuple[str, ...]:
         words = self._take(table, place, key, list)
         for word in words:
             if not isinstance(word, str) or "\0" in word:
                 self._fail((*place, key), f"{key} must be a list of words in quotes, not {_shown(word)}")
         return tuple(words)
 
-    def _known_keys(self, table: dict[str, Any], known: set[str], place: Place) -> None:
+    def _known_keys(self, table: dict[str, Any], known: set[str], place: KeyPath) -> None:
         for key in table:
             if key not in known:
                 self._fail((*place, key), f"unknown key '{key}'{_nearest(key, known)}")
 
-    def _fail(self, place: Place, reason: str) -> NoReturn:
+    def _fail(self, place: KeyPath, reason: str) -> NoReturn:
         line = line_of(self._text, place)
         raise LadderInvalid(f"{self._path}:{line}: {reason}" if line else f"{self._path}: {reason}")
 

@@ -112,7 +112,7 @@ def test_the_position_is_where_it_goes_wrong() -> None:
         parse_expression("m n")
     with pytest.raises(ExpressionError, match=r"character 6: 'm < n' is not arithmetic"):
         parse_expression("1 + (m < n)")
-    with pytest.raises(ExpressionError, match=r"character 3: 'lambda' is not a name"):
+    with pytest.raises(ExpressionError, match=r"character 3: 'lambda' is a word of Python"):
         parse_expression("2*lambda")
     with pytest.raises(ExpressionError, match=r"character 3: division by zero"):
         parse_expression("1 / 0").evaluate({})

@@ -1,4 +1,4 @@
-"""Sweeps: what `[kernel.tune]` means, what a bad one is told, and that exactly the allowed points are left."""
+"""Sweeps: what `[kernel.tune]` means, how a bad one fails, and that exactly the allowed points are left."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def test_a_kernel_without_the_table_has_no_sweep(tmp_path: Path) -> None:
         ("[8, 16, 24]", "[8, true]", 17, "TILE has a list of whole numbers"),
         ("[8, 16, 24]", "[8, 3000000000]", 17, "none beyond 2147483647"),
         ("[8, 16, 24]", "[8, 8]", 17, "TILE names a value twice"),
-        ("TILE = [8", '"a b" = [8', 17, "'a b' is no name of a macro"),
+        ("TILE = [8", '"a b" = [8', 17, "'a b' is not the name of a macro"),
         ("TILE = [8", "n = [8", 17, "'n' already means something else"),
         ("TILE = [8", "registers = [8", 17, "'registers' already means something else"),
         ("lanes =", "UNROLL =", 20, "'UNROLL' already means something else"),
-        ('"TILE // 4"', '"TILE // WIDTH"', 20, "'WIDTH' is nothing that is known here"),
-        ('"TILE // 4"', '"threads"', 20, "'threads' is nothing that is known here"),
+        ('"TILE // 4"', '"TILE // WIDTH"', 20, "'WIDTH' is not known here"),
+        ('"TILE // 4"', '"threads"', 20, "'threads' is not known here"),
         ('"TILE // 4"', "4", 20, "derived are written in quotes, not 4"),
         ("n % TILE == 0", "n % TILE", 12, "'n % TILE' compares nothing: use one of <= < >= > == !="),
         ("n % TILE == 0", "n = TILE", 12, "'=' is not part of arithmetic"),
@@ -93,14 +93,12 @@ def test_a_kernel_without_the_table_has_no_sweep(tmp_path: Path) -> None:
         ("[kernel.tune.parameters]", "[kernel.tune.more]", 16, "unknown key 'more'"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(
-    tmp_path: Path, old: str, new: str, line: int, reason: str
-) -> None:
+def test_a_bad_table_fails_with_its_line(tmp_path: Path, old: str, new: str, line: int, reason: str) -> None:
     assert old in LADDER
-    with pytest.raises(LadderInvalid) as told:
+    with pytest.raises(LadderInvalid) as caught:
         sweep_in(tmp_path, LADDER.replace(old, new).replace("{binary}", "python"))
-    assert told.value.message.startswith(f"{tmp_path / 'ladder.toml'}:{line}: ")
-    assert reason in told.value.message
+    assert caught.value.message.startswith(f"{tmp_path / 'ladder.toml'}:{line}: ")
+    assert reason in caught.value.message
 
 
 def test_a_sweep_that_nobody_could_finish_is_refused(tmp_path: Path) -> None:
