@@ -95,7 +95,7 @@ def read_sweep(table: Any, workload: Mapping[str, int], fail: Fail) -> Sweep:
 
 def _parameters(table: Any, workload: Mapping[str, int], fail: Fail) -> dict[str, tuple[int, ...]]:
     if not isinstance(table, dict) or not table:
-        fail(("parameters",), "a sweep has [kernel.tune.parameters]: macros, each with a list of values")
+        fail(("parameters",), "a sweep needs [kernel.tune.parameters]: macros, each with a list of values")
     parameters = {}
     for name, values in table.items():
         at: KeyPath = ("parameters", name)
@@ -104,7 +104,7 @@ def _parameters(table: Any, workload: Mapping[str, int], fail: Fail) -> dict[str
         if name in workload or name in COMPILED:
             fail(at, f"'{name}' already means something else")
         if not isinstance(values, list) or not values or not all(map(_is_value, values)):
-            fail(at, f"{name} has a list of whole numbers, at least one, none beyond {_LARGEST_VALUE}")
+            fail(at, f"{name} needs a list of whole numbers: at least one, none beyond {_LARGEST_VALUE}")
         if len(set(values)) < len(values):
             fail(at, f"{name} names a value twice")
         parameters[name] = tuple(values)

@@ -181,7 +181,7 @@ BAD = [
     ('name = "fused"', 'name = "Fused one"', "name", "must be letters a-z"),
     ('name = "fused"', "name = [1]", "name", "must be text in quotes"),
     ('regex = "fused_.*"', 'regex = "fused_("', "regex", "is not a regular expression: missing )"),
-    ("skip = 3", "skip = -3", "skip", "skip counts launches, so not -3"),
+    ("skip = 3", "skip = -3", "skip", "skip counts launches, so it cannot be -3"),
     ("skip = 3", "window = 1", "window", "window must be true or false, not 1"),
     ("skip = 3", 'profile = "no"', "profile", "profile must be true or false, not 'no'"),
     ('regex = "elementwise"', "profile = false", "profile", "is timed, and needs a 'time' command"),

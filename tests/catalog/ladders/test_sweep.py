@@ -73,9 +73,9 @@ def test_a_kernel_without_the_table_has_no_sweep(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "reason"),
     [
-        ("[8, 16, 24]", "[]", 17, "TILE has a list of whole numbers, at least one"),
-        ("[8, 16, 24]", "[8, 1.5]", 17, "TILE has a list of whole numbers"),
-        ("[8, 16, 24]", "[8, true]", 17, "TILE has a list of whole numbers"),
+        ("[8, 16, 24]", "[]", 17, "TILE needs a list of whole numbers: at least one"),
+        ("[8, 16, 24]", "[8, 1.5]", 17, "TILE needs a list of whole numbers"),
+        ("[8, 16, 24]", "[8, true]", 17, "TILE needs a list of whole numbers"),
         ("[8, 16, 24]", "[8, 3000000000]", 17, "none beyond 2147483647"),
         ("[8, 16, 24]", "[8, 8]", 17, "TILE names a value twice"),
         ("TILE = [8", '"a b" = [8', 17, "'a b' is not the name of a macro"),
