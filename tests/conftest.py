@@ -5,31 +5,42 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
+from profiler.catalog.ladders.ladder import Ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import OPCODES
+from profiler.measure.tools.toolchain import find_packaged, toolkit_candidates
 from profiler.store.ingest.ingest import Options, ingest_reports
+from profiler.store.reports.request import Timing
 from profiler.store.reports.sandbox import Sandbox, available_cores
 from profiler.store.runs.manifest import (
     KernelCount,
     Manifest,
+    Provenance,
     RunId,
     StoredReport,
     StoredTable,
+    read_manifest,
     write_manifest,
 )
 from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.timed_run import TimedRun, commit_timings
 from profiler.store.tables.columns import TableBuilder
 from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
 
@@ -57,6 +68,78 @@ Prof = Callable[..., "subprocess.CompletedProcess[str]"]
 def pytest_xdist_auto_num_workers() -> int:
     """`-n auto`: one more than the cores that this process may use, as many a test waits for what hangs or was killed."""
     return available_cores() + 1
+
+
+class Tool(NamedTuple):
+    """How to install a tool, and its programs: each of them, by any of the names that `|` separates."""
+
+    install: str
+    programs: str
+
+
+TOOLS = {
+    "c++filt": Tool("apt-get install binutils", "c++filt"),
+    "cc": Tool("apt-get install gcc libc6-dev", "cc"),
+    "chromium": Tool(
+        "apt-get install chromium-headless-shell",
+        "chromium-headless-shell|chromium|chromium-browser|google-chrome",
+    ),
+    "cuobjdump": Tool("pip install -r requirements-test.lock", "cuobjdump"),
+    "compute-sanitizer": Tool("NVIDIA's CUDA toolkit", "compute-sanitizer"),
+    "g++": Tool("apt-get install g++", "g++"),
+    "git": Tool("apt-get install git", "git"),
+    "mount": Tool("apt-get install mount", "mount"),
+    "nvcc": Tool("pip install -r requirements-test.lock", "nvcc"),
+    "openssl": Tool("apt-get install openssl", "openssl"),
+    "ptxas": Tool("pip install -r requirements-test.lock", "ptxas"),
+    "slurm": Tool("apt-get install munge slurm-wlm", "munged slurmctld slurmd sbatch"),
+}
+# Daemons may be outside of a user's PATH.
+_PLACES = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
+_LACKS = re.compile(r"lacks (\S+) \((.+)\)$")
+
+
+def need(name: str) -> Path:
+    """The first program of a tool. Without it the test is skipped, but in CI, where that would hide it, it fails."""
+    tool = TOOLS[name]
+    found = [_program(names) for names in tool.programs.split()]
+    if found[0] is not None and None not in found:
+        return found[0]
+    reason = f"lacks {name} ({tool.install})"
+    return pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+
+
+def _program(names: str) -> Path | None:
+    for name in names.split("|"):
+        if (packaged := find_packaged(name)) is not None:
+            return packaged
+        if (installed := shutil.which(name, path=_PLACES)) is not None:
+            return Path(installed)
+        candidates = toolkit_candidates(name, os.environ)
+        if (of_toolkit := next(filter(Path.is_file, candidates), None)) is not None:
+            return of_toolkit
+    return None
+
+
+@pytest.fixture(scope="session")
+def needs() -> Callable[[str], Path]:
+    """`needs("git")`, for a fixture: the program, or the end of the test. A test is marked `@pytest.mark.needs("git")`."""
+    return need
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        for name in mark.args:
+            need(name)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """One line says how many tests were skipped because this machine lacks a tool, and how to install it."""
+    skipped = (report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))
+    lacking = Counter(found.groups() for reason in skipped if (found := _LACKS.search(reason)))
+    if lacking:
+        counts = ", ".join(f"{count} ({tool}: {how})" for (tool, how), count in lacking.most_common())
+        terminalreporter.write_line(f"skipped for want of a tool: {counts}")
 
 
 @pytest.fixture(scope="session")
@@ -189,6 +272,21 @@ def make_run() -> Callable[..., Run]:
     return _make_run
 
 
+@pytest.fixture(scope="session")
+def dated() -> Callable[[Path, int], str]:
+    """`dated(folder, seconds)`: the stored run becomes one recorded so long after the start of 2026; its new id."""
+
+    def change(folder: Path, seconds: int) -> str:
+        recorded = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+        manifest = read_manifest(folder)
+        run_id = str(RunId.make(recorded, manifest.name, manifest.sha256))
+        write_manifest(replace(manifest, run_id=run_id, recorded=recorded.isoformat()), folder)
+        folder.rename(folder.parent / run_id)
+        return run_id
+
+    return change
+
+
 def _make_run(*launches: dict[str, Any], name: str = "made", root: Path | None = None,
               timings: Sequence[float] = (), **fields: Any) -> Run:  # fmt: skip
     sha256 = hashlib.sha256(name.encode()).hexdigest()
@@ -314,3 +412,90 @@ def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
             ncu_version=f"2025.3 {everything}",
         )  # fmt: skip
     return RunStore(root)
+
+
+# Stores of made-up runs of a made-up ladder
+
+_LADDER = """
+title = "Made up"
+reference = 0
+command = ["program"]
+flops = "2 * m"
+bytes = "8 * m"
+
+[workload]
+m = 4096
+"""
+_KERNEL = """
+[[kernel]]
+number = {number}
+name = "rung_{number}"
+idea = "idea {number}"
+regex = "kernel_{number}"
+"""
+
+
+@pytest.fixture(scope="session")
+def made_ladder(tmp_path_factory: pytest.TempPathFactory) -> Ladder:
+    """Rungs 0 to 3; 0 is the reference, and a launch makes `2 * m` operations."""
+    path = tmp_path_factory.mktemp("ladder") / "made" / "ladder.toml"
+    path.parent.mkdir()
+    path.write_text(_LADDER + "".join(_KERNEL.format(number=number) for number in range(4)))
+    return read_ladder(path)
+
+
+class MadeStore:
+    """Fills a folder of runs; every run is a second newer than the one before."""
+
+    def __init__(
+        self, root: Path, make_run: Callable[..., Any], date: Callable[[Path, int], str], second: int = 0
+    ) -> None:
+        self.store = RunStore(root)
+        self._make_run = make_run
+        self._date = date
+        self._second = second
+
+    def profile(self, name: str, *durations: float, kernel: str = "kernel", **fields: Any) -> str:
+        """A profiled run of these durations; `counters` by ncu's name and `opcodes` are the same in every launch."""
+        counters, opcodes = fields.pop("counters", {}), fields.pop("opcodes", {})
+        launches = [
+            {
+                "kernel": kernel,
+                "opcodes": opcodes,
+                "metrics": {"gpu__time_duration.sum": (ns, "ns"), **counters},
+            }
+            for ns in durations
+        ]
+        run = self._make_run(*launches, name=name, root=self.store.root, **fields)
+        return self._dated(run.path)
+
+    def time(self, ladder: str, number: int, *durations: float, **fields: Any) -> str:
+        """A run of timings alone, of so many `processes`; the reference beside each took `reference_ns`."""
+        repeats = len(durations) // fields.pop("processes", 1)
+        reference_ns, workload = fields.pop("reference_ns", None), fields.pop("workload", {"m": 4096})
+        timings = [
+            Timing(place // repeats, place % repeats, ns, reference_ns) for place, ns in enumerate(durations)
+        ]
+        timed = TimedRun(
+            ladder, number, workload, datetime(2026, 1, 1, tzinfo=UTC), "NVIDIA H200", "",
+            Provenance(**fields), timings,
+        )  # fmt: skip
+        (run_id,) = commit_timings(self.store, [timed])
+        return self._dated(self.store.root / run_id)
+
+    def _dated(self, folder: Path) -> str:
+        self._second += 1
+        return self._date(folder, self._second)
+
+
+@pytest.fixture
+def made(tmp_path: Path, make_run: Callable[..., Any], dated: Callable[[Path, int], str]) -> MadeStore:
+    return MadeStore(tmp_path / "runs", make_run, dated)
+
+
+@pytest.fixture
+def made_elsewhere(
+    tmp_path: Path, make_run: Callable[..., Any], dated: Callable[[Path, int], str]
+) -> MadeStore:
+    """A second folder, for a baseline: what is recorded there is not what is recorded in the other."""
+    return MadeStore(tmp_path / "elsewhere", make_run, dated, second=100)

@@ -9,9 +9,7 @@ from profiler.analyse.code.machine_code import (
     UNIT_TEXT,
     MachineCode,
     View,
-    count_side_by_side,
     list_loads,
-    list_side_by_side,
 )
 from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.findings import LoopInstruction
@@ -43,10 +41,10 @@ def code_document(view: View, *, listing: bool = False) -> Document:
     """Counts by opcode, or every instruction for a `listing`."""
     code = view.finding
     if listing:
-        instructions = list_side_by_side(view.regions)
+        instructions = view.listing()
         body, records = instruction_code(code, instructions), instruction_records(code, instructions)
     else:
-        counts = count_side_by_side(view.regions)
+        counts = view.counts()
         body, records = count_code(code, counts), count_records(code, counts)
     about = zip(side_titles(code), code.kernels, strict=True)
     heading: list[Block] = [

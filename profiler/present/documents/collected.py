@@ -14,7 +14,7 @@ from profiler.present.document import Column, Document, Kind
 from profiler.present.documents.parts.rows import rows_document
 from profiler.present.documents.rungs import Record
 from profiler.store.runs.manifest import DEFAULT_PRESET, Manifest, preset_name, rung_name
-from profiler.store.runs.run_store import Run
+from profiler.store.runs.run import Run
 from profiler.text import shortened
 
 _METRICS = HEADLINE[1:]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profiler.measure.doctor.health import Ability, Check, State, Verdict
+from profiler.measure.doctor.checks import Ability, HealthCheck, HealthState, Readiness
 from profiler.present.document import Column, Document, Facts, Records, Row, Table, Tone
 
 _HEADER = ("check", "ability", "state", "found", "remedy")
 _COLUMNS = (Column("check"), Column("state"), Column("found, and what to do", folds=True))
-_TONES: dict[State, Tone] = {"ok": "plain", "warn": "warn", "missing": "quiet", "failed": "bad"}
+_TONES: dict[HealthState, Tone] = {"ok": "plain", "warn": "warn", "missing": "quiet", "failed": "bad"}
 _ABILITY_TITLES: dict[Ability, str] = {"reading": "reading, comparing"}
 
 
-def doctor_document(checks: Sequence[Check], verdicts: Sequence[Verdict]) -> Document:
+def doctor_document(checks: Sequence[HealthCheck], verdicts: Sequence[Readiness]) -> Document:
     """A row for each check, and below them a sentence for each ability."""
     rows = [Row((one.name, one.state, _found(one)), _TONES[one.state]) for one in checks]
     abilities = [(_ABILITY_TITLES.get(one.ability, one.ability), _sentence(one)) for one in verdicts]
@@ -22,12 +22,12 @@ def doctor_document(checks: Sequence[Check], verdicts: Sequence[Verdict]) -> Doc
     return Document("", [[Table(_COLUMNS, rows)], [Facts(abilities)]], Records(_HEADER, records))
 
 
-def _found(check: Check) -> str:
+def _found(check: HealthCheck) -> str:
     """The remedy stands behind what was found, so that one column folds."""
     return f"{check.found}. {check.remedy}" if check.remedy else check.found
 
 
-def _sentence(verdict: Verdict) -> str:
+def _sentence(verdict: Readiness) -> str:
     names = ", ".join(verdict.because)
     if verdict.state == "failed":
         return f"not ready: {names}"

@@ -23,7 +23,7 @@ from profiler.present.document import (
 )
 from profiler.present.documents.parts.provenance import provenance_facts
 from profiler.present.documents.parts.suspects import suspect_blocks
-from profiler.store.runs.run_store import Run
+from profiler.store.runs.run import Run
 from profiler.text import counted, duration, number, shortened
 
 _KERNEL_WIDTH = _NVTX_WIDTH = 110

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from profiler.analyse.code.machine_code import View, count_side_by_side
+from profiler.analyse.code.machine_code import View
 from profiler.present.document import Accesses, Code, CodeCell, CodeColumn
 from profiler.present.documents.code import caution_texts, figures_table, load_blocks, scope_text
 from profiler.present.documents.parts.code_rows import count_code
@@ -42,7 +42,7 @@ def code_view(view: View) -> CodeView:
         loads=[_countable(one) for one in load_blocks(code)],
         figures=page_table("Figures of the hot loop", figures),
         sides=_side_by_side(
-            "What the hot loop executes, by opcode", count_code(code, count_side_by_side(view.regions))
+            "What the hot loop executes, by opcode", count_code(code, view.counts())
         ),
     )
 
