@@ -61,7 +61,7 @@ _BLOCK = re.compile(
 )
 _CUT = re.compile(r"(?P<command>.+?)(?: \| first (?P<lines>\d+) lines)?")
 
-_WIDEST = 132
+_WIDEST = 118  # characters that fit a page beside the edges of a code block
 
 # Colours that keep a contrast of at least 4.5 on the picture's own background.
 _THEME = TerminalTheme(
