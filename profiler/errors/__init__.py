@@ -58,6 +58,7 @@
     ├── RemoteDenied           no credentials for a URL, or they do not suffice
     ├── RemoteFailed           a URL cannot be used for another reason: nobody answers, for one
     ├── McpNotInstalled        `prof mcp` needs the SDK of an extra
+    ├── OutOfReach             `prof mcp` was asked for a file or a URL that it was not started for
     ├── NotebookUnavailable    `prof notebook` finds no such notebook, or no Jupyter to open it
     ├── NotReady               `prof doctor` found something that should work here and does not
     ├── ClusterError           the workers cannot be used
@@ -83,6 +84,7 @@ from profiler.errors.asked import (
     McpNotInstalled as McpNotInstalled,
     NotebookUnavailable as NotebookUnavailable,
     NotReady as NotReady,
+    OutOfReach as OutOfReach,
     OutputNotWritable as OutputNotWritable,
     ThresholdsInvalid as ThresholdsInvalid,
 )

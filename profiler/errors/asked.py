@@ -25,6 +25,11 @@ class McpNotInstalled(ProfError):
     remedy = "`pip install 'ncu-prof[mcp]'`, in the environment that holds prof."
 
 
+class OutOfReach(ProfError):
+    exit_code = 87
+    remedy = "Start the server with `prof mcp --reports FOLDER` and the folder that holds it; the option may be repeated."
+
+
 class NotebookUnavailable(ProfError):
     exit_code = 88
     remedy = (

@@ -36,7 +36,10 @@ class ReportEmpty(ReportError):
 
 class ReaderFailed(ReportError):
     exit_code = 16
-    remedy = "The report is probably damaged. Open it in the Nsight Compute UI to make sure."
+    remedy = (
+        "The structure of the file adds up, so the report need not be damaged. Open it in the Nsight Compute UI, "
+        "or try another version of the Python package ncu-report."
+    )
 
 
 class StoreError(ProfError):
