@@ -41,9 +41,7 @@ def code_view(view: View) -> CodeView:
         cautions=caution_texts(code),
         loads=[_countable(one) for one in load_blocks(code)],
         figures=page_table("Figures of the hot loop", figures),
-        sides=_side_by_side(
-            "What the hot loop executes, by opcode", count_code(code, view.counts())
-        ),
+        sides=_side_by_side("What the hot loop executes, by opcode", count_code(code, view.counts())),
     )
 
 
