@@ -58,6 +58,7 @@
     ├── RemoteDenied           credentials for a URL are missing or do not suffice
     ├── RemoteFailed           a URL cannot be used for another reason
     ├── McpNotInstalled        `prof mcp` needs the SDK of an extra
+    ├── OutOfReach             `prof mcp` was asked for a file or a URL outside its folders
     ├── NotebookUnavailable    no such notebook, or no Jupyter to open it
     ├── NotReady               `prof doctor` found something that should work here and does not
     ├── ClusterError           the workers cannot be used
@@ -137,7 +138,10 @@ class ReportEmpty(ReportError, exit_code=15):
     remedy = "Nothing was profiled: check ncu's kernel filter (-k) and its launch count (-c)."
 
 class ReaderFailed(ReportError, exit_code=16):
-    remedy = "The report is probably damaged. Open it in the Nsight Compute UI to make sure."
+    remedy = (
+        "The structure of the file adds up, so the report need not be damaged. Open it in the Nsight Compute UI, "
+        "or try another version of the Python package ncu-report."
+    )
 
 class StoreError(ProfError, exit_code=20): ...
 
@@ -284,6 +288,9 @@ class RemoteFailed(ProfError, exit_code=97):
 
 class McpNotInstalled(ProfError, exit_code=86):
     remedy = "Run `pip install 'ncu-prof[mcp]'` in prof's environment."
+
+class OutOfReach(ProfError, exit_code=87):
+    remedy = "Start the server with `prof mcp --reports FOLDER` and the folder that holds it; the option may be repeated."
 
 class NotebookUnavailable(ProfError, exit_code=88):
     remedy = "`prof notebook` lists the notebooks; `prof notebook -o mine.ipynb` writes one of your runs."

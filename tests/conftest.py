@@ -5,20 +5,25 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from profiler.catalog.metrics import OPCODES
+from profiler.measure.tools.toolchain import find_packaged, toolkit_candidates
 from profiler.store.ingest.ingest import Options, ingest_reports
 from profiler.store.reports.sandbox import Sandbox, available_cores
 from profiler.store.runs.manifest import (
@@ -27,6 +32,7 @@ from profiler.store.runs.manifest import (
     RunId,
     StoredReport,
     StoredTable,
+    read_manifest,
     write_manifest,
 )
 from profiler.store.runs.run_store import Run, RunStore
@@ -57,6 +63,78 @@ Prof = Callable[..., "subprocess.CompletedProcess[str]"]
 def pytest_xdist_auto_num_workers() -> int:
     """`-n auto`: one more than the cores that this process may use, as many a test waits for what hangs or was killed."""
     return available_cores() + 1
+
+
+class Tool(NamedTuple):
+    """How to install a tool, and its programs: each of them, by any of the names that `|` separates."""
+
+    install: str
+    programs: str
+
+
+TOOLS = {
+    "c++filt": Tool("apt-get install binutils", "c++filt"),
+    "cc": Tool("apt-get install gcc libc6-dev", "cc"),
+    "chromium": Tool(
+        "apt-get install chromium-headless-shell",
+        "chromium-headless-shell|chromium|chromium-browser|google-chrome",
+    ),
+    "cuobjdump": Tool("pip install -r requirements-test.lock", "cuobjdump"),
+    "compute-sanitizer": Tool("NVIDIA's CUDA toolkit", "compute-sanitizer"),
+    "g++": Tool("apt-get install g++", "g++"),
+    "git": Tool("apt-get install git", "git"),
+    "mount": Tool("apt-get install mount", "mount"),
+    "nvcc": Tool("pip install -r requirements-test.lock", "nvcc"),
+    "openssl": Tool("apt-get install openssl", "openssl"),
+    "ptxas": Tool("pip install -r requirements-test.lock", "ptxas"),
+    "slurm": Tool("apt-get install munge slurm-wlm", "munged slurmctld slurmd sbatch"),
+}
+# Daemons may be outside of a user's PATH.
+_PLACES = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
+_LACKS = re.compile(r"lacks (\S+) \((.+)\)$")
+
+
+def need(name: str) -> Path:
+    """The first program of a tool. Without it the test is skipped, but in CI, where that would hide it, it fails."""
+    tool = TOOLS[name]
+    found = [_program(names) for names in tool.programs.split()]
+    if found[0] is not None and None not in found:
+        return found[0]
+    reason = f"lacks {name} ({tool.install})"
+    return pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+
+
+def _program(names: str) -> Path | None:
+    for name in names.split("|"):
+        if (packaged := find_packaged(name)) is not None:
+            return packaged
+        if (installed := shutil.which(name, path=_PLACES)) is not None:
+            return Path(installed)
+        candidates = toolkit_candidates(name, os.environ)
+        if (of_toolkit := next(filter(Path.is_file, candidates), None)) is not None:
+            return of_toolkit
+    return None
+
+
+@pytest.fixture(scope="session")
+def needs() -> Callable[[str], Path]:
+    """`needs("git")`, for a fixture: the program, or the end of the test. A test is marked `@pytest.mark.needs("git")`."""
+    return need
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        for name in mark.args:
+            need(name)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """One line says how many tests were skipped because this machine lacks a tool, and how to install it."""
+    skipped = (report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))
+    lacking = Counter(found.groups() for reason in skipped if (found := _LACKS.search(reason)))
+    if lacking:
+        counts = ", ".join(f"{count} ({tool}: {how})" for (tool, how), count in lacking.most_common())
+        terminalreporter.write_line(f"skipped for want of a tool: {counts}")
 
 
 @pytest.fixture(scope="session")
@@ -187,6 +265,21 @@ def make_run() -> Callable[..., Run]:
     to store it in.
     """
     return _make_run
+
+
+@pytest.fixture(scope="session")
+def dated() -> Callable[[Path, int], str]:
+    """`dated(folder, seconds)`: the stored run becomes one recorded so long after the start of 2026; its new id."""
+
+    def change(folder: Path, seconds: int) -> str:
+        recorded = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+        manifest = read_manifest(folder)
+        run_id = str(RunId.make(recorded, manifest.name, manifest.sha256))
+        write_manifest(replace(manifest, run_id=run_id, recorded=recorded.isoformat()), folder)
+        folder.rename(folder.parent / run_id)
+        return run_id
+
+    return change
 
 
 def _make_run(*launches: dict[str, Any], name: str = "made", root: Path | None = None,

@@ -194,7 +194,7 @@ def test_the_runs_folder_comes_from_the_option_then_the_environment_then_the_nea
     assert prof_here("show", "5").returncode == 0
     assert prof_here("--runs", tmp_path, "show", "5").returncode == 21
     monkeypatch.delenv("PROF_RUNS")
-    monkeypatch.chdir(recorded.root.parent / "profiler" / "store")
+    monkeypatch.chdir(recorded.root.parent / "profiler" / "analyse")
     assert prof_here("show", "5").returncode == 0
 
 

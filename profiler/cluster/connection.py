@@ -60,11 +60,16 @@ def connect(address: str, tls: Tls | None = None) -> Crew:
 def local_crew(
     environments: Sequence[Mapping[str, str]], gpus: bool, names: Sequence[str] | None = None
 ) -> Crew:
-    """One worker process on this host for each environment, for as long as the crew is used."""
+    """One worker process on this host for each environment, for as long as the crew is used.
+
+    They are reached over loopback with a certificate made for this crew alone: other users of the host are not let in.
+    """
     names = names or [f"worker-{number}" for number in range(len(environments))]
     client_of = prepare_dask()
     from distributed import Nanny, Scheduler, SpecCluster
+    from distributed.security import Security
 
+    security = Security.temporary()
     workers = {
         name: {
             "cls": Nanny,
@@ -74,7 +79,8 @@ def local_crew(
                 "env": {**QUIET_ENVIRONMENT, **environment},
                 "memory_limit": 0,
                 "host": "127.0.0.1",
-                "dashboard": False,
+                "security": security,
+                **NO_DASHBOARD,
                 "silence_logs": logging.CRITICAL,
             },
         }
@@ -82,9 +88,17 @@ def local_crew(
     }
     scheduler = {
         "cls": Scheduler,
-        "options": {"host": "127.0.0.1", "port": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"},
+        "options": {
+            "protocol": "tls://",
+            "host": "127.0.0.1",
+            "port": 0,
+            "security": security,
+            **NO_DASHBOARD,
+        },
     }
-    cluster = SpecCluster(workers=workers, scheduler=scheduler, silence_logs=logging.CRITICAL)
+    cluster = SpecCluster(
+        workers=workers, scheduler=scheduler, security=security, silence_logs=logging.CRITICAL
+    )
 
     def close() -> None:
         with suppress(Exception):
@@ -101,6 +115,8 @@ def local_crew(
         raise
 
 
+# Without a dashboard Dask still serves web pages, unencrypted and on every interface where it is not given an address.
+NO_DASHBOARD: dict[str, Any] = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 QUIET_ENVIRONMENT = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 
 

@@ -12,7 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from profiler.cluster.connection import QUIET_ENVIRONMENT, Tls, first_cause, prepare_dask, unreachable
+from profiler.cluster.connection import (
+    NO_DASHBOARD,
+    QUIET_ENVIRONMENT,
+    Tls,
+    first_cause,
+    prepare_dask,
+    unreachable,
+)
 from profiler.errors import ClusterUnreachable, SchedulerLost
 
 if TYPE_CHECKING:
@@ -31,18 +38,46 @@ class Hosted:
     environment: Mapping[str, str]
 
 
-def host_workers(address: str, tls: Tls, workers: Sequence[Hosted], begun: Callable[[], None]) -> None:
+@dataclass(frozen=True)
+class Listening:
+    """Where workers listen: at this host's `host`, or its `interface`, or else where it reaches the scheduler from."""
+
+    host: str | None = None
+    interface: str | None = None
+
+    def host_of(self, local_address: str) -> str:
+        """As Dask takes it, where `local_address` is this side of a connection to the scheduler."""
+        from distributed.comm.addressing import get_address_host, unparse_host_port
+        from distributed.utils import get_ip_interface
+
+        if self.host is not None:
+            return self.host
+        if self.interface is None:
+            return unparse_host_port(get_address_host(local_address))
+        try:
+            return unparse_host_port(get_ip_interface(self.interface))
+        except ValueError as error:
+            raise ClusterUnreachable(
+                f"--interface {self.interface}: {error}", remedy="`ip address` lists the interfaces."
+            ) from None
+
+
+def host_workers(
+    address: str, tls: Tls, workers: Sequence[Hosted], listening: Listening, begun: Callable[[], None]
+) -> None:
     """Returns when it is asked to end, by SIGINT or SIGTERM; `begun` is called when all of them are there."""
     prepare_dask()
-    asyncio.run(_host(address, tls, workers, begun))
+    asyncio.run(_host(address, tls, workers, listening, begun))
 
 
-async def _host(address: str, tls: Tls, workers: Sequence[Hosted], begun: Callable[[], None]) -> None:
+async def _host(
+    address: str, tls: Tls, workers: Sequence[Hosted], listening: Listening, begun: Callable[[], None]
+) -> None:
     asked_to_end = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, asked_to_end.set)
-    await _knock(address, tls)
-    nannies = [_nanny(address, tls, worker) for worker in workers]
+    host = listening.host_of(await _knock(address, tls))
+    nannies = [_nanny(address, tls, worker, host) for worker in workers]
     ending: asyncio.Future[Any] = asyncio.ensure_future(asked_to_end.wait())
     try:
         starting: asyncio.Future[Any] = asyncio.gather(*(_start(nanny, address) for nanny in nannies))
@@ -64,8 +99,8 @@ async def _host(address: str, tls: Tls, workers: Sequence[Hosted], begun: Callab
         await asyncio.gather(*(nanny.close(timeout=_CLOSE_S) for nanny in nannies), return_exceptions=True)
 
 
-async def _knock(address: str, tls: Tls) -> None:
-    """A worker would try again and again; a wrong address is to be told at once."""
+async def _knock(address: str, tls: Tls) -> str:
+    """Returns the address on this side. A worker would try a wrong address again and again; this fails at once."""
     from distributed.comm.core import connect
 
     try:
@@ -73,7 +108,9 @@ async def _knock(address: str, tls: Tls) -> None:
         comm = await connect(address, timeout=_CONNECT_S, **arguments)
     except (OSError, ValueError, RuntimeError, TypeError) as error:
         raise unreachable(address, error) from None
+    local_address: str = comm.local_address
     await comm.close()
+    return local_address
 
 
 async def _start(nanny: Nanny, address: str) -> None:
@@ -88,13 +125,14 @@ async def _start(nanny: Nanny, address: str) -> None:
         raise ClusterUnreachable(f"{address}: worker {nanny.name} was not let in: {cause}") from None
 
 
-def _nanny(address: str, tls: Tls, worker: Hosted) -> Nanny:
+def _nanny(address: str, tls: Tls, worker: Hosted, host: str) -> Nanny:
     """It measures one thing at a time, and may start processes of its own."""
     from distributed import Nanny
 
     return Nanny(
         address,
         name=worker.name,
+        host=host,
         nthreads=1,
         resources={"GPU": 1},
         env={**QUIET_ENVIRONMENT, **worker.environment},
@@ -102,6 +140,6 @@ def _nanny(address: str, tls: Tls, worker: Hosted) -> Nanny:
         security=tls.security(),
         memory_limit=0,
         death_timeout=_START_S,
-        dashboard=False,
+        **NO_DASHBOARD,
         silence_logs=logging.CRITICAL,
     )

@@ -25,6 +25,8 @@ from dask_jobqueue.slurm import SLURMCluster, SLURMJob
 from distributed.core import Status
 from distributed.security import Security
 
+from profiler.cluster.connection import NO_DASHBOARD
+
 _NEVER = "1000 days"  # else Dask cancels a job whose worker is gone, and Slurm may be about to start it again
 _AT_ONCE = 8  # calls of sbatch and scancel: each is a process here and work for the controller
 # What dask-jobqueue would say of memory, time and processors: the partition's own defaults are better guesses.
@@ -120,8 +122,8 @@ def start_cluster(desk: Desk, gpus: bool, python: str | None, interface: str | N
         desk=desk, security=security, silence_logs="critical", cores=1, processes=1, memory="1 GB",
         job_name="prof", job_directives_skip=_SKIPPED, job_script_prologue=_prologue(security, site.get("job-script-prologue") or ()),
         python=shlex.quote(python or site.get("python") or sys.executable),
-        worker_extra_args=[*resources, "--memory-limit", _MEMORY_LIMIT, "--no-dashboard"],
-        scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0", **listen},
+        worker_extra_args=[*resources, "--memory-limit", _MEMORY_LIMIT, "--no-dashboard", "--dashboard-address", NO_DASHBOARD["dashboard_address"]],
+        scheduler_options={**NO_DASHBOARD, **listen},
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """The tools of `prof mcp`: what each is for, what it takes, and the finding that it answers with.
 
 Arguments as an agent sent them in; JSON text out, of a finding or of a failure. Nothing here
-knows the protocol, and nothing can write: the findings are those that the verbs print.
+knows the protocol, and nothing can write: the findings are those that the verbs print. What an
+agent names is opened only within the reach of the settings (`reach.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons, L
 from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.analyse.recording.sheet import Sheets, TimingSheet
+from profiler.catalog.patterns import MOST_CHARACTERS
 from profiler.commands import answers
 from profiler.commands.options import Settings
 from profiler.errors import InternalError, ProfError
@@ -31,7 +33,7 @@ prof reads recorded Nsight Compute profiles of CUDA kernels and says what change
 Begin with `list` (what is recorded) or `ladder` (every kernel of a series at once), then `compare` two of them; `show` is \
 one recording by itself, `sass` the machine code of hot loops. Nothing is ever measured or written.
 A recording is named by its kernel number in the ladder (6), by a run's name or run_id from `list`, or by the path of a \
-.ncu-rep file on this machine. A number or a name means its newest run; `size` chooses another.
+.ncu-rep file below the folders that the server was started with: it opens no other file, and no URL. A number or a name means its newest run; `size` chooses another.
 Duration decides: a utilisation that went up is `changed`, neither better nor worse. `unclear` means that the launches \
 cannot tell, and `reason` says why. Quote figures with their interval.
 Answers hold the most important 8 KB with numbers of six digits, and `left_out` counts the rest; `full` gives all of it, \
@@ -40,8 +42,9 @@ the argument `kernel_name`."""
 
 _PARSER_EXIT_CODE = 2
 
+LongestText = Annotated[str, Meta(max_length=4096)]  # a path has no more
 Reference = Annotated[
-    str | int,
+    LongestText | int,
     Meta(
         description="A kernel number of the ladder, a run's name or run_id, or the path of a .ncu-rep file.",
         examples=[6, "gemm-6", "before.ncu-rep"],
@@ -49,16 +52,19 @@ Reference = Annotated[
 ]
 KernelName = Annotated[
     str,
-    Meta(max_length=500, description="Regular expression: which kernel, where a recording holds several."),
+    Meta(
+        max_length=MOST_CHARACTERS,
+        description="Regular expression: which kernel, where a recording holds several.",
+    ),
 ]
 RunSize = Annotated[
-    str | int,
+    LongestText | int,
     Meta(
         description="Of the runs of a number or a name, the newest of this size, 2048 or 512x4096x1024; else of any."
     ),
 ]
 LadderName = Annotated[
-    str,
+    LongestText,
     Meta(
         description="The ladder that kernel numbers belong to, if not the one that the server was started with."
     ),
@@ -88,7 +94,7 @@ class CompareInput(Input, frozen=True):
 class LadderInput(Input, frozen=True):
     size: (
         Annotated[
-            int | str,
+            int | LongestText,
             Meta(
                 description="Size of the workload, if not what most rungs share; 512x4096x1024 for one of each dimension."
             ),
@@ -126,7 +132,7 @@ class SassInput(Input, frozen=True, kw_only=True):
 class ListInput(Input, frozen=True):
     name: (
         Annotated[
-            str | int,
+            LongestText | int,
             Meta(
                 description="Every run of this kernel number, of exactly this name, or of the names that fit a shell pattern.",
                 examples=[6, "gemm-6", "gemm-6*"],
@@ -241,6 +247,8 @@ class Tool:
     def _answer(self, arguments: Mapping[str, Any], settings: Settings) -> str:
         given = msgspec.convert(arguments, self.takes)
         if given.ladder is not None:
+            if settings.reach is not None and given.ladder != settings.ladder:
+                settings.reach.check_ladder(given.ladder)
             settings = replace(settings, ladder=given.ladder, ladder_given=True)
         return self.answer(given, settings)
 

@@ -129,13 +129,12 @@ def find_ladder(
     """Of the workload asked for, or of what most rungs share; in the view asked for, or that of the ladder."""
     from profiler.analyse.ladder.climb import find_climb
     from profiler.commands.ladders import open_ladder, workloads
-    from profiler.store.runs.run_store import RunStore
 
     opened = open_ladder(settings)
     wanted = None
     if size is not None or set_param:
         (wanted,) = workloads(opened, None if size is None else [size], set_param)
-    return find_climb(RunStore(settings.runs_to_read), opened, wanted, view)
+    return find_climb(settings.open_runs(), opened, wanted, view)
 
 
 def find_machine_code(
@@ -174,9 +173,8 @@ def find_listing(settings: Settings, name: str | None) -> Listing:
     from profiler.commands.sources import meant_by, require_ladder
     from profiler.errors import LadderNotFound, RunNotFound
     from profiler.present.listing import derive_listing
-    from profiler.store.runs.run_store import RunStore
 
-    store = RunStore(settings.runs_to_read)
+    store = settings.open_runs()
     require_ladder(settings, lambda: store)
     try:
         ladder = open_ladder(settings)

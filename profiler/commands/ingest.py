@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from profiler.store.reports.locate import Report
     from profiler.store.runs.run_store import RunStore
 
-_HEADER = ("status", "run_id", "launches", "report", "error")
+_HEADER = ("status", "run_id", "launches", "report", "error", "unread")
 
 
 def ingest(
@@ -103,7 +103,7 @@ def ingest(
         raise typer.BadParameter(f"--kernel names one report, and {len(reports)} were given")
     options = Options(
         name=name,
-        ladder=ladder_name(settings) if kernel is not None else None,
+        ladder=_ladder_of(settings) if kernel is not None else None,
         kernel=kernel,
         copy=copy,
         jobs=min(jobs, len(reports)) if jobs else None,
@@ -125,6 +125,17 @@ def ingest(
         raise failed[0].error
     if failed:
         raise IngestIncomplete(f"{len(failed)} of {len(outcomes)} reports were not ingested")
+
+
+def _ladder_of(settings: Settings) -> str:
+    """The ladder's name, which no file needs to have, but a file could."""
+    from profiler.catalog.ladders.ladder import is_ladder_name
+    from profiler.text import printable
+
+    name = ladder_name(settings)
+    if not is_ladder_name(name):
+        raise typer.BadParameter(f"--ladder: {printable(name)!r} is no name that a ladder may have")
+    return name
 
 
 @contextmanager
@@ -157,9 +168,17 @@ def _summary(outcomes: list[Ingested]) -> str:
 def _line(outcome: Ingested) -> str:
     from profiler.text import printable
 
-    return f"{outcome.status:<7} {outcome.run_id}  {printable(str(outcome.report))}"
+    lacks = f"  (without {outcome.unread}: NVIDIA's reader crashed on them)" if outcome.unread else ""
+    return f"{outcome.status:<7} {outcome.run_id}  {printable(str(outcome.report))}{lacks}"
 
 
 def _row(outcome: Ingested) -> tuple[str | int | None, ...]:
     error = str(outcome.error) if outcome.error else None
-    return (outcome.status, outcome.run_id, outcome.launches, str(outcome.report), error)
+    return (
+        outcome.status,
+        outcome.run_id,
+        outcome.launches,
+        str(outcome.report),
+        error,
+        outcome.unread or None,
+    )

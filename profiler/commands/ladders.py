@@ -47,7 +47,10 @@ def open_ladder(settings: Settings, name: str | None = None) -> Ladder:
     """The ladder chosen; or the one of this `name`, unless a file was given."""
     from profiler.catalog.ladders.ladder import find_ladder, is_path
     from profiler.catalog.ladders.ladder_file import read_ladder
+    from profiler.errors import LadderNotFound
 
+    if name and is_path(name):  # a run names its ladder; a path there is not to be opened
+        raise LadderNotFound(f"'{name}' is not the name of a ladder")
     reference = name if name and not is_path(settings.ladder) else settings.ladder
     return read_ladder(find_ladder(reference, *settings.ladder_places))
 

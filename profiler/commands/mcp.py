@@ -6,7 +6,10 @@ import json
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,21 +22,42 @@ if TYPE_CHECKING:
     from profiler.commands.agent_tools import Tool
 
 
-def mcp(context: typer.Context, runs: RunsOption = None, ladder: LadderOption = None) -> None:
+_LAST_S = 2.0  # after the end of the input; what is under way then is of no use any more
+
+
+def mcp(
+    context: typer.Context,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    reports: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--reports",
+            metavar="DIR",
+            help="Read report files below this folder; may be repeated [default: the current folder, unless it holds your home].",
+        ),
+    ] = None,
+) -> None:
     """Serve the same answers to coding agents, read-only.
 
     An MCP server on standard input and output, started by the agent's client: tools compare, ladder,
-    show, sass and list answer with the JSON of these verbs. It ends when its input does.
+    show, sass and list answer with the JSON of these verbs. It reads the runs, and report files below the folders of --reports; it follows no
+    link out of them, and opens no URL but that of the runs. It ends when its input does.
 
     Examples:
 
       prof mcp
 
-      prof mcp --runs ~/profiles/runs --ladder norms
+      prof mcp --runs ~/profiles/runs --reports ~/profiles/new --ladder norms
     """
+    from profiler.commands.reach import Reach
     from profiler.errors import McpNotInstalled
 
     settings = settings_of(context, runs, ladder)
+    for folder in reports or ():
+        if not folder.is_dir():
+            raise typer.BadParameter(f"--reports {folder}: no such folder")
+    settings = replace(settings, reach=Reach.of(settings.runs_folder, reports))
     try:
         import anyio
         import mcp_types  # noqa: F401 - which version 1 of the SDK does not have
@@ -62,6 +86,10 @@ async def _serve(settings: Settings) -> None:
     server = _make_server(settings)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
+        # A call that hangs, or a client that reads no answers, must not keep the process alive.
+        last = threading.Timer(_LAST_S, os._exit, [0])
+        last.daemon = True
+        last.start()
 
 
 def _make_server(settings: Settings) -> Server[Any]:
@@ -78,13 +106,15 @@ def _make_server(settings: Settings) -> Server[Any]:
     one_at_a_time = CapacityLimiter(1)
 
     async def list_tools(*_: object) -> protocol.ListToolsResult:
-        return protocol.ListToolsResult(tools=[_described(tool) for tool in TOOLS])
+        return protocol.ListToolsResult(tools=[_described(tool, settings) for tool in TOOLS])
 
     async def call_tool(_: object, call: protocol.CallToolRequestParams) -> protocol.CallToolResult:
         tool = tools.get(call.name)
         if tool is None:
             raise MCPError(protocol.INVALID_PARAMS, f"no tool of that name; there are {', '.join(tools)}")
-        return await to_thread.run_sync(_result, tool, call.arguments or {}, settings, limiter=one_at_a_time)
+        return await to_thread.run_sync(
+            _result, tool, call.arguments or {}, settings, limiter=one_at_a_time, abandon_on_cancel=True
+        )
 
     return Server(
         "prof",
@@ -95,7 +125,7 @@ def _make_server(settings: Settings) -> Server[Any]:
     )
 
 
-def _described(tool: Tool) -> ToolDescription:
+def _described(tool: Tool, settings: Settings) -> ToolDescription:
     from mcp import types as protocol
 
     from profiler.present.encode import schema_of
@@ -107,7 +137,10 @@ def _described(tool: Tool) -> ToolDescription:
         input_schema=tool.input_schema,
         output_schema=schema_of(tool.gives),
         annotations=protocol.ToolAnnotations(
-            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+            read_only_hint=True,
+            destructive_hint=False,
+            idempotent_hint=True,
+            open_world_hint=not isinstance(settings.runs_folder, Path),
         ),
     )
 

@@ -15,7 +15,9 @@ import typer
 from profiler.catalog import DEFAULT_LADDER
 
 if TYPE_CHECKING:
+    from profiler.commands.reach import Reach
     from profiler.store.remote.places import Location
+    from profiler.store.runs.run_store import RunStore
 
 
 class Format(StrEnum):
@@ -100,6 +102,7 @@ class Settings:
     format: Format
     quiet: bool
     verbose: bool
+    reach: Reach | None = None  # of references that the user did not choose
 
     @property
     def runs_folder(self) -> Location:
@@ -117,6 +120,12 @@ class Settings:
                 remedy="Check --runs, or PROF_RUNS where that is set; `prof collect` and `prof ingest` make the folder.",
             )
         return self.runs_folder
+
+    def open_runs(self, location: Location | None = None) -> RunStore:
+        """The store to read from, or another one; within a reach, links that lead out of its folder are not followed."""
+        from profiler.store.runs.run_store import RunStore
+
+        return RunStore(location or self.runs_to_read, confined=self.reach is not None)
 
     @property
     def ladder_places(self) -> tuple[Path, ...]:

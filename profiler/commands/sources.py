@@ -14,6 +14,7 @@ from profiler.commands.size_advice import no_choice, not_profiled
 from profiler.commands.sizes import find_sized, is_choice
 
 if TYPE_CHECKING:
+    from profiler.store.remote.places import Location
     from profiler.store.runs.run_store import Run, RunStore
 
 _MOST_ALIKE = 200  # each is a manifest to read
@@ -26,23 +27,26 @@ def open_sources(
 
     Of the runs that a number or a name means, the newest, or the newest of this `size`.
     """
-    from profiler.store.runs.run_store import RunStore, open_reports
+    from profiler.store.runs.run_store import open_reports
 
-    stored = cache(lambda: RunStore(settings.runs_to_read))  # reports need none
+    if settings.reach is not None:
+        for reference in references:
+            settings.reach.check(reference)
+    stored = cache(settings.open_runs)  # reports need none
     require_ladder(settings, stored)
-    reports = [Path(reference) for reference in references if is_report_path(reference)]
+    reports = [Path(one) for one in references if is_report_path(one, settings.open_runs)]
     read = iter(open_reports(reports) if reports else [])
     runs = []
     for reference in references:
-        if is_report_path(reference):
+        if is_report_path(reference, settings.open_runs):
             runs.append(next(read))
         else:
-            run = _run_at(reference)
+            run = _run_at(reference, settings.open_runs)
             if run is None:
                 run = find_sized(reference, stored(), settings, size)
             if not run.manifest.is_profiled and not timed:
                 raise not_profiled(reference, run, stored(), settings, size)
-            run.verify_reports()
+            run.verify_reports(left_elsewhere=settings.reach is None)
             runs.append(run)
     chosen = (is_choice(*named, settings) for named in zip(references, runs, strict=True))
     if size is not None and not any(chosen):
@@ -82,9 +86,8 @@ def other_workloads(run: Run, settings: Settings) -> list[str]:
     """Of the runs that share its name, newest first: whoever asks by name gets the newest alone."""
     from profiler.catalog.ladders.ladder import size_text
     from profiler.errors import RunDamaged
-    from profiler.store.runs.run_store import RunStore
 
-    store = RunStore(settings.runs_to_read)
+    store = settings.open_runs()
     alike = [run_id for run_id in store.ids() if run_id.name == run.manifest.name][-_MOST_ALIKE:]
     store.read_ahead(alike)
     found: dict[str, None] = {}
@@ -94,13 +97,13 @@ def other_workloads(run: Run, settings: Settings) -> list[str]:
     return [size for size in found if size and size != size_text(run.manifest.workload or {})]
 
 
-def is_report_path(reference: str) -> bool:
+def is_report_path(reference: str, open_runs: Callable[[Location], RunStore] | None = None) -> bool:
     """A file name of a report, or anything on disk that is not a run's folder."""
     from profiler.errors import ReportNotFound
     from profiler.store.remote.files import is_url, public_url
 
     if is_url(reference):
-        if _run_at(reference) is not None:
+        if _run_at(reference, open_runs) is not None:
             return False
         raise ReportNotFound(
             f"{public_url(reference)}: a report at a URL is not read where it lies",
@@ -109,24 +112,25 @@ def is_report_path(reference: str) -> bool:
     path = Path(reference)
     if reference.endswith((".ncu-rep", ".ncu-rep.zst")):
         return True
-    if reference.isdecimal() or _run_at(reference) is not None:
+    if reference.isdecimal() or _run_at(reference, open_runs) is not None:
         return False
     return "/" in reference or path.is_file()
 
 
-def _run_at(reference: str) -> Run | None:
+def _run_at(reference: str, open_runs: Callable[[Location], RunStore] | None = None) -> Run | None:
     """`elsewhere/runs/<id>/` works as well as `<id>`, also where it is in a pack or at a URL."""
     from profiler.store.remote.files import is_url
     from profiler.store.runs.manifest import RunId
     from profiler.store.runs.run_store import RunStore
 
+    open_runs = open_runs or RunStore
     if is_url(reference):
         location, _, name = reference.rstrip("/").rpartition("/")
         run_id = RunId.parse(name)
-        return RunStore(location).open(run_id) if run_id else None
+        return open_runs(location).open(run_id) if run_id else None
     folder = Path(reference).resolve()
     run_id = RunId.parse(folder.name)
     if run_id is None or ("/" not in reference and not folder.exists()):
         return None
-    store = RunStore(folder.parent)
+    store = open_runs(folder.parent)
     return store.open(run_id) if (folder / "run.json").exists() or run_id in store.ids() else None

@@ -20,9 +20,9 @@ from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location, location_of
 from profiler.store.runs.commit import Staging, flush, storage_error, write_table
 from profiler.store.runs.manifest import (
-    MANIFEST_FILE,
     Manifest,
     RunId,
+    read_manifest,
     sweep_name,
     write_manifest,
 )
@@ -223,13 +223,10 @@ def _table(points: Sequence[SweptPoint], run_id: str) -> Any:
 
 
 def _read_manifest(folder: Path) -> SweepManifest:
-    path = folder / MANIFEST_FILE
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=SweepManifest)
-    except OSError as error:
-        raise RunDamaged(f"{path}: cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RunDamaged(f"{path}: not the manifest of a sweep: {error}") from error
+    manifest = read_manifest(folder, SweepManifest)
+    if manifest.run_id != folder.name or set(manifest.tables) != {POINTS.name}:
+        raise RunDamaged(f"{folder}: the folder and its manifest do not belong together")
+    return manifest
 
 
 def _visit_file(stage: Stage, process: int, settings: Mapping[str, int]) -> str:

@@ -7,13 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.store.reports.request import Timing
-from profiler.store.runs.manifest import Provenance, read_manifest, write_manifest
+from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
 
@@ -48,9 +47,12 @@ def made_ladder(tmp_path_factory: pytest.TempPathFactory) -> Ladder:
 class MadeStore:
     """Fills a folder of runs; every run is a second newer than the one before."""
 
-    def __init__(self, root: Path, make_run: Callable[..., Any], second: int = 0) -> None:
+    def __init__(
+        self, root: Path, make_run: Callable[..., Any], date: Callable[[Path, int], str], second: int = 0
+    ) -> None:
         self.store = RunStore(root)
         self._make_run = make_run
+        self._date = date
         self._second = second
 
     def profile(self, name: str, *durations: float, kernel: str = "kernel", **fields: Any) -> str:
@@ -83,19 +85,17 @@ class MadeStore:
 
     def _dated(self, folder: Path) -> str:
         self._second += 1
-        manifest = read_manifest(folder)
-        run_id = f"20260101t{self._second:06d}z-{manifest.run_id.split('-', 1)[1]}"
-        write_manifest(msgspec.structs.replace(manifest, run_id=run_id), folder)
-        folder.rename(folder.parent / run_id)
-        return run_id
+        return self._date(folder, self._second)
 
 
 @pytest.fixture
-def made(tmp_path: Path, make_run: Callable[..., Any]) -> MadeStore:
-    return MadeStore(tmp_path / "runs", make_run)
+def made(tmp_path: Path, make_run: Callable[..., Any], dated: Callable[[Path, int], str]) -> MadeStore:
+    return MadeStore(tmp_path / "runs", make_run, dated)
 
 
 @pytest.fixture
-def made_elsewhere(tmp_path: Path, make_run: Callable[..., Any]) -> MadeStore:
+def made_elsewhere(
+    tmp_path: Path, make_run: Callable[..., Any], dated: Callable[[Path, int], str]
+) -> MadeStore:
     """A second folder, for a baseline: what is recorded there is not what is recorded in the other."""
-    return MadeStore(tmp_path / "elsewhere", make_run, second=100)
+    return MadeStore(tmp_path / "elsewhere", make_run, dated, second=100)

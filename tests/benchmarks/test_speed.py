@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -185,14 +186,16 @@ def ten_thousand_runs(tmp_path_factory) -> Path:
     for index in range(10_000):
         original = originals[index % len(originals)]
         manifest = read_manifest(original)
-        hash = RunId.parse(original.name).hash
-        run_id = RunId(f"20260101t{index:06d}z", f"gemm-{index % 100}", hash)
+        recorded = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=index)
+        run_id = RunId.make(recorded, f"gemm-{index % 100}", manifest.sha256)
         folder = root / str(run_id)
         folder.mkdir(parents=True)
         for file in original.iterdir():
             if file.name != "run.json":
                 os.link(file, folder / file.name) if _same_disk(file, root) else shutil.copy(file, folder)
-        changed = {"run_id": str(run_id), "name": run_id.name, "kernel": index % 100}
+        changed = {
+            "run_id": str(run_id), "name": run_id.name, "kernel": index % 100, "recorded": recorded.isoformat(),
+        }  # fmt: skip
         write_manifest(msgspec.structs.replace(manifest, **changed), folder)
     return root
 

@@ -55,11 +55,6 @@ PartitionName=gpu Nodes=localhost Default=YES State=UP
 """
 
 
-def missing() -> list[str]:
-    """Those of its programs that are not installed."""
-    return [tool for tool in (*_DAEMONS, "sbatch") if shutil.which(tool, path=_PLACES) is None]
-
-
 @contextmanager
 def running_slurm() -> Iterator[dict[str, str]]:
     """The variables by which sbatch and all others find it."""

@@ -333,8 +333,9 @@ def test_however_a_client_ends_what_it_asked_for_ends_too(
 
 
 @pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def certificates(tmp_path_factory: pytest.TempPathFactory, needs) -> dict[str, Path]:
     """Of one authority, as `docs/cluster.md` makes them; `stranger` is signed by another."""
+    needs("openssl")
     folder = tmp_path_factory.mktemp("tls")
     for name in ("ca", "other"):
         openssl(folder, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}",

@@ -12,15 +12,17 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from distributed.security import Security
 
 from profiler.cluster import connection, crew as module
-from profiler.cluster.connection import connect, local_crew
+from profiler.cluster.connection import Tls, connect, local_crew
 from profiler.cluster.crew import Crew
 from profiler.cluster.watch import Member
 from profiler.errors import ClusterUnreachable, InternalError, MemberLost, ReportDamaged, SchedulerLost
 
 sys.path.insert(0, str(Path(__file__).parent))
 import work
+from listening import listening_addresses
 
 WORK = {"PYTHONPATH": str(Path(__file__).parent)}
 Eventually = Callable[[Callable[[], object]], None]
@@ -245,6 +247,26 @@ def test_a_crew_of_this_host_has_one_worker_per_environment() -> None:
         assert [(member.gpus, member.threads) for member in members] == [(1, 1), (1, 1)]
         seen = {local.call(member, os.getenv, "WHO", timeout_s=10, gpu=True) for member in members}
         assert seen == {"one", "two"}
+
+
+def test_a_crew_of_this_host_lets_nobody_in_without_its_certificate(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(connection, "_CONNECT_S", 2.0)
+    stranger = Security.temporary()
+    for name, text in (("cert", stranger.tls_client_cert), ("key", stranger.tls_client_key)):
+        (tmp_path / name).write_text(text)
+    with local_crew([WORK], gpus=False) as local:
+        (member,) = local.members()
+        scheduler = local._client.scheduler.address
+        pid = local.call(member, os.getpid, timeout_s=10)
+        assert listening_addresses(pid, os.getpid()) == {"127.0.0.1"}
+        for address in (scheduler, member.address):
+            assert address.startswith("tls://127.0.0.1:")
+            with pytest.raises(ClusterUnreachable):
+                connect(address.replace("tls://", "tcp://"))
+            with pytest.raises(ClusterUnreachable):
+                connect(address, Tls(tmp_path / "cert", tmp_path / "cert", tmp_path / "key"))
 
 
 def test_a_scheduler_without_our_functions_says_what_it_lacks(own_cluster, eventually: Eventually) -> None:

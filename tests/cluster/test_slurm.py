@@ -33,11 +33,8 @@ Eventually = Callable[[Callable[[], object]], None]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def variables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    if lacking := slurm.missing():
-        if os.environ.get("CI"):
-            pytest.fail(f"Slurm is not installed: no {', '.join(lacking)}")
-        pytest.skip(f"no {', '.join(lacking)}")
+def variables(tmp_path_factory: pytest.TempPathFactory, needs) -> Iterator[dict[str, str]]:
+    needs("slurm")
     with slurm.running_slurm() as found, pytest.MonkeyPatch.context() as patch:
         ours = {
             "PROF_CLUSTER_INTERFACE": "lo",

@@ -15,6 +15,7 @@ from profiler.cluster.connection import connect
 
 sys.path.insert(0, str(Path(__file__).parent))
 from farm import PROF, Farm, worker_pids
+from listening import listening_addresses
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +62,34 @@ def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together
 
 
 @pytest.mark.parametrize(
+    ("words", "address"),
+    [((), "127.0.0.1"), (("--host", "127.0.0.2"), "127.0.0.2"), (("--interface", "lo"), "127.0.0.1")],
+)
+def test_workers_listen_where_the_scheduler_is_reached_or_where_they_are_asked_to(
+    farm: Farm, cluster, eventually, words: tuple[str, ...], address: str
+) -> None:
+    """The scheduler here is at 127.0.0.1; 127.0.0.2 is another address of the same interface."""
+    host = farm.host("two", cluster.address, (1, 2), "--gpus", "0", *words)
+    eventually(lambda: worker_pids(host))
+    listened = listening_addresses(host.pid, *worker_pids(host))
+    host.send_signal(signal.SIGTERM)
+    assert host.wait(timeout=30) == 0
+    assert listened == {address, "127.0.0.1"}  # what Dask serves over HTTP stays on loopback
+
+
+def test_an_interface_that_there_is_not_is_one_line(farm: Farm, cluster) -> None:
+    done = refused(farm, cluster.address, "--interface", "nothing0")
+    assert done.returncode == 105
+    assert done.stderr.startswith("prof: --interface nothing0: ")
+    assert "`ip address` lists the interfaces." in done.stderr
+
+
+@pytest.mark.parametrize(
     ("words", "code", "said"),
     [
         (["nonsense://x"], 105, "nonsense://x: no Dask scheduler answers there: "),
         (["tls://127.0.0.1:1"], 105, "it takes certificates to connect there, and none were given"),
+        (["tcp://127.0.0.1:1", "--host", "127.0.0.1", "--interface", "lo"], 2, "Usage"),
         (["tcp://127.0.0.1:1", "--gpus", "7"], 52, "--gpus 7: there is no GPU '7'; 2 are visible, from 0"),
     ],
 )

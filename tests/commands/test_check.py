@@ -8,17 +8,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import jsonschema
-import msgspec
 import pytest
-
-from profiler.store.runs.manifest import read_manifest, write_manifest
 
 DURATION = "gpu__time_duration.sum"
 STEADY = [1.000e6, 1.001e6, 0.999e6, 1.0005e6, 0.9995e6]
 
 
 @pytest.fixture
-def record(make_run, tmp_path, monkeypatch):
+def record(make_run, dated, tmp_path, monkeypatch):
     """`record(folder, name, factor)`: a run whose launches took `factor` milliseconds; every one is newer."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
@@ -28,10 +25,7 @@ def record(make_run, tmp_path, monkeypatch):
         made = [{"kernel": "k", "metrics": {DURATION: (factor * one, "ns")}} for one in readings]
         launches = launches or made
         run = make_run(*launches, name=name, root=tmp_path / folder, **fields)
-        run_id = f"20260101t0000{next(seconds):02d}z-{run.manifest.run_id.split('-', 1)[1]}"
-        write_manifest(msgspec.structs.replace(read_manifest(run.path), run_id=run_id), run.path)
-        run.path.rename(run.path.parent / run_id)
-        return run_id
+        return dated(run.path, next(seconds))
 
     return store
 

@@ -6,11 +6,16 @@ import asyncio
 import hashlib
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
 import unicodedata
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -18,14 +23,18 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
+from profiler.commands.reach import Reach
+from profiler.store.runs.run_store import RunStore
+
 TOOLS = ["compare", "ladder", "show", "sass", "list"]
 START = "from profiler.cli import main; main()"
 
 
 @asynccontextmanager
-async def serving(runs, *options, cwd=None, mode="legacy", complaints=None):
-    """A client of a server over these runs; what it complains of goes into the file `complaints`."""
-    arguments = ["-c", START, "--runs", str(runs), *options, "mcp"]
+async def serving(runs, *options, reports=(), cwd=None, mode="legacy", complaints=None):
+    """A client of a server over these runs and `reports`; what it complains of goes into the file `complaints`."""
+    below = [word for folder in reports for word in ("--reports", str(folder))]
+    arguments = ["-c", START, "--runs", str(runs), *options, "mcp", *below]
     command = StdioServerParameters(command=sys.executable, args=arguments, cwd=cwd)
     with open(complaints or os.devnull, "w") as errors:
         async with Client(stdio_client(command, errlog=errors), mode=mode) as client:
@@ -275,9 +284,186 @@ def test_nothing_is_written(ask, recorded, reports, tmp_path):
     ask(
         ("compare", {"before": 5, "after": 6}), ("ladder", {}), ("show", {"source": 6}), ("sass", {"before": 6}),
         ("list", {}), ("show", {"source": str(reports / "range.ncu-rep")}), ("compare", {"before": 5, "after": 10}),
-        runs=recorded.root, cwd=tmp_path,
+        runs=recorded.root, reports=[reports], cwd=tmp_path,
     )  # fmt: skip
     assert state() == before
+
+
+# What it does not open
+
+
+@pytest.fixture
+def web():
+    """`web(path)` is a URL of a server on this machine; what is asked of it ends up in `web.asked`."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.settimeout(0.1)
+    done = threading.Event()
+
+    def url(path):
+        return f"http://127.0.0.1:{listening.getsockname()[1]}/{path}"
+
+    url.asked = []
+
+    def serve():
+        while not done.is_set():
+            with suppress(TimeoutError):
+                connection, _ = listening.accept()
+                url.asked.append(connection.getpeername())
+                connection.close()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield url
+    done.set()
+    thread.join()
+    listening.close()
+
+
+RUN_ID = f"20260101t000000z-gemm-6-{'a' * 12}"
+
+
+def test_a_url_is_refused_and_nothing_is_asked_there(ask, web):
+    places = [web("mine.ncu-rep"), web(f"runs/{RUN_ID}"), f"file:///etc/{RUN_ID}", f"s3://bucket/{RUN_ID}"]
+    calls = [("show", {"source": place}) for place in places]
+    calls += [("compare", {"before": 5, "after": places[1]}), ("sass", {"before": places[1]})]
+    for result in ask(*calls):
+        failure = failure_of(result)
+        assert failure["exit_code"] == 87
+        assert "this server opens no URL but that of the runs" in failure["message"]
+        assert "prof mcp --runs URL" in failure["remedy"]
+    assert web.asked == []
+
+
+def test_a_url_of_its_own_runs_is_opened(ask, web):
+    own, other = ask(
+        ("show", {"source": web(f"runs/{RUN_ID}")}),
+        ("show", {"source": web(f"others/{RUN_ID}")}),
+        runs=web("runs"),
+    )
+    assert failure_of(own)["exit_code"] != 87
+    assert web.asked
+    assert failure_of(other)["exit_code"] == 87
+
+
+@pytest.fixture
+def places(recorded, reports, tmp_path):
+    """A home with the runs, a folder of reports beside them, and something private in neither."""
+    report, run = reports / "range.ncu-rep", RunStore(recorded.root).find("gemm-6", "gemm")
+    for name in ("reports", "private", "runs", "elsewhere"):
+        (tmp_path / name).mkdir()
+    shutil.copy(report, tmp_path / "private" / "secret.ncu-rep")
+    shutil.copy(report, tmp_path / "reports" / "own.ncu-rep")
+    (tmp_path / "reports" / "link.ncu-rep").symlink_to("../private/secret.ncu-rep")
+    (tmp_path / "reports" / "inner.ncu-rep").symlink_to("own.ncu-rep")
+    (tmp_path / "reports" / "folder").symlink_to("../private")
+    shutil.copytree(run.path, tmp_path / "elsewhere" / run.path.name)
+    (tmp_path / "runs" / run.path.name).symlink_to(tmp_path / "elsewhere" / run.path.name)
+    return tmp_path
+
+
+def test_report_files_are_read_below_the_folders_named_at_start_up_alone(ask, places):
+    reports = places / "reports"
+    refused = {
+        str(places / "private/secret.ncu-rep"): "is outside the folders that this server reads",
+        "../private/secret.ncu-rep": "is outside the folders that this server reads",
+        "/etc/passwd": "is outside the folders that this server reads",
+        "/no/such/file": "is outside the folders that this server reads",
+        "link.ncu-rep": "a link there leads out of the folders that this server reads",
+        str(reports / "folder/secret.ncu-rep"): "a link there leads out of the folders",
+        str(reports / "folder/../private/secret.ncu-rep"): "a link there leads out of the folders",
+        "a\0b/c": "is no path",
+    }
+    read = ["own.ncu-rep", "inner.ncu-rep", str(reports / "own.ncu-rep")]
+    results = ask(
+        *(("show", {"source": one}) for one in [*refused, *read]),
+        runs=places / "runs", reports=[reports], cwd=reports,
+    )  # fmt: skip
+    for (given, words), result in zip(refused.items(), results, strict=False):
+        failure = failure_of(result)
+        assert failure["exit_code"] == 87, given
+        assert words in failure["message"]
+        assert failure["details"] == [f"  {places / 'runs'}", f"  {reports}"]
+        assert "prof mcp --reports FOLDER" in failure["remedy"]
+    assert [result.is_error for result in results[len(refused) :]] == [False] * len(read)
+
+
+def test_a_folder_of_reports_that_is_not_there_is_misspelt(prof, tmp_path):
+    result = prof("mcp", "--reports", tmp_path / "none")
+    assert result.returncode == 2
+    assert "no such folder" in result.stderr
+
+
+def test_without_the_option_reports_are_read_below_the_current_folder(ask, places):
+    own, other = ask(
+        ("show", {"source": "own.ncu-rep"}),
+        ("show", {"source": "../private/secret.ncu-rep"}),
+        runs=places / "runs", cwd=places / "reports",
+    )  # fmt: skip
+    assert not own.is_error
+    assert failure_of(other)["exit_code"] == 87
+
+
+def test_without_the_option_a_home_is_no_folder_of_reports(places, monkeypatch):
+    monkeypatch.setenv("HOME", str(places / "reports"))
+    for here in (places / "reports", places, Path("/")):
+        monkeypatch.chdir(here)
+        assert Reach.of(places / "runs", None).folders == (places / "runs",)
+    monkeypatch.chdir(places / "private")
+    assert Reach.of(places / "runs", None).folders == (places / "runs", places / "private")
+
+
+def test_a_run_that_is_a_link_out_of_the_runs_is_not_opened(ask, places):
+    by_name, listed, by_path = ask(
+        ("show", {"source": "gemm-6"}),
+        ("list", {"name": "gemm-6"}),
+        ("show", {"source": str(next((places / "runs").iterdir()))}),
+        runs=places / "runs", cwd=places / "reports",
+    )  # fmt: skip
+    assert "leads out of" in failure_of(by_name)["message"]
+    assert [run["origin"] for run in listed.structured_content["runs"]] == ["damaged"]
+    assert failure_of(by_path)["exit_code"] == 87
+
+
+def test_a_ladder_is_read_by_its_name_or_within_reach_alone(ask, places):
+    outside = places / "private" / "ladder.toml"
+    outside.write_text("password = 'secret'\n")
+    (places / "reports" / "ladder.toml").symlink_to(outside)
+    calls = [("ladder", {"ladder": one}) for one in (str(outside), "./ladder.toml", str(places / "reports"))]
+    for result in ask(*calls, runs=places / "runs", cwd=places / "reports"):
+        assert failure_of(result)["exit_code"] == 87
+        assert "password" not in text_of(result)
+
+
+def test_a_run_cannot_have_a_ladder_or_a_report_of_its_choice_opened(ask, recorded, tmp_path):
+    run = RunStore(recorded.root).find("gemm-6", "gemm")
+    folder = tmp_path / "runs" / run.path.name
+    shutil.copytree(run.path, folder)
+    ladder = tmp_path / "ladder.toml"
+    ladder.write_text("password = 'secret'\n")
+    manifest = json.loads((folder / "run.json").read_text())
+    manifest["ladder"] = str(ladder)
+    report = {**manifest["reports"][0], "file": None, "reference": str(ladder)}
+    manifest["reports"] = [report, *manifest["reports"][1:]]
+    (folder / "run.json").write_text(json.dumps(manifest))
+    (result,) = ask(("show", {"source": manifest["run_id"]}), runs=folder.parent, cwd=folder)
+    assert not result.is_error, text_of(result)
+
+
+@pytest.mark.parametrize("pattern", ["(.*)*(.*)*(.*)*(.*)*(.*)*Q", "(a|b|[a-z_0-9])*(a|b|[a-z_0-9])*!"])
+def test_no_kernel_name_keeps_it_busy(ask, pattern):
+    started = time.monotonic()
+    shown, sought = ask(
+        ("show", {"source": 6, "kernel_name": pattern}), ("list", {"name": "*[a-z]" * 30 + "Q"})
+    )
+    assert time.monotonic() - started < 20
+    assert [failure_of(shown)["exit_code"], failure_of(sought)["exit_code"]] == [33, 21]
+
+
+def test_overlong_references_are_refused(ask):
+    for result in ask(
+        ("show", {"source": "x" * 5000}), ("list", {"name": "[a" * 2500}), ("list", {"name": "[a" * 500})
+    ):
+        assert failure_of(result)["exit_code"] in (2, 21)
 
 
 # The wire
@@ -336,6 +522,39 @@ def test_standard_output_is_the_protocol_and_nothing_else_and_its_end_ends_the_s
 def test_without_a_client_it_ends_at_once(recorded):
     with start(recorded.root) as server:
         assert (*server.communicate(timeout=60), server.returncode) == (b"", b"", 0)
+
+
+def test_it_ends_although_a_call_hangs(tmp_path):
+    """Reading the manifest of this run never ends: it is a pipe that nobody writes to."""
+    run = tmp_path / "runs" / f"20260101t000000z-stuck-{'a' * 12}"
+    run.mkdir(parents=True)
+    os.mkfifo(run / "run.json")
+    with start(run.parent) as server:
+        send(server, HELLO, READY)
+        server.stdout.readline()
+        send(server, call(1, "show", source="stuck"), call(2, "show", source="stuck"))
+        with pytest.raises(subprocess.TimeoutExpired):
+            server.wait(timeout=2)
+        server.stdin.close()
+        try:
+            assert server.wait(timeout=15) == 0
+            assert server.stderr.read() == b""
+        finally:
+            server.kill()
+
+
+def test_it_ends_although_its_answers_are_not_read(recorded):
+    with start(recorded.root) as server:
+        send(server, HELLO, READY)
+        server.stdout.readline()
+        send(server, *(call(number, "show", source=6, full=True) for number in range(1, 9)))
+        with pytest.raises(subprocess.TimeoutExpired):
+            server.wait(timeout=5)  # time enough for more than a pipe holds
+        server.stdin.close()
+        try:
+            assert server.wait(timeout=15) == 0
+        finally:
+            server.kill()
 
 
 def test_it_ends_although_a_call_is_under_way(recorded, reports):

@@ -51,17 +51,14 @@ def test_a_sheet_tells_the_five_figures_of_memory_and_the_accesses(shipped, form
 
 
 @pytest.fixture
-def sized(make_run, tmp_path):
+def sized(make_run, dated, tmp_path):
     """`sized(1024, 8192)`: runs of one kernel at these sizes, one after the other; their ids."""
 
     def store(*sizes):
         run_ids = []
         for second, size in enumerate(sizes, start=1):
             made = make_run({"kernel": "k"}, name="gemm-9", workload={"m": size}, root=tmp_path)
-            run_ids.append(made.manifest.run_id.replace("000000z", f"00000{second}z"))
-            manifest = made.path / "run.json"
-            manifest.write_text(manifest.read_text().replace(made.manifest.run_id, run_ids[-1]))
-            made.path.rename(tmp_path / run_ids[-1])
+            run_ids.append(dated(made.path, second))
         return run_ids
 
     return store

@@ -124,7 +124,7 @@ def test_of_a_run_of_no_ladder_nobody_knows_what_a_size_is(shipped):
     assert "`prof list textbook-5`" in told.stderr
 
 
-def test_an_older_run_beside_it_that_is_damaged_is_not_asked_for(prof_here, make_run, tmp_path):
+def test_an_older_run_beside_it_that_is_damaged_is_not_asked_for(prof_here, make_run, dated, tmp_path):
     (tmp_path / "kernels" / "mine").mkdir(parents=True)
     (tmp_path / "kernels" / "mine" / "ladder.toml").write_text(MINE)
     for size in (1, 2, 3):
@@ -136,10 +136,9 @@ def test_an_older_run_beside_it_that_is_damaged_is_not_asked_for(prof_here, make
             kernel=1,
             workload={"n": size},
         )
-        later = run.manifest.run_id.replace("000000z", f"00000{size}z")
-        manifest = run.path / "run.json"
-        manifest.write_text(manifest.read_text().replace(run.manifest.run_id, later) if size != 2 else "{")
-        run.path.rename(tmp_path / "runs" / later)
+        later = dated(run.path, size)
+        if size == 2:
+            (tmp_path / "runs" / later / "run.json").write_text("{")
     show = ("--ladder", "mine", "show", "1", "--format", "json", "--size")
     assert read(prof_here(*show, "1", cwd=tmp_path))["run"]["workload"] == {"n": 1}
     told = prof_here(*show, "2", cwd=tmp_path)

@@ -18,7 +18,7 @@ import pytest
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.measure.rungs.build import build_kernels
-from profiler.measure.tools.toolchain import find_gpu, find_toolchain, toolkit_candidates
+from profiler.measure.tools.toolchain import find_gpu, find_toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
@@ -113,11 +113,8 @@ def test_off_its_alignment_a_rung_runs_or_refuses(place: Path, binaries: Binarie
 
 
 @each_ladder
-def test_memcheck_finds_nothing(place: Path, binaries: Binaries, name: str) -> None:
-    sanitizer = next(filter(Path.is_file, toolkit_candidates("compute-sanitizer", os.environ)), None)
-    if sanitizer is None:
-        pytest.skip("compute-sanitizer is not installed")
-    under = (str(sanitizer), "--tool", "memcheck", "--error-exitcode", "99")
+def test_memcheck_finds_nothing(place: Path, binaries: Binaries, needs, name: str) -> None:
+    under = (str(needs("compute-sanitizer")), "--tool", "memcheck", "--error-exitcode", "99")
     shape = flags(small_workload(ladder_in(place, name)))
     for rung, done in run_each(binaries(name), "--mode", "check", *shape, under=under).items():
         assert done.returncode == 0, f"{rung}: {done.stdout[-2000:]}{done.stderr}"

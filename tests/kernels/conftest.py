@@ -19,7 +19,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -37,7 +36,7 @@ from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.measure.rungs.build import build_flags, sha256_of
 from profiler.measure.tools.process import run
 from profiler.measure.tools.ptxas import Resources, parse_resources
-from profiler.measure.tools.toolchain import Toolchain, describe_toolchain, find_packaged, find_toolchain
+from profiler.measure.tools.toolchain import Toolchain, describe_toolchain
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 ARCHITECTURES = {"gemm": ("sm_80", "sm_90", "sm_100")}  # of any other ladder, sm_90 alone
@@ -185,18 +184,11 @@ class Compiler:
 
 
 @pytest.fixture(scope="session")
-def compiler(pytestconfig: pytest.Config, lock) -> Compiler:
-    packaged = find_packaged("nvcc")
-    cuobjdump = find_packaged("cuobjdump") or shutil.which("cuobjdump")
-    reason = ""
-    if (packaged is None and shutil.which("nvcc") is None) or cuobjdump is None:
-        reason = "nvcc and cuobjdump are not installed: requirements-test.lock brings them"
-    elif shutil.which("g++") is None:
-        reason = "nvcc needs a host compiler, and g++ is not installed"
-    if reason:
-        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
-    toolchain = describe_toolchain(packaged) if packaged else find_toolchain()
-    return Compiler(toolchain, Path(cuobjdump), pytestconfig.cache.mkdir("machine_code"), lock)
+def compiler(pytestconfig: pytest.Config, lock, needs) -> Compiler:
+    """nvcc needs a host compiler."""
+    needs("g++")
+    toolchain, cuobjdump = describe_toolchain(needs("nvcc")), needs("cuobjdump")
+    return Compiler(toolchain, cuobjdump, pytestconfig.cache.mkdir("machine_code"), lock)
 
 
 @pytest.fixture(scope="session")

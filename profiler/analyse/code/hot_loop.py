@@ -139,6 +139,11 @@ def _find_region(code: Code, *, whole: bool) -> Region:
 def read_counted_code(profile: Profile) -> Code:
     """Or an error that says how to record what is missing."""
     code = profile.code
+    if code is None and profile.manifest.unread:
+        raise MetricsMissing(
+            f"{profile.label}: {profile.manifest.unread} are left out, because NVIDIA's reader crashed on them",
+            remedy="Of a CUDA graph, profile the kernels one by one: `ncu --graph-profiling node`.",
+        )
     if code is None or not code.executed:
         lacks = "no machine code" if code is None else "machine code without execution counts"
         raise MetricsMissing(

@@ -20,7 +20,7 @@ _WHOLE_STEP = 0.9
 
 
 def find_doubts(profile: Profile) -> list[str]:
-    """Percentages above 100, negative values, durations of nothing, launches without a number or unlike, parts of a step."""
+    """Percentages above 100, negative values, durations of nothing, launches without a number or unlike, code left out, parts of a step."""
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
     gaps = [
         f"{name} in {profile.launches - len(one.values)} of {profile.launches}"
@@ -31,6 +31,8 @@ def find_doubts(profile: Profile) -> list[str]:
     lines = [f"{profile.label}: {what}: {_listed(found)}" for what, found in doubts if found]
     if mixed := mixed_shapes(profile.shapes):
         lines.append(f"{profile.label}: {mixed}")
+    if (unread := profile.manifest.unread) and profile.code is None:
+        lines.append(f"{profile.label}: {unread} are left out, because NVIDIA's reader crashed on them")
     return lines + ([_partial(profile)] if is_part_of_step(profile) else [])
 
 

@@ -6,7 +6,6 @@ names and anything else under ncu's.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,13 +16,14 @@ from profiler.analyse.code.opcodes import derive_from_opcodes
 from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape, launch_shapes
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, Metric, nearest_hint
+from profiler.catalog.patterns import search_names
 from profiler.errors import KernelAmbiguous, KernelNotFound, MetricNotFound
 from profiler.store.tables.columns import labels_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from profiler.store.runs.manifest import Manifest
+    from profiler.store.runs.manifest import KernelCount, Manifest
     from profiler.store.runs.run_store import Run
 
 # Beyond this is damage, not measurement; its square would overflow.
@@ -82,13 +82,9 @@ class Profile:
 
 def choose_kernels(runs: Iterable[Run], pattern: str | None) -> list[list[str]]:
     """The kernel names of each run that the pattern leaves, in order of first launch."""
-    try:
-        regex = re.compile(pattern or "")
-    except re.error as error:
-        raise KernelNotFound(f"'{pattern}' is not a regular expression: {error}") from None
     chosen = []
     for run in runs:
-        names = [kernel.name for kernel in run.manifest.kernels if regex.search(kernel.name)]
+        names = [kernel.name for kernel in _matching(run, pattern)]
         if not names:
             raise KernelNotFound(f"{run.label}: no kernel name matches '{pattern}'", details=_listing(run))
         chosen.append(names)
@@ -279,10 +275,19 @@ def _both(before: Run, after: Run, pattern: str | None) -> list[str]:
     return [before.label, *_listing(before, pattern), after.label, *_listing(after, pattern)]
 
 
+def _matching(run: Run, pattern: str | None) -> list[KernelCount]:
+    """The kernels of a run in whose names the pattern is found; all of them without one."""
+    kernels = run.manifest.kernels
+    try:
+        found = search_names(pattern or "", [kernel.name for kernel in kernels])
+    except ValueError as error:
+        raise KernelNotFound(str(error)) from None
+    return [kernel for kernel, fits in zip(kernels, found, strict=True) if fits]
+
+
 def _listing(run: Run, pattern: str | None = None) -> list[str]:
     """The kernels of a run with their launch counts, one a line."""
-    regex = re.compile(pattern or "")
-    kernels = [kernel for kernel in run.manifest.kernels if regex.search(kernel.name)]
+    kernels = _matching(run, pattern)
     lines = [f"  {kernel.launches:>5} x {brief_name(kernel.name)}" for kernel in kernels[:20]]
     if len(kernels) > 20:
         lines.append(f"  and {len(kernels) - 20} more")

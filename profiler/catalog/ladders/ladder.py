@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LADDER_FILE = "ladder.toml"
 LARGEST_SIZE = 2**63 - 1
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 CHOOSE_LADDER = "Give one of these, or a file: --ladder path/to/ladder.toml."
 Mode = Literal["profile", "time", "check"]
 Claim = Literal["faster", "same", "slower"]
@@ -222,6 +223,16 @@ def find_ladder(reference: str, *starts: Path) -> Path:
 
 def is_path(reference: str) -> bool:
     return "/" in reference or reference.endswith(".toml")
+
+
+def is_plain_name(name: str) -> bool:
+    """Returns True for a name that a ladder or a kernel may have: it becomes a file's name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def is_ladder_name(name: str) -> bool:
+    """Returns True for a name that a ladder may have: users also type it where a path could stand."""
+    return is_plain_name(name) and not is_path(name)
 
 
 def known_ladders(*starts: Path) -> list[str]:

@@ -28,11 +28,14 @@ from profiler.catalog.ladders.ladder import (
     Mode,
     Published,
     Workload,
+    is_ladder_name,
+    is_plain_name,
     placeholders_of,
 )
 from profiler.catalog.ladders.sweep import Sweep, read_sweep
 from profiler.catalog.ladders.toml_lines import KeyPath
 from profiler.catalog.ladders.toml_reader import TomlReader, nearest, syntax_error
+from profiler.catalog.patterns import check_pattern
 from profiler.errors import ExpressionError, LadderInvalid, LadderNotFound
 
 LIBRARIES = ("cublas",)
@@ -45,7 +48,6 @@ _KERNEL_KEYS = {
 }  # fmt: skip
 _PUBLISHED_KEYS = {"gpu", "gflops", "gbytes_per_s", "time_us", "reference_pct"}
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _TARGET = re.compile(r"sm_\d{2,3}[af]?")
 _NAME_RULE = "must be letters a-z, digits, '.', '_' and '-', at most 40 (it becomes a file's name)"
 _PARAMETER_RULE = f"a parameter is a whole number from 0 to {LARGEST_SIZE}"
@@ -81,7 +83,7 @@ class _LadderReader(TomlReader):
     def ladder(self, table: dict[str, Any]) -> Ladder:
         self._known_keys(table, _LADDER_KEYS, ())
         name = self._take(table, (), "name", str, self._path.resolve().parent.name)
-        if not _NAME.fullmatch(name):
+        if not is_ladder_name(name):
             self._fail(("name",) if "name" in table else (), f"the ladder's name '{name}' {_NAME_RULE}")
         workload = self._workload(table)
         self._defaults = workload.parameters
@@ -130,7 +132,7 @@ class _LadderReader(TomlReader):
         if not 0 <= number < 1000:
             self._fail((*place, "number"), f"a kernel's number is 0 to 999, not {number}")
         name = self._take(row, place, "name", str)
-        if not _NAME.fullmatch(name):
+        if not is_plain_name(name):
             self._fail((*place, "name"), f"the kernel's name '{name}' {_NAME_RULE}")
         source = self._take(row, place, "source", str, None)
         skip = self._take(row, place, "skip", int, 0)
@@ -228,9 +230,9 @@ class _LadderReader(TomlReader):
     def _regex(self, row: dict[str, Any], place: KeyPath) -> str:
         pattern = self._take(row, place, "regex", str)
         try:
-            re.compile(pattern)
-        except (re.error, RecursionError, OverflowError) as error:
-            self._fail((*place, "regex"), f"'{pattern}' is not a regular expression: {error}")
+            check_pattern(pattern)
+        except ValueError as error:
+            self._fail((*place, "regex"), str(error))
         return pattern
 
     def _expression(

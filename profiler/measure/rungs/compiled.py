@@ -7,12 +7,12 @@ toolkit's `cu++filt`, else by `c++filt`; without either the expression is held a
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from profiler.catalog.patterns import search_names
 from profiler.errors import ProfError
 from profiler.measure.rungs.build import Built
 from profiler.measure.tools.process import run
@@ -29,8 +29,8 @@ def own_resources(built: Built) -> list[Resources]:
     record, regex = built.record, built.kernel.regex
     if record is None or not regex:
         return []
-    names = _names_of(record.resources)
-    return [one for one, name in zip(record.resources, names, strict=True) if re.search(regex, name)]
+    fitting = search_names(regex, _names_of(record.resources))
+    return [one for one, fits in zip(record.resources, fitting, strict=True) if fits]
 
 
 def misfit_text(built: Built) -> str:

@@ -15,12 +15,13 @@ from threading import Event, Lock
 from types import TracebackType
 
 from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreNotWritable
+from profiler.store.file_names import HASH_CHARACTERS
 from profiler.store.reports.identity import REPORT_SUFFIX
 from profiler.store.reports.locate import RemoteReport, Report, fetch
 from profiler.store.reports.request import AlreadyStored, Request, stem_of
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import storage_error
-from profiler.store.runs.manifest import HASH_CHARACTERS, Manifest, path_name
+from profiler.store.runs.manifest import Manifest, path_name
 from profiler.store.runs.run_store import RunStore
 
 _FETCHERS = 8  # so many reports of URLs are on the disk at a time, being fetched or read
@@ -38,13 +39,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Ingested:
-    """`status` is stored, known (a run of the same report exists) or failed."""
+    """`status` is stored, known (a run of the same report exists) or failed; `unread` is as in the manifest."""
 
     report: Report
     status: str
     run_id: str | None = None
     launches: int = 0
     error: ProfError | None = None
+    unread: str = ""
 
 
 def ingest_reports(reports: Sequence[Report], store: RunStore, options: Options) -> Iterator[Ingested]:
@@ -124,7 +126,7 @@ class Settling:
     def commit(self, report: Report, request: Request, extracted: Manifest) -> Ingested:
         if self._staging.commit(request.folder, extracted.run_id) is None:
             return self.known(report, request, extracted.sha256)
-        return Ingested(report, "stored", extracted.run_id, extracted.launches)
+        return Ingested(report, "stored", extracted.run_id, extracted.launches, unread=extracted.unread)
 
     def known(self, report: Report, request: Request, sha256: str, verify: bool = False) -> Ingested:
         """A run of this report exists; with `verify` it is read to the last byte."""
@@ -137,7 +139,8 @@ class Settling:
         stored, wanted = run.manifest.name, path_name(request.run_name())
         if request.is_named and stored != wanted:
             raise StoredUnderAnotherName(f"{report}: stored already, as '{stored}' and not as '{wanted}'")
-        return Ingested(report, "known", run.manifest.run_id, run.manifest.launches)
+        manifest = run.manifest
+        return Ingested(report, "known", manifest.run_id, manifest.launches, unread=manifest.unread)
 
     def __enter__(self) -> Settling:
         self._staging.__enter__()

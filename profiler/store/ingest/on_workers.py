@@ -34,6 +34,7 @@ from profiler.errors import (
     StoreNotWritable,
     WorkerUnlike,
 )
+from profiler.store.file_names import HASH_CHARACTERS
 from profiler.store.ingest.ingest import Ingested, Options, Settling, request_for
 from profiler.store.ingest.queue import Job, Pile
 from profiler.store.ingest.worker import Batch, Parcel, Read, read_batch, write_files
@@ -41,7 +42,7 @@ from profiler.store.reports.identity import sha256_of_report
 from profiler.store.reports.locate import RemoteReport, Report
 from profiler.store.reports.request import AlreadyStored, Request
 from profiler.store.reports.sandbox import timeout_for_size_s
-from profiler.store.runs.manifest import HASH_CHARACTERS, Manifest, prof_version
+from profiler.store.runs.manifest import Manifest, prof_version
 from profiler.store.runs.run_store import RunStore
 
 _POLL_S = 0.25

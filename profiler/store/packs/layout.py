@@ -23,15 +23,17 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import RunDamaged
+from profiler.store.file_names import HASH_CHARACTERS, report_suffix, table_file
 from profiler.store.remote.places import Piece, Place
 from profiler.store.runs.files import RunFiles
-from profiler.store.runs.manifest import HASH_CHARACTERS, StoredReport, StoredTable
+from profiler.store.runs.manifest import RunId, StoredReport, StoredTable
 from profiler.store.tables.decoding import decodable
+from profiler.store.tables.schema import TABLES
 
 PACK_FILE = "pack.json"
 MANIFESTS_FILE = "manifests.jsonl"
 REPORTS_FOLDER = "reports"
-_NAME = re.compile(r"pack-\d{8}t\d{6}z-(?P<hash>[0-9a-f]{12})")
+_NAME = re.compile(r"pack-[0-9]{8}t[0-9]{6}z-[0-9a-f]{12}")
 _PART = 4  # who wants more than one line in so many reads all of them at once
 
 
@@ -108,6 +110,10 @@ class Pack:
                 f"{place.shown(file)}: written by a newer prof",
                 remedy="Upgrade prof: `pip install -U ncu-prof`.",
             )
+        names = {MANIFESTS_FILE, *map(table_file, TABLES)}
+        odd = [run_id for run_id in index.runs if RunId.parse(run_id) is None] or index.files.keys() ^ names
+        for one in odd:
+            raise RunDamaged(f"{place.shown(file)}: not the index of a pack: {one!r} is out of place")
         return cls(place, name, index)
 
     @property
@@ -138,7 +144,7 @@ class Pack:
     def verified_table(self, table: str) -> Path:
         """The table of all runs, as a file of this machine; hashed once."""
         if table not in self._verified:
-            name = f"{table}.parquet"
+            name = table_file(table)
             path = self.place.file(f"{self.name}/{name}")
             with path.open("rb") as file:
                 actual = hashlib.file_digest(file, "sha256").hexdigest()
@@ -177,18 +183,20 @@ class PackedFiles(RunFiles):
         return f"{self.pack.name}/{packed_report(report)}"
 
     def _piece(self, table: str, extent: Extent) -> Piece:
-        return f"{self.pack.name}/{table}.parquet", extent.offset, extent.offset + extent.length
+        return f"{self.pack.name}/{table_file(table)}", extent.offset, extent.offset + extent.length
 
 
 def packed_report(report: StoredReport) -> str:
     """By its hash: compressed as it was."""
     assert report.file is not None
-    suffix = report.file[report.file.index(".") :]
-    return f"{REPORTS_FOLDER}/{report.sha256}{suffix}"
+    return f"{REPORTS_FOLDER}/{report.sha256}{report_suffix(report.file)}"
 
 
 def read_line(line: bytes, where: str) -> PackedRun:
     try:
-        return msgspec.json.decode(line, type=PackedRun)
+        packed = msgspec.json.decode(line, type=PackedRun)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunDamaged(f"{where}: not a line of a pack: {error}") from error
+    for table in packed.tables.keys() ^ TABLES.keys():
+        raise RunDamaged(f"{where}: not a line of a pack: table {table!r} is out of place")
+    return packed

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import RunDamaged
+from profiler.store.file_names import table_file
 from profiler.store.packs.footers import JoinedFooter, Struct, read_footer
 from profiler.store.packs.layout import (
     MANIFESTS_FILE,
@@ -37,7 +38,7 @@ class PackWriter:
         self.folder = folder
         self.runs: dict[str, Line] = {}
         self.reports: dict[str, str] = {}  # where each is now, by its name in the pack
-        self._tables = {table: _TableWriter(folder / f"{table}.parquet") for table in TABLES}
+        self._tables = {table: _TableWriter(folder / table_file(table)) for table in TABLES}
         self._manifests = _Hashed(folder / MANIFESTS_FILE)
 
     @property
@@ -75,7 +76,7 @@ class PackWriter:
         """The name of the pack, whose files are now on the disk; its `pack.json` lies there too."""
         for table in self._tables.values():
             table.file.write(table.footer.encode())
-        written = {f"{table}.parquet": writer.file for table, writer in self._tables.items()}
+        written = {table_file(table): writer.file for table, writer in self._tables.items()}
         files = {name: file.close() for name, file in {**written, MANIFESTS_FILE: self._manifests}.items()}
         index = msgspec.json.encode(PackIndex(VERSION, self.runs, files)) + b"\n"
         path = self.folder / PACK_FILE

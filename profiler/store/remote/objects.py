@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.errors import RemoteFailed
+from profiler.store.file_names import inside, stays_inside
 from profiler.store.packs.layout import PACK_FILE
 from profiler.store.remote.files import open_filesystem, public_url, remote_errors, told
 from profiler.store.remote.places import Location, Piece, state_folder
@@ -54,7 +55,7 @@ class ObjectPlace:
     def files(self, start: str = "") -> dict[str, int]:
         """The same, and their bytes."""
         with self._explained():
-            folder = self._path("")
+            folder = f"{self._connected[1]}/"
             self._system.invalidate_cache()
             # Only some file systems can search by the start of a name; the others list all.
             prefix = {"prefix": start} if start and self._creates_only else {}
@@ -62,8 +63,14 @@ class ObjectPlace:
                 found = self._system.find(folder.rstrip("/"), detail=True, **prefix)
             except FileNotFoundError as error:  # what is empty is listed as empty
                 raise self._no_bucket(error) from error
-            sizes = {path[len(folder) :]: entry.get("size", 0) for path, entry in found.items()}
-            return {name: size for name, size in sizes.items() if name.startswith(start)}
+            sizes = {
+                path.removeprefix(folder): entry.get("size", 0)
+                for path, entry in found.items()
+                if path.startswith(folder)
+            }
+            return {
+                name: size for name, size in sizes.items() if name.startswith(start) and stays_inside(name)
+            }
 
     def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:
         (found,) = self.read_all([(name, start, end)])
@@ -85,7 +92,7 @@ class ObjectPlace:
             return [self._answer(answer) for answer in answers]
 
     def file(self, name: str) -> Path:
-        target = self._spool / name
+        target = self._copy_of(name)
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             aside = target.with_name(f"{target.name}.part")
@@ -95,13 +102,13 @@ class ObjectPlace:
         return target
 
     def keep(self, name: str, data: bytes) -> Path:
-        target = self._spool / name
+        target = self._copy_of(name)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
         return target
 
     def forget(self, name: str) -> None:
-        (self._spool / name).unlink(missing_ok=True)
+        self._copy_of(name).unlink(missing_ok=True)
 
     def shown(self, name: str) -> str:
         return f"{self.root}/{name}"
@@ -175,6 +182,10 @@ class ObjectPlace:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         return Path(folder)
 
+    def _copy_of(self, name: str) -> Path:
+        """Where a file of the place is kept on this machine, once it was fetched."""
+        return self._spool / inside(name)
+
     @cached_property
     def _connected(self) -> tuple[Any, str]:
         system, folder = open_filesystem(self._url)
@@ -189,7 +200,7 @@ class ObjectPlace:
         return "s3" in (self._system.protocol, *self._system.protocol)
 
     def _path(self, name: str) -> str:
-        return f"{self._connected[1]}/{name}"
+        return f"{self._connected[1]}/{inside(name)}"
 
     def _answer(self, answer: bytes | Exception) -> bytes | OSError:
         if isinstance(answer, FileNotFoundError) and not _is_bucket_missing(answer):

@@ -1,11 +1,13 @@
 """Where runs lie: a folder of this machine, or a URL that fsspec knows. Names go in, bytes come out.
 
 A name is relative to the place and has forward slashes: `RUN-ID/run.json`. What is not there is a
-FileNotFoundError; an object store that cannot be used is one of the `Remote…` errors.
+FileNotFoundError; an object store that cannot be used is one of the `Remote…` errors. A name that leads out of
+the place is RunDamaged, whoever gave it.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Sequence
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from profiler.errors import StoreError
+from profiler.store.file_names import inside
 from profiler.store.remote.files import is_url, public_url
 
 Location = Path | str  # a string is a URL
@@ -52,11 +55,12 @@ class Place(Protocol):
 
 
 class Folder:
-    """Runs in a folder of this machine."""
+    """Runs in a folder of this machine. A `confined` one opens nothing that a link leads out of it to."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, confined: bool = False) -> None:
         self.root: Location = root
         self.local = root
+        self._border = root.resolve() if confined else None
 
     def names(self) -> list[str]:
         try:
@@ -70,7 +74,7 @@ class Folder:
             ) from error
 
     def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:
-        with open(self.local / name, "rb") as file:
+        with open(self._path(name), "rb") as file:
             if start is None or end is None:
                 return file.read()
             return os.pread(file.fileno(), end - start, start)
@@ -85,12 +89,12 @@ class Folder:
         return found
 
     def file(self, name: str) -> Path:
-        path = self.local / name
+        path = self._path(name)
         path.stat()
         return path
 
     def keep(self, name: str, data: bytes) -> Path:  # noqa: ARG002 - they are there
-        return self.local / name
+        return self._path(name)
 
     def forget(self, name: str) -> None:
         pass
@@ -98,11 +102,17 @@ class Folder:
     def shown(self, name: str) -> str:
         return str(self.local / name)
 
+    def _path(self, name: str) -> Path:
+        path = self.local / inside(name)
+        if self._border is not None and not path.resolve().is_relative_to(self._border):
+            raise PermissionError(errno.EACCES, f"a link there leads out of {self.root}", str(path))
+        return path
 
-def place_of(location: Location) -> Place:
+
+def place_of(location: Location, *, confined: bool = False) -> Place:
     location = location_of(location)
     if isinstance(location, Path):
-        return Folder(location)
+        return Folder(location, confined=confined)
     from profiler.store.remote.objects import ObjectPlace
 
     return ObjectPlace(location)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from profiler.errors import RemoteDenied, RemoteFailed, StoreNotWritable
+from profiler.store.file_names import own_name
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.runs.commit import Staging, storage_error
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, RunId, encode_manifest, read_manifest
@@ -94,7 +95,7 @@ def _put(place: ObjectPlace, run: RunId, path: Path) -> str:
     ours, theirs = (_sha256(one) for one in (path, place.file(f"{run}/{path.name}")))
     if ours == theirs:
         return path.name
-    name = f"{ours[:12]}-{path.name}"
+    name = own_name(path.name, ours)
     place.put_new_file(f"{run}/{name}", path)
     return name
 

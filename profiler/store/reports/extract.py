@@ -5,6 +5,7 @@ Runs inside a worker of `sandbox.py`. The folder is not a run until `staging.py`
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -15,10 +16,10 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import MetricsMissing, ReportDamaged, ReportError
+from profiler.store.file_names import report_file
 from profiler.store.reports.controls import derive_controls
 from profiler.store.reports.envelope import Envelope
 from profiler.store.reports.identity import (
-    COMPRESSED_SUFFIX,
     ReportFile,
     copy_report,
     identify_report,
@@ -40,6 +41,8 @@ from profiler.store.runs.manifest import (
 from profiler.store.tables.columns import labels_of
 from profiler.store.tables.schema import SCHEMA_VERSION
 
+_SCRATCH = "unpacked-"
+
 
 def extract_report(request: Request) -> Manifest | AlreadyStored:
     """Fill `request.folder`; every file is flushed to disk before this returns."""
@@ -53,7 +56,9 @@ def extract_report(request: Request) -> Manifest | AlreadyStored:
 
 
 def _extract(request: Request) -> Manifest | AlreadyStored:
-    with tempfile.TemporaryDirectory(dir=request.folder, prefix="unpacked-") as scratch:
+    for left in request.folder.glob(f"{_SCRATCH}*"):  # by a reader that crashed
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=request.folder, prefix=_SCRATCH) as scratch:
         return _extract_files(request, [_identified(path, Path(scratch)) for path in request.reports])
 
 
@@ -69,7 +74,7 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
         return AlreadyStored(sha256)
     try:
         timings = request.collected.timings if request.collected else ()
-        decoded = decode_reports(files, str(run_id), timings)
+        decoded = decode_reports(files, str(run_id), timings, request.omitted)
         missing = _missing_metrics(request, decoded)
         tables = {name: write_table(request.folder, name, table) for name, table in decoded.tables.items()}
         reports = [_keep_report(request, file, process) for process, file in enumerate(files)]
@@ -106,8 +111,7 @@ def _missing_metrics(request: Request, decoded: Decoded) -> list[str]:
 def _keep_report(request: Request, file: ReportFile, process: int) -> StoredReport:
     if not request.copy:
         return StoredReport(file.sha256, file.bytes, reference=request.reference or str(file.path.absolute()))
-    number = f"-{process}" if len(request.reports) > 1 else ""
-    packed = request.folder / f"report{number}{COMPRESSED_SUFFIX}"
+    packed = request.folder / report_file(process, len(request.reports))
     if file.plain != file.path:
         copy_report(file.path, packed)
     else:
@@ -154,6 +158,7 @@ def _manifest(
         sections=decoded.sections,
         preset=collected.preset if collected else None,
         metrics=list(collected.metrics) if collected else [],
+        unread=str(request.omitted),
         clock_control=controls.clock,
         cache_control=controls.cache,
         replay_mode=controls.replay,

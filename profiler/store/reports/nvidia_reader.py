@@ -29,13 +29,13 @@ from profiler.store.reports.disassembly import (
     still_the_same,
     walk,
 )
+from profiler.store.reports.request import Omitted, Timing
 from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from profiler.store.reports.identity import ReportFile
-    from profiler.store.reports.request import Timing
 
 _WORKLOADS = {
     ncu_report.IAction.WorkloadType_KERNEL: "kernel",
@@ -68,9 +68,14 @@ class Decoded:
     sections: list[str]
 
 
-def decode_reports(files: Sequence[ReportFile], run_id: str, timings: Iterable[Timing] = ()) -> Decoded:
+def decode_reports(
+    files: Sequence[ReportFile],
+    run_id: str,
+    timings: Iterable[Timing] = (),
+    omitted: Omitted = Omitted.NOTHING,
+) -> Decoded:
     """Read every launch of every range of every report; fail when the reader yields fewer than announced."""
-    decoder = _Decoder(run_id)
+    decoder = _Decoder(run_id, omitted)
     for process, file in enumerate(files):
         with _failures_named(file.path):
             launches = decoder.read_all(process, ncu_report.load_report(str(file.plain)))
@@ -129,7 +134,8 @@ class _Launch:
 
 
 class _Decoder:
-    def __init__(self, run_id: str) -> None:
+    def __init__(self, run_id: str, omitted: Omitted = Omitted.NOTHING) -> None:
+        self._omitted = omitted
         self._tables = {
             name: TableBuilder(name, run_id)
             for name in ("launches", "metrics", "instances", "instructions", "rules", "timings")
@@ -162,7 +168,8 @@ class _Decoder:
         for name in action.metric_names():
             self._read_metric(launch, name, action.metric_by_name(name))
         self._read_identity(launch, process, range_index)
-        self._read_instructions(launch)
+        if self._may_read_code(action):
+            self._read_instructions(launch)
         self._read_rules(launch)
         for section in action.sections():
             self._sections[section.identifier()] = None
@@ -283,6 +290,11 @@ class _Decoder:
                 columns["samples"].extend([sum(reasons.values()) for reasons in here])
                 columns["stalls"].extend([list(reasons.items()) for reasons in here])
 
+    def _may_read_code(self, action: Any) -> bool:
+        if self._omitted is Omitted.GRAPH_CODE:
+            return bool(action.workload_type() != ncu_report.IAction.WorkloadType_GRAPH)
+        return self._omitted is Omitted.NOTHING
+
     def _function(self, launch: _Launch, index: int) -> Function:
         """Disassembling costs a millisecond an instruction: do it once per function."""
         action, start = launch.action, launch.starts[index]
@@ -316,6 +328,8 @@ class _Decoder:
                 speedup_pct=speedup["speedup"] if speedup else None,
                 details=json_text(details) if details else None,
             )
+        if self._omitted is Omitted.ALL_CODE:
+            return
         for marker in launch.action.source_markers():
             location = marker.get("source_location", {})
             address = marker.get("source_address")

@@ -5,7 +5,8 @@ Light to import: the parent of the readers needs neither Arrow nor NVIDIA's libr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 
 import msgspec
@@ -37,6 +38,18 @@ class Collected(msgspec.Struct, frozen=True):
     timings: tuple[Timing, ...] = ()
 
 
+class Omitted(StrEnum):
+    """What a reading leaves out of its reports, in words for people: each of these leaves out more than the one before.
+
+    NVIDIA's reader looks up code in ways that crash it on some sound reports, such as those of CUDA graphs
+    with kernels of cuBLAS.
+    """
+
+    NOTHING = ""
+    GRAPH_CODE = "machine code and source lines of CUDA graphs"
+    ALL_CODE = "machine code and source lines"
+
+
 @dataclass(frozen=True)
 class Request:
     """Which reports to read, one per process, where their folder goes, and what the run will be called.
@@ -55,6 +68,7 @@ class Request:
     collected: Collected | None = None
     shown: str | None = None
     reference: str | None = None
+    omitted: Omitted = Omitted.NOTHING
 
     @property
     def report(self) -> Path:
@@ -71,6 +85,11 @@ class Request:
         if self.ladder is not None and self.kernel is not None:
             name = rung_name(self.ladder, self.kernel)
         return preset_name(name, self.collected.preset) if self.collected else name
+
+    def asking_less(self) -> Request | None:
+        """The same reports with one part less to read; None where only what a run needs is left."""
+        rest = list(Omitted)[list(Omitted).index(self.omitted) + 1 :]
+        return replace(self, omitted=rest[0]) if rest else None
 
     def told(self, error: ProfError) -> ProfError:
         """An error of the copy as one of the original, which the user knows."""

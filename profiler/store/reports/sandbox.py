@@ -1,7 +1,8 @@
 """Reads reports in child processes, so that NVIDIA's library cannot take `prof` down.
 
 Requests go in, manifests or `ReportError`s come out. A worker that crashes or exceeds
-its time is replaced, and only the report it was reading fails. A worker never outlives
+its time is replaced, and only the report it was reading is concerned: after a crash it is read
+again, each time with one optional part less, and fails where nothing optional is left. A worker never outlives
 its parent: it leaves when the parent is gone, and an alarm ends it if it spins in native
 code, where no Python runs.
 """
@@ -16,8 +17,9 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Future, TimeoutError as FutureTimeoutError
+from concurrent.futures import CancelledError, Future, TimeoutError as FutureTimeoutError
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
@@ -34,6 +36,7 @@ Extracted = Manifest | AlreadyStored
 _GRACE_SECONDS = 5
 _OUT_OF_MEMORY = 112  # exit code of a worker; no signal and no other exit uses it
 _NEVER_TOUCHED_BYTES = 2 << 30  # address space that the libraries reserve: a limit cannot tell it from memory
+_CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV}
 _MAX_TASKS = 200  # the native library does not give all its memory back
 
 
@@ -79,11 +82,30 @@ class Sandbox:
 
     def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
         limit = timeout_s or self._timeout_s or sum(map(default_timeout_s, request.reports))
+        answer: Future[Extracted] = Future()
+        self._read(request, limit, answer)
+        return answer
+
+    def _read(self, request: Request, limit_s: float, answer: Future[Extracted]) -> None:
         with _interrupts_held(), _ending_held():
-            future: Future[Extracted] = self._pool.schedule(
-                _work, args=[request, limit + _GRACE_SECONDS], timeout=limit
+            reading: Future[Extracted] = self._pool.schedule(
+                _work, args=[request, limit_s + _GRACE_SECONDS], timeout=limit_s
             )
-        return future
+        reading.add_done_callback(partial(self._settle, request, limit_s, answer))
+
+    def _settle(
+        self, request: Request, limit_s: float, answer: Future[Extracted], reading: Future[Extracted]
+    ) -> None:
+        """Runs in a thread of the pool, or in the one that stops it."""
+        try:
+            answer.set_result(reading.result())
+        except (Exception, CancelledError) as error:
+            less = request.asking_less() if _is_crash(error) else None
+            if less is not None:
+                with suppress(RuntimeError):  # the pool is closed
+                    self._read(less, limit_s, answer)
+                    return
+            answer.set_exception(error)
 
     def __enter__(self) -> Sandbox:
         return self
@@ -118,6 +140,11 @@ def outcome(future: Future[Extracted], report: object) -> Extracted:
         raise ReaderFailed(f"{report}: NVIDIA's reader crashed on it ({how})") from None
     except Exception as error:
         raise InternalError(f"{report}: {type(error).__name__}: {error}") from error
+
+
+def _is_crash(error: BaseException) -> bool:
+    """Whether native code failed. A reader that the system killed for its memory is not asked again."""
+    return isinstance(error, ProcessExpired) and -error.exitcode in _CRASHES
 
 
 def available_cores() -> int:

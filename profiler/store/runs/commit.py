@@ -22,9 +22,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from profiler.errors import DiskFull, StoreNotWritable
+from profiler.store.file_names import HASH_CHARACTERS, table_file
 from profiler.store.remote.places import Folder, Location
 from profiler.store.runs.index import Shelf
-from profiler.store.runs.manifest import HASH_CHARACTERS, RunId, StoredTable
+from profiler.store.runs.manifest import RunId, StoredTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -148,7 +149,7 @@ def write_table(folder: Path, name: str, table: pa.Table) -> StoredTable:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     data = sink.getvalue()
-    path = folder / f"{name}.parquet"
+    path = folder / table_file(name)
     path.write_bytes(data)
     flush(path)
     return StoredTable(path.name, table.num_rows, hashlib.sha256(data).hexdigest())

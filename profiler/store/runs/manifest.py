@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, overload
 
 import msgspec
 
+from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
+from profiler.store.file_names import HASH_CHARACTERS, is_report_file, is_sha256, is_table_file
 from profiler.store.tables.decoding import decodable
+from profiler.store.tables.schema import SCHEMA_VERSION
 
 MANIFEST_FILE = "run.json"
-HASH_CHARACTERS = 12
 TIMED_SUFFIX = "-timed"
 DEFAULT_PRESET = "default"
 _NAME_CHARACTERS = 60
-_RUN_ID = re.compile(r"(?P<time>\d{8}t\d{6}z)-(?P<name>[a-z0-9._-]+)-(?P<hash>[0-9a-f]{12})")
+_RUN_ID = re.compile(r"(?P<time>[0-9]{8}t[0-9]{6}z)-(?P<name>[a-z0-9._-]+)-(?P<hash>[0-9a-f]{12})")
 
 
 class RunId(msgspec.Struct, frozen=True):
@@ -44,7 +46,8 @@ class RunId(msgspec.Struct, frozen=True):
     @staticmethod
     def make(recorded: datetime | None, name: str, sha256: str) -> RunId:
         moment = recorded or datetime.fromtimestamp(0, UTC)
-        return RunId(moment.strftime("%Y%m%dt%H%M%Sz"), path_name(name), sha256[:HASH_CHARACTERS])
+        time = moment.astimezone(UTC).strftime("%Y%m%dt%H%M%Sz")
+        return RunId(time, path_name(name), sha256[:HASH_CHARACTERS])
 
 
 def path_name(name: str) -> str:
@@ -140,6 +143,7 @@ class Manifest(msgspec.Struct, frozen=True):
     preset: str | None = None  # what prof asked ncu for, where prof did
     metrics: list[str] = []  # those it asked for by name
     missing_metrics: list[str] = []  # those of the preset that this GPU or this ncu does not have
+    unread: str = ""  # what NVIDIA's reader crashed on, in words: it is left out
     clock_control: str = "unknown"
     cache_control: str = "unknown"
     replay_mode: str = "unknown"
@@ -159,6 +163,9 @@ class Manifest(msgspec.Struct, frozen=True):
     @property
     def launches(self) -> int:
         return sum(kernel.launches for kernel in self.kernels)
+
+
+_Kind = TypeVar("_Kind", bound=Manifest)
 
 
 def prof_version() -> str:
@@ -186,19 +193,33 @@ def encode_manifest(manifest: Manifest) -> bytes:
     return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
 
 
-def read_manifest(folder: Path) -> Manifest:
+@overload
+def read_manifest(folder: Path) -> Manifest: ...
+@overload
+def read_manifest(folder: Path, kind: type[_Kind]) -> _Kind: ...
+def read_manifest(folder: Path, kind: type[Manifest] = Manifest) -> Manifest:
     path = folder / MANIFEST_FILE
     try:
-        return decode_manifest(path.read_bytes(), str(path))
+        return decode_manifest(path.read_bytes(), str(path), kind)
     except OSError as error:
         raise RunDamaged(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def decode_manifest(data: bytes, where: str) -> Manifest:
+@overload
+def decode_manifest(data: bytes, where: str) -> Manifest: ...
+@overload
+def decode_manifest(data: bytes, where: str, kind: type[_Kind]) -> _Kind: ...
+def decode_manifest(data: bytes, where: str, kind: type[Manifest] = Manifest) -> Manifest:
+    """The manifest, of which no name leads out of a folder, and whose id is made of what it says; else RunDamaged."""
     try:
-        return msgspec.convert(_upgraded(msgspec.json.decode(data)), Manifest)
+        raw = _upgraded(msgspec.json.decode(data))
+        _require_known_schema(raw, where)
+        manifest = msgspec.convert(raw, kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunDamaged(f"{where}: not a valid manifest: {error}") from error
+    for fault in _faults(manifest):
+        raise RunDamaged(f"{where}: not a valid manifest: {fault}")
+    return manifest
 
 
 def _upgraded(raw: Any) -> Any:
@@ -206,3 +227,68 @@ def _upgraded(raw: Any) -> Any:
     if isinstance(raw, dict) and raw.get("schema_version") == 1 and "report" in raw:
         raw["reports"] = [raw["report"]] if raw["report"] is not None else []
     return raw
+
+
+def _require_known_schema(raw: Any, where: str) -> None:
+    version = raw.get("schema_version") if isinstance(raw, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise RunDamaged(
+            f"{where}: written by a newer prof (schema {version}, this one reads {SCHEMA_VERSION})",
+            remedy="Upgrade prof: `pip install -U ncu-prof`.",
+        )
+
+
+def _faults(manifest: Manifest) -> Iterator[str]:
+    """Everything that becomes a path, and whether it fits the rest."""
+    for table, stored in manifest.tables.items():
+        if not is_table_file(stored.file, table):
+            yield f"{stored.file!r} is no name of a file of table {table!r}"
+    for report in manifest.reports:
+        if (report.file is None) == (report.reference is None):
+            yield "a report lies in the run's folder or elsewhere, one of the two"
+        if report.file is not None and not is_report_file(report.file):
+            yield f"{report.file!r} is no name of a report's file"
+        if not is_sha256(report.sha256):
+            yield f"{report.sha256!r} is no SHA-256 of a report"
+    yield from _faults_of_id(manifest)
+    yield from _faults_of_kernel(manifest)
+
+
+def _faults_of_id(manifest: Manifest) -> Iterator[str]:
+    """The id is made again from what it is the id of."""
+    stated = RunId.parse(manifest.run_id)
+    if stated is None:
+        yield f"{manifest.run_id!r} is no run id"
+        return
+    if not (manifest.content_sha256 or manifest.reports) or not is_sha256(manifest.sha256):
+        yield "the run has no SHA-256 that its id could end in"
+        return
+    try:
+        recorded = datetime.fromisoformat(manifest.recorded)
+        made = RunId.make(recorded, manifest.name, manifest.sha256)
+    except (ValueError, OverflowError):
+        yield f"{manifest.recorded!r} is no time"
+        return
+    if recorded.tzinfo is None:
+        yield f"{manifest.recorded!r} is a time of no time zone"
+    if made.name != manifest.name:
+        yield f"{manifest.name!r} is no name of a run"
+    if made.time != stated.time:
+        yield f"the time in its id is {stated.time}, and it was recorded {manifest.recorded}"
+    if made.name != stated.name:
+        yield f"the name in its id is {stated.name!r}, and that of the run {manifest.name!r}"
+    if made.hash != stated.hash:
+        yield f"its id ends in {stated.hash}, and the SHA-256 of what was recorded begins with {made.hash}"
+
+
+def _faults_of_kernel(manifest: Manifest) -> Iterator[str]:
+    """What prof measured itself is called by the ladder and the number; what was ingested may have a name of its own."""
+    ladder, kernel = manifest.ladder, manifest.kernel
+    if ladder is not None and not is_ladder_name(ladder):
+        yield f"{ladder!r} is no name of a ladder"
+    if kernel is not None and kernel < 0:
+        yield f"{kernel} is no number of a kernel"
+    if manifest.origin != "ingested" and ladder is not None and kernel is not None:
+        name = rung_name(ladder, kernel)
+        if manifest.name != name and not manifest.name.startswith(f"{name}-"):
+            yield f"it is called {manifest.name!r}, and its kernel is {kernel} of ladder {ladder!r}"

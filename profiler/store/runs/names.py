@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 
 from profiler.catalog.ladders.ladder import spans_text
+from profiler.errors import RunNotFound
 from profiler.store.runs.manifest import TIMED_SUFFIX, path_name, rung_name, timed_name
 
 _KERNEL_DIGITS = 9
+_MOST_CHARACTERS = 200  # of a shell pattern
+_SHOWN = 60
 _PATTERN = re.compile(r"[*?\[]")
 _UNSAFE_IN_PATTERN = re.compile(r"(?P<set>\[!?.[^]]*\])|[^a-z0-9._*?-]+")
 
@@ -34,8 +37,13 @@ def names_of(reference: str, ladder: str) -> list[str]:
 def name_filter(reference: str | None, ladder: str, *, of_ladder: bool = False) -> Callable[[str], bool]:
     """Whether a name is meant: every one by None, or of a number each preset and the timings of that kernel.
 
-    With `of_ladder` only names of that ladder's kernels are.
+    With `of_ladder` only names of that ladder's kernels are. Raises RunNotFound for an overlong pattern.
     """
+    if reference is not None and _PATTERN.search(reference) and len(reference) > _MOST_CHARACTERS:
+        raise RunNotFound(
+            f"'{reference[:_SHOWN]}…' is too long for a pattern of names: {len(reference)} characters",
+            remedy=f"Give a pattern of at most {_MOST_CHARACTERS} characters.",
+        )
     kernels = _rung_pattern(ladder, r"\d+", any_preset=True)
     return lambda name: (
         _is_meant(name, reference, ladder) and (not of_ladder or kernels.fullmatch(name) is not None)

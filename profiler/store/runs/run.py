@@ -74,11 +74,13 @@ class Run:
         for name in self.manifest.tables:
             self.table_bytes(name)
 
-    def verify_reports(self) -> None:
+    def verify_reports(self, *, left_elsewhere: bool = True) -> None:
+        """Raise RunDamaged unless the stored reports are as recorded, and those `left_elsewhere` that are still there."""
         if self.is_far:
             self._fetch_reports()
         for report in self.manifest.reports:
-            self._verify_report(report)
+            if left_elsewhere or report.file is not None:
+                self._verify_report(report)
 
     def report_path(self, report: StoredReport) -> Path:
         """A file of this machine: as stored, or the original where that was left."""

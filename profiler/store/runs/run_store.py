@@ -19,7 +19,7 @@ from profiler.store.runs.index import Shelf
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, RunId, decode_manifest
 from profiler.store.runs.names import kernels_of, ladders_of, names_of, nothing_found
 from profiler.store.runs.run import Run
-from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
+from profiler.store.tables.schema import TABLES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,10 +37,11 @@ class RunStore:
     """The runs of a folder or a URL. Finding one costs a listing and one manifest.
 
     A run lies in a folder of its own or in a pack (`packs.py`). Where it is in both, or in two packs, it counts once.
+    A `confined` store opens nothing that a link leads out of its folder to.
     """
 
-    def __init__(self, location: Location) -> None:
-        self.place = place_of(location)
+    def __init__(self, location: Location, *, confined: bool = False) -> None:
+        self.place = place_of(location, confined=confined)
         self.shelf = Shelf(self.place)
         self._ids: list[RunId] = []
         self._listed_s = float("-inf")
@@ -103,13 +104,7 @@ class RunStore:
         except OSError as error:
             raise RunDamaged(f"{where}: cannot be read: {error.strerror or error}") from error
         manifest = decode_manifest(data, where)
-        if manifest.schema_version > SCHEMA_VERSION:
-            raise RunDamaged(
-                f"{files.where}: written by a newer prof (schema {manifest.schema_version}, this one reads {SCHEMA_VERSION})",
-                remedy="Upgrade prof: `pip install -U ncu-prof`.",
-            )
-        belongs = manifest.run_id == str(run_id) and manifest.sha256.startswith(run_id.hash)
-        if not belongs or set(manifest.tables) != set(TABLES):
+        if manifest.run_id != str(run_id) or set(manifest.tables) != set(TABLES):
             raise RunDamaged(f"{files.where}: the folder and its manifest do not belong together")
         if isinstance(files, LooseFiles):
             files.stored = dict(manifest.tables)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from profiler.analyse.recording.profile import choose_kernel, match_kernels
@@ -93,3 +95,11 @@ def test_very_many_and_very_long_names_stay_readable(run_of):
     assert len(error.value.details) == 21
     assert error.value.details[-1].strip() == "and 10 more"
     assert max(map(len, error.value.details)) < 250
+
+
+def test_a_pattern_that_would_take_pythons_engine_forever_is_answered_at_once(run_of):
+    run = run_of("void " + "gemm_kernel<float, 128, 128, 8>" * 10)
+    started = time.monotonic()
+    with pytest.raises(KernelNotFound, match="no kernel name matches"):
+        match(run, run, "(.*)*(.*)*(.*)*(.*)*(.*)*Q")
+    assert time.monotonic() - started < 5

@@ -181,6 +181,8 @@ BAD = [
     ('name = "fused"', 'name = "Fused one"', "name", "must be letters a-z"),
     ('name = "fused"', "name = [1]", "name", "must be text in quotes"),
     ('regex = "fused_.*"', 'regex = "fused_("', "regex", "is not a regular expression: missing )"),
+    ('regex = "fused_.*"', 'regex = "fused_(?=a)"', "regex", "lookaround, back-references"),
+    ('regex = "fused_.*"', f'regex = "{"x" * 501}"', "regex", "is too long for a regular expression"),
     ("skip = 3", "skip = -3", "skip", "skip counts launches, so it cannot be -3"),
     ("skip = 3", "window = 1", "window", "window must be true or false, not 1"),
     ("skip = 3", 'profile = "no"', "profile", "profile must be true or false, not 'no'"),

@@ -14,7 +14,7 @@ import pytest
 
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.errors import BuildFailed, LadderInvalid, LibraryMissing, ProgramTimedOut, ToolNotFound
+from profiler.errors import BuildFailed, LadderInvalid, LibraryMissing, ProgramTimedOut
 from profiler.measure.rungs.build import (
     Built,
     build_command,
@@ -374,11 +374,9 @@ def elsewhere(ladder: Ladder, name: str) -> Ladder:
     return read_ladder(kernels / ladder.name / "ladder.toml")
 
 
+@pytest.mark.needs("g++", "nvcc")
 def test_the_real_compiler_builds_a_program(ladder: Ladder) -> None:
-    try:
-        toolchain = find_toolchain()
-    except ToolNotFound:
-        pytest.skip("no nvcc here")
+    toolchain = find_toolchain()
     ladder = elsewhere(ladder, "a:b c: d")
     source = ladder.folder / "01_one.cu"
     (ladder.folder / "shared.cuh").write_text("#include <cuda_runtime.h>\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -43,7 +43,7 @@ def found(regex: str) -> list[str]:
     return [one.function for one in own_resources(built(regex))]
 
 
-@pytest.mark.skipif(shutil.which("c++filt") is None, reason="needs c++filt, of the binutils")
+@pytest.mark.needs("c++filt")
 def test_an_expression_may_tell_overloads_apart(toolkit) -> None:
     toolkit()
     assert found("saxpy_v2") == [PLAIN, TEMPLATE]
@@ -65,6 +65,12 @@ def test_a_tool_that_fails_is_none(toolkit, no_tools, body: str) -> None:
 def test_without_a_tool_the_compiled_names_must_do(no_tools) -> None:
     assert found("saxpy_v2") == [PLAIN, TEMPLATE]
     assert found("saxpy_v2ILi4E") == [TEMPLATE]
+
+
+def test_no_expression_takes_exponential_time(no_tools) -> None:
+    started = time.monotonic()
+    assert own_resources(built("(.*)*(.*)*(.*)*(.*)*(.*)*Q", "saxpy" * 20)) == []
+    assert time.monotonic() - started < 5
 
 
 def test_an_expression_that_fits_nothing_is_told_with_what_there_is(no_tools) -> None:

@@ -155,6 +155,7 @@ def test_a_folder_renamed_is_damage(ladder: Ladder, tmp_path: Path) -> None:
         RunStore(tmp_path / "runs").find(other, "scripts")
 
 
+@pytest.mark.needs("git")
 def test_the_commit_and_whether_the_tree_differs(tmp_path: Path) -> None:
     assert read_commit(tmp_path) == (None, None)
 
@@ -177,6 +178,7 @@ def test_the_commit_and_whether_the_tree_differs(tmp_path: Path) -> None:
     assert read_commit(tmp_path) == (commit, True)
 
 
+@pytest.mark.needs("git")
 def test_what_prof_writes_does_not_make_the_tree_differ(
     ladder: Ladder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

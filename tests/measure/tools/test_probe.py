@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from profiler.measure.tools import probe
 from profiler.measure.tools.process import Finished, run
-from profiler.measure.tools.toolchain import find_packaged
 
 # A driver whose calls all succeed, but the one that FAILS names.
 DRIVER = r"""
@@ -29,14 +27,11 @@ int cuGetErrorName(int code, const char** name) { *name = "CUDA_ERROR_NO_DEVICE"
 
 
 @pytest.fixture
-def driver(tmp_path: Path) -> dict[str, str]:
+def driver(tmp_path: Path, needs) -> dict[str, str]:
     """An environment in which the stand-in above is the driver's library."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("the stand-in for the driver needs a C compiler")
     (tmp_path / "driver.c").write_text(DRIVER)
     library = tmp_path / "libcuda.so.1"
-    subprocess.run([compiler, "-shared", "-fPIC", tmp_path / "driver.c", "-o", library], check=True)
+    subprocess.run([needs("cc"), "-shared", "-fPIC", tmp_path / "driver.c", "-o", library], check=True)
     return {"LD_LIBRARY_PATH": str(tmp_path)}
 
 
@@ -74,13 +69,10 @@ def test_without_a_driver_it_says_so(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_the_assembler_takes_its_kernel(tmp_path: Path) -> None:
-    assembler = find_packaged("ptxas") or shutil.which("ptxas")
-    if assembler is None:
-        pytest.skip("no ptxas, which NVIDIA's package nvidia-cuda-nvcc holds")
+def test_the_assembler_takes_its_kernel(tmp_path: Path, needs) -> None:
     (tmp_path / "probe.ptx").write_bytes(probe._PTX)
 
-    command = [str(assembler), "--gpu-name", "sm_90", str(tmp_path / "probe.ptx"), "-o", os.devnull]
+    command = [str(needs("ptxas")), "--gpu-name", "sm_90", str(tmp_path / "probe.ptx"), "-o", os.devnull]
     done = run(command, timeout_s=60)
 
     assert done.exit_code == 0, done.stderr

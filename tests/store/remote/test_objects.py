@@ -8,6 +8,7 @@ import socket
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from s3fs import S3FileSystem
 from profiler.errors import RemoteFailed, RunDamaged, StoreNotWritable
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import location_of, state_folder
-from profiler.store.runs.manifest import MANIFEST_FILE, RunId
+from profiler.store.runs.manifest import MANIFEST_FILE, RunId, read_manifest, write_manifest
 from profiler.store.runs.run_store import RunStore
 
 NAMES = count()
@@ -60,18 +61,17 @@ def commit(store: RunStore, source, name: str | None = None) -> str | None:
         return run_id if staging.commit(folder, run_id) else None
 
 
-def copied(source, folder: Path, name: str | None = None, run_id: str | None = None) -> str:
-    """Into a folder, as if it had been prepared there; the id it has, under this name where none is given."""
+def copied(source, folder: Path, name: str | None = None, recorded: str | None = None) -> str:
+    """Into a folder, as if it had been prepared there; the id it has, under another name or time where one is given."""
     shutil.copytree(source.path, folder)
-    run_id = run_id or renamed(source, name)
-    manifest = folder / MANIFEST_FILE
-    manifest.write_bytes(manifest.read_bytes().replace(source.manifest.run_id.encode(), run_id.encode()))
-    return run_id
-
-
-def renamed(source, name: str | None) -> str:
-    run_id = RunId.parse(source.manifest.run_id)
-    return str(RunId(run_id.time, name or run_id.name, run_id.hash))
+    recorded = recorded or source.manifest.recorded
+    run_id = RunId.make(
+        datetime.fromisoformat(recorded), name or source.manifest.name, source.manifest.sha256
+    )
+    changed = {"run_id": str(run_id), "name": run_id.name, "recorded": recorded}
+    kernel = {} if name is None else {"ladder": None, "kernel": None}
+    write_manifest(replace(source.manifest, **changed, **kernel), folder)
+    return str(run_id)
 
 
 @pytest.fixture
@@ -127,8 +127,8 @@ def test_a_run_is_named_by_its_url(uploaded, some, prof_here):
 
 def test_a_bucket_may_be_the_baseline_of_a_check(uploaded, some, prof_here, tmp_path):
     older = some.find("gemm-5", "gemm")
-    run_id = replace(RunId.parse(older.manifest.run_id), time="20270101t000000z")
-    copied(older, tmp_path / str(run_id), run_id=str(run_id))
+    copied(older, tmp_path / "newer", recorded="2027-01-01T00:00:00Z")
+    (tmp_path / "newer").rename(tmp_path / read_manifest(tmp_path / "newer").run_id)
     here, there = (prof_here("--runs", tmp_path, "check", "-b", store.root) for store in (some, uploaded))
     assert (there.returncode, here.returncode) == (0, 0)
     told = "passed: no regression in 1 kernel"

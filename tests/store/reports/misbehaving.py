@@ -12,7 +12,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from profiler.store.reports.request import Request
+from profiler.store.reports.request import Omitted, Request
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,20 @@ class Aborts(Request):
 class ReadsNull(Request):
     def run_name(self) -> str:
         return ctypes.string_at(0).decode()
+
+
+@dataclass(frozen=True)
+class CrashesOnGraphs(ReadsNull):
+    """As NVIDIA's library does when it is asked for the code of some CUDA graphs."""
+
+    def run_name(self) -> str:
+        return super().run_name() if self.omitted is Omitted.NOTHING else Request.run_name(self)
+
+
+@dataclass(frozen=True)
+class CrashesOnAnyCode(ReadsNull):
+    def run_name(self) -> str:
+        return Request.run_name(self) if self.omitted is Omitted.ALL_CODE else super().run_name()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ import pytest
 from profiler.errors import InternalError, ReaderFailed, ReportNotFound
 from profiler.store.reports.request import Request
 from profiler.store.reports.sandbox import Sandbox, available_cores, default_timeout_s, outcome
-from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.manifest import MANIFEST_FILE, Manifest
+from profiler.store.runs.run import Run
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def misbehaving() -> Iterator[ModuleType]:
 @pytest.fixture(scope="module")
 def sandbox(misbehaving: ModuleType) -> Iterator[Sandbox]:
     """One that must survive all of them."""
-    with Sandbox(workers=2, timeout_s=8) as sandbox:
+    with Sandbox(workers=2) as sandbox:
         yield sandbox
 
 
@@ -58,13 +59,84 @@ def test_a_worker_that_misbehaves_fails_alone(
     bad = getattr(misbehaving, request_name)((report,), tmp_path / "bad")
     good = [Request((report,), tmp_path / str(number)) for number in range(3)]
 
-    futures = [sandbox.submit(one) for one in (good[0], bad, *good[1:])]
+    limit_s = 8 if request_name == "Spins" else None
+    futures = [sandbox.submit(good[0]), sandbox.submit(bad, limit_s), *map(sandbox.submit, good[1:])]
     with pytest.raises(ReaderFailed) as caught:
         outcome(futures[1], report)
     manifests = [outcome(future, report) for future in (futures[0], *futures[2:])]
 
     assert str(caught.value) == f"{report}: NVIDIA's {message}"
     assert all(isinstance(manifest, Manifest) for manifest in manifests)
+
+
+@pytest.mark.parametrize(
+    ("request_name", "report", "unread", "launches_with_code"),
+    [
+        ("CrashesOnGraphs", "several", "machine code and source lines of CUDA graphs", 7),
+        ("CrashesOnGraphs", "graph", "machine code and source lines of CUDA graphs", 0),
+        ("CrashesOnAnyCode", "several", "machine code and source lines", 0),
+    ],
+)
+def test_after_a_crash_all_is_kept_but_the_part_that_crashed(
+    sandbox, misbehaving, reports, tmp_path, request_name, report, unread, launches_with_code
+) -> None:
+    """`several` holds seven kernels, `graph` nothing but graphs."""
+    paths, folders = (reports / f"{report}.ncu-rep",), (tmp_path / "run", tmp_path / "whole")
+    crashing = sandbox.submit(getattr(misbehaving, request_name)(paths, folders[0]))
+    manifests = [outcome(future, report) for future in (crashing, sandbox.submit(Request(paths, folders[1])))]
+    left, whole = map(Run, folders, manifests)
+
+    assert (left.manifest.unread, whole.manifest.unread) == (unread, "")
+    assert len(set(left.table("instructions").column("launch").to_pylist())) == launches_with_code
+    for table in ("launches", "metrics", "instances", "rules"):
+        rows = [side.table(table).to_pylist() for side in (left, whole)]
+        if launches_with_code == 0 and table == "rules":  # but for those that point into the code
+            rows[1] = [row for row in rows[1] if row["name"] is not None]
+        assert rows[0] == rows[1], table
+    expected = {MANIFEST_FILE, "report.ncu-rep.zst", *(one.file for one in left.manifest.tables.values())}
+    assert {path.name for path in left.path.iterdir()} == expected  # nothing of the reader that crashed
+
+
+INGEST_WITH_A_CRASH = """
+import misbehaving
+from profiler.cli import main
+from profiler.store.ingest.ingest import ingest
+ingest.Request = misbehaving.CrashesOnGraphs
+main()
+"""
+
+
+def test_what_was_left_out_is_said_wherever_the_run_is_shown(reports, prof, tmp_path) -> None:
+    report = reports / "graph.ncu-rep"
+    command = [sys.executable, "-c", INGEST_WITH_A_CRASH, "--runs", tmp_path, "ingest", report]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    again = prof("--runs", tmp_path, "ingest", report, "--format", "csv")
+    shown = prof("--runs", tmp_path, "show", "graph")
+    compared = prof("--runs", tmp_path, "compare", "graph", "graph")
+    code = prof("--runs", tmp_path, "sass", "graph")
+
+    left_out = "machine code and source lines of CUDA graphs"
+    assert done.stdout.endswith(f"graph.ncu-rep  (without {left_out}: NVIDIA's reader crashed on them)\n")
+    assert again.stdout.splitlines()[1].endswith(f",{left_out}")
+    why = f"graph: {left_out} are left out, because NVIDIA's reader crashed on them"
+    assert why in shown.stdout
+    assert why in compared.stdout
+    assert (code.returncode, code.stdout) == (49, "")
+    assert why in code.stderr
+    assert "--graph-profiling node" in code.stderr
+
+
+def test_a_reader_that_crashes_on_a_sound_file_is_not_called_damage(
+    sandbox, misbehaving, reports, tmp_path
+) -> None:
+    report = reports / "graph.ncu-rep"
+
+    with pytest.raises(ReaderFailed) as caught:
+        outcome(sandbox.submit(misbehaving.ReadsNull((report,), tmp_path)), report)
+
+    assert "need not be damaged" in caught.value.remedy
 
 
 def test_a_bug_in_prof_is_called_one_and_fails_alone(sandbox, misbehaving, reports, tmp_path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,13 +17,13 @@ SPACES_KIB = [0, 16, 64, 160]  # one run of these reports takes about 70
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path: Path, needs) -> Iterator[Path]:
     """A real file system of two megabytes."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={2048 * KIB}", "none", str(folder)]
-    if os.geteuid() != 0 or shutil.which("mount") is None:
+    if os.geteuid() != 0:
         pytest.skip("only root may mount a small file system")
+    mount = [str(needs("mount")), "-t", "tmpfs", "-o", f"size={2048 * KIB}", "none", str(folder)]
     mounted = subprocess.run(mount, capture_output=True, text=True, check=False)
     if mounted.returncode != 0:
         pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from profiler.errors import RunNotFound
 from profiler.store.runs.names import kernels_of, name_filter, nothing_found
 
 STORED = [
@@ -60,3 +63,16 @@ def test_a_ladder_has_no_kernels_of_one_whose_name_begins_like_it():
 )
 def test_a_pattern_is_changed_as_names_are_when_they_are_stored(pattern, names):
     assert [name for name in STORED if name_filter(pattern, "gemm")(name)] == names.split()
+
+
+@pytest.mark.parametrize("pattern", ["*a" * 90 + "Q", "*?" * 90 + "Q", "*[a-z]" * 33 + "Q", "[a" * 100])
+def test_a_pattern_with_many_stars_takes_no_exponential_time(pattern):
+    started = time.monotonic()
+    assert not name_filter(pattern, "conv")("a" * 500)
+    assert time.monotonic() - started < 1
+
+
+def test_an_overlong_pattern_is_refused():
+    with pytest.raises(RunNotFound, match="is too long for a pattern of names: 300 characters") as refused:
+        name_filter("[a" * 150, "conv")
+    assert "at most 200" in refused.value.remedy

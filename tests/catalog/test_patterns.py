@@ -1,0 +1,87 @@
+"""Patterns that users and strangers write: what they find, how long that may take, and which are refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from profiler.catalog.patterns import MOST_CHARACTERS, check_pattern, search_names
+
+NAMES = ["gemm_01_naive", "gemm_02<float, 4>", "relu(float*)", "größe"]
+# Python's own engine does not finish with any of these on a name of a few dozen characters.
+EXPONENTIAL = [
+    "(.*)*(.*)*(.*)*(.*)*(.*)*Q",
+    "(a+)+$",
+    "(a|aa)+$",
+    "(a|a?)+Q",
+    "(a?){40}a{40}Q",
+    "^(([a-z])+.)+[A-Z]$",
+]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("", NAMES),
+        ("gemm", NAMES[:2]),
+        ("^gemm|größe", [*NAMES[:2], NAMES[3]]),
+        (r"<float, \d>", [NAMES[1]]),
+        (r"\(float\*\)$", [NAMES[2]]),
+        ("(?i)GEMM_0[1-9]", NAMES[:2]),
+        ("gemm.*4", [NAMES[1]]),
+        ("nothing", []),
+    ],
+)
+def test_a_pattern_is_searched_in_each_name(pattern: str, found: list[str]) -> None:
+    fits = search_names(pattern, NAMES)
+    assert [name for name, is_found in zip(NAMES, fits, strict=True) if is_found] == found
+
+
+def test_no_names_are_no_answers() -> None:
+    assert search_names("a.b", []) == []
+
+
+@pytest.mark.parametrize("pattern", EXPONENTIAL)
+def test_no_pattern_takes_exponential_time(pattern: str) -> None:
+    started = time.monotonic()
+    assert search_names(pattern, ["a" * 2000 + "!"] * 50) == [False] * 50
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("gemm(", "missing )"),
+        ("[a", "missing ]"),
+        ("a(?=b)", "lookaround, back-references and possessive repeats are not supported"),
+        (r"(a)\1", "lookaround, back-references and possessive repeats are not supported"),
+        ("((a{100}){100}){100}", "invalid repetition size"),
+        ("a\ud800", "not Unicode text"),
+        (
+            "x" * (MOST_CHARACTERS + 1),
+            f"{MOST_CHARACTERS + 1} characters, where {MOST_CHARACTERS} are allowed",
+        ),
+    ],
+)
+def test_what_cannot_be_matched_is_refused_with_the_reason(pattern: str, reason: str) -> None:
+    for refuse in (check_pattern, lambda one: search_names(one, NAMES), lambda one: search_names(one, [])):
+        with pytest.raises(ValueError, match="regular expression") as refused:
+            refuse(pattern)
+        assert reason in str(refused.value)
+
+
+def test_a_name_that_is_no_unicode_text_is_searched_all_the_same() -> None:
+    assert search_names("gemm.", ["gemm\ud800", "\ud800"]) == [True, False]
+
+
+def test_common_patterns_of_ladders_are_checked_without_loading_pyarrow() -> None:
+    code = (
+        "import sys; from profiler.catalog.patterns import check_pattern\n"
+        "for one in ('gemm_01', 'layer_norm|rms_norm', 'triton_.*_0', '^a$'): check_pattern(one)\n"
+        "print('pyarrow' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "False\n"

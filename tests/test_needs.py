@@ -1,0 +1,47 @@
+"""What a machine lacks is skipped with its reason and summed up in one line; in CI it fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GIT = "tests/measure/test_session.py::test_the_commit_and_whether_the_tree_differs"
+COMPILER = "tests/measure/test_build.py::test_the_real_compiler_builds_a_program"
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> dict[str, str]:
+    """The environment of a machine that has this Python and nothing else."""
+    return {name: value for name, value in os.environ.items() if name != "CI"} | {"PATH": str(tmp_path)}
+
+
+def run_tests(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words, GIT, COMPILER]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.mark.parametrize("words", [(), ("-n", "2")], ids=["alone", "by workers"])
+def test_the_last_lines_say_what_was_skipped_for_want_of_which_package(bare, words) -> None:
+    done = run_tests(bare, *words)
+
+    assert done.returncode == 0, done.stdout
+    *_, lacking, _ = done.stdout.splitlines()
+    start, _, counts = lacking.partition(": ")
+    assert start == "skipped for want of a tool"
+    assert sorted(counts.split(", ")) == ["1 (g++: apt-get install g++)", "1 (git: apt-get install git)"]
+
+
+def test_in_ci_a_test_that_lacks_a_tool_fails(bare) -> None:
+    done = run_tests({**bare, "CI": "true"})
+
+    assert done.returncode == 1
+    assert "lacks git (apt-get install git)" in done.stdout
+    assert "lacks g++ (apt-get install g++)" in done.stdout
+    assert "skipped for want" not in done.stdout
