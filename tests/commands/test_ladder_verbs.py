@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from profiler.commands.ladders import raise_failures
+from profiler.commands.shared.ladders import raise_failures
 from profiler.errors import BuildFailed, ProgramFailed, ShapeRefused
 
 LADDER = f"""
@@ -184,7 +184,7 @@ def test_a_rung_whose_expression_fits_none_of_its_kernels_is_told(prof_here, com
     ladder.write_text(ladder.read_text().replace('"."', '"offset"'))
     done = prof_here(*command, **compiled)
     assert done.returncode == 0, done.stderr
-    assert "kernel 1 (fine): no registers: 'offset' fits no kernel that was compiled: scale" in done.stderr
+    assert "kernel 1 (fine): no registers: 'offset' matches no kernel that was compiled: scale" in done.stderr
 
 
 def test_fast_math_is_said_again_of_what_did_not_change(prof_here, compiled) -> None:
