@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from profiler.commands.measuring.collecting import CollectProgress
     from profiler.measure.collect.collection import CollectPlan
     from profiler.measure.collect.target import Target
-    from profiler.measure.collect.turns import Outcome
-    from profiler.measure.devices.assign import SpreadBy
-    from profiler.measure.devices.bench import Bench
+    from profiler.measure.collect.turns import CollectOutcome
+    from profiler.measure.devices.device import Device
+    from profiler.measure.devices.groups import GroupBy
     from profiler.measure.devices.on_cluster import ClusterFleet
     from profiler.measure.tools.toolchain import Gpu
     from profiler.store.runs.run_store import RunStore
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Benches:
     """`first` stands for all: they have the same GPU and the same ncu. Alone where there is neither more of the rest."""
 
-    first: Bench
+    first: Device
     note: Callable[[str], None]
     gpus: Mapping[str, Gpu] = field(default_factory=dict)  # several of this host, by name
     fleet: ClusterFleet | None = None  # of a cluster
@@ -38,23 +38,23 @@ class Benches:
         self,
         plan: CollectPlan,
         targets: Sequence[Target],
-        by: SpreadBy,
+        by: GroupBy,
         store: RunStore,
         progress: CollectProgress,
-    ) -> Iterator[Outcome]:
-        from profiler.measure.collect.turns import recorded_on
-        from profiler.measure.devices.assign import collect_here, collect_spread, group_targets
-        from profiler.measure.devices.groups import Group
+    ) -> Iterator[CollectOutcome]:
+        from profiler.measure.collect.turns import collect_here, recorded_on
+        from profiler.measure.devices.assign import collect_on_fleet
+        from profiler.measure.devices.groups import TargetGroup, group_targets
 
         groups = group_targets(targets, by)
         self._tell_who_is_idle(len(groups), by)
         if self.fleet is None and min(len(self.gpus), len(groups)) < 2:
             yield from collect_here(plan, targets, store, progress.observer())
             return
-        begun = [Group(list(group), recorded_on(plan, group, store)) for group in groups]
+        begun = [TargetGroup(list(group), recorded_on(plan, group, store)) for group in groups]
         with self._fleet_for(len(groups)) as fleet:
             fleet.note = progress.note
-            yield from collect_spread(plan, begun, fleet, store, progress.audience())
+            yield from collect_on_fleet(plan, begun, fleet, store, progress.audience())
 
     @contextmanager
     def _fleet_for(self, groups: int) -> Iterator[ClusterFleet]:
@@ -71,7 +71,7 @@ class Benches:
             fleet.expect(self.first)
             yield fleet
 
-    def _tell_who_is_idle(self, groups: int, by: SpreadBy) -> None:
+    def _tell_who_is_idle(self, groups: int, by: GroupBy) -> None:
         there_are = len(self.fleet.workers()) if self.fleet is not None else len(self.gpus)
         if groups < there_are and by == "workloads":
             self.note(
@@ -83,10 +83,10 @@ class Benches:
 @contextmanager
 def planned_benches(gpus: str | None, choice: CrewChoice) -> Iterator[Benches]:
     """For a dry run, which starts and asks no workers, and can do without a GPU and its tools."""
-    from profiler.measure.collect.planned import planned_bench
+    from profiler.measure.collect.stand_ins import dry_run_device
 
     _require_one_place(gpus, choice)
-    yield Benches(planned_bench(gpus), note=lambda _: None)
+    yield Benches(dry_run_device(gpus), note=lambda _: None)
 
 
 @contextmanager
@@ -101,21 +101,20 @@ def open_benches(gpus: str | None, choice: CrewChoice, settings: VerbSettings) -
         from profiler.measure.devices.on_cluster import ClusterFleet
 
         with choice.open(gpus=True, say=note) as crew, ClusterFleet(crew, note) as fleet:
-            yield Benches(fleet.muster(), note, fleet=fleet)
+            yield Benches(fleet.choose_model(), note, fleet=fleet)
         return
-    from profiler.measure.devices.assign import choose_gpus
-    from profiler.measure.devices.bench import LocalBench, bound_bench
+    from profiler.measure.devices.device import LocalDevice, device_for_gpu
     from profiler.measure.tools.ncu import find_ncu
-    from profiler.measure.tools.toolchain import find_gpu, find_gpus
+    from profiler.measure.tools.toolchain import choose_gpus, find_gpu, find_gpus
 
     ncu = find_ncu()
     if gpus is None:
-        yield Benches(LocalBench(find_gpu(), ncu), note)
+        yield Benches(LocalDevice(find_gpu(), ncu), note)
         return
     visible = find_gpus()
     chosen = choose_gpus(gpus, visible)
     named = {f"gpu{visible.index(gpu)}": gpu for gpu in chosen}
-    yield Benches(bound_bench(chosen[0], ncu), note, gpus=named)
+    yield Benches(device_for_gpu(chosen[0], ncu), note, gpus=named)
 
 
 def _require_one_place(gpus: str | None, choice: CrewChoice) -> None:

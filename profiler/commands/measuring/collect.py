@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from profiler.errors import ProfError
     from profiler.measure.collect.collection import CollectPlan
     from profiler.measure.collect.target import Target
-    from profiler.measure.collect.turns import Outcome
-    from profiler.measure.devices.assign import SpreadBy
+    from profiler.measure.collect.turns import CollectOutcome
+    from profiler.measure.devices.groups import GroupBy
     from profiler.store.runs.run_store import RunStore
 
 _TERMINATED = 143
@@ -168,12 +168,12 @@ def collect(
     from profiler.catalog.presets import find_preset
     from profiler.commands.measuring.benches import open_benches, planned_benches
     from profiler.measure.collect.collection import CollectPlan
-    from profiler.measure.tools.ncu import Recording
+    from profiler.measure.tools.ncu import NcuOptions
 
     settings = settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
     crew = CrewChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
-    recording = Recording(
+    recording = NcuOptions(
         preset=find_preset(preset).with_more(section or (), metric or (), set_),
         replay=replay_mode.value,
         graphs=graph_profiling.value,
@@ -199,7 +199,7 @@ def collect(
             )
         )
         plan = CollectPlan(
-            bench=benches.first,
+            device=benches.first,
             recording=recording,
             processes=repeat,
             repeats=repeats,
@@ -256,7 +256,7 @@ def _collect(
     targets: Sequence[Target],
     missing: list[ProfError],
     benches: Benches,
-    spread: SpreadBy,
+    spread: GroupBy,
     settings: VerbSettings,
 ) -> None:
     from profiler.commands.measuring.collecting import CollectProgress
@@ -290,7 +290,7 @@ def terminate(number: int, frame: object) -> None:  # noqa: ARG001
     raise SystemExit(_TERMINATED)
 
 
-def _print_outcomes(store: RunStore, outcomes: Sequence[Outcome], settings: VerbSettings) -> None:
+def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], settings: VerbSettings) -> None:
     from profiler.ask.collect import find_collected
     from profiler.commands.shared.output import print_rows
     from profiler.present.collected import HEADER, OPTIONAL, RIGHT, cells, collected_row, next_command

@@ -20,9 +20,9 @@ from profiler.commands.shared.options import VerbSettings
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
-    from profiler.measure.collect.collection import Observer, Step
+    from profiler.measure.collect.collection import CollectObserver, CollectStep
     from profiler.measure.collect.target import Target
-    from profiler.measure.devices.assign import Audience
+    from profiler.measure.devices.assign import FleetObserver
     from profiler.measure.tools.transcript import Transcript
 
 _SAYS = {"verify": "verifying", "time": "timing", "profile": "profiling"}
@@ -31,7 +31,7 @@ _SAYS = {"verify": "verifying", "time": "timing", "profile": "profiling"}
 class CollectProgress:
     """A line that moves on a terminal, lines that stay elsewhere. Several threads may tell it."""
 
-    def __init__(self, steps: Sequence[Step], launches: int | None, processes: int, passes: int | None,
+    def __init__(self, steps: Sequence[CollectStep], launches: int | None, processes: int, passes: int | None,
                  settings: VerbSettings) -> None:  # fmt: skip
         self._all = list(steps)
         self._left = list(steps)
@@ -39,7 +39,7 @@ class CollectProgress:
         self._is_quiet = settings.quiet
         self._alone = len({step.label for step in steps}) == 1  # its error is what is printed at the end
         self._started = time.monotonic()
-        self._begun: dict[Step, float] = {}
+        self._begun: dict[CollectStep, float] = {}
         self._took: dict[tuple[str, str], float] = {}
         self._lock = RLock()
         self._display: Display | None = None
@@ -55,19 +55,19 @@ class CollectProgress:
         if self._display:
             self._display.stop()
 
-    def observer(self) -> Observer:
+    def observer(self) -> CollectObserver:
         """Of the only one that measures."""
         if self._display:
             self._display.start_line()
         return self._observer("", "")
 
-    def audience(self) -> Audience:
+    def audience(self) -> FleetObserver:
         """Of several workers, each of which has a line of its own on a terminal."""
-        from profiler.measure.devices.assign import Audience
+        from profiler.measure.devices.assign import FleetObserver
 
         if self._display:
             self._display.start_board(self._total)
-        return Audience(
+        return FleetObserver(
             lambda name, gpu: self._observer(name, gpu.uuid), self.note, self._again, self._worker_left
         )
 
@@ -77,10 +77,10 @@ class CollectProgress:
         if not self._is_quiet:
             self._print(printable(line))
 
-    def _observer(self, worker: str, gpu: str) -> Observer:
-        from profiler.measure.collect.collection import Observer
+    def _observer(self, worker: str, gpu: str) -> CollectObserver:
+        from profiler.measure.collect.collection import CollectObserver
 
-        return Observer(
+        return CollectObserver(
             partial(self._begin, worker, gpu), partial(self._at, worker, gpu), partial(self._end, worker)
         )
 
@@ -98,16 +98,16 @@ class CollectProgress:
             total += max(0.0, expected - (now - self._begun[step])) if step in self._begun else expected
         return total
 
-    def _begin(self, worker: str, gpu: str, step: Step) -> None:
+    def _begin(self, worker: str, gpu: str, step: CollectStep) -> None:
         with self._lock:
             self._begun[step] = time.monotonic()
             self._show(worker, gpu, step, "")
 
-    def _at(self, worker: str, gpu: str, step: Step, transcript: Transcript) -> None:
+    def _at(self, worker: str, gpu: str, step: CollectStep, transcript: Transcript) -> None:
         with self._lock:
             self._show(worker, gpu, step, self._place(transcript))
 
-    def _end(self, worker: str, step: Step, line: str, error: ProfError | None) -> None:
+    def _end(self, worker: str, step: CollectStep, line: str, error: ProfError | None) -> None:
         from profiler.measure.collect.collection import FATAL  # what ends all is told at the end
         from profiler.text import printable
 
@@ -149,7 +149,7 @@ class CollectProgress:
             place += f", pass {at} of {passes}"
         return place
 
-    def _show(self, worker: str, gpu: str, step: Step, place: str) -> None:
+    def _show(self, worker: str, gpu: str, step: CollectStep, place: str) -> None:
         if not self._display:
             return
         process = f", process {step.process + 1} of {self._processes}" if step.what != "verify" else ""

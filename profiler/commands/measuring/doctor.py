@@ -26,8 +26,8 @@ def doctor(
       prof doctor --format json
     """
     from profiler.errors import NotReady
+    from profiler.measure.doctor.checks import Machine, derive_readiness
     from profiler.measure.doctor.doctor import examine
-    from profiler.measure.doctor.health import Machine, derive_verdicts
     from profiler.present.doctor import (
         HEADER,
         STYLES,
@@ -40,7 +40,7 @@ def doctor(
 
     settings = settings_of(context, runs, format=format)
     checks = examine(settings.runs_folder, Machine())
-    verdicts = derive_verdicts(checks)
+    verdicts = derive_readiness(checks)
     rows = check_rows(checks)
     if settings.format is not Format.table:
         rows += verdict_rows(verdicts)

@@ -11,30 +11,30 @@ from profiler.commands.shared.options import Format, VerbSettings, terminal_widt
 
 if TYPE_CHECKING:
     from profiler.analyse.tuning import TuningFinding
-    from profiler.catalog.ladders.sweep import Settings as Point
+    from profiler.catalog.ladders.sweep import SweepPoint
     from profiler.measure.collect.collection import CollectPlan
     from profiler.measure.collect.target import Target
-    from profiler.measure.tune.sweep import Sweeping
+    from profiler.measure.tune.sweep import SweepMeasurement
     from profiler.store.sweeps import StoredSweep
 
 
 def print_extremes(
-    sweeping: Sweeping, stored: StoredSweep, finding: TuningFinding, settings: VerbSettings
+    sweeping: SweepMeasurement, stored: StoredSweep, finding: TuningFinding, settings: VerbSettings
 ) -> None:
     """The comparison goes to standard output where people read it; programs ask `prof compare` for it."""
     from profiler.ask.compare import compare
     from profiler.ask.sweep import find_extremes
     from profiler.catalog.presets import find_preset
     from profiler.measure.collect.collection import CollectPlan
-    from profiler.measure.devices.bench import LocalBench
-    from profiler.measure.tools.ncu import Recording, find_ncu
+    from profiler.measure.devices.device import LocalDevice
+    from profiler.measure.tools.ncu import NcuOptions, find_ncu
 
     extremes = find_extremes(stored, finding)
     if extremes is None:
         print("only one point is correct: there is nothing to compare it with", file=sys.stderr)
         return
-    recording = Recording(find_preset("default"))
-    plan = CollectPlan(LocalBench(sweeping.plan.gpu, find_ncu()), recording, verify=False)
+    recording = NcuOptions(find_preset("default"))
+    plan = CollectPlan(LocalDevice(sweeping.plan.gpu, find_ncu()), recording, verify=False)
     before, after = _collected(plan, _targets(sweeping, *extremes, plan), settings)
     if settings.format in (Format.json, Format.csv):
         print(f"prof compare {before} {after}", file=sys.stderr)
@@ -50,7 +50,9 @@ def print_extremes(
     print(f"\nfrom the slowest point to the best\n\n{page.comparison_text(comparison, layout)}")
 
 
-def _targets(sweeping: Sweeping, slowest: Point, best: Point, plan: CollectPlan) -> list[Target]:
+def _targets(
+    sweeping: SweepMeasurement, slowest: SweepPoint, best: SweepPoint, plan: CollectPlan
+) -> list[Target]:
     """Under ladders of their own, so that a rung's newest run stays the rung's."""
     from profiler.measure.collect.target import rung_target
 
@@ -69,7 +71,7 @@ def _collected(plan: CollectPlan, targets: list[Target], settings: VerbSettings)
     """The ids of their runs, in the order of the targets."""
     from profiler.commands.measuring.collecting import CollectProgress
     from profiler.measure.collect.collection import steps_of
-    from profiler.measure.devices.assign import collect_here
+    from profiler.measure.collect.turns import collect_here
     from profiler.store.runs.run_store import RunStore
 
     steps = [step for target in targets for step in steps_of(plan, target)]

@@ -11,7 +11,7 @@ from profiler.commands.shared.options import VerbSettings
 if TYPE_CHECKING:
     from profiler.errors import ProfError
     from profiler.measure.collect.target import Target
-    from profiler.measure.tools.ncu import Recording
+    from profiler.measure.tools.ncu import NcuOptions
     from profiler.measure.tools.toolchain import Gpu
 
 LAUNCHES = 5
@@ -23,7 +23,7 @@ def program_target(
     regex: str | None,
     skip: int,
     launches: int | None,
-    recording: Recording,
+    recording: NcuOptions,
 ) -> Target:
     """How many launches a program makes nobody has said: without --launches, what there is will do."""
     from profiler.measure.collect.target import Target
@@ -44,7 +44,7 @@ def rung_targets(
     size: list[str] | None,
     set_param: list[str] | None,
     launches: int | None,
-    recording: Recording,
+    recording: NcuOptions,
     gpu: Gpu,
     jobs: int | None,
     *,
@@ -53,7 +53,7 @@ def rung_targets(
     """Every kernel at every size, and what stands in the way of those that are left out."""
     from profiler.measure.collect.target import rung_target
     from profiler.measure.rungs.build import build_folder
-    from profiler.measure.rungs.program import Job
+    from profiler.measure.rungs.program import RungJob
 
     opened = open_ladder(settings)
     kernels = choose_kernels(opened, kernel)
@@ -65,6 +65,6 @@ def rung_targets(
     for values in shapes:
         for one in usable:
             binary = build_folder(opened, gpu.arch) / one.file_name if one.is_compiled else None
-            job = Job(opened, one, values, binary)
+            job = RungJob(opened, one, values, binary)
             targets.append(rung_target(job, built.get(one.number), launches or LAUNCHES, recording))
     return targets, missing

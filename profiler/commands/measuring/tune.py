@@ -26,7 +26,7 @@ from profiler.commands.shared.options import (
 if TYPE_CHECKING:
     from profiler.analyse.tuning import TuningFinding
     from profiler.catalog.ladders.ladder import Kernel, Ladder
-    from profiler.measure.tune.sweep import Sweeping
+    from profiler.measure.tune.sweep import SweepMeasurement
     from profiler.store.sweeps import StoredSweep
 
 _MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extremes", "force")
@@ -115,7 +115,7 @@ def tune(
     from profiler.commands.shared.pictures import chart_file
     from profiler.measure.tools.toolchain import find_gpu, find_toolchain
     from profiler.measure.tune.stages import TunePlan
-    from profiler.measure.tune.sweep import Sweeping
+    from profiler.measure.tune.sweep import SweepMeasurement
     from profiler.store.sweeps import SweepStore
 
     if stored:
@@ -147,7 +147,7 @@ def tune(
             timeout_s=timeout,
         )
         plan.check()
-        sweeping = Sweeping(plan, toolchain, SweepStore(settings.runs_folder), current, jobs)
+        sweeping = SweepMeasurement(plan, toolchain, SweepStore(settings.runs_folder), current, jobs)
         sweep = _measured(sweeping, settings, afresh=force)
     finding = find_best_points(sweep, current, top)
     print(_rendered(finding, settings.format))
@@ -196,7 +196,7 @@ def _tell_which(sweep: StoredSweep, settings: VerbSettings) -> None:
         print(f"recorded {sweep.manifest.recorded}, {sweep.path}\n", file=sys.stderr)
 
 
-def _measured(sweeping: Sweeping, settings: VerbSettings, *, afresh: bool) -> StoredSweep:
+def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: bool) -> StoredSweep:
     """The very same sweep, where it is stored; or one that is measured now."""
     from profiler.commands.measuring.tuning import TuneProgress
 

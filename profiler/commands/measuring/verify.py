@@ -55,7 +55,7 @@ def verify(
       prof verify --set-param m=1000 --set-param n=777 --set-param k=33
     """
     from profiler.errors import GpuNotFound
-    from profiler.measure.rungs.program import Job, fresh_seed
+    from profiler.measure.rungs.program import RungJob, fresh_seed
     from profiler.measure.rungs.verify import Checked, check_kernel
     from profiler.measure.tools.toolchain import find_gpu
     from profiler.present.rungs import CHECK_HEADER, CHECK_RIGHT, check_cells, check_row, titles_of
@@ -73,7 +73,7 @@ def verify(
             for values, one in product(shapes, kernels):
                 binary = built.get(one.number)
                 at = binary.binary if binary else None
-                job = Job(opened, one, values, at, fresh_seed() if seed is None else seed)
+                job = RungJob(opened, one, values, at, fresh_seed() if seed is None else seed)
                 if binary is not None and binary.error is not None:  # told when it was built
                     missing = binary.status == "unavailable"
                     checked.append(Checked(job, "unavailable" if missing else "failed", error=binary.error))

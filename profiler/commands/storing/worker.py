@@ -50,9 +50,8 @@ def worker(
     import socket
 
     from profiler.cluster.hosting import Hosted, Listening, host_workers
-    from profiler.measure.devices.assign import choose_gpus
     from profiler.measure.tools.ncu import find_ncu
-    from profiler.measure.tools.toolchain import find_gpus
+    from profiler.measure.tools.toolchain import choose_gpus, find_gpus
 
     if host is not None and interface is not None:
         raise typer.BadParameter("--host and --interface exclude each other")

@@ -1,7 +1,7 @@
-"""A GPU somewhere with an ncu, and what can be asked of it: to check a result, to time, to record.
+"""A GPU with an ncu beside it, and what it can be asked to do: verify a kernel, time it, record a report.
 
-`LocalBench` is the GPU here, `bench_cluster.py` has those of a cluster. Who asks keeps what comes back
-(`collection.py`); a bench keeps nothing.
+`LocalDevice` is the GPU of this machine; `on_cluster.py` has the GPUs of a cluster's workers. A device keeps nothing:
+`collect/collection.py` keeps what it returns.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Protocol
 
 from profiler.errors import ProgramTimedOut
 from profiler.measure.collect.target import Target, prepare, typed_command
-from profiler.measure.rungs.program import ENVIRONMENT, Job
+from profiler.measure.rungs.program import ENVIRONMENT, RungJob
 from profiler.measure.rungs.timing import Timed, time_kernel
 from profiler.measure.rungs.verify import check_kernel
-from profiler.measure.tools.ncu import Ncu, Recording
+from profiler.measure.tools.ncu import Ncu, NcuOptions
 from profiler.measure.tools.process import command_details, end_all, run
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript, judge
@@ -28,25 +28,25 @@ from profiler.store.reports.identity import identify_report
 
 @dataclass(frozen=True)
 class Order:
-    """What is recorded, and how; `cwd` where its program does not run in its own folder."""
+    """One recording: the target and ncu's options. `cwd` is set if the program runs in another folder than its own."""
 
     target: Target
-    recording: Recording
+    recording: NcuOptions
     timeout_s: float
     cwd: Path | None = None
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A report, how many launches it holds, and the passes that each of them took."""
+    """A report, the number of launches in it, and the passes that ncu needed for each launch."""
 
     report: Path
     launches: int | None
     passes: int | None
 
 
-class Bench(Protocol):
-    """Several threads may each have one; one bench does one thing at a time."""
+class Device(Protocol):
+    """Does one thing at a time. Several threads may each use a device of their own."""
 
     @property
     def gpu(self) -> Gpu: ...
@@ -54,39 +54,39 @@ class Bench(Protocol):
     @property
     def ncu(self) -> Ncu: ...
 
-    def verify(self, job: Job, timeout_s: float) -> float | None:
-        """The relative error, where the program tells one; whatever is wrong is raised."""
+    def verify(self, job: RungJob, timeout_s: float) -> float | None:
+        """Returns the relative error if the program reports one; raises if the result is wrong."""
 
-    def time(self, job: Job, timeout_s: float) -> Timed: ...
+    def time(self, job: RungJob, timeout_s: float) -> Timed: ...
 
     def record(self, order: Order, scratch: Path, at: Callable[[Transcript], None]) -> Recorded:
-        """Into the empty folder `scratch`; `at` hears again and again how far it is."""
+        """Records a report into the empty folder `scratch`; `at` receives the progress again and again."""
 
     def stop(self) -> None:
-        """Whatever it is doing ends, from another thread; what it was asked for then fails."""
+        """Ends what the device is doing; the call in the other thread then fails."""
 
 
 @dataclass(frozen=True)
-class LocalBench:
-    """`environment` is added to that of every program, so that it finds this GPU and no other."""
+class LocalDevice:
+    """A GPU of this machine. `environment` is added to that of every program, so that it uses this GPU alone."""
 
     gpu: Gpu
     ncu: Ncu
     environment: Mapping[str, str] = field(default_factory=dict)
 
-    def verify(self, job: Job, timeout_s: float) -> float | None:
+    def verify(self, job: RungJob, timeout_s: float) -> float | None:
         checked = check_kernel(self._here(job), timeout_s)
         if checked.error is not None:
             raise checked.error
         return checked.relative_error
 
-    def time(self, job: Job, timeout_s: float) -> Timed:
+    def time(self, job: RungJob, timeout_s: float) -> Timed:
         return time_kernel(self._here(job), timeout_s)
 
     def record(self, order: Order, scratch: Path, at: Callable[[Transcript], None]) -> Recorded:
         target = order.target
         prepared = prepare(target, self.ncu, order.recording, scratch, order.cwd)
-        # What an error shows: the scratch folder will be gone when somebody tries it by hand.
+        # Errors show this command: the scratch folder no longer exists when somebody tries it by hand.
         typed = tuple(typed_command(target, self.ncu, order.recording))
         transcript = Transcript()
 
@@ -122,23 +122,24 @@ class LocalBench:
     def stop(self) -> None:
         end_all()
 
-    def _here(self, job: Job) -> Job:
+    def _here(self, job: RungJob) -> RungJob:
         return replace(job, environment={**job.environment, **self.environment})
 
 
-def bound_bench(gpu: Gpu, ncu: Ncu) -> LocalBench:
-    """For one of several GPUs.
+def device_for_gpu(gpu: Gpu, ncu: Ncu) -> LocalDevice:
+    """Returns the device for one of several GPUs.
 
-    ncu lets one of its kind run at a time per lock file, and finds that in TMPDIR: each GPU gets a folder
-    of its own, the same for every prof of the host.
+    One ncu runs at a time for each lock file in TMPDIR. So each GPU gets a TMPDIR of its own, which is the same for
+    every prof process of this host.
     """
-    return LocalBench(gpu, ncu, {"CUDA_VISIBLE_DEVICES": gpu.uuid, "TMPDIR": str(lock_folder(gpu))})
+    return LocalDevice(gpu, ncu, {"CUDA_VISIBLE_DEVICES": gpu.uuid, "TMPDIR": str(lock_folder(gpu))})
 
 
 def lock_folder(gpu: Gpu) -> Path:
+    """Returns the folder with ncu's lock file for this GPU, and creates it if needed."""
     folder = Path(tempfile.gettempdir()) / f"prof-{gpu.uuid.lower()[:12]}"
     with suppress(FileExistsError):
         folder.mkdir()
         with suppress(OSError):
-            os.chmod(folder, 0o1777)  # whoever measures on this GPU waits for the same lock
+            os.chmod(folder, 0o1777)  # every user who measures on this GPU must be able to take the same lock
     return folder

@@ -1,4 +1,4 @@
-"""From a ladder to stored timings: turns taken, failures told, runs committed whole and once."""
+"""Timing a ladder: kernels take turns, failures are reported, and each run is committed once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import pytest
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import GpuNotFound, ProfError, ProgramFailed, RunDamaged
-from profiler.measure.rungs import session
-from profiler.measure.rungs.session import Outcome, TimingPlan, time_ladder
-from profiler.measure.tools.provenance import read_commit
+from profiler.measure.rungs.provenance import read_commit
+from profiler.measure.rungs.time_ladder import TimingOutcome, TimingPlan, time_ladder
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.query import run_query
 from profiler.store.runs.run_store import RunStore
@@ -29,7 +28,7 @@ def ladder(make_ladder, tmp_path: Path) -> Ladder:
 
 def timed(
     ladder: Ladder, folder: Path, numbers: Sequence[int] | None = None, **changes: object
-) -> list[Outcome]:
+) -> list[TimingOutcome]:
     shapes = [ladder.workload.values(size) for size in (100, 200)]
     plan = TimingPlan(ladder, shapes, GPU, **{"repeats": 3, "processes": 2, **changes})  # type: ignore[arg-type]
     return list(time_ladder(plan, ladder.choose(numbers), {}, RunStore(folder), lambda line, error: None))
@@ -95,16 +94,13 @@ def test_a_shape_refused_is_told_as_such(make_ladder, tmp_path: Path) -> None:
 def test_the_kernels_of_a_size_take_turns(
     ladder: Ladder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order: list[tuple[int, int]] = []
-    original = session.time_kernel
-
-    def noted(job, timeout_s):
-        order.append((job.kernel.number, job.values["size"]))
-        return original(job, timeout_s)
-
-    monkeypatch.setattr(session, "time_kernel", noted)
+    log = tmp_path / "started"
+    monkeypatch.setenv("PROGRAM_LOG", str(log))
     timed(ladder, tmp_path / "runs", [1, 3])
-    assert order == [(1, 100), (3, 100), (1, 100), (3, 100), (1, 200), (3, 200), (1, 200), (3, 200)]
+    assert log.read_text().splitlines() == [
+        "works 100", "works2 100", "works 100", "works2 100",
+        "works 200", "works2 200", "works 200", "works2 200",
+    ]  # fmt: skip
 
 
 def test_without_a_gpu_it_ends_at_once(make_ladder, tmp_path: Path) -> None:

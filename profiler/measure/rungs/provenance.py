@@ -1,4 +1,4 @@
-"""Where a measurement comes from, as its run records it: sources, binary, compiler, commit."""
+"""Finds the facts that a run records about its origin: sources, binary, compiler and commit."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from profiler.store.runs.manifest import Provenance
 _GIT_TIMEOUT_S = 30.0
 
 
-class Commit(NamedTuple):
-    """Nothing is known of what lies outside of git."""
+class GitCommit(NamedTuple):
+    """The commit of a folder. Both fields are None if the folder is not in a git repository."""
 
     sha: str | None
     dirty: bool | None
 
 
 def derive_provenance(
-    ladder: Ladder, kernel: Kernel, built: Built | None, gpu: Gpu, commit: Commit
+    ladder: Ladder, kernel: Kernel, built: Built | None, gpu: Gpu, commit: GitCommit
 ) -> Provenance:
-    """Paths are recorded as seen from the ladder's folder: runs may be published."""
+    """Returns the origin of a rung's measurement. Paths are relative to the ladder's folder: runs may be published."""
     facts = Provenance(driver_version=gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty)
     sources = {str(path): sha256_of(path) for path in kernel.further_sources or ()}
     record = built.record if built is not None else None
@@ -48,24 +48,24 @@ def derive_provenance(
     return msgspec.structs.replace(facts, sources=relative)
 
 
-def read_commit(folder: Path, *ignored: Path) -> Commit:
-    """The commit checked out there, and whether the tree differs from it anywhere but in `ignored`."""
+def read_commit(folder: Path, *ignored: Path) -> GitCommit:
+    """Returns the commit of `folder`, and whether the tree differs from it anywhere but in `ignored`."""
     git = shutil.which("git")
     if git is None:
-        return Commit(None, None)
+        return GitCommit(None, None)
     command = [git, "-C", str(folder)]
     try:
         head = run([*command, "rev-parse", "HEAD", "--show-toplevel"], timeout_s=_GIT_TIMEOUT_S)
         if head.exit_code:
-            return Commit(None, None)
+            return GitCommit(None, None)
         sha, top = head.stdout.rstrip("\n").split("\n", maxsplit=1)
         inside = [path.resolve() for path in ignored if Path(top) in path.resolve().parents]
         paths = [":/", *(f":(top,exclude,literal){path.relative_to(top)}" for path in inside)]
-        # Every file: a new folder that holds nothing but an ignored one would be named itself.
+        # List every file: git would name a new folder even if it holds nothing but an ignored one.
         status = run(
             [*command, "status", "--porcelain", "--untracked-files=all", "--", *paths],
             timeout_s=_GIT_TIMEOUT_S,
         )
     except ProfError:
-        return Commit(None, None)
-    return Commit(sha, bool(status.stdout.strip()) if status.exit_code == 0 else None)
+        return GitCommit(None, None)
+    return GitCommit(sha, bool(status.stdout.strip()) if status.exit_code == 0 else None)
