@@ -23,7 +23,7 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-from profiler.ask.reach import Reach
+from profiler.ask.named.reach import Reach
 from profiler.store.runs.run_store import RunStore
 
 TOOLS = ["compare", "ladder", "show", "sass", "list"]

@@ -35,9 +35,9 @@ def compact(
     runs: RunsOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Pack many small runs into few files. No answer changes.
+    """Pack many small runs into few files.
 
-    At a URL far fewer requests are needed then, and `prof query` reads a few large files. May be interrupted at any
+    No answer changes. At a URL far fewer requests are needed then, and `prof query` reads a few large files. May be interrupted at any
     moment, and run while others read, ingest or collect; what is packed well is not packed again.
 
     Examples:

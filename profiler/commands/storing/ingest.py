@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.ask.ladders import ladder_name
+from profiler.ask.named.ladders import ladder_name
 from profiler.commands.shared.crew_options import (
     CrewChoice,
     SchedulerOption,

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 
-from profiler.ask.ladders import ladder_name, open_ladder, rung_of
-from profiler.ask.settings import Settings
+from profiler.ask.named.ladders import ladder_name, open_ladder, rung_of
+from profiler.ask.named.settings import Settings
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import Workload, is_path, size_text
 from profiler.errors import (
