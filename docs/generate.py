@@ -34,9 +34,9 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from profiler import errors
-from profiler.analyse.ladder.climb import find_climb, find_workloads
 from profiler.analyse.ladder.ladder import choose_view
 from profiler.analyse.tuning import derive_tuning
+from profiler.ask.ladder import find_climb, find_workloads
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.cli import app

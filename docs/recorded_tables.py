@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from profiler.analyse.ladder.climb import Climb, find_climb
+from profiler.analyse.ladder.climb import Climb
 from profiler.analyse.ladder.ideas import derive_ideas
 from profiler.analyse.ladder.ladder import RungFinding, choose_view
 from profiler.analyse.ladder.rungs import Rung
 from profiler.analyse.statistics.timings import TimingSummary, summarise
+from profiler.ask.ladder import find_climb
 from profiler.catalog.ladders.ladder import LADDER_FILE, Ladder, Published, find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import RunNotFound

@@ -87,8 +87,10 @@ def test_the_pictures_load_nothing_from_elsewhere():
 
 
 def test_an_output_that_is_cut_says_how_much_is_missing():
-    page = "<!-- output: prof presets | first 2 lines -->\n<!-- end -->"
-    whole = generate.generated_page("<!-- output: prof presets -->\n<!-- end -->").splitlines()[2:-2]
+    page = "<!-- output: prof metrics issue_active_pct | first 2 lines -->\n<!-- end -->"
+    whole = generate.generated_page(
+        "<!-- output: prof metrics issue_active_pct -->\n<!-- end -->"
+    ).splitlines()[2:-2]
     cut = generate.generated_page(page).splitlines()[2:-2]
     assert cut == [*whole[:2], f"... ({len(whole) - 2} more lines)"]
 
