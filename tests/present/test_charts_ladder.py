@@ -29,7 +29,7 @@ from profiler.errors import MetricsMissing
 from profiler.present import charts
 from profiler.present.charts import roof, style
 from profiler.present.charts.render import chart_spec, title_of
-from profiler.present.rungs import duration
+from profiler.text import duration
 
 
 @pytest.fixture(scope="module")

@@ -212,7 +212,7 @@ def collect(
         if repeats == 0:
             targets = _without_the_timed_alone(targets)
         if dry_run:
-            from profiler.present.dry_run import dry_run_lines
+            from profiler.present.documents.dry_run import dry_run_lines
 
             print("\n".join(dry_run_lines(plan, targets)))
             return
@@ -292,9 +292,8 @@ def terminate(number: int, frame: object) -> None:  # noqa: ARG001
 
 def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], settings: VerbSettings) -> None:
     from profiler.ask.collect import find_collected
-    from profiler.commands.shared.output import print_rows
-    from profiler.present.collected import HEADER, OPTIONAL, RIGHT, cells, collected_row, next_command
-    from profiler.present.rungs import titles_of
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.collected import collected_document, collected_row, next_command
 
     rows, manifests = [], []
     collected = find_collected(store, [outcome.run_id for outcome in outcomes], settings)
@@ -304,7 +303,7 @@ def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], setting
             rows += [collected_row(outcome.status, found.run, one, found.rung) for one in found.profiles]
     if not rows:
         return
-    print_rows(HEADER, rows, settings, right=RIGHT, titles=titles_of(HEADER), cells=cells, optional=OPTIONAL)
+    print_document(collected_document(rows), format=settings.format)
     if not settings.quiet:
         job = outcomes[-1].target.job
         names = [run_id.name for run_id in store.ids()]
