@@ -51,7 +51,7 @@ VERBS = {
     "query": ("reading.query", "Ask the stored runs anything, in SQL."),
     "metrics": ("reading.metrics", "Print the catalogue of metrics, or one of them."),
     "doctor": ("measuring.doctor", "Say what works on this machine, and how to mend what does not."),
-    "presets": ("reading.presets", "Print what `prof collect` can record."),
+    "presets": ("reading.presets", "Print the presets of `prof collect`."),
     "notebook": ("reading.notebook", "List, open or write a notebook over recorded runs."),
     "mcp": ("reading.mcp", "Serve the same answers to coding agents, read-only."),
 }
