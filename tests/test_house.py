@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,21 @@ def imports_of(path):
     return found
 
 
+def circle_of(root):
+    """The modules of one circle of imports below `root`, in order; [] when there is none."""
+    names = {
+        path: ".".join(path.relative_to(root.parent).with_suffix("").parts) for path in root.rglob("*.py")
+    }
+    names = {path: name.removesuffix(".__init__") for path, name in names.items()}
+    modules = set(names.values())
+    graph = {name: imports_of(path) & modules - {name} for path, name in names.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1][::-1]
+    return []
+
+
 def error_classes(cls=errors.ProfError):
     return [cls, *(below for direct in cls.__subclasses__() for below in error_classes(direct))]
 
@@ -83,6 +99,21 @@ def test_the_walk_above_sees_imports_in_functions_and_for_type_checking(tmp_path
         "if TYPE_CHECKING:\n    from profiler.cli import app\ndef f():\n    import profiler.commands.show\n"
     )
     assert imports_of(path) == {"profiler.cli", "profiler.cli.app", "profiler.commands.show"}
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    assert " -> ".join(circle_of(ROOT / "profiler")) == ""
+
+
+def test_a_circle_counts_when_it_closes_in_a_function_or_for_type_checking(tmp_path):
+    room = tmp_path / "room"
+    room.mkdir()
+    (room / "first.py").write_text("def f():\n    from room import second\n")
+    (room / "second.py").write_text("if TYPE_CHECKING:\n    from room.third import Name\n")
+    (room / "third.py").write_text("")
+    assert circle_of(room) == []
+    (room / "third.py").write_text("from room.first import f\n")
+    assert sorted(circle_of(room)[1:]) == ["room.first", "room.second", "room.third"]
 
 
 def test_one_module_alone_knows_nvidias_reader():

@@ -89,7 +89,7 @@ def _lines(
     runs = counted(len(plan.runs), "run", "runs")
     removed = f"{counted(len(plan.redundant), 'folder', 'folders')} that packs hold already"
     if done is None and not (plan.runs or plan.redundant):
-        loose = counted(len(store.shelf.loose), "run", "runs")
+        loose = counted(len(store.index.folders), "run", "runs")
         packs = counted(len(store.packs), "pack", "packs")
         return [printable(f"{store.root}: nothing to pack: {loose} in folders of their own, {packs}")]
     if done is None:

@@ -22,7 +22,7 @@ import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
 from profiler.errors import QueryFailed
-from profiler.store.runs.files import LooseFiles, read_ahead
+from profiler.store.runs.files import FolderFiles, read_ahead
 from profiler.store.tables.schema import TABLES, arrow_schema
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _parquet(runs: list[Run], name: str) -> Iterator[tuple[Path, range | None]]:
     """What is far away is fetched many at a time."""
     for start in range(0, len(runs), _AT_ONCE):
         some = runs[start : start + _AT_ONCE]
-        read_ahead([run.files for run in some if run.is_far and isinstance(run.files, LooseFiles)], name)
+        read_ahead([run.files for run in some if run.is_far and isinstance(run.files, FolderFiles)], name)
         yield from (run.parquet(name) for run in some)
 
 

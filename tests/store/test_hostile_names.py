@@ -364,7 +364,7 @@ def test_a_name_in_a_pack_is_one_of_its_own(pack, published, index, line, fault)
 def test_a_listing_holds_what_lies_there_and_nothing_else(runs, precious):
     """A server may list what it likes; a name that leads elsewhere is no file of the place."""
     url = f"memory://listed-{next(NAMES)}"
-    place = ObjectPlace(url)
+    place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
     system = place._system
     folder = the_run(runs).name
     entries = {f"/{url.removeprefix('memory://')}/{name}": {"size": 1} for name in (
@@ -434,7 +434,7 @@ def test_a_line_of_a_pack_names_tables_alone(name):
 @given(HOSTILE)
 def test_no_place_joins_a_name_that_leads_out_of_it(name):
     """The last wall: whatever was decoded, and by whom."""
-    far = ObjectPlace("memory://nowhere")
+    far = ObjectPlace("memory://nowhere", last_files=(MANIFEST_FILE,))
     for joined, root in (
         (Folder(Path("/nowhere/runs"))._path, Path("/nowhere/runs")),
         (far._copy_of, far._spool),

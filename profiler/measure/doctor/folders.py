@@ -115,7 +115,7 @@ def _named_reports(root: Path) -> list[tuple[Path, str]]:
     for run_id in reversed(run_ids):
         entries = _entries(root / str(run_id))
         with suppress(OSError, StoreError):
-            if store.shelf.pack_of(str(run_id)) is not None:
+            if store.index.pack_of(str(run_id)) is not None:
                 run = store.open(run_id)
                 entries = [run.report_path(one) for one in run.manifest.reports if one.file is not None]
         found += [

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from profiler.errors import RunDamaged
 from profiler.store.file_names import HASH_CHARACTERS, report_suffix, table_file
 from profiler.store.remote.places import Piece, Place
 from profiler.store.runs.files import RunFiles
-from profiler.store.runs.manifest import RunId, StoredReport, StoredTable
+from profiler.store.runs.manifest import RunId, StoredReport
 from profiler.store.tables.decoding import decodable
 from profiler.store.tables.schema import TABLES
 
@@ -159,31 +159,24 @@ class Pack:
 
 @dataclass
 class PackedFiles(RunFiles):
-    """Of a run in a pack."""
+    """The files of a run in a pack: each table is a range of bytes in the pack's file, and a range of its row groups."""
 
     pack: Pack
     line: PackedRun
 
-    def piece(self, table: str, stored: StoredTable) -> Piece:  # noqa: ARG002 - its own file is a range now
-        return self._piece(table, self.line.tables[table])
-
-    def tables(self) -> Mapping[str, Piece]:
-        extents = self.line.tables.items()
-        return {table: self._piece(table, extent) for table, extent in extents if extent.groups}
-
-    def groups(self, table: str) -> range:
-        """Its row groups in the pack's file."""
+    def piece(self, table: str) -> Piece:
         extent = self.line.tables[table]
-        return range(extent.first_group, extent.first_group + extent.groups)
+        return f"{self.pack.name}/{table_file(table)}", extent.offset, extent.offset + extent.length
+
+    def parquet(self, table: str) -> tuple[Path, range | None]:
+        extent = self.line.tables[table]
+        return self.pack.verified_table(table), range(extent.first_group, extent.first_group + extent.groups)
 
     def shown(self, file: str) -> str:
         return f"{self.pack.shown(file)} (of {self.name})"
 
     def report_name(self, report: StoredReport) -> str:
         return f"{self.pack.name}/{packed_report(report)}"
-
-    def _piece(self, table: str, extent: Extent) -> Piece:
-        return f"{self.pack.name}/{table_file(table)}", extent.offset, extent.offset + extent.length
 
 
 def packed_report(report: StoredReport) -> str:

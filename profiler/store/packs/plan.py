@@ -59,14 +59,14 @@ def plan_packs(store: RunStore, older_than_days: float = 0, limits: Limits | Non
     limits = limits or Limits()
     newest = (datetime.now(UTC) - timedelta(days=older_than_days)).strftime("%Y%m%dt%H%M%Sz")
     visible = {str(run_id): run_id for run_id in store.ids()}
-    shelf = store.shelf
-    loose = [run_id for name, run_id in visible.items() if shelf.pack_of(name) is None]
+    index = store.index
+    loose = [run_id for name, run_id in visible.items() if index.pack_of(name) is None]
     runs = [run_id for run_id in loose if not older_than_days or run_id.time <= newest]
-    redundant = [name for name in shelf.loose if name not in visible or shelf.pack_of(name)]
+    redundant = [name for name in index.folders if name not in visible or index.pack_of(name)]
     if len(runs) < FEWEST_RUNS:
         return Plan([], [], redundant)
     along, count = [], len(runs)
-    for pack in sorted(shelf.packs, key=lambda pack: len(pack.index.runs)):
+    for pack in sorted(index.packs, key=lambda pack: len(pack.index.runs)):
         is_small = len(pack.index.runs) < limits.runs // 2 and pack.size_bytes < limits.table_bytes // 2
         if is_small and len(pack.index.runs) <= count:
             along.append(pack)
@@ -96,7 +96,7 @@ def _pack(
     store: RunStore, plan: Plan, staging: Staging, packing: Packing, limits: Limits, done: Compacted,
     advance: Callable[[], None],
 ) -> None:  # fmt: skip
-    visible, loose, along = set(map(str, store.ids())), set(store.shelf.loose), list(plan.along)
+    visible, loose, along = set(map(str, store.ids())), set(store.index.folders), list(plan.along)
     for writer in _written(store, plan.runs, staging, packing, limits, done, advance):
         done.packs.append(packing.publish(writer))
         done.packed += len(writer.runs)
@@ -162,7 +162,7 @@ def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> l
         run_id = RunId.parse(name)
         assert run_id is not None
         try:
-            if store.shelf.pack_of(name) is not None:
+            if store.index.pack_of(name) is not None:
                 store.open(run_id).verify()
             safe.append(name)
         except RunDamaged as error:

@@ -10,7 +10,7 @@ import errno
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from glob import has_magic
@@ -19,18 +19,17 @@ from typing import Any
 
 from profiler.errors import RemoteFailed
 from profiler.store.file_names import inside, stays_inside
-from profiler.store.packs.layout import PACK_FILE
 from profiler.store.remote.files import open_filesystem, public_url, remote_errors, told
 from profiler.store.remote.places import Location, Piece, state_folder
-from profiler.store.runs.manifest import MANIFEST_FILE
 
 _AT_ONCE = 64
 
 
 class ObjectPlace:
-    """Runs under a prefix. A run is there when its `run.json` is, which is written last."""
+    """Folders under a prefix. A folder is there when one of `last_files` is in it, which its writer puts last."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, last_files: Collection[str]) -> None:
+        self._last_files = last_files
         self._url = url
         self.root: Location = public_url(url)
 
@@ -40,12 +39,11 @@ class ObjectPlace:
 
     def names(self) -> list[str]:
         """One listing of everything: which folders are whole shows in no other way."""
-        whole = (MANIFEST_FILE, PACK_FILE)
         split = (name.split("/") for name in self.listing(""))
         return sorted(
             parts[0]
             for parts in split
-            if len(parts) == 2 and parts[1] in whole and not parts[0].startswith(".")
+            if len(parts) == 2 and parts[1] in self._last_files and not parts[0].startswith(".")
         )
 
     def listing(self, start: str) -> list[str]:

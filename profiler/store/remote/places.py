@@ -8,11 +8,13 @@ the place is RunDamaged, whoever gave it.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import unquote
 
 from profiler.errors import StoreError
 from profiler.store.file_names import inside
@@ -109,31 +111,18 @@ class Folder:
         return path
 
 
-def place_of(location: Location, *, confined: bool = False) -> Place:
-    location = location_of(location)
-    if isinstance(location, Path):
-        return Folder(location, confined=confined)
-    from profiler.store.remote.objects import ObjectPlace
-
-    return ObjectPlace(location)
-
-
 def location_of(given: Location) -> Location:
     """A path, or a URL; a `file://` URL is the path that it names."""
     if isinstance(given, Path) or not is_url(given):
         return Path(given)
     if given.startswith("file://"):
-        from urllib.parse import unquote
-
         return Path(unquote(given.removeprefix("file://")))
     return given.rstrip("/")
 
 
 def state_folder(url: str) -> Path:
     """What is under way for the runs at a URL is kept on this machine, from one call to the next."""
-    from hashlib import sha256
-
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     shown = public_url(url)
     slug = re.sub(r"[^a-z0-9]+", "-", shown.lower()).strip("-")[:60]
-    return Path(state) / "prof" / f"{slug}-{sha256(shown.encode()).hexdigest()[:12]}"
+    return Path(state) / "prof" / f"{slug}-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"

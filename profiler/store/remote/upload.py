@@ -14,39 +14,36 @@ removed, and whoever puts a manifest later than another sees both, so that no la
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from profiler.errors import RemoteDenied, RemoteFailed, StoreNotWritable
 from profiler.store.file_names import own_name
 from profiler.store.remote.objects import ObjectPlace
+from profiler.store.remote.places import Location
 from profiler.store.runs.commit import Staging, storage_error
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, RunId, encode_manifest, read_manifest
-
-if TYPE_CHECKING:
-    from profiler.store.remote.places import Location
-    from profiler.store.runs.run_store import RunStore
 
 _AT_ONCE = 8
 
 
 class UploadStaging(Staging):
-    """Prepared in `store.local`, committed to the URL."""
+    """Prepares runs in `place.local` and commits them to the place; `list_ids` returns the runs that are there already."""
 
-    def __init__(self, store: RunStore) -> None:
-        super().__init__(store.local)
-        self._store = store
+    def __init__(self, place: ObjectPlace, list_ids: Callable[[], Iterable[RunId]]) -> None:
+        super().__init__(place.local)
+        self._place = place
+        self._list_ids = list_ids
         self._known_before: frozenset[str] | None = None
 
     def commit(self, folder: Path, run_id: str) -> Location | None:
         run = RunId.parse(run_id)
         assert run is not None, run_id
-        assert isinstance(self._store.place, ObjectPlace)
         try:
-            committed = _upload(self._store.place, folder, run) if not self._is_known(run) else None
+            committed = _upload(self._place, folder, run) if not self._is_known(run) else None
         except (RemoteDenied, RemoteFailed) as error:  # the next run would fail alike
             raise StoreNotWritable(error.message, details=error.details, remedy=error.remedy) from error
         except OSError as error:
@@ -57,7 +54,7 @@ class UploadStaging(Staging):
     def _is_known(self, run: RunId) -> bool:
         """Packs are looked through once: a run that was packed since is found again by its time and hash."""
         if self._known_before is None:
-            self._known_before = frozenset(one.hash for one in self._store.ids())
+            self._known_before = frozenset(one.hash for one in self._list_ids())
         return run.hash in self._known_before
 
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from profiler.errors import DiskFull, StoreNotWritable
 from profiler.store.file_names import HASH_CHARACTERS, table_file
 from profiler.store.remote.places import Folder, Location
-from profiler.store.runs.index import Shelf
+from profiler.store.runs.index import RunIndex
 from profiler.store.runs.manifest import RunId, StoredTable
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Staging:
         except OSError as error:
             raise storage_error(error, root) from error
         self._count = 0
-        self._shelf = Shelf(Folder(root))
+        self._index = RunIndex(Folder(root))
         self._hashes: set[str] = set()
         self._changed_ns: int | None = None  # when we were the last to change `root`
 
@@ -83,7 +83,7 @@ class Staging:
     def _is_known(self, run: RunId) -> bool:
         """The runs are listed again only where another has changed the folder since we did."""
         if self._changed_ns is None or self.root.stat().st_mtime_ns != self._changed_ns:
-            self._hashes = {name[-HASH_CHARACTERS:] for name in self._shelf.names()}
+            self._hashes = {name[-HASH_CHARACTERS:] for name in self._index.names()}
         return run.hash in self._hashes
 
     def _remember(self, run: RunId) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from profiler.errors import ReportError, RunDamaged
-from profiler.store.packs.layout import PackedFiles
 from profiler.store.remote.places import Folder, Location
-from profiler.store.runs.files import LooseFiles
+from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import Manifest, StoredReport
 from profiler.store.tables.schema import check_table, upgraded
 
@@ -37,14 +35,14 @@ class Run:
     manifest: Manifest
     stored: bool = True
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
-    _files: LooseFiles | PackedFiles | None = field(default=None, repr=False)
-    _find_again: Callable[[], LooseFiles | PackedFiles] | None = field(default=None, repr=False)
+    _files: RunFiles | None = field(default=None, repr=False)
+    _find_again: Callable[[], RunFiles] | None = field(default=None, repr=False)
 
     @property
-    def files(self) -> LooseFiles | PackedFiles:
+    def files(self) -> RunFiles:
         if self._files is None:
             folder = Path(self.path)
-            self._files = LooseFiles(Folder(folder.parent), folder.name)
+            self._files = FolderFiles(Folder(folder.parent), folder.name, self.manifest.tables)
         return self._files
 
     @property
@@ -90,14 +88,7 @@ class Run:
 
     def table_bytes(self, name: str) -> bytes:
         """The Parquet file of a table; RunDamaged unless it is as recorded."""
-        stored = self.manifest.tables[name]
-        try:
-            data = self._reading(lambda: self.files.table(name, stored))
-        except OSError as error:
-            raise RunDamaged(f"{self._shown(name)}: cannot be read: {error.strerror or error}") from error
-        if hashlib.sha256(data).hexdigest() != stored.sha256:
-            raise RunDamaged(f"{self._shown(name)}: the table is not the one recorded (its SHA-256 differs)")
-        return data
+        return self._reading_table(name, lambda: self.files.table(name))
 
     @property
     def is_far(self) -> bool:
@@ -105,12 +96,8 @@ class Run:
         return not isinstance(self.path, Path)
 
     def parquet(self, name: str) -> tuple[Path, range | None]:
-        """A table for who reads Parquet without `table`: a verified file of this machine, and which row groups of it."""
-        if not isinstance(self.files, PackedFiles):
-            data = self.table_bytes(name)
-        if isinstance(self.files, PackedFiles):  # by now, it may be
-            return self.files.pack.verified_table(name), self.files.groups(name)
-        return self.files.keep(self.manifest.tables[name], data), None
+        """A verified Parquet file of this machine, and which of its row groups are the table: None for all of them."""
+        return self._reading_table(name, lambda: self.files.parquet(name))
 
     def _fetch_reports(self) -> None:
         """Side by side. One that cannot be had is told by whoever asks for it next."""
@@ -148,12 +135,19 @@ class Run:
         import pyarrow.parquet as pq
 
         data = self.table_bytes(name)
-        where = self._shown(name)
+        where = self.files.shown_table(name)
         try:
             table = pq.ParquetFile(pa.BufferReader(data)).read()
         except (pa.ArrowException, OSError) as error:
             raise RunDamaged(f"{where}: cannot be read as Parquet: {error}") from error
         return check_table(upgraded(table, name), name, where)
+
+    def _reading_table(self, name: str, read: Callable[[], _Read]) -> _Read:
+        try:
+            return self._reading(read)
+        except OSError as error:
+            where = self.files.shown_table(name)
+            raise RunDamaged(f"{where}: cannot be read: {error.strerror or error}") from error
 
     def _reading(self, read: Callable[[], _Read]) -> _Read:
         """`prof compact` may have moved the run since it was found: then it is looked for once more."""
@@ -164,6 +158,3 @@ class Run:
                 raise
             self._files = self._find_again()
             return read()
-
-    def _shown(self, name: str) -> str:
-        return self.files.shown(self.manifest.tables[name].file)

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profiler.errors import RunDamaged, RunNotFound
-from profiler.store.packs.layout import Pack
-from profiler.store.remote.places import Location, place_of
-from profiler.store.runs.files import LooseFiles
-from profiler.store.runs.index import Shelf
-from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, RunId, decode_manifest
+from profiler.store.packs.layout import PACK_FILE, Pack
+from profiler.store.remote.objects import ObjectPlace
+from profiler.store.remote.places import Folder, Location, Place, location_of
+from profiler.store.runs.index import RunIndex
+from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, RunId
 from profiler.store.runs.names import kernels_of, ladders_of, names_of, nothing_found
 from profiler.store.runs.run import Run
 from profiler.store.tables.schema import TABLES
@@ -41,8 +41,8 @@ class RunStore:
     """
 
     def __init__(self, location: Location, *, confined: bool = False) -> None:
-        self.place = place_of(location, confined=confined)
-        self.shelf = Shelf(self.place)
+        self.place = _place_of(location, confined=confined)
+        self.index = RunIndex(self.place)
         self._ids: list[RunId] = []
         self._listed_s = float("-inf")
 
@@ -59,7 +59,7 @@ class RunStore:
     @property
     def packs(self) -> list[Pack]:
         """As `ids` found them, oldest first."""
-        return self.shelf.packs
+        return self.index.packs
 
     def is_same_place(self, other: RunStore) -> bool:
         """Also by another path, or a link."""
@@ -70,11 +70,11 @@ class RunStore:
         """Where runs are prepared, and committed from."""
         from profiler.store.runs.commit import Staging
 
-        if isinstance(self.root, Path):
-            return Staging(self.root)
-        from profiler.store.remote.upload import UploadStaging
+        if isinstance(self.place, ObjectPlace):
+            from profiler.store.remote.upload import UploadStaging
 
-        return UploadStaging(self)
+            return UploadStaging(self.place, self.ids)
+        return Staging(self.local)
 
     def ids(self) -> list[RunId]:
         """Every run, oldest first, from names alone.
@@ -83,7 +83,7 @@ class RunStore:
         commit at once, the first alone: the same for every reader.
         """
         unique: dict[tuple[str, str], RunId] = {}
-        for name in self.shelf.names():
+        for name in self.index.names():
             if run_id := RunId.parse(name):
                 unique.setdefault((run_id.time, run_id.hash), run_id)
         self._ids, self._listed_s = list(unique.values()), time.monotonic()
@@ -100,20 +100,23 @@ class RunStore:
         """With its manifest as it was written."""
         where = self.place.shown(f"{run_id}/{MANIFEST_FILE}")
         try:
-            data, files = self.shelf.find(str(run_id))
+            found = self.index.find(str(run_id))
         except OSError as error:
             raise RunDamaged(f"{where}: cannot be read: {error.strerror or error}") from error
-        manifest = decode_manifest(data, where)
+        where_found, manifest = found.files.where, found.manifest
         if manifest.run_id != str(run_id) or set(manifest.tables) != set(TABLES):
-            raise RunDamaged(f"{files.where}: the folder and its manifest do not belong together")
-        if isinstance(files, LooseFiles):
-            files.stored = dict(manifest.tables)
-        run = Run(files.where, manifest, _files=files, _find_again=lambda: self.shelf.find(str(run_id))[1])
-        return run, data
+            raise RunDamaged(f"{where_found}: the folder and its manifest do not belong together")
+        run = Run(
+            where_found,
+            manifest,
+            _files=found.files,
+            _find_again=lambda: self.index.find(str(run_id)).files,
+        )
+        return run, found.written
 
     def read_ahead(self, run_ids: Iterable[RunId]) -> None:
         """For `open`, which then has their manifests at hand: one round of requests instead of many."""
-        self.shelf.read_ahead(map(str, run_ids))
+        self.index.read_ahead(map(str, run_ids))
 
     def open_all(self, run_ids: Iterable[RunId]) -> list[Run]:
         """Each of them; what lies far away is asked for at once."""
@@ -190,6 +193,13 @@ class RunStore:
         if isinstance(self.root, Path) or time.monotonic() - self._listed_s > _RECENT_S:
             return self.ids()
         return self._ids
+
+
+def _place_of(location: Location, *, confined: bool) -> Place:
+    location = location_of(location)
+    if isinstance(location, Path):
+        return Folder(location, confined=confined)
+    return ObjectPlace(location, last_files=(MANIFEST_FILE, PACK_FILE))
 
 
 def open_report(path: Path) -> Run:

@@ -80,7 +80,7 @@ def packed(store: RunStore, limits: Limits | None = None, **options) -> RunStore
 
 def loose(store: RunStore) -> list[str]:
     store.ids()
-    return store.shelf.loose
+    return store.index.folders
 
 
 # Nothing changes
@@ -405,7 +405,7 @@ def test_two_machines_that_pack_a_url_at_once_lose_nothing(make_runs, tmp_path):
     assert contents(url) == before
     after = packed(RunStore(url))
     assert contents(url) == before
-    assert not any(map(after.shelf.pack_of, loose(after)))
+    assert not any(map(after.index.pack_of, loose(after)))
 
 
 def test_rows_come_in_the_order_of_the_runs_wherever_these_lie(store, make_runs, tmp_path, prof_here):
