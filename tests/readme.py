@@ -42,7 +42,7 @@ from profiler.present.charts import climb_chart, render, tuning_chart
 from profiler.present.encode import to_markdown
 from profiler.present.ideas import IDEAS_HEADER, idea_cells, short_gpu
 from profiler.present.memory import width_text
-from profiler.store.runs.manifest import sweep_name
+from profiler.store.runs.run_id import sweep_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.sweeps import SweepStore
 from profiler.text import number

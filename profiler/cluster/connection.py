@@ -1,4 +1,4 @@
-"""Where a crew comes from: a scheduler that runs somewhere, or workers started here for one command."""
+"""Where a pool comes from: a scheduler that runs somewhere, or workers started here for one command."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from profiler.cluster.crew import Crew
+from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import ClusterNotInstalled, ClusterUnreachable
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Tls:
         return Security(**words, require_encryption=True) if words else Security()
 
 
-def connect(address: str, tls: Tls | None = None) -> Crew:
+def connect(address: str, tls: Tls | None = None) -> WorkerPool:
     """The workers of a scheduler, which may be none yet."""
     client_of = prepare_dask()
     try:
@@ -54,15 +54,15 @@ def connect(address: str, tls: Tls | None = None) -> Crew:
         )
     except (OSError, ValueError, RuntimeError, TypeError) as error:
         raise unreachable(address, error) from None
-    return Crew(client)
+    return WorkerPool(client)
 
 
-def local_crew(
+def start_local_workers(
     environments: Sequence[Mapping[str, str]], gpus: bool, names: Sequence[str] | None = None
-) -> Crew:
-    """One worker process on this host for each environment, for as long as the crew is used.
+) -> WorkerPool:
+    """One worker process on this host for each environment, for as long as the pool is used.
 
-    They are reached over loopback with a certificate made for this crew alone: other users of the host are not let in.
+    They are reached over loopback with a certificate made for this pool alone: other users of the host are not let in.
     """
     names = names or [f"worker-{number}" for number in range(len(environments))]
     client_of = prepare_dask()
@@ -107,7 +107,7 @@ def local_crew(
     try:
         client = client_of(cluster, set_as_default=False)
         client.wait_for_workers(len(workers), timeout=_START_S)
-        return Crew(client, close)
+        return WorkerPool(client, close)
     except BaseException as error:
         close()
         if isinstance(error, (OSError, TimeoutError)):

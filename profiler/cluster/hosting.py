@@ -31,7 +31,7 @@ _CLOSE_S = 2.0  # what a worker is doing then is of no use any more
 
 
 @dataclass(frozen=True)
-class Hosted:
+class HostedWorker:
     """A worker that is to be; `environment` is added to that of its process."""
 
     name: str
@@ -63,7 +63,7 @@ class Listening:
 
 
 def host_workers(
-    address: str, tls: Tls, workers: Sequence[Hosted], listening: Listening, begun: Callable[[], None]
+    address: str, tls: Tls, workers: Sequence[HostedWorker], listening: Listening, begun: Callable[[], None]
 ) -> None:
     """Returns when it is asked to end, by SIGINT or SIGTERM; `begun` is called when all of them are there."""
     prepare_dask()
@@ -71,7 +71,7 @@ def host_workers(
 
 
 async def _host(
-    address: str, tls: Tls, workers: Sequence[Hosted], listening: Listening, begun: Callable[[], None]
+    address: str, tls: Tls, workers: Sequence[HostedWorker], listening: Listening, begun: Callable[[], None]
 ) -> None:
     asked_to_end = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -125,7 +125,7 @@ async def _start(nanny: Nanny, address: str) -> None:
         raise ClusterUnreachable(f"{address}: worker {nanny.name} was not let in: {cause}") from None
 
 
-def _nanny(address: str, tls: Tls, worker: Hosted, host: str) -> Nanny:
+def _nanny(address: str, tls: Tls, worker: HostedWorker, host: str) -> Nanny:
     """It measures one thing at a time, and may start processes of its own."""
     from distributed import Nanny
 

@@ -19,7 +19,6 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from profiler.cluster.connection import prepare_dask
-from profiler.cluster.crew import Crew
 from profiler.cluster.slurm_queue import (
     Ending,
     State,
@@ -30,10 +29,11 @@ from profiler.cluster.slurm_queue import (
     log_of,
     read_states,
 )
+from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import ClusterNotInstalled, SlurmFailed
 
 if TYPE_CHECKING:
-    from profiler.cluster.slurm_jobs import Desk, Job, JobCluster
+    from profiler.cluster.slurm_jobs import SlurmCluster, Submitter, WorkerJob
 
 POLL_S = 5.0  # Slurm's controller serves everybody: it is not to be asked all the time
 WAIT_S = 3600.0
@@ -42,14 +42,14 @@ _FIRST_POLL_S = 0.25
 _CLOSE_S = 60.0
 
 
-def slurm_crew(
+def start_slurm_workers(
     options: str,
     workers: int,
     *,
     gpus: bool = True,
     wait_s: float = WAIT_S,
     say: Callable[[str], None] = lambda _: None,
-) -> Crew:
+) -> WorkerPool:
     """`workers` jobs of one worker each, submitted with `options` as one would type them after sbatch.
 
     With `gpus` each advertises the one that its job was given. Returns when one is there, and fails when none is
@@ -63,9 +63,9 @@ def slurm_crew(
     client_of = prepare_dask()
     try:
         with _interrupt_kept():
-            from profiler.cluster.slurm_jobs import Desk, sbatch_command, start_cluster
-        desk = Desk(sbatch_command(words, default_log("%j")))
-        cluster = start_cluster(desk, gpus, os.environ.get(PYTHON), os.environ.get(INTERFACE))
+            from profiler.cluster.slurm_jobs import Submitter, sbatch_command, start_cluster
+        submitter = Submitter(sbatch_command(words, default_log("%j")))
+        cluster = start_cluster(submitter, gpus, os.environ.get(PYTHON), os.environ.get(INTERFACE))
     except ImportError as error:
         raise ClusterNotInstalled(f"what Slurm needs is not installed: {error}") from None
     except RuntimeError as error:
@@ -73,24 +73,24 @@ def slurm_crew(
             f"no scheduler for the workers: {error}",
             remedy=f"Correct {INTERFACE}: `ip link` lists the interfaces.",
         ) from None
-    queue = _Queue(cluster, desk, workers, say)
+    queue = _Queue(cluster, submitter, workers, say)
     try:
         cluster.scale(jobs=workers)
         queue.wait_for_one(wait_s)
-        crew = Crew(client_of(cluster, set_as_default=False), queue.close, queue.coming)
+        pool = WorkerPool(client_of(cluster, set_as_default=False), queue.close, queue.coming)
     except BaseException:
         queue.close()
         raise
     queue.watch()
-    return crew
+    return pool
 
 
 @dataclass
 class _Queue:
-    """What became of the jobs of one crew."""
+    """What became of the jobs of one pool."""
 
-    cluster: JobCluster
-    desk: Desk
+    cluster: SlurmCluster
+    submitter: Submitter
     workers: int
     say: Callable[[str], None]
     _joined: set[str] = field(default_factory=set)  # workers that have been there
@@ -103,7 +103,7 @@ class _Queue:
         deadline = time.monotonic() + timeout_s
         pause_s = _FIRST_POLL_S
         while not self._look_who_is_there():
-            if len(self.desk.jobs) == self.workers:  # all are submitted
+            if len(self.submitter.jobs) == self.workers:  # all are submitted
                 self._check_not_all_refused()
                 states = read_states()
                 if states is not None and not self._look_who_is_there():
@@ -124,7 +124,7 @@ class _Queue:
     def coming(self) -> bool:
         """Whether a job has no worker there, yet or any more."""
         there = self._there()
-        return any(job.number and job.worker not in there for job in list(self.desk.jobs.values()))
+        return any(job.number and job.worker not in there for job in list(self.submitter.jobs.values()))
 
     def close(self) -> None:
         self._ended.set()
@@ -132,7 +132,7 @@ class _Queue:
             self._thread.join(timeout=_CLOSE_S)
         with suppress(Exception):  # the scheduler may be gone already
             self.cluster.close(timeout=_CLOSE_S)
-        jobs = list(self.desk.jobs.values())
+        jobs = list(self.submitter.jobs.values())
         self._cancel_rest([job.number for job in jobs if job.number and not job.is_cancelled])
         for job in jobs:
             if job.worker in self._joined:  # else its log says why
@@ -149,7 +149,7 @@ class _Queue:
             self._look_who_is_there()
             states = read_states()
             if states is not None:
-                self._replace([job for job in list(self.desk.jobs.values()) if _is_over(job, states)])
+                self._replace([job for job in list(self.submitter.jobs.values()) if _is_over(job, states)])
                 self._say_who_waits(states)
 
     def _look_who_is_there(self) -> bool:
@@ -162,12 +162,12 @@ class _Queue:
         return {str(worker.name) for worker in list(scheduler.workers.values())}
 
     def _check_not_all_refused(self) -> None:
-        refusals = [job.refusal for job in self.desk.jobs.values()]
+        refusals = [job.refusal for job in self.submitter.jobs.values()]
         if refusals[0] is not None and None not in refusals:
             raise SlurmFailed("Slurm refuses the jobs", details=_indented(refusals[0].splitlines()))
 
     def _check_some_live(self, states: Mapping[str, State]) -> None:
-        jobs = list(self.desk.jobs.values())
+        jobs = list(self.submitter.jobs.values())
         if not all(_is_over(job, states) for job in jobs):
             return
         job = next(job for job in jobs if job.refusal is None)
@@ -180,12 +180,12 @@ class _Queue:
             f"and a way to this host ({INTERFACE}).",
         )
 
-    def _replace(self, jobs: Sequence[Job]) -> None:
+    def _replace(self, jobs: Sequence[WorkerJob]) -> None:
         if not jobs:
             return
         lost = 0
         for job in jobs:
-            del self.desk.jobs[job.worker]
+            del self.submitter.jobs[job.worker]
             self._in_vain = 0 if job.worker in self._joined else self._in_vain + 1
             ending = Ending(False, job.refusal.splitlines()[-1]) if job.refusal else ending_of(job.number)
             goes_on = not ending.was_cancelled and self._in_vain <= self.workers
@@ -202,7 +202,7 @@ class _Queue:
     def _say_who_waits(self, states: Mapping[str, State]) -> None:
         waiting = [
             states[job.number]
-            for job in list(self.desk.jobs.values())
+            for job in list(self.submitter.jobs.values())
             if job.number in states and states[job.number].state == "PENDING"
         ]
         reasons = sorted({one.reason for one in waiting} - {"None"})
@@ -232,7 +232,7 @@ def _words(options: str) -> list[str]:
         raise SlurmFailed(f"--slurm {options!r}: {error}") from None
 
 
-def _is_over(job: Job, states: Mapping[str, State]) -> bool:
+def _is_over(job: WorkerJob, states: Mapping[str, State]) -> bool:
     return job.refusal is not None or job.number not in states
 
 

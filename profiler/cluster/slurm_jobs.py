@@ -36,11 +36,11 @@ _TLS_FILES = {"ca": "tls_ca_file", "cert": "tls_worker_cert", "key": "tls_worker
 
 
 @dataclass
-class Desk:
+class Submitter:
     """Where all jobs are submitted: what Slurm was told, and what became of it."""
 
     command: Sequence[str]  # sbatch and its options
-    jobs: dict[str, Job] = field(default_factory=dict)  # by the name of the worker
+    jobs: dict[str, WorkerJob] = field(default_factory=dict)  # by the name of the worker
     at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     async def call(self, *command: str) -> tuple[int, str, str]:
@@ -54,12 +54,12 @@ class Desk:
         return process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace")
 
 
-class Job(SLURMJob):
+class WorkerJob(SLURMJob):
     """`number` is Slurm's; `refusal` what sbatch said instead of one."""
 
-    def __init__(self, *arguments: Any, desk: Desk, **options: Any) -> None:
+    def __init__(self, *arguments: Any, submitter: Submitter, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._desk = desk
+        self._submitter = submitter
         self.worker, self.number = str(self.name), ""
         self.refusal: str | None = None
         self.is_cancelled = False
@@ -75,26 +75,26 @@ class Job(SLURMJob):
     async def start(self) -> None:
         """Never fails: an exception would only be logged, by whoever scales the cluster."""
         with self.job_file() as path:
-            code, out, err = await self._desk.call(*self._desk.command, path)
+            code, out, err = await self._submitter.call(*self._submitter.command, path)
         number = out.partition(";")[0].strip()  # --parsable: it may be followed by the name of a cluster
         if code == 0 and number.isdigit():
             self.number = number
         else:
             self.refusal = err.strip() or out.strip() or f"sbatch ended with exit code {code}"
         self.status = Status.running
-        self._desk.jobs[self.worker] = self
+        self._submitter.jobs[self.worker] = self
 
     async def close(self) -> None:
         if self.number and not self.is_cancelled:
-            code, _, _ = await self._desk.call("scancel", self.number)
+            code, _, _ = await self._submitter.call("scancel", self.number)
             self.is_cancelled = code == 0
         self.status = Status.closed
 
 
-class JobCluster(SLURMCluster):
+class SlurmCluster(SLURMCluster):
     """The scheduler, in this process, and its jobs. No worker has a name that another had."""
 
-    job_cls: Any = Job
+    job_cls: Any = WorkerJob
 
     def __init__(self, **options: Any) -> None:
         self._numbers = count(1)
@@ -111,15 +111,17 @@ class JobCluster(SLURMCluster):
         )
 
 
-def start_cluster(desk: Desk, gpus: bool, python: str | None, interface: str | None) -> JobCluster:
+def start_cluster(
+    submitter: Submitter, gpus: bool, python: str | None, interface: str | None
+) -> SlurmCluster:
     """Without jobs yet. `interface`: where the scheduler listens; by default, where this host is reached."""
     dask.config.set({"distributed.deploy.lost-worker-timeout": _NEVER})
     site = dask.config.get("jobqueue.slurm")
     security = Security.temporary()
     listen = {"interface": interface} if interface else {}
     resources = ["--resources", "GPU=1"] if gpus else []
-    return JobCluster(
-        desk=desk, security=security, silence_logs="critical", cores=1, processes=1, memory="1 GB",
+    return SlurmCluster(
+        submitter=submitter, security=security, silence_logs="critical", cores=1, processes=1, memory="1 GB",
         job_name="prof", job_directives_skip=_SKIPPED, job_script_prologue=_prologue(security, site.get("job-script-prologue") or ()),
         python=shlex.quote(python or site.get("python") or sys.executable),
         worker_extra_args=[*resources, "--memory-limit", _MEMORY_LIMIT, "--no-dashboard", "--dashboard-address", NO_DASHBOARD["dashboard_address"]],

@@ -19,7 +19,7 @@ _MOST_OF_THE_TIME = 4  # the scheduler shall not be busy with answering this
 
 
 @dataclass(frozen=True)
-class Member:
+class Worker:
     """A worker process. One that died and was started again is another."""
 
     name: str
@@ -31,11 +31,11 @@ class Member:
 
 
 class Watch:
-    """`gone` is told of every member that left, and of the end of the scheduler."""
+    """`gone` is told of every worker that left, and of the end of the scheduler."""
 
-    def __init__(self, client: Client, gone: Callable[[Member | None], None]) -> None:
+    def __init__(self, client: Client, gone: Callable[[Worker | None], None]) -> None:
         self._client, self._gone = client, gone
-        self._members: dict[str, Member] = {}
+        self._workers: dict[str, Worker] = {}
         self._seen: dict[str, tuple[float, float]] = {}  # what the scheduler said, and since when it says so
         self._changed = Condition()
         self._ended = Event()
@@ -45,18 +45,18 @@ class Watch:
         self._thread = Thread(target=self._run, name="watch", daemon=True)
         self._thread.start()
 
-    def members(self) -> list[Member]:
+    def workers(self) -> list[Worker]:
         with self._changed:
-            return list(self._members.values())
+            return list(self._workers.values())
 
-    def has(self, member: Member) -> bool:
+    def has(self, worker: Worker) -> bool:
         with self._changed:
-            return self._members.get(member.address) == member
+            return self._workers.get(worker.address) == worker
 
-    def silent_s(self, member: Member) -> float:
+    def silent_s(self, worker: Worker) -> float:
         """How long it has not reported to the scheduler."""
         with self._changed:
-            _, since = self._seen.get(member.address, (0.0, time.monotonic()))
+            _, since = self._seen.get(worker.address, (0.0, time.monotonic()))
         return time.monotonic() - since
 
     def old_s(self) -> float:
@@ -75,7 +75,7 @@ class Watch:
     def _run(self) -> None:
         took = 0.0
         while not self._ended.wait(
-            max(POLL_S, _POLL_PER_MEMBER_S * len(self._members), _MOST_OF_THE_TIME * took)
+            max(POLL_S, _POLL_PER_MEMBER_S * len(self._workers), _MOST_OF_THE_TIME * took)
         ):
             started = time.monotonic()
             try:
@@ -89,12 +89,12 @@ class Watch:
         if self._client.status != "running":
             raise ConnectionError(f"the connection is {self._client.status}")
         found: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
-        members = {address: _member(address, facts) for address, facts in found.items()}
+        workers = {address: _worker_of(address, facts) for address, facts in found.items()}
         now = self._looked = time.monotonic()
         with self._changed:
-            left = [member for member in self._members.values() if members.get(member.address) != member]
-            came = members.keys() - self._members.keys()
-            self._members = members
+            left = [worker for worker in self._workers.values() if workers.get(worker.address) != worker]
+            came = workers.keys() - self._workers.keys()
+            self._workers = workers
             self._seen = {
                 address: (said, self._since(address, said, now))
                 for address, facts in found.items()
@@ -102,8 +102,8 @@ class Watch:
             }
             if left or came:
                 self._changed.notify_all()
-        for member in left:
-            self._gone(member)
+        for worker in left:
+            self._gone(worker)
 
     def _since(self, address: str, said: float, now: float) -> float:
         before, since = self._seen.get(address, (None, now))
@@ -114,13 +114,13 @@ class Watch:
             return
         self.lost = SchedulerLost(f"the Dask scheduler is gone: {error}")
         with self._changed:
-            self._members = {}
+            self._workers = {}
             self._changed.notify_all()
         self._gone(None)
 
 
-def _member(address: str, facts: Mapping[str, Any]) -> Member:
-    return Member(
+def _worker_of(address: str, facts: Mapping[str, Any]) -> Worker:
+    return Worker(
         name=str(facts.get("name") or address),
         address=address,
         host=str(facts.get("host", "")),

@@ -297,7 +297,7 @@ def _print_outcomes(store: RunStore, outcomes: Sequence[Outcome], settings: Sett
     from profiler.commands.output import print_rows
     from profiler.present.collected import HEADER, OPTIONAL, RIGHT, cells, collected_row, next_command
     from profiler.present.rungs import titles_of
-    from profiler.store.runs.manifest import RunId
+    from profiler.store.runs.run_id import RunId
 
     rows, manifests = [], []
     for outcome in outcomes:

@@ -11,7 +11,7 @@ from profiler.commands.options import Format, FormatOption, RunsOption, settings
 from profiler.commands.output import Progress, print_rows
 
 if TYPE_CHECKING:
-    from profiler.store.packs.plan import Compacted, Plan
+    from profiler.store.packs.plan import Compacted, PackPlan
     from profiler.store.runs.run_store import RunStore
 
 _HEADER = (
@@ -66,7 +66,7 @@ def compact(
 
 
 def _row(
-    plan: Plan, done: Compacted | None, dry_run: bool, before: dict[str, int], after: dict[str, int]
+    plan: PackPlan, done: Compacted | None, dry_run: bool, before: dict[str, int], after: dict[str, int]
 ) -> tuple[int | bool | None, ...]:
     """What was done; of a dry run what would be, and nothing where only doing it can tell."""
     if dry_run:
@@ -75,17 +75,19 @@ def _row(
         packs, files, held = len(done.packs) if done else 0, len(after), sum(after.values())
         damaged = len(done.damaged) if done else 0
     return (
-        done.packed if done else len(plan.runs), packs, len(plan.along),
+        done.packed if done else len(plan.runs), packs, len(plan.absorbed),
         len(before), files, sum(before.values()), held, damaged, len(plan.redundant), dry_run,
     )  # fmt: skip
 
 
 def _lines(
-    store: RunStore, plan: Plan, done: Compacted | None, before: dict[str, int], after: dict[str, int],
+    store: RunStore, plan: PackPlan, done: Compacted | None, before: dict[str, int], after: dict[str, int],
 ) -> list[str]:  # fmt: skip
     from profiler.text import counted, printable, size
 
-    along = f", {counted(len(plan.along), 'small pack', 'small packs')} among them" if plan.along else ""
+    along = (
+        f", {counted(len(plan.absorbed), 'small pack', 'small packs')} among them" if plan.absorbed else ""
+    )
     runs = counted(len(plan.runs), "run", "runs")
     removed = f"{counted(len(plan.redundant), 'folder', 'folders')} that packs hold already"
     if done is None and not (plan.runs or plan.redundant):

@@ -63,7 +63,7 @@ def list_runs(
         run_rows,
     )
     from profiler.present.rungs import titles_of
-    from profiler.store.runs.manifest import RunId
+    from profiler.store.runs.run_id import RunId
     from profiler.store.runs.run_store import RunStore
     from profiler.text import printable
 

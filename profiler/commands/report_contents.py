@@ -209,7 +209,7 @@ def _named_parts(
 
 def _name(run: Run, rung: Kernel | None, kernel: str) -> str:
     """The rung; a run under a name of its own by that; of several kernels, the kernel."""
-    from profiler.store.runs.manifest import rung_name
+    from profiler.store.runs.run_id import rung_name
     from profiler.text import shortened
 
     if not _is_single(run):

@@ -127,8 +127,8 @@ def _sizes_of(manifest: Manifest, store: RunStore, wanted_first: str = "") -> li
 
 def _recording(asked: Asked, manifest: Manifest) -> str:
     """The command after which there is one of this size under what was typed; none where no command is sure to store one."""
-    from profiler.store.runs.manifest import DEFAULT_PRESET, preset_name, rung_name, timed_name
     from profiler.store.runs.names import is_number
+    from profiler.store.runs.run_id import DEFAULT_PRESET, preset_name, rung_name, timed_name
 
     rung = rung_of(manifest, asked.settings)
     if rung is None:
@@ -145,7 +145,7 @@ def _recording(asked: Asked, manifest: Manifest) -> str:
 def _command(verb: str, manifest: Manifest, settings: Settings, size: str | int | None) -> str:
     """For the rung of a run, as the run was recorded."""
     from profiler.catalog.ladders.ladder import is_path
-    from profiler.store.runs.manifest import DEFAULT_PRESET
+    from profiler.store.runs.run_id import DEFAULT_PRESET
 
     ladder = settings.ladder if is_path(settings.ladder) else manifest.ladder
     options = {

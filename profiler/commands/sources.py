@@ -120,7 +120,7 @@ def is_report_path(reference: str, open_runs: Callable[[Location], RunStore] | N
 def _run_at(reference: str, open_runs: Callable[[Location], RunStore] | None = None) -> Run | None:
     """`elsewhere/runs/<id>/` works as well as `<id>`, also where it is in a pack or at a URL."""
     from profiler.store.remote.files import is_url
-    from profiler.store.runs.manifest import RunId
+    from profiler.store.runs.run_id import RunId
     from profiler.store.runs.run_store import RunStore
 
     open_runs = open_runs or RunStore

@@ -115,7 +115,7 @@ def tune(
     from profiler.measure.tools.toolchain import find_gpu, find_toolchain
     from profiler.measure.tune.stages import TunePlan
     from profiler.measure.tune.sweep import Sweeping
-    from profiler.store.runs.manifest import sweep_name
+    from profiler.store.runs.run_id import sweep_name
     from profiler.store.sweeps import SweepStore
 
     if stored:

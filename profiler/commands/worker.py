@@ -49,7 +49,7 @@ def worker(
     """
     import socket
 
-    from profiler.cluster.hosting import Hosted, Listening, host_workers
+    from profiler.cluster.hosting import HostedWorker, Listening, host_workers
     from profiler.measure.devices.assign import choose_gpus
     from profiler.measure.tools.ncu import find_ncu
     from profiler.measure.tools.toolchain import find_gpus
@@ -61,7 +61,9 @@ def worker(
     ncu, visible = find_ncu(), find_gpus()
     chosen = choose_gpus(gpus, visible)
     hosted = [
-        Hosted(f"{name or socket.gethostname()}-gpu{visible.index(gpu)}", {"CUDA_VISIBLE_DEVICES": gpu.uuid})
+        HostedWorker(
+            f"{name or socket.gethostname()}-gpu{visible.index(gpu)}", {"CUDA_VISIBLE_DEVICES": gpu.uuid}
+        )
         for gpu in chosen
     ]
 

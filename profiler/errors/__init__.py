@@ -65,7 +65,7 @@
     │   ├── ClusterNotInstalled    Dask is an extra
     │   ├── ClusterUnreachable     no scheduler answers there, or not to us
     │   ├── SchedulerLost          it answered, and does no more
-    │   ├── MemberLost             one worker died, left, or does not answer
+    │   ├── WorkerLost             one worker died, left, or does not answer
     │   ├── SlurmFailed            it refuses the jobs, starts none, or all of them ended
     │   ├── WorkerUnlike           a worker with another prof than this one
     │   ├── NoWorkerLeft           none is there that has a GPU to measure on
@@ -96,7 +96,6 @@ from profiler.errors.elsewhere import (
     ClusterNotInstalled as ClusterNotInstalled,
     ClusterUnreachable as ClusterUnreachable,
     KernelGivenUp as KernelGivenUp,
-    MemberLost as MemberLost,
     NoWorkerLeft as NoWorkerLeft,
     RemoteDenied as RemoteDenied,
     RemoteFailed as RemoteFailed,
@@ -104,6 +103,7 @@ from profiler.errors.elsewhere import (
     SchedulerLost as SchedulerLost,
     SlurmFailed as SlurmFailed,
     WorkerLacks as WorkerLacks,
+    WorkerLost as WorkerLost,
     WorkerUnlike as WorkerUnlike,
 )
 from profiler.errors.measured import (

@@ -46,7 +46,7 @@ class SchedulerLost(ClusterError):
     remedy = "What was committed stays. Start the scheduler and its workers again, then run the same command: it goes on from there."
 
 
-class MemberLost(ClusterError):
+class WorkerLost(ClusterError):
     exit_code = 107
     remedy = "See the log of that worker, and how much memory it had."
 

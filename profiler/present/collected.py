@@ -10,7 +10,8 @@ from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import Kernel, Ladder, size_text
 from profiler.catalog.metrics import HEADLINE
 from profiler.present.rungs import Cell, Row, duration
-from profiler.store.runs.manifest import DEFAULT_PRESET, Manifest, preset_name, rung_name
+from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run_id import DEFAULT_PRESET, preset_name, rung_name
 from profiler.store.runs.run_store import Run
 from profiler.text import number, shortened
 

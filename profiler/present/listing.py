@@ -11,7 +11,7 @@ from profiler.analyse.baseline import natural_order
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut
 from profiler.catalog.ladders.ladder import Ladder, size_text
 from profiler.errors import RunDamaged
-from profiler.store.runs.manifest import RunId, rung_name, sweep_name, timed_name
+from profiler.store.runs.run_id import RunId, rung_name, sweep_name, timed_name
 from profiler.store.runs.run_store import RunStore
 
 NAMES_HEADER = ("name", "runs", "recorded", "launches", "gpu", "ncu", "origin", "run_id")

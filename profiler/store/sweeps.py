@@ -19,43 +19,42 @@ from profiler.errors import RunDamaged, RunNotFound, StoreNotWritable
 from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location, location_of
 from profiler.store.runs.commit import Staging, flush, storage_error, write_table
-from profiler.store.runs.manifest import (
-    Manifest,
-    RunId,
-    read_manifest,
-    sweep_name,
-    write_manifest,
-)
+from profiler.store.runs.manifest import Manifest, read_manifest, write_manifest
+from profiler.store.runs.run_id import RunId, sweep_name
 from profiler.store.runs.run_store import SWEEPS_FOLDER, Run, RunStore
 from profiler.store.runs.timed_run import Unprofiled
-from profiler.store.runs.unfinished import Pending
+from profiler.store.runs.unfinished import UnfinishedCollection
 from profiler.store.tables.decoding import decodable
-from profiler.store.tables.schema import Column, Table, schema_of
+from profiler.store.tables.schema import ColumnSchema, TableSchema, schema_of
 
 _MEASURE_ONE = "`prof tune` without --stored measures one, on a machine with a GPU."
-POINTS = Table(
+POINTS = TableSchema(
     "points",
     "one point of a sweep: a value for every parameter, and what became of it",
     (
-        Column("run_id", "label", "the sweep this row belongs to"),
-        Column("point", "int32", "its place in the order of measurement, from 0"),
-        Column("settings", "settings", "every parameter's value"),
-        Column("status", "label", "correct, excluded, uncompiled, refused, wrong, failed or hung"),
-        Column("reason", "label", "why it is not correct; empty where it is"),
-        Column(
+        ColumnSchema("run_id", "label", "the sweep this row belongs to"),
+        ColumnSchema("point", "int32", "its place in the order of measurement, from 0"),
+        ColumnSchema("settings", "settings", "every parameter's value"),
+        ColumnSchema("status", "label", "correct, excluded, uncompiled, refused, wrong, failed or hung"),
+        ColumnSchema("reason", "label", "why it is not correct; empty where it is"),
+        ColumnSchema(
             "registers", "int64", "registers per thread, null where it was not compiled", "register", True
         ),
-        Column("shared_bytes", "int64", "static shared memory per block", "byte", True),
-        Column("spill_bytes", "int64", "registers kept in local memory, stores and loads", "byte", True),
-        Column("relative_error", "float64", "of its result, as verified first", "", True),
-        Column("repeats", "repeats", "every repeat without the profiler: of which stage and process", "ns"),
+        ColumnSchema("shared_bytes", "int64", "static shared memory per block", "byte", True),
+        ColumnSchema(
+            "spill_bytes", "int64", "registers kept in local memory, stores and loads", "byte", True
+        ),
+        ColumnSchema("relative_error", "float64", "of its result, as verified first", "", True),
+        ColumnSchema(
+            "repeats", "repeats", "every repeat without the profiler: of which stage and process", "ns"
+        ),
     ),
 )
 Stage = Literal["screen", "full", "final"]
 Status = Literal["correct", "excluded", "uncompiled", "refused", "wrong", "failed", "hung"]
 
 
-class Repeat(msgspec.Struct, frozen=True):
+class SweepRepeat(msgspec.Struct, frozen=True):
     stage: Stage
     process: int
     kernel_ns: float
@@ -72,7 +71,7 @@ class SweptPoint(msgspec.Struct, frozen=True):
     shared_bytes: int | None = None
     spill_bytes: int | None = None
     relative_error: float | None = None
-    repeats: list[Repeat] = []
+    repeats: list[SweepRepeat] = []
 
 
 class Visit(msgspec.Struct, frozen=True):
@@ -83,7 +82,7 @@ class Visit(msgspec.Struct, frozen=True):
     reason: str = ""
     relative_error: float | None = None
     reference: str | None = None
-    repeats: list[Repeat] = []
+    repeats: list[SweepRepeat] = []
 
 
 class SweepFacts(msgspec.Struct, frozen=True):
@@ -123,7 +122,7 @@ class StoredSweep:
     points: list[SweptPoint]
 
 
-class PendingSweep(Pending):
+class UnfinishedSweep(UnfinishedCollection):
     """The visits of a sweep under way; one prof at a time may have it."""
 
     def visit(self, stage: Stage, process: int, settings: Mapping[str, int], code: str) -> Visit | None:
@@ -146,8 +145,8 @@ class SweepStore:
             )
         self.root = Path(location_of(runs)) / SWEEPS_FOLDER
 
-    def pending(self, key: str) -> PendingSweep:
-        return PendingSweep(self.root, key)
+    def unfinished(self, key: str) -> UnfinishedSweep:
+        return UnfinishedSweep(self.root, key)
 
     def find(self, name: str, key: str) -> list[SweepManifest]:
         """Sweeps of exactly this, newest first."""

@@ -36,8 +36,8 @@ from profiler.analyse.ladder.rungs import (
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.errors import ComparisonError
-from profiler.store.runs.manifest import rung_name, timed_name
-from profiler.store.runs.names import of_kernel
+from profiler.store.runs.names import names_of_kernel
+from profiler.store.runs.run_id import rung_name, timed_name
 from profiler.store.runs.run_store import Run, RunStore
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _missing(
             kernel.name,
             unclear[kernel.number].message
             if kernel.number in unclear
-            else _absence(ladder, kernel, groups, of_kernel(kernel.number, ladder.name, stored)),
+            else _absence(ladder, kernel, groups, names_of_kernel(kernel.number, ladder.name, stored)),
         )
         for kernel in absent
     ]

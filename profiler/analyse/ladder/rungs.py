@@ -22,7 +22,8 @@ from profiler.analyse.recording.profile import (
 from profiler.analyse.recording.work import find_useful_bytes, with_work
 from profiler.catalog.ladders.ladder import Kernel, Ladder, size_text
 from profiler.errors import ComparisonError, RunNotFound
-from profiler.store.runs.manifest import TIMED_SUFFIX, Manifest, rung_name, timed_name
+from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run_id import TIMED_SUFFIX, rung_name, timed_name
 from profiler.store.runs.run_store import Run, RunStore
 
 UNKNOWN_WORKLOAD = "workload not recorded"

@@ -22,12 +22,12 @@ from profiler.errors import (
     CountersRefused,
     DiskFull,
     GpuNotFound,
-    MemberLost,
     MetricsMissing,
     ProfError,
     ReportDamaged,
     SchedulerLost,
     StoreNotWritable,
+    WorkerLost,
 )
 from profiler.measure.collect.target import Target, collection_key, program_provenance, typed_command
 from profiler.measure.devices.bench import Bench, Order
@@ -42,10 +42,11 @@ from profiler.measure.tools.transcript import Transcript
 from profiler.store.reports.request import Collected, Request, Timing
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import Staging
-from profiler.store.runs.manifest import Manifest, Provenance, path_name, preset_name
+from profiler.store.runs.manifest import Manifest, Provenance
+from profiler.store.runs.run_id import path_name, preset_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, stage_timings
-from profiler.store.runs.unfinished import Pending, Plan, ProcessTimings
+from profiler.store.runs.unfinished import CollectionPlan, ProcessTimings, UnfinishedCollection
 
 # What meets every kernel alike: no other will fare better.
 FATAL = (GpuNotFound, CountersRefused, CountersBusy, DiskFull, StoreNotWritable, SchedulerLost)
@@ -116,7 +117,7 @@ class Collection:
     relative_error: float | None = None
     seconds: float = 0.0
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
-    pending: Pending = field(init=False)
+    pending: UnfinishedCollection = field(init=False)
     key: str = field(init=False)
     provenance: Provenance = field(init=False)
     extracting: tuple[Request, Future[Extracted]] | None = None
@@ -155,7 +156,7 @@ class Collection:
     def open(self) -> None:
         if not (self.plan.keep or self.goes_on):
             self.pending.discard()
-        plan = self.pending.plan(Plan(self.run_name, fresh_seed(), self.plan.gpu.uuid))
+        plan = self.pending.plan(CollectionPlan(self.run_name, fresh_seed(), self.plan.gpu.uuid))
         if self.target.job is not None:
             self.target = replace(self.target, job=replace(self.target.job, seed=plan.seed))
 
@@ -166,7 +167,7 @@ class Collection:
         started = time.monotonic()
         try:
             step(observer)
-        except (*FATAL, MemberLost):
+        except (*FATAL, WorkerLost):
             raise
         except ProfError as error:
             self.error = error
@@ -319,7 +320,7 @@ class _Told:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             self.observer.end(self.step, self.line, None)
-        elif isinstance(error, ProfError) and not isinstance(error, MemberLost):
+        elif isinstance(error, ProfError) and not isinstance(error, WorkerLost):
             self.observer.end(self.step, "", error)
 
 

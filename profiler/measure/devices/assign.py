@@ -17,15 +17,15 @@ from time import monotonic
 from typing import Literal, Protocol
 
 from profiler.catalog.ladders.ladder import size_text
-from profiler.cluster.watch import Member
+from profiler.cluster.watch import Worker
 from profiler.errors import (
     CountersBusy,
     CountersRefused,
     GpuNotFound,
     KernelGivenUp,
-    MemberLost,
     NoWorkerLeft,
     ProfError,
+    WorkerLost,
 )
 from profiler.measure.collect.collection import CollectPlan, Observer, Step, steps_of
 from profiler.measure.collect.target import Target
@@ -47,11 +47,11 @@ _MOST_LOSSES = 3  # of workers while they measure one kernel; and a group may st
 class Fleet(Protocol):
     """Workers that come and go."""
 
-    def workers(self) -> Sequence[Member]:
+    def workers(self) -> Sequence[Worker]:
         """Those that are there now; raises what is wrong when that cannot be known."""
 
-    def enlist(self, worker: Member) -> Bench | None:
-        """Its bench, or None where it is not used; raises MemberLost."""
+    def enlist(self, worker: Worker) -> Bench | None:
+        """Its bench, or None where it is not used; raises WorkerLost."""
 
     def coming(self) -> bool:
         """Whether others are on their way, however long that takes."""
@@ -162,9 +162,9 @@ class _Spreading:
         self._patience = patience
         self._left = sum(len(group.targets) for group in groups)
         self._groups = Groups(groups, patience.return_s)
-        self._threads: dict[Member, Thread] = {}
+        self._threads: dict[Worker, Thread] = {}
         self._told: SimpleQueue[Outcome | BaseException] = SimpleQueue()
-        self._last_loss: MemberLost | None = None
+        self._last_loss: WorkerLost | None = None
         self._unfit: set[str] = set()  # hosts that cannot measure
 
     def outcomes(
@@ -210,7 +210,7 @@ class _Spreading:
     # What follows runs in the thread of one worker
 
     def _lead(
-        self, worker: Member, staging: Staging, sandbox: Sandbox, finishing: ThreadPoolExecutor
+        self, worker: Worker, staging: Staging, sandbox: Sandbox, finishing: ThreadPoolExecutor
     ) -> None:
         try:
             bench = self._fleet.enlist(worker)
@@ -226,7 +226,7 @@ class _Spreading:
                         finishing.submit(self._finish, turns, staging)
             finally:
                 self._groups.leave(bench.gpu.uuid)
-        except MemberLost as error:
+        except WorkerLost as error:
             self._last_loss = error
             if not self._groups.is_closed:
                 wait = f"what it had begun waits {self._patience.return_s:g} s for its GPU"
@@ -241,7 +241,7 @@ class _Spreading:
             self._audience.left(worker.name)
 
     def _measure(
-        self, worker: Member, bench: Bench, group: Group, staging: Staging, sandbox: Sandbox
+        self, worker: Worker, bench: Bench, group: Group, staging: Staging, sandbox: Sandbox
     ) -> Turns | None:
         """Its kernels, measured and not yet committed; None where it has moved too often."""
         observer = self._audience.observer(worker.name, bench.gpu)
@@ -264,7 +264,7 @@ class _Spreading:
                 group.targets.remove(outcome.target)
                 self._told.put(outcome)
             turns.measure(sandbox, staging)
-        except MemberLost:
+        except WorkerLost:
             turns.close()
             self._lose(group, under_way, observer)
             raise

@@ -12,14 +12,14 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
-from profiler.cluster.crew import Crew
-from profiler.cluster.watch import Member
+from profiler.cluster.watch import Worker
+from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import (
     InternalError,
-    MemberLost,
     NoWorkerLeft,
     ProfError,
     SchedulerLost,
+    WorkerLost,
     WorkerUnlike,
 )
 from profiler.measure.devices.bench import Bench, Order, Recorded
@@ -54,8 +54,8 @@ _REPORT = "report.ncu-rep"
 
 @dataclass
 class ClusterBench:
-    crew: Crew
-    member: Member
+    crew: WorkerPool
+    member: Worker
     facts: Facts
     _stopped: Event = field(default_factory=Event)
 
@@ -95,19 +95,19 @@ class ClusterBench:
         job: Job | None,
         timeout_s: float,
         order: Order | None = None,
-        hear: Callable[[str], None] | None = None,
+        on_message: Callable[[str], None] | None = None,
     ) -> Answer:
         """The files of a rung go with the errand only when the worker says that it lacks them."""
         kit = kit_of(job) if job is not None else None
         bare = replace(order, target=replace(order.target, job=None, built=None)) if order else None
         errand = Errand(what, light(job) if job is not None else None, kit, timeout_s, bare)
         try:
-            answer = self._wait_for(errand, None, hear)
+            answer = self._wait_for(errand, None, on_message)
             if isinstance(answer, Lacking):
                 assert job is not None
                 assert kit is not None
-                answer = self._wait_for(errand, read_kit(job, kit), hear)
-        except (MemberLost, SchedulerLost):
+                answer = self._wait_for(errand, read_kit(job, kit), on_message)
+        except (WorkerLost, SchedulerLost):
             raise
         except ProfError as error:
             details = [*error.details, f"    on worker {self.member.name}"]
@@ -115,33 +115,33 @@ class ClusterBench:
         return answer
 
     def _wait_for(
-        self, errand: Errand, files: dict[str, bytes] | None, hear: Callable[[str], None] | None
+        self, errand: Errand, files: dict[str, bytes] | None, on_message: Callable[[str], None] | None
     ) -> Answer:
         timeout_s = errand.timeout_s
         deadline = monotonic() + timeout_s
         while True:
             answer: Answer = self.crew.call(
-                self.member, run_errand, errand, files, timeout_s=timeout_s, gpu=True, hear=hear
+                self.member, run_errand, errand, files, timeout_s=timeout_s, gpu=True, on_message=on_message
             )
             if not isinstance(answer, Occupied):
                 return answer
             if monotonic() > deadline:
-                raise MemberLost(
+                raise WorkerLost(
                     f"worker {self.member.name}: another process has measured on its GPU for {timeout_s:g} s"
                 )
             if self._stopped.wait(_OCCUPIED_S):
-                raise MemberLost(f"worker {self.member.name} was left")
+                raise WorkerLost(f"worker {self.member.name} was left")
 
 
 class ClusterFleet:
     """The workers of a crew that have a GPU like most of them; the others are left out, and told."""
 
-    def __init__(self, crew: Crew, note: Callable[[str], None]) -> None:
+    def __init__(self, crew: WorkerPool, note: Callable[[str], None]) -> None:
         self._crew = crew
         self.note = note
-        self._asked: dict[Member, Future[Facts]] = {}
+        self._asked: dict[Worker, Future[Facts]] = {}
         self._asking = ThreadPoolExecutor(_MOST_ASKED, thread_name_prefix="ask")
-        self._benches: dict[Member, ClusterBench] = {}
+        self._benches: dict[Worker, ClusterBench] = {}
         self._model: tuple[str, str, str] | None = None
 
     def expect(self, bench: Bench) -> None:
@@ -156,13 +156,13 @@ class ClusterFleet:
         member, facts = next(one for one in found if _model_of(one[1]) == self._model)
         return ClusterBench(self._crew, member, facts)
 
-    def workers(self) -> Sequence[Member]:
-        return [member for member in self._crew.members() if member.gpus]
+    def workers(self) -> Sequence[Worker]:
+        return [member for member in self._crew.available() if member.gpus]
 
-    def enlist(self, worker: Member) -> Bench | None:
+    def enlist(self, worker: Worker) -> Bench | None:
         try:
             facts = self._ask(worker).result()
-        except (MemberLost, SchedulerLost):
+        except (WorkerLost, SchedulerLost):
             raise
         except ProfError as error:
             self.note(f"left out    worker {worker.name}: {error.message}")
@@ -197,7 +197,7 @@ class ClusterFleet:
         self.interrupt()
         self._asking.shutdown(wait=False, cancel_futures=True)
 
-    def _first_facts(self, timeout_s: float) -> list[tuple[Member, Facts]]:
+    def _first_facts(self, timeout_s: float) -> list[tuple[Worker, Facts]]:
         deadline = monotonic() + timeout_s
         failed: dict[str, BaseException] = {}
         while True:
@@ -229,7 +229,7 @@ class ClusterFleet:
             if isinstance(errors[0], ProfError) and len({type(error) for error in errors}) == 1:
                 return type(errors[0])("no worker can measure", details=details, remedy=errors[0].remedy)
             return NoWorkerLeft("no worker can measure", details=details)
-        others = len(self._crew.members())
+        others = len(self._crew.available())
         if others:
             return NoWorkerLeft(
                 f"none of the {others} workers has a GPU to offer",
@@ -237,12 +237,12 @@ class ClusterFleet:
             )
         return NoWorkerLeft(f"no worker came within {timeout_s:g} s")
 
-    def _ask(self, member: Member) -> Future[Facts]:
+    def _ask(self, member: Worker) -> Future[Facts]:
         if member not in self._asked:
             self._asked[member] = self._asking.submit(self._describe, member)
         return self._asked[member]
 
-    def _describe(self, member: Member) -> Facts:
+    def _describe(self, member: Worker) -> Facts:
         try:
             facts: Facts = self._crew.call(member, describe_worker, timeout_s=_DESCRIBE_S)
         except InternalError as error:
@@ -262,5 +262,5 @@ def _first_line(error: BaseException) -> str:
     return error.message if isinstance(error, ProfError) else str(error)
 
 
-def _unlike(member: Member, facts: Facts) -> WorkerUnlike:
+def _unlike(member: Worker, facts: Facts) -> WorkerUnlike:
     return WorkerUnlike(f"worker {member.name} has prof {facts.prof_version}, and this is {prof_version()}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Literal
 
-from profiler.cluster.working import stoppable, tell
+from profiler.cluster.worker_side import send_message, stoppable
 from profiler.errors import ProfError, ReportNotWritten, WorkerLacks
 from profiler.measure.devices.bench import LocalBench, Order, bound_bench, lock_folder
 from profiler.measure.devices.job_files import Kit, settle, write_kit
@@ -162,7 +162,7 @@ def _told_now_and_then() -> Callable[[Transcript], None]:
         nonlocal last_s
         if monotonic() - last_s >= _TELL_S:
             last_s = monotonic()
-            tell(spell_transcript(transcript))
+            send_message(spell_transcript(transcript))
 
     return at
 

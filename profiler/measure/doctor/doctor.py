@@ -25,7 +25,7 @@ from profiler.measure.tools.ncu import Ncu, find_ncu
 from profiler.measure.tools.process import end_all, run
 from profiler.measure.tools.toolchain import Gpu, find_gpus, find_toolchain
 from profiler.store.remote.places import Location
-from profiler.store.runs.manifest import RunId
+from profiler.store.runs.run_id import RunId
 
 READER = "ncu-report"
 COLLECT_WANTS = (2023, 1)  # ncu's version: an older one lacks some of what can be asked for

@@ -19,7 +19,7 @@ from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 from profiler.store.reports.privacy import find_home_directories
 from profiler.store.runs.commit import storage_error
 from profiler.store.runs.run_store import RunStore
-from profiler.store.runs.unfinished import PENDING_FOLDER, Plan
+from profiler.store.runs.unfinished import UNFINISHED_FOLDER, CollectionPlan
 
 _LITTLE_BYTES = 1 << 30  # the report of a large program takes a tenth of it
 _NEWEST_RUNS = 200
@@ -60,14 +60,14 @@ def check_runs_folder(root: Location) -> Check:
 
 def check_unfinished(root: Path) -> Check:
     """What `prof collect` keeps until a collection is whole; one that is under way is there too."""
-    folders = _entries(root / PENDING_FOLDER)
+    folders = _entries(root / UNFINISHED_FOLDER)
     if not folders:
         return Check("unfinished", "storing", "ok", "no interrupted collection")
     found = [f"{_planned_name(folder)} ({_size(_bytes_below(folder))})" for folder in folders]
     return Check(
         "unfinished", "storing", "warn", f"not whole yet: {_listed(found)}",
         "The same `prof collect` goes on where it stopped; to give one up, delete its folder in "
-        f"{root / PENDING_FOLDER}.",
+        f"{root / UNFINISHED_FOLDER}.",
     )  # fmt: skip
 
 
@@ -157,7 +157,7 @@ def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: 
 
 def _planned_name(folder: Path) -> str:
     with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.json.decode((folder / "plan.json").read_bytes(), type=Plan).name
+        return msgspec.json.decode((folder / "plan.json").read_bytes(), type=CollectionPlan).name
     return folder.name
 
 

@@ -31,15 +31,16 @@ from profiler.measure.tune.points import (
     variant,
 )
 from profiler.measure.tune.stages import TuneObserver, TunePlan, Tuning
-from profiler.store.runs.manifest import Provenance, sweep_name
-from profiler.store.runs.unfinished import Plan
+from profiler.store.runs.manifest import Provenance
+from profiler.store.runs.run_id import sweep_name
+from profiler.store.runs.unfinished import CollectionPlan
 from profiler.store.sweeps import (
     MeasuredSweep,
-    PendingSweep,
     StoredSweep,
     SweepFacts,
     SweepStore,
     SweptPoint,
+    UnfinishedSweep,
 )
 
 _MOST_REASONS = 5
@@ -72,8 +73,8 @@ class Sweeping:
         """What an earlier call has measured before it was ended is not measured again."""
         plan = self.plan
         sweep = sweep_of(plan.kernel, plan.ladder)
-        with self.store.pending(plan.key()) as pending:
-            fresh = Plan(self.name, fresh_seed() if plan.seed is None else plan.seed)
+        with self.store.unfinished(plan.key()) as pending:
+            fresh = CollectionPlan(self.name, fresh_seed() if plan.seed is None else plan.seed)
             seed = pending.plan(fresh).seed
             # Before anything is stored: the tree must not differ because of what prof writes into it.
             written = (self.store.root.parent, build_folder(plan.ladder, plan.gpu.arch))
@@ -99,7 +100,7 @@ class Sweeping:
             pending.discard()
         return self.store.open(run_id)
 
-    def _choose(self, seed: int, pending: PendingSweep) -> Choice:
+    def _choose(self, seed: int, pending: UnfinishedSweep) -> Choice:
         plan = self.plan
         sweep = sweep_of(plan.kernel, plan.ladder)
         choice = choose_points(sweep, plan.values, self.current, plan.limit, seed)
@@ -172,7 +173,7 @@ class Sweeping:
         )
 
 
-def _require_one(results: Sequence[SweptPoint], pending: PendingSweep) -> None:
+def _require_one(results: Sequence[SweptPoint], pending: UnfinishedSweep) -> None:
     """Where all failed, the trouble may be elsewhere: nothing is stored, and the next call begins anew."""
     if any(one.status == "correct" for one in results):
         return

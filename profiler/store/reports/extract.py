@@ -16,7 +16,6 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import MetricsMissing, ReportDamaged, ReportError
-from profiler.store.file_names import report_file
 from profiler.store.reports.controls import derive_controls
 from profiler.store.reports.envelope import Envelope
 from profiler.store.reports.identity import (
@@ -28,16 +27,16 @@ from profiler.store.reports.identity import (
 from profiler.store.reports.nvidia_reader import Decoded, decode_reports
 from profiler.store.reports.request import AlreadyStored, Request
 from profiler.store.runs.commit import flush, storage_error, write_table
+from profiler.store.runs.file_names import report_file
 from profiler.store.runs.manifest import (
     KernelCount,
     Manifest,
-    RunId,
     StoredReport,
     StoredTable,
-    content_sha256,
     prof_version,
     write_manifest,
 )
+from profiler.store.runs.run_id import RunId, content_sha256
 from profiler.store.tables.columns import labels_of
 from profiler.store.tables.schema import SCHEMA_VERSION
 

@@ -19,7 +19,7 @@ from profiler.store.packs.layout import REPORTS_FOLDER, is_pack
 from profiler.store.remote.files import is_url, open_filesystem, public_url, remote_errors
 from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 from profiler.store.runs.commit import storage_error
-from profiler.store.runs.manifest import RunId
+from profiler.store.runs.run_id import RunId
 
 _SUFFIXES = (REPORT_SUFFIX, COMPRESSED_SUFFIX)
 _FETCH_BYTES = 1 << 24  # one request; what of a report is in memory at a time

@@ -13,7 +13,8 @@ import msgspec
 
 from profiler.errors import ProfError
 from profiler.store.reports.identity import REPORT_SUFFIX
-from profiler.store.runs.manifest import Provenance, preset_name, rung_name
+from profiler.store.runs.manifest import Provenance
+from profiler.store.runs.run_id import preset_name, rung_name
 
 
 class Timing(msgspec.Struct, frozen=True):

@@ -11,7 +11,8 @@ from profiler.errors import RunDamaged
 from profiler.store.packs.layout import MANIFESTS_FILE, Pack, PackedFiles, is_pack, read_line
 from profiler.store.remote.places import Place
 from profiler.store.runs.files import FolderFiles, RunFiles
-from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, RunId, decode_manifest
+from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifest
+from profiler.store.runs.run_id import RunId
 
 _LISTINGS = 5
 

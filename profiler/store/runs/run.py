@@ -1,4 +1,4 @@
-"""One recording: read on demand, refused when it changed, wherever its files lie."""
+"""One run: its tables and reports, read on demand and refused when they changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from profiler.errors import ReportError, RunDamaged
-from profiler.store.remote.places import Folder, Location
+from profiler.store.remote.places import FolderPlace, Location
 from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import Manifest, StoredReport
 from profiler.store.tables.schema import check_table, upgraded
@@ -25,10 +25,10 @@ _FETCHERS = 8
 
 @dataclass
 class Run:
-    """One recording: its manifest, and its tables read on demand.
+    """One run: its manifest, and its tables, which are read on demand.
 
-    Each table is hashed as it is read and compared with the manifest, so that a changed
-    file is an error and never a figure.
+    Each table is hashed as it is read and compared with the manifest, so that a changed file gives an error and never
+    a wrong figure. `_find_again` finds the files once more when `prof compact` has moved them.
     """
 
     path: Location
@@ -42,12 +42,12 @@ class Run:
     def files(self) -> RunFiles:
         if self._files is None:
             folder = Path(self.path)
-            self._files = FolderFiles(Folder(folder.parent), folder.name, self.manifest.tables)
+            self._files = FolderFiles(FolderPlace(folder.parent), folder.name, self.manifest.tables)
         return self._files
 
     @property
     def label(self) -> str:
-        """What a person calls it: a rung, a name, or the report's path."""
+        """The run as a person calls it: its rung, its name, or the report's path."""
         manifest = self.manifest
         if not self.stored:
             return str(self.path)
@@ -73,7 +73,7 @@ class Run:
             self.table_bytes(name)
 
     def verify_reports(self, *, left_elsewhere: bool = True) -> None:
-        """Raise RunDamaged unless the stored reports are as recorded, and those `left_elsewhere` that are still there."""
+        """Raise RunDamaged unless the stored reports are as recorded, and the `left_elsewhere` ones that still exist too."""
         if self.is_far:
             self._fetch_reports()
         for report in self.manifest.reports:
@@ -81,7 +81,7 @@ class Run:
                 self._verify_report(report)
 
     def report_path(self, report: StoredReport) -> Path:
-        """A file of this machine: as stored, or the original where that was left."""
+        """A file of this machine: the stored report, or the original when that was not copied."""
         if report.file is None:
             return Path(report.reference or "")
         return self._reading(lambda: self.files.report(report))
@@ -92,7 +92,7 @@ class Run:
 
     @property
     def is_far(self) -> bool:
-        """At a URL: every read is a request."""
+        """Whether the run is at a URL, where every read is a request."""
         return not isinstance(self.path, Path)
 
     def parquet(self, name: str) -> tuple[Path, range | None]:
@@ -100,7 +100,7 @@ class Run:
         return self._reading_table(name, lambda: self.files.parquet(name))
 
     def _fetch_reports(self) -> None:
-        """Side by side. One that cannot be had is told by whoever asks for it next."""
+        """Fetch all reports at once. Ignores failures: whoever needs the report next gets the error."""
 
         from concurrent.futures import ThreadPoolExecutor
 
@@ -116,15 +116,15 @@ class Run:
 
         if report.file is None and not os.path.exists(
             report.reference or ""
-        ):  # the original was left elsewhere: it may be gone
+        ):  # an original that was not copied may be gone
             return
         shown = self.files.shown(report.file) if report.file is not None else report.reference
         try:
             path = self.report_path(report)
             actual = sha256_of_report(path)
         except ReportError as error:
-            told = error.message.replace(str(path), str(shown))
-            raise RunDamaged(f"{told} (it is the run's report)") from error
+            message = error.message.replace(str(path), str(shown))
+            raise RunDamaged(f"{message} (it is the run's report)") from error
         except OSError as error:
             raise RunDamaged(f"{shown}: the run's report cannot be read: {error}") from error
         if actual != report.sha256:
@@ -150,7 +150,7 @@ class Run:
             raise RunDamaged(f"{where}: cannot be read: {error.strerror or error}") from error
 
     def _reading(self, read: Callable[[], _Read]) -> _Read:
-        """`prof compact` may have moved the run since it was found: then it is looked for once more."""
+        """Read; when `prof compact` has moved the run since it was found, find it again and read once more."""
         try:
             return read()
         except FileNotFoundError:

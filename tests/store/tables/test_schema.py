@@ -14,8 +14,8 @@ from profiler.store.tables.columns import TableBuilder
 from profiler.store.tables.schema import (
     SCHEMA_VERSION,
     TABLES,
-    Column,
-    Table,
+    ColumnSchema,
+    TableSchema,
     arrow_schema,
     check_table,
     upgraded,
@@ -29,7 +29,7 @@ NUMBERS_WITHOUT_UNIT = {
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
-def test_every_column_is_documented_and_every_measure_has_a_unit(table: Table) -> None:
+def test_every_column_is_documented_and_every_measure_has_a_unit(table: TableSchema) -> None:
     assert table.row
     for column in table.columns:
         assert column.doc, column.name
@@ -136,9 +136,9 @@ def test_text_that_is_not_unicode_is_stored_with_a_replacement() -> None:
 
 
 def test_a_column_may_not_be_declared_twice() -> None:
-    column = Column("a", "int32", "a number")
+    column = ColumnSchema("a", "int32", "a number")
     with pytest.raises(AssertionError, match="declares a column twice"):
-        Table("t", "a row", (column, column))
+        TableSchema("t", "a row", (column, column))
 
 
 def test_a_table_of_the_first_version_gets_the_columns_that_have_come_since(store: RunStore) -> None:

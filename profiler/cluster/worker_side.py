@@ -30,7 +30,7 @@ _call: ContextVar[str | None] = ContextVar("call", default=None)
 _stoppers: dict[str, Callable[[], None]] = {}
 
 
-def tell(text: str) -> None:
+def send_message(text: str) -> None:
     """For the function that is being called: its caller hears it. Elsewhere it does nothing."""
     told = _told.get()
     if told is not None:

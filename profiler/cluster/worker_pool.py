@@ -17,9 +17,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 from uuid import uuid4
 
-from profiler.cluster.watch import Member, Watch
-from profiler.cluster.working import Failed, key_of, perform, stop
-from profiler.errors import ClusterUnreachable, InternalError, MemberLost, ProfError, SchedulerLost
+from profiler.cluster.watch import Watch, Worker
+from profiler.cluster.worker_side import Failed, key_of, perform, stop
+from profiler.errors import ClusterUnreachable, InternalError, ProfError, SchedulerLost, WorkerLost
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -40,11 +40,11 @@ class _News:
 @dataclass
 class _Call:
     id: str
-    member: Member
+    worker: Worker
     news: SimpleQueue[_News] = field(default_factory=SimpleQueue)
 
 
-class Crew:
+class WorkerPool:
     """The workers of one scheduler; use it in a `with` statement. A thread may make one call at a time."""
 
     def __init__(
@@ -62,45 +62,45 @@ class Crew:
         client.subscribe_topic(self._topic, self._heard)
         self._watch = Watch(client, self._gone)
 
-    def members(self) -> list[Member]:
+    def available(self) -> list[Worker]:
         """Those that are there and answer; raises SchedulerLost when nobody can say."""
         self._check_scheduler()
-        return [member for member in self._watch.members() if member.address not in self._abandoned]
+        return [worker for worker in self._watch.workers() if worker.address not in self._abandoned]
 
     def wait(self, timeout_s: float) -> None:
-        """Until a member came or left, or the time is up."""
+        """Until a worker came or left, or the time is up."""
         self._watch.wait(timeout_s)
 
     def call(
         self,
-        member: Member,
+        worker: Worker,
         function: Callable[..., Any],
         *arguments: Any,
         timeout_s: float,
         gpu: bool = False,
-        hear: Callable[[str], None] | None = None,
+        on_message: Callable[[str], None] | None = None,
     ) -> Any:
         """What `function` returns there, or the ProfError that it raises.
 
         It is a function of a module, which is on the worker too, and keeps to `timeout_s` itself where it can. With
-        `gpu`, a worker makes one call at a time, whoever asks. MemberLost: it will not answer, and may have done some or
+        `gpu`, a worker makes one call at a time, whoever asks. WorkerLost: it will not answer, and may have done some or
         all of it.
         """
         self._check_scheduler()
-        call = _Call(uuid4().hex, member)
+        call = _Call(uuid4().hex, worker)
         self._calls[call.id] = call
-        if not self._watch.has(member) or member.address in self._abandoned:
+        if not self._watch.has(worker) or worker.address in self._abandoned:
             del self._calls[call.id]
-            raise MemberLost(f"worker {member.name} is gone")
+            raise WorkerLost(f"worker {worker.name} is gone")
         future = self._client.submit(
             perform, self._topic, call.id, function, arguments,
-            key=key_of(call.id), workers=[member.address], allow_other_workers=False,
+            key=key_of(call.id), workers=[worker.address], allow_other_workers=False,
             resources={"GPU": 1} if gpu else None, retries=0, pure=False,
         )  # fmt: skip
         answer = self._fetch(future, call)
         try:
-            self._await(call, timeout_s, hear)
-            return _result(answer, member)
+            self._await(call, timeout_s, on_message)
+            return _result(answer, worker)
         except BaseException:
             self._withdraw(call, future)
             raise
@@ -108,7 +108,7 @@ class Crew:
             del self._calls[call.id]
 
     def interrupt(self) -> None:
-        """Every call that is under way is withdrawn, and raises MemberLost in the thread that waits for it."""
+        """Every call that is under way is withdrawn, and raises WorkerLost in the thread that waits for it."""
         for call in list(self._calls.values()):
             call.news.put(_News("left"))
 
@@ -134,38 +134,38 @@ class Crew:
         answer.add_done_callback(lambda _: call.news.put(_News("answered")))
         return answer
 
-    def _await(self, call: _Call, timeout_s: float, hear: Callable[[str], None] | None) -> None:
+    def _await(self, call: _Call, timeout_s: float, on_message: Callable[[str], None] | None) -> None:
         """Returns when it is answered; raises when it will not be."""
         deadline: float | None = None
         while True:
             try:
                 news = call.news.get(timeout=_WAKE_S)
             except Empty:
-                self._check_patience(call.member, deadline, timeout_s)
+                self._check_patience(call.worker, deadline, timeout_s)
                 continue
             if news.kind == "answered":
                 return
             if news.kind == "left":
-                raise self._watch.lost or MemberLost(f"worker {call.member.name} died or left")
+                raise self._watch.lost or WorkerLost(f"worker {call.worker.name} died or left")
             if news.kind == "began":
                 deadline = time.monotonic() + timeout_s + GRACE_S
-            elif hear is not None:
-                hear(news.text)
+            elif on_message is not None:
+                on_message(news.text)
 
-    def _check_patience(self, member: Member, deadline: float | None, timeout_s: float) -> None:
+    def _check_patience(self, worker: Worker, deadline: float | None, timeout_s: float) -> None:
         """A call that waits for its turn may wait for ever, as long as its worker is heard of."""
         self._check_scheduler()
         if deadline is None:
-            silent_s = self._watch.silent_s(member)
+            silent_s = self._watch.silent_s(worker)
             if silent_s <= min(_SILENT_S, timeout_s + GRACE_S):
                 return
-            message = f"worker {member.name} has not been heard of for {silent_s:.0f} s"
+            message = f"worker {worker.name} has not been heard of for {silent_s:.0f} s"
         elif time.monotonic() < deadline:
             return
         else:
-            message = f"worker {member.name} did not answer within {timeout_s:g} s"
-        self._abandoned.add(member.address)
-        raise MemberLost(f"{message} and is left alone from now on")
+            message = f"worker {worker.name} did not answer within {timeout_s:g} s"
+        self._abandoned.add(worker.address)
+        raise WorkerLost(f"{message} and is left alone from now on")
 
     def _check_scheduler(self) -> None:
         if self._watch.lost is not None:
@@ -179,8 +179,8 @@ class Crew:
         """Nobody waits for it: it is not to begin any more, and to end where it has begun. Waits for nobody either."""
         if self._client.status != "running":  # Dask would wait until it is connected again
             return
-        address = call.member.address
-        is_there = self._watch.has(call.member) and address not in self._abandoned
+        address = call.worker.address
+        is_there = self._watch.has(call.worker) and address not in self._abandoned
 
         async def withdraw() -> None:
             await self._client.cancel([future], asynchronous=True, force=True)
@@ -201,13 +201,13 @@ class Crew:
             text = message["text"]
             call.news.put(_News("began") if text is None else _News("said", text))
 
-    def _gone(self, member: Member | None) -> None:
+    def _gone(self, worker: Worker | None) -> None:
         for call in list(self._calls.values()):
-            if member is None or call.member == member:
+            if worker is None or call.worker == worker:
                 call.news.put(_News("left"))
 
 
-def _result(answer: ThreadFuture[Any], member: Member) -> Any:
+def _result(answer: ThreadFuture[Any], worker: Worker) -> Any:
     from distributed import KilledWorker
 
     try:
@@ -216,18 +216,18 @@ def _result(answer: ThreadFuture[Any], member: Member) -> Any:
         details = [f"    {line.strip()}" for line in str(error).splitlines()[:1]]
         raise SchedulerLost("the Dask scheduler is gone, or let go of a call", details=details) from None
     except (KilledWorker, OSError) as error:
-        raise MemberLost(f"worker {member.name} died: {error}") from None
+        raise WorkerLost(f"worker {worker.name} died: {error}") from None
     except ProfError:
         raise
     except RuntimeError as error:
         if "different environments" not in str(error):
-            raise InternalError(f"on worker {member.name}: {error}") from error
+            raise InternalError(f"on worker {worker.name}: {error}") from error
         raise ClusterUnreachable(
             "the Dask scheduler cannot read what prof asks of its workers: it runs in another environment",
             remedy="Start `dask scheduler` and the workers from environments with the same prof and the same Dask.",
         ) from None
     except Exception as error:
-        raise InternalError(f"on worker {member.name}: {type(error).__name__}: {error}") from error
+        raise InternalError(f"on worker {worker.name}: {type(error).__name__}: {error}") from error
     if isinstance(result, Failed):
         raise result.error
     return result
