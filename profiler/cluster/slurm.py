@@ -1,8 +1,8 @@
-"""Workers as jobs of Slurm, for as long as one command needs them.
+"""Starts workers as Slurm jobs, for as long as one command needs them.
 
-Work begins as soon as one worker is there. A job that ends by itself gets a successor; one that somebody cancelled does
-not. Whatever happens, no job stays in the queue: and should this process be killed, a worker whose scheduler is gone
-ends within a minute, and its job with it.
+Work begins as soon as one worker is connected. A job that ends by itself is replaced; one that somebody
+cancelled is not. No job ever stays in the queue: when this process is killed, its workers lose their
+scheduler, and end with their jobs within a minute.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from profiler.errors import ClusterNotInstalled, SlurmFailed
 if TYPE_CHECKING:
     from profiler.cluster.slurm_jobs import SlurmCluster, Submitter, WorkerJob
 
-POLL_S = 5.0  # Slurm's controller serves everybody: it is not to be asked all the time
+POLL_S = 5.0  # Slurm's controller serves everybody, so ask it seldom
 WAIT_S = 3600.0
 PYTHON, INTERFACE = "PROF_CLUSTER_PYTHON", "PROF_CLUSTER_INTERFACE"
 _FIRST_POLL_S = 0.25
@@ -50,10 +50,11 @@ def start_slurm_workers(
     wait_s: float = WAIT_S,
     say: Callable[[str], None] = lambda _: None,
 ) -> WorkerPool:
-    """`workers` jobs of one worker each, submitted with `options` as one would type them after sbatch.
+    """Submit `workers` jobs of one worker each, with `options` as one would type them after sbatch.
 
-    With `gpus` each advertises the one that its job was given. Returns when one is there, and fails when none is
-    within `wait_s`. `say` gets a line when there is something to know, from a thread too.
+    With `gpus`, each worker advertises the GPU that its job was given. Returns when the first worker is
+    connected; SlurmFailed when none is within `wait_s`. `say` gets lines for the user, also from another
+    thread.
     """
     words = _words(options)
     if shutil.which("sbatch") is None:
@@ -62,7 +63,7 @@ def start_slurm_workers(
         )
     client_of = prepare_dask()
     try:
-        with _interrupt_kept():
+        with _keeping_interrupt():
             from profiler.cluster.slurm_jobs import Submitter, sbatch_command, start_cluster
         submitter = Submitter(sbatch_command(words, default_log("%j")))
         cluster = start_cluster(submitter, gpus, os.environ.get(PYTHON), os.environ.get(INTERFACE))
@@ -87,14 +88,14 @@ def start_slurm_workers(
 
 @dataclass
 class _Queue:
-    """What became of the jobs of one pool."""
+    """The jobs of one pool: waits for their workers, and replaces jobs that end."""
 
     cluster: SlurmCluster
     submitter: Submitter
     workers: int
     say: Callable[[str], None]
-    _joined: set[str] = field(default_factory=set)  # workers that have been there
-    _in_vain: int = 0  # jobs in a row that ended without having been a worker
+    _joined: set[str] = field(default_factory=set)  # workers that have been connected
+    _in_vain: int = 0  # jobs in a row that ended before their worker connected
     _last_said: str = ""
     _ended: Event = field(default_factory=Event)
     _thread: Thread | None = None
@@ -102,13 +103,13 @@ class _Queue:
     def wait_for_one(self, timeout_s: float) -> None:
         deadline = time.monotonic() + timeout_s
         pause_s = _FIRST_POLL_S
-        while not self._look_who_is_there():
+        while not self._has_worker():
             if len(self.submitter.jobs) == self.workers:  # all are submitted
                 self._check_not_all_refused()
                 states = read_states()
-                if states is not None and not self._look_who_is_there():
+                if states is not None and not self._has_worker():
                     self._check_some_live(states)
-                    self._say_who_waits(states)
+                    self._say_how_many_wait(states)
             if time.monotonic() > deadline:
                 raise SlurmFailed(
                     f"Slurm started no job within {timeout_s:g} s{self._last_said and ': '}{self._last_said}",
@@ -122,7 +123,7 @@ class _Queue:
         self._thread.start()
 
     def coming(self) -> bool:
-        """Whether a job has no worker there, yet or any more."""
+        """Return whether a job has no connected worker, not yet or not any more."""
         there = self._there()
         return any(job.number and job.worker not in there for job in list(self.submitter.jobs.values()))
 
@@ -135,7 +136,7 @@ class _Queue:
         jobs = list(self.submitter.jobs.values())
         self._cancel_rest([job.number for job in jobs if job.number and not job.is_cancelled])
         for job in jobs:
-            if job.worker in self._joined:  # else its log says why
+            if job.worker in self._joined:  # the log of a job that never had a worker says why
                 default_log(job.number).unlink(missing_ok=True)
 
     def _cancel_rest(self, numbers: Sequence[str]) -> None:
@@ -146,14 +147,14 @@ class _Queue:
 
     def _run(self) -> None:
         while not self._ended.wait(POLL_S):
-            self._look_who_is_there()
+            self._has_worker()
             states = read_states()
             if states is not None:
                 self._replace([job for job in list(self.submitter.jobs.values()) if _is_over(job, states)])
-                self._say_who_waits(states)
+                self._say_how_many_wait(states)
 
-    def _look_who_is_there(self) -> bool:
-        """Whether anybody is, or was."""
+    def _has_worker(self) -> bool:
+        """Return whether any worker is connected, or was."""
         self._joined |= self._there()
         return bool(self._joined)
 
@@ -199,7 +200,7 @@ class _Queue:
             self.cluster.worker_spec.pop(name, None)
         self.cluster.scale(jobs=self.workers)
 
-    def _say_who_waits(self, states: Mapping[str, State]) -> None:
+    def _say_how_many_wait(self, states: Mapping[str, State]) -> None:
         waiting = [
             states[job.number]
             for job in list(self.submitter.jobs.values())
@@ -217,8 +218,10 @@ class _Queue:
 
 
 @contextmanager
-def _interrupt_kept() -> Iterator[None]:
-    """dask-jobqueue takes Ctrl-C for itself when it is imported, and then ends as if all were well."""
+def _keeping_interrupt() -> Iterator[None]:
+    """Keep our own handling of Ctrl-C: dask-jobqueue replaces it when imported, and then exits as if all were
+    well.
+    """
     before = signal.getsignal(signal.SIGINT)
     yield
     if signal.getsignal(signal.SIGINT) is not before:

@@ -1,9 +1,10 @@
-"""One Slurm job for each worker, by dask-jobqueue, which is imported here: import this inside functions.
+"""Submits one Slurm job for each worker, with dask-jobqueue. Importing it is slow: import this module inside
+functions.
 
-What sbatch is told beyond the plain job is the user's own words, put on its command line: there they overrule
-whatever the job's script says. Scheduler and workers speak TLS with a certificate that is made for this one command and
-reaches the nodes inside the script, which Slurm shows to nobody but its owner: on a cluster, everybody else could
-otherwise have the workers run what he likes.
+The user's own options go to sbatch's command line, where they overrule the job's script. Scheduler and
+workers speak TLS with a certificate that is made for this one command. It reaches the nodes inside the
+script, which Slurm shows only to its owner; without it, everybody on the cluster could have the workers run
+anything.
 """
 
 from __future__ import annotations
@@ -27,24 +28,27 @@ from distributed.security import Security
 
 from profiler.cluster.connection import NO_DASHBOARD
 
-_NEVER = "1000 days"  # else Dask cancels a job whose worker is gone, and Slurm may be about to start it again
-_AT_ONCE = 8  # calls of sbatch and scancel: each is a process here and work for the controller
-# What dask-jobqueue would say of memory, time and processors: the partition's own defaults are better guesses.
+_NEVER = "1000 days"  # otherwise Dask cancels a job whose worker is gone, although Slurm may be about to start it again
+_AT_ONCE = 8  # how many calls of sbatch and scancel: each is a process here and work for the controller
+# Options that dask-jobqueue would set for memory, time and processors: the partition's defaults are better guesses.
 _SKIPPED = ("--mem=", "-t ", "--cpus-per-task=")
-_MEMORY_LIMIT = "${SLURM_MEM_PER_NODE:-0}MiB"  # what Slurm grants, as it says in the job; 0: no limit
+_MEMORY_LIMIT = "${SLURM_MEM_PER_NODE:-0}MiB"  # what Slurm grants the job; 0 means no limit
 _TLS_FILES = {"ca": "tls_ca_file", "cert": "tls_worker_cert", "key": "tls_worker_key"}
 
 
 @dataclass
 class Submitter:
-    """Where all jobs are submitted: what Slurm was told, and what became of it."""
+    """Submits jobs with sbatch, and keeps them by the names of their workers."""
 
     command: Sequence[str]  # sbatch and its options
     jobs: dict[str, WorkerJob] = field(default_factory=dict)  # by the name of the worker
     at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     async def call(self, *command: str) -> tuple[int, str, str]:
-        """In a session of its own: a Ctrl-C in the terminal must not end sbatch before it has said a number."""
+        """Run one of Slurm's commands.
+
+        In a session of its own, since Ctrl-C must not end sbatch before it prints a number.
+        """
         async with self.at_once:
             process = await asyncio.create_subprocess_exec(
                 *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
@@ -55,7 +59,7 @@ class Submitter:
 
 
 class WorkerJob(SLURMJob):
-    """`number` is Slurm's; `refusal` what sbatch said instead of one."""
+    """A job with one worker: Slurm's `number` for it, or the `refusal` that sbatch printed instead."""
 
     def __init__(self, *arguments: Any, submitter: Submitter, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -66,17 +70,17 @@ class WorkerJob(SLURMJob):
 
     @contextmanager
     def job_file(self) -> Iterator[str]:
-        """Readable by its owner alone."""
+        """Write the job's script into a file that only its owner can read."""
         with tempfile.NamedTemporaryFile("w", prefix="prof-", suffix=".sh") as file:
             file.write(self.job_script())
             file.flush()
             yield file.name
 
     async def start(self) -> None:
-        """Never fails: an exception would only be logged, by whoever scales the cluster."""
+        """Submit the job. Raises nothing, since Dask would only log it; sets `refusal` instead."""
         with self.job_file() as path:
             code, out, err = await self._submitter.call(*self._submitter.command, path)
-        number = out.partition(";")[0].strip()  # --parsable: it may be followed by the name of a cluster
+        number = out.partition(";")[0].strip()  # with --parsable, the name of a cluster may follow
         if code == 0 and number.isdigit():
             self.number = number
         else:
@@ -92,7 +96,7 @@ class WorkerJob(SLURMJob):
 
 
 class SlurmCluster(SLURMCluster):
-    """The scheduler, in this process, and its jobs. No worker has a name that another had."""
+    """The scheduler, in this process, and its jobs. No worker gets a name that another one had."""
 
     job_cls: Any = WorkerJob
 
@@ -104,7 +108,9 @@ class SlurmCluster(SLURMCluster):
         return f"slurm-{next(self._numbers)}"
 
     def _get_worker_security(self, _: Security) -> Security:
-        """Where `_prologue` puts the files on the node; dask-jobqueue would put them on a shared disk."""
+        """The certificate files that `_prologue` writes on the node; dask-jobqueue would put them on a shared
+        disk.
+        """
         return Security(
             require_encryption=True,
             **{option: f'"$prof_tls/{name}.pem"' for name, option in _TLS_FILES.items()},
@@ -114,7 +120,10 @@ class SlurmCluster(SLURMCluster):
 def start_cluster(
     submitter: Submitter, gpus: bool, python: str | None, interface: str | None
 ) -> SlurmCluster:
-    """Without jobs yet. `interface`: where the scheduler listens; by default, where this host is reached."""
+    """Start the scheduler, without jobs yet.
+
+    It listens at `interface`; by default, where others reach this host.
+    """
     dask.config.set({"distributed.deploy.lost-worker-timeout": _NEVER})
     site = dask.config.get("jobqueue.slurm")
     security = Security.temporary()
@@ -130,12 +139,12 @@ def start_cluster(
 
 
 def sbatch_command(options: Sequence[str], log: Path) -> list[str]:
-    """The last word on each option is the user's."""
+    """The command that submits a job. The user's options come last, so they decide."""
     return ["sbatch", "--parsable", "--output", os.fspath(log), *options]
 
 
 def _prologue(security: Security, lines_of_site: Sequence[str]) -> list[str]:
-    """What the job does before it starts the worker."""
+    """The lines of the job's script that come before the worker's start."""
     lines = [
         *lines_of_site,
         "prof_tls=$(mktemp -d) || exit",

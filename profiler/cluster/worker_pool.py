@@ -1,7 +1,7 @@
-"""Calls of functions on workers, each on the worker that was chosen for it.
+"""Calls functions on workers, each on the worker that its caller chose.
 
-Dask carries arguments and results and starts the calls. That a call is never made twice behind its caller's back,
-and that its caller hears when it will never be answered, is made sure of here.
+Dask starts the calls and carries arguments and results. This module adds two guarantees: a call is never
+repeated behind its caller's back, and its caller gets an error when it will never be answered.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from profiler.errors import ClusterUnreachable, InternalError, ProfError, Schedu
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-GRACE_S = 15.0  # beyond the time that the function itself keeps to: for the way there and back
+GRACE_S = 15.0  # on top of the function's own time limit, for the way there and back
 _SILENT_S = 30.0
 _WAKE_S = 1.0
 _CLOSE_S = 5.0
-_WITHDRAW_S = 2.0  # a worker that hangs does not take notice
+_WITHDRAW_S = 2.0  # a worker that hangs does not answer
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class _Call:
 
 
 class WorkerPool:
-    """The workers of one scheduler; use it in a `with` statement. A thread may make one call at a time."""
+    """The workers of one scheduler; use it in a `with` statement. Each thread may make one call at a time."""
 
     def __init__(
         self,
@@ -53,22 +53,22 @@ class WorkerPool:
         close: Callable[[], None] = lambda: None,
         coming: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.coming = coming  # whether workers are on their way, however long that takes
+        self.coming = coming  # whether more workers will come, however long that takes
         self._client, self._close = client, close
         self._topic = f"prof-{uuid4().hex}"
         self._calls: dict[str, _Call] = {}
         self._abandoned: set[str] = set()
         self._withdrawing: list[ThreadFuture[Any]] = []
-        client.subscribe_topic(self._topic, self._heard)
+        client.subscribe_topic(self._topic, self._receive)
         self._watch = Watch(client, self._gone)
 
     def available(self) -> list[Worker]:
-        """Those that are there and answer; raises SchedulerLost when nobody can say."""
+        """The workers that are connected and answer; SchedulerLost when the scheduler does not."""
         self._check_scheduler()
         return [worker for worker in self._watch.workers() if worker.address not in self._abandoned]
 
     def wait(self, timeout_s: float) -> None:
-        """Until a worker came or left, or the time is up."""
+        """Wait until a worker came or left, or the time is up."""
         self._watch.wait(timeout_s)
 
     def call(
@@ -80,11 +80,12 @@ class WorkerPool:
         gpu: bool = False,
         on_message: Callable[[str], None] | None = None,
     ) -> Any:
-        """What `function` returns there, or the ProfError that it raises.
+        """Call `function` on the worker; returns its result, or raises its ProfError.
 
-        It is a function of a module, which is on the worker too, and keeps to `timeout_s` itself where it can. With
-        `gpu`, a worker makes one call at a time, whoever asks. WorkerLost: it will not answer, and may have done some or
-        all of it.
+        The function belongs to a module that the worker has too, and should keep to `timeout_s` itself.
+        `on_message` gets the messages that it sends. With `gpu`, the worker makes one such call at a time,
+        whoever asks. Raises WorkerLost when the worker will not answer; it may have done some or all of the
+        work then.
         """
         self._check_scheduler()
         call = _Call(uuid4().hex, worker)
@@ -108,7 +109,7 @@ class WorkerPool:
             del self._calls[call.id]
 
     def interrupt(self) -> None:
-        """Every call that is under way is withdrawn, and raises WorkerLost in the thread that waits for it."""
+        """Withdraw every call under way; the threads that wait for them get WorkerLost."""
         for call in list(self._calls.values()):
             call.news.put(_News("left"))
 
@@ -120,12 +121,15 @@ class WorkerPool:
     ) -> None:
         self._watch.close()
         wait(self._withdrawing, timeout=_WITHDRAW_S)
-        with suppress(Exception):  # whatever is left of it, it is no use any more
+        with suppress(Exception):  # nobody needs the client any more, in whatever state it is
             self._client.close(timeout=_CLOSE_S)
         self._close()
 
     def _fetch(self, future: Future[Any], call: _Call) -> ThreadFuture[Any]:
-        """Never to be cancelled: Dask fetches the answers of several calls together, and all would be lost."""
+        """Fetch the answer.
+
+        Never cancel this: Dask fetches the answers of several calls together, and would lose them all.
+        """
 
         async def gather() -> Any:
             return await self._client.gather(future, asynchronous=True)
@@ -135,7 +139,7 @@ class WorkerPool:
         return answer
 
     def _await(self, call: _Call, timeout_s: float, on_message: Callable[[str], None] | None) -> None:
-        """Returns when it is answered; raises when it will not be."""
+        """Return when the call is answered; raise when it will never be."""
         deadline: float | None = None
         while True:
             try:
@@ -153,7 +157,10 @@ class WorkerPool:
                 on_message(news.text)
 
     def _check_patience(self, worker: Worker, deadline: float | None, timeout_s: float) -> None:
-        """A call that waits for its turn may wait for ever, as long as its worker is heard of."""
+        """Raise WorkerLost when patience has run out.
+
+        A call may wait for its turn for ever while its worker is alive.
+        """
         self._check_scheduler()
         if deadline is None:
             silent_s = self._watch.silent_s(worker)
@@ -176,8 +183,8 @@ class WorkerPool:
             raise SchedulerLost(f"the Dask scheduler has not answered for {old_s:.0f} s")
 
     def _withdraw(self, call: _Call, future: Future[Any]) -> None:
-        """Nobody waits for it: it is not to begin any more, and to end where it has begun. Waits for nobody either."""
-        if self._client.status != "running":  # Dask would wait until it is connected again
+        """Ask the worker not to begin the call, or to stop it. Does not wait for that."""
+        if self._client.status != "running":  # Dask would wait for a new connection
             return
         address = call.worker.address
         is_there = self._watch.has(call.worker) and address not in self._abandoned
@@ -190,11 +197,11 @@ class WorkerPool:
         self._withdrawing.append(self._in_loop(asyncio.wait_for(withdraw(), _WITHDRAW_S)))
 
     def _in_loop(self, work: Coroutine[Any, Any, Any]) -> ThreadFuture[Any]:
-        """Done by the thread in which Dask's client lives."""
+        """Run a coroutine in the thread of Dask's client."""
         loop: Any = self._client.loop
         return asyncio.run_coroutine_threadsafe(work, loop.asyncio_loop)
 
-    def _heard(self, event: tuple[float, Any]) -> None:
+    def _receive(self, event: tuple[float, Any]) -> None:
         _, message = event
         call = self._calls.get(message["call"])
         if call is not None:

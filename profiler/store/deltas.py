@@ -1,9 +1,8 @@
-"""The changes along a ladder as one Parquet file, wherever the user wants it.
+"""Writes the changes along a ladder as a Parquet file, wherever the user wants it.
 
-They are not kept among the runs. A run is what was recorded and never changes; a change
-belongs to two runs and depends on which of them are the newest, on the statistics and on the catalogue. Stored
-beside the runs it would be out of date with the next recording and still be read as if it were
-not, so it is derived on request (under a second for a ladder) and names the two runs it is from.
+Changes are not stored with the runs. A run was recorded and never changes; a change belongs to two runs and
+depends on which runs are the newest, on the statistics and on the catalogue. Stored, it would be out of date
+with the next recording. So it is derived on request, in under a second for a ladder, and names the two runs.
 """
 
 from __future__ import annotations

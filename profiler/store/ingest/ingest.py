@@ -47,7 +47,10 @@ class Ingested:
 
 
 def ingest_reports(reports: Sequence[Report], store: RunStore, options: IngestOptions) -> Iterator[Ingested]:
-    """Store every report, and yield the outcomes as they come. A bad report does not stop the others; a full disk does."""
+    """Store every report, and yield the outcomes as they come.
+
+    A bad report does not stop the others; a full disk does.
+    """
     stopped = Event()
     with ExitStack() as stack:
         committer = stack.enter_context(RunCommitter(store))
@@ -82,7 +85,10 @@ def ingest_reports(reports: Sequence[Report], store: RunStore, options: IngestOp
 def request_for(
     report: Report, folder: Path, options: IngestOptions, stored_hashes: frozenset[str], copied: bool = False
 ) -> Request:
-    """Make the request to read a report. With `copied`, or for a URL, a copy is read, of which only the name is known yet."""
+    """Make the request to read a report.
+
+    With `copied`, or for a URL, a copy is read, of which only the name is known yet.
+    """
     request = Request(
         (Path(report.name),),
         folder,
@@ -126,7 +132,9 @@ class RunCommitter:
         return Ingested(report, "stored", extracted.run_id, extracted.launches, unread=extracted.unread)
 
     def known(self, report: Report, request: Request, sha256: str, verify: bool = False) -> Ingested:
-        """The outcome for a report that is stored already; with `verify`, its run is read to the last byte first."""
+        """The outcome for a report that is stored already; with `verify`, its run is read to the last byte
+        first.
+        """
         run_id = self._known.get(sha256[:HASH_CHARACTERS])
         run = self._store.open(run_id) if run_id is not None else self._store.with_hash(sha256)
         if run is None:

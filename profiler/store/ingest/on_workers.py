@@ -1,7 +1,8 @@
 """Ingests reports with the workers of a cluster: they read, and this process alone commits.
 
-Threads of this process drive the workers. Each sends its worker a batch of reports, gets the files of the runs back,
-and sends the next batch while those files are committed. When a worker is lost, others read its reports, one at a time.
+Threads of this process drive the workers. Each sends its worker a batch of reports, gets the files of the
+runs back, and sends the next batch while those files are committed. When a worker is lost, others read its
+reports, one at a time.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ def ingest_on_workers(
 ) -> Iterator[Ingested]:
     """Store every report, like `ingest_reports`, and yield the outcomes.
 
-    Raises errors that concern all reports: the scheduler is gone, runs cannot be written, or there has been no worker
-    for `alone_s` seconds.
+    Raises errors that concern all reports: the scheduler is gone, runs cannot be written, or there has been
+    no worker for `alone_s` seconds.
     """
     with RunCommitter(store) as committer:
         ingestion = _Ingestion(reports, committer, options, pool, observer or IngestObserver())
@@ -136,7 +137,10 @@ class _Ingestion:
             yield outcome
 
     def stop(self) -> None:
-        """Wait for commits under way. A call under way ends with its worker's next message, or when the pool closes."""
+        """Wait for commits under way.
+
+        A call under way ends with its worker's next message, or when the pool closes.
+        """
         self._queue.close()
         with self._idle:
             self._stopped.set()
@@ -228,7 +232,10 @@ class _Ingestion:
         return True
 
     def _tasks(self, taken: list[QueuedReport]) -> list[tuple[QueuedReport, ReadTask]]:
-        """The reports that a worker must read. Those already stored, or that cannot be opened, are finished here."""
+        """The reports that a worker must read.
+
+        Those already stored, or that cannot be opened, are finished here.
+        """
         tasks = []
         for queued in taken:
             if self._stopped.is_set():

@@ -1,4 +1,6 @@
-"""The reports that wait to be read by workers: the largest first, in batches that are bounded by size and number."""
+"""The reports that wait to be read by workers: the largest first, in batches that are bounded by size and
+number.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ MOST_LOSSES = 3
 
 @dataclass(eq=False)
 class QueuedReport:
-    """A report in the queue. `losses` counts the workers that were lost while they read it and nothing else."""
+    """A report in the queue.
+
+    `losses` counts the workers that were lost while they read it and nothing else.
+    """
 
     report: Report
     size_bytes: int
@@ -38,7 +43,10 @@ class ReportQueue:
         self._changed = Condition()
 
     def take(self, drivers: int) -> list[QueuedReport]:
-        """Take a batch; empty when all reports are finished. Waits while others work, since their reports may come back."""
+        """Take a batch; empty when all reports are finished.
+
+        Waits while others work, since their reports may come back.
+        """
         with self._changed:
             self._changed.wait_for(
                 lambda: self._closed or not self._unfinished or self._fresh or self._suspects
@@ -67,7 +75,8 @@ class ReportQueue:
             self._changed.notify_all()
 
     def lose(self, reports: Sequence[QueuedReport]) -> list[QueuedReport]:
-        """Return reports whose worker was lost. Any may have killed it, so each goes alone from now on, after all others.
+        """Return reports whose worker was lost. Any may have killed it, so each goes alone from now on, after
+        all others.
 
         Returns those that have lost so many workers that they are given up.
         """

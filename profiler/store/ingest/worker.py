@@ -1,7 +1,7 @@
 """Reads reports on a worker of a cluster: reports go in, the files of their runs come out.
 
-Only bytes travel, since the two machines share no folder. Like everywhere, a child process with limits of memory and
-time reads each report, so that the worker survives a crash of NVIDIA's library.
+Only bytes travel, since the two machines share no folder. Like everywhere, a child process with limits of
+memory and time reads each report, so that the worker survives a crash of NVIDIA's library.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ _MESSAGE_S = 0.5
 
 @dataclass(frozen=True)
 class ReadTask:
-    """One report to read: its bytes, or the URL that the worker fetches it from. The request holds names, not paths."""
+    """One report to read: its bytes, or the URL that the worker fetches it from.
+
+    The request holds names, not paths.
+    """
 
     request: Request
     limit_s: float
@@ -45,7 +48,9 @@ class Batch:
 
     @property
     def timeout_s(self) -> float:
-        """How long the batch may take: the last report starts at the latest after `_MOST_S`; a URL is fetched, then read."""
+        """How long the batch may take: the last report starts at the latest after `_MOST_S`; a URL is
+        fetched, then read.
+        """
         return _MOST_S + max((2 if task.remote is not None else 1) * task.limit_s for task in self.tasks)
 
 

@@ -1,14 +1,17 @@
 """Joins Parquet files end to end in one file under one footer; the bytes of each file stay as they are.
 
-A Parquet footer says where each column of each row group lies. So several whole files, followed by a footer that lists
-all their row groups at their new offsets, are one Parquet file for every reader; nobody looks at the old footers.
+A Parquet footer says where each column of each row group lies. So several whole files, followed by a footer
+that lists all their row groups at their new offsets, are one Parquet file for every reader; nobody looks at
+the old footers.
 
-pyarrow cannot do this: it joins the footers of files that stay apart, and does not move offsets. It could encode the
-tables anew, one row group for each run, but a pack would then break two promises. The SHA-256 of a table in its run's
-manifest could not be checked any more. And one table could not be read in one request: its row group is useless without
-the pack's footer, which has 1.5 MB for the metrics of 2000 runs, while a whole file within the pack needs no other byte.
+pyarrow cannot do this: it joins the footers of files that stay apart, and does not move offsets. It could
+encode the tables anew, one row group for each run, but a pack would then break two promises. The SHA-256 of a
+table in its run's manifest could not be checked any more. And one table could not be read in one request: its
+row group is useless without the pack's footer, which has 1.5 MB for the metrics of 2000 runs, while a whole
+file within the pack needs no other byte.
 
-So this module decodes footers, from Thrift's compact protocol and back, and keeps the fields that it does not know.
+So this module decodes footers, from Thrift's compact protocol and back, and keeps the fields that it does not
+know.
 """
 
 from __future__ import annotations
@@ -39,7 +42,9 @@ Struct = dict[int, tuple[int, Any]]
 
 @dataclass
 class JoinedFooter:
-    """The footer of the joined file, to which one file after the other is appended; all have the schema of the first."""
+    """The footer of the joined file, to which one file after the other is appended; all have the schema of
+    the first.
+    """
 
     _first: Struct | None = None
     _groups: list[bytes] = field(default_factory=list)  # encoded, which takes a tenth of the memory
@@ -50,7 +55,7 @@ class JoinedFooter:
         return len(self._groups)
 
     def fits(self, footer: Struct) -> bool:
-        """Whether a file with this footer may be appended."""
+        """Return whether a file with this footer may be appended."""
         return self._first is None or footer[_SCHEMA] == self._first[_SCHEMA]
 
     def append(self, footer: Struct, offset: int) -> None:
@@ -99,7 +104,9 @@ def encode_struct(fields: Struct) -> bytes:
 
 
 def _move(group: Struct, offset: int, ordinal: int) -> None:
-    """Shift all offsets of a row group, which count from the start of the file; an offset of 0 means that there is none."""
+    """Shift all offsets of a row group, which count from the start of the file; an offset of 0 means that
+    there is none.
+    """
     group.pop(_ORDINAL, None)
     if ordinal <= _LAST_ORDINAL:
         group[_ORDINAL] = (4, ordinal)

@@ -6,10 +6,11 @@
         metrics.parquet        and so on: the tables' own files end to end, under one footer (`footers.py`)
         reports/SHA256.ncu-rep.zst
 
-A run's table is one range of bytes: the very file that the run had, so it still has the hash that its manifest
-states. HASH is the start of the SHA-256 of `pack.json`, which holds a hash of every file and line, so nothing in a pack
-can change unnoticed. TIME is when the pack was made: a sorted listing shows a pack after all runs and after the packs
-that it replaced, so that whoever lists while a run moves into a pack sees the run at least once.
+A run's table is one range of bytes: the very file that the run had, so it still has the hash that its
+manifest states. HASH is the start of the SHA-256 of `pack.json`, which holds a hash of every file and line,
+so nothing in a pack can change unnoticed. TIME is when the pack was made: a sorted listing shows a pack after
+all runs and after the packs that it replaced, so that whoever lists while a run moves into a pack sees the
+run at least once.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _PART = 4  # whoever needs more than every fourth line reads the whole file at o
 
 
 class ManifestLine(msgspec.Struct, frozen=True, array_like=True):
-    """Where a run's line is in `manifests.jsonl`, and its hash."""
+    """The place of a run's line in `manifests.jsonl`, and its hash."""
 
     offset: int
     length: int
@@ -59,7 +60,7 @@ class PackIndex(msgspec.Struct, frozen=True):
 
 
 class TableExtent(msgspec.Struct, frozen=True, array_like=True):
-    """Where a run's table is in the pack's file: its range of bytes and of row groups."""
+    """The place of a run's table in the pack's file: its range of bytes and of row groups."""
 
     offset: int
     length: int
@@ -160,7 +161,9 @@ class Pack:
 
 @dataclass
 class PackedFiles(RunFiles):
-    """The files of a run in a pack: each table is a range of bytes in the pack's file, and a range of its row groups."""
+    """The files of a run in a pack: each table is a range of bytes in the pack's file, and a range of its row
+    groups.
+    """
 
     pack: Pack
     line: PackedRun

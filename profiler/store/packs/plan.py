@@ -1,9 +1,10 @@
 """Moves many small runs into few packs, so that listings and queries touch few files; no answer changes.
 
-A pack is complete before its `pack.json` appears, and from then on its runs are read from it. Only then are their
-folders removed, each manifest first. So whenever a call is killed, a run is in its folder, in a pack, or in both, which
-counts as one run, and the next call continues. A call removes only what it wrote to a pack or verified in one, so two
-calls at once do no harm. In a folder, a lock keeps the second call out, and a run disappears by one rename.
+A pack is complete before its `pack.json` appears, and from then on its runs are read from it. Only then are
+their folders removed, each manifest first. So whenever a call is killed, a run is in its folder, in a pack,
+or in both, which counts as one run, and the next call continues. A call removes only what it wrote to a pack
+or verified in one, so two calls at once do no harm. In a folder, a lock keeps the second call out, and a run
+disappears by one rename.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class PackPlan:
-    """What to do: put `runs` into packs in this order, and remove `absorbed` and `redundant`."""
+    """The work to do: put `runs` into packs in this order, and remove `absorbed` and `redundant`."""
 
     runs: list[RunId]
     absorbed: list[Pack]  # small packs, whose runs are among `runs`
@@ -49,7 +50,7 @@ class PackPlan:
 
 @dataclass
 class Compacted:
-    """What `compact` did."""
+    """The result of `compact`."""
 
     packed: int = 0
     packs: list[str] = field(default_factory=list)
@@ -57,7 +58,10 @@ class Compacted:
 
 
 def plan_packs(store: RunStore, older_than_days: float = 0, limits: Limits | None = None) -> PackPlan:
-    """Plan which runs to pack. A small pack is rewritten only with at least as many other runs, so that few are copied often."""
+    """Plan which runs to pack.
+
+    A small pack is rewritten only with at least as many other runs, so that few are copied often.
+    """
     limits = limits or Limits()
     newest = (datetime.now(UTC) - timedelta(days=older_than_days)).strftime("%Y%m%dt%H%M%Sz")
     visible = {str(run_id): run_id for run_id in store.ids()}
@@ -113,7 +117,10 @@ def _written(
     store: RunStore, run_ids: Sequence[RunId], staging: Staging, publisher: PackPublisher, limits: Limits,
     done: Compacted, advance: Callable[[], None],
 ) -> Iterator[PackWriter]:  # fmt: skip
-    """Yield each pack when it is full or gets no more runs. Several are open at once when the tables' columns differ."""
+    """Yield each pack when it is full or gets no more runs.
+
+    Several are open at once when the tables' columns differ.
+    """
     under_way: list[PackWriter] = []
     for run, manifest in _opened(store, run_ids, publisher, done):
         try:
@@ -135,7 +142,10 @@ def _written(
 def _opened(
     store: RunStore, run_ids: Sequence[RunId], publisher: PackPublisher, done: Compacted
 ) -> Iterator[tuple[Run, bytes]]:
-    """Open each run that is whole, and yield it with its manifest as written. Requests several at once from a URL."""
+    """Open each run that is whole, and yield it with its manifest as written.
+
+    Requests several at once from a URL.
+    """
     for start in range(0, len(run_ids), _AT_ONCE):
         some = run_ids[start : start + _AT_ONCE]
         store.read_ahead(some)

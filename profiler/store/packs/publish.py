@@ -1,4 +1,6 @@
-"""Puts finished packs in place and removes what they replace: by renames in a folder, by requests on an object store."""
+"""Puts finished packs in place and removes what they replace: by renames in a folder, by requests on an
+object store.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ class PackPublisher(Protocol):
     """Adds packs to a place, and removes runs and packs from it."""
 
     def has(self, name: str) -> bool:
-        """Whether the place has a file with this name."""
+        """Return whether the place has a file with this name."""
 
     def tidy(self, packed: Iterable[str]) -> None:
         """Remove what killed calls left behind; `packed` are the runs that packs hold."""

@@ -1,6 +1,7 @@
 """Writes a pack into a folder of this machine, one run after the other.
 
-A run's tables are copied byte by byte, and each is verified as it is read. One run's tables are in memory at a time.
+A run's tables are copied byte by byte, and each is verified as it is read. One run's tables are in memory at
+a time.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class PackWriter:
         return sum(table.file.size_bytes for table in self._tables.values())
 
     def add(self, run: Run, manifest: bytes) -> bool:
-        """Add a run; returns False, and adds nothing, when its tables have other columns than those of this pack."""
+        """Add a run; returns False, and adds nothing, when its tables have other columns than those of this
+        pack.
+        """
         text, found = _one_line(manifest), dict[str, tuple[bytes, Struct]]()
         for table, stored in run.manifest.tables.items():
             if self._tables[table].place_of(stored.sha256) is None:
@@ -92,7 +95,9 @@ class _TableWriter:
         self._empty: dict[str, TableExtent] = {}
 
     def place_of(self, sha256: str) -> TableExtent | None:
-        """Where this table is already: an empty table is the same file in every run and is written once."""
+        """The place of a table that was written before: an empty table is the same file in every run and is
+        written once.
+        """
         return self._empty.get(sha256)
 
     def append(self, data: bytes, footer: Struct, empty_sha256: str | None) -> TableExtent:
@@ -125,7 +130,10 @@ class _Hashed:
 
 
 def _one_line(manifest: bytes) -> bytes:
-    """Put the manifest on one line. Only white space changes, so a manifest of any version stays what it is."""
+    """Put the manifest on one line.
+
+    Only white space changes, so a manifest of any version stays what it is.
+    """
     try:
         return msgspec.json.format(manifest, indent=-1)
     except msgspec.DecodeError as error:

@@ -1,7 +1,7 @@
 """Opens URLs with the file systems that fsspec knows: `s3://bucket/key`, `gs://…`, `memory://…`.
 
-A URL goes in, a file system and a path come out. Every error becomes one line, without the secrets that a URL may
-hold: a password, or the signature of a link.
+A URL goes in, a file system and a path come out. Every error becomes one line, without the secrets that a URL
+may hold: a password, or the signature of a link.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ def public_url(url: str) -> str:
 
 
 def open_filesystem(url: str) -> tuple[AbstractFileSystem, str]:
-    """Return a file system and the path in it. Credentials come as usual for it: for S3, as for every AWS tool."""
+    """Return a file system and the path in it.
+
+    Credentials come as usual for it: for S3, as for every AWS tool.
+    """
     match = _URL.fullmatch(url)
     assert match is not None, url
     protocol = match["protocol"].lower()
@@ -70,8 +73,8 @@ def open_filesystem(url: str) -> tuple[AbstractFileSystem, str]:
 def remote_errors(url: str, missing: type[ProfError] | None = None) -> Iterator[None]:
     """Translate what a file system raises into a one-line error about `url`; a missing file raises `missing`.
 
-    Without `missing`, FileNotFoundError and FileExistsError pass. Do no work on local files in here, or a full disk
-    would look like a remote failure.
+    Without `missing`, FileNotFoundError and FileExistsError pass. Do no work on local files in here, or a
+    full disk would look like a remote failure.
     """
     try:
         yield

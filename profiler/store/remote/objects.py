@@ -24,7 +24,10 @@ _AT_ONCE = 64
 
 
 class ObjectPlace:
-    """Folders under a prefix. A folder is there when one of `last_files` is in it, which its writer puts last."""
+    """Folders under a prefix.
+
+    A folder is there when one of `last_files` is in it, which its writer puts last.
+    """
 
     def __init__(self, url: str, last_files: Collection[str]) -> None:
         self._last_files = last_files
@@ -116,7 +119,8 @@ class ObjectPlace:
             self._system.pipe_file(self._path(name), data)
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """Write a file unless the name is taken; returns False when it is. S3 decides that itself, in one request.
+        """Write a file unless the name is taken; returns False when it is. S3 decides that itself, in one
+        request.
 
         On a store without such a request, another client's file may slip in between the check and the write.
         """
@@ -209,7 +213,9 @@ class ObjectPlace:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Translate errors of the file system: FileNotFoundError stays, but a missing bucket becomes RemoteFailed."""
+        """Translate errors of the file system: FileNotFoundError stays, but a missing bucket becomes
+        RemoteFailed.
+        """
         try:
             with remote_errors(self._url):
                 yield
@@ -230,6 +236,6 @@ def _is_bucket_missing(error: FileNotFoundError) -> bool:
 
 
 def _is_precondition(error: OSError) -> bool:
-    """Whether S3 answered 412 (the name is taken) or 409 (another client is writing it this moment)."""
+    """Return whether S3 answered 412 (the name is taken) or 409 (another client is writing it this moment)."""
     text = str(error.__cause__)
     return "PreconditionFailed" in text or "ConditionalRequestConflict" in text

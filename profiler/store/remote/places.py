@@ -1,7 +1,9 @@
-"""The interface to a place that holds runs, and its form for a folder of this machine. Names go in, bytes come out.
+"""The interface to a place that holds runs, and its form for a folder of this machine. Names go in, bytes
+come out.
 
-A name is relative to the place and has forward slashes: `RUN-ID/run.json`. A missing file raises FileNotFoundError, an
-object store that cannot be used one of the `Remote…` errors, and a name that leads out of the place RunDamaged.
+A name is relative to the place and has forward slashes: `RUN-ID/run.json`. A missing file raises
+FileNotFoundError, an object store that cannot be used one of the `Remote…` errors, and a name that leads out
+of the place RunDamaged.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ Piece = tuple[
 
 
 def stays_inside(name: str) -> bool:
-    """Whether a relative name with forward slashes stays within the folder that it is joined to."""
+    """Return whether a relative name with forward slashes stays within the folder that it is joined to."""
     return "\0" not in name and all(part not in ("", ".", "..") for part in name.split("/"))
 
 

@@ -1,14 +1,15 @@
 """Commits runs to an object store, which can neither rename nor lock: each run whole, and once.
 
-A run is prepared in a folder of this machine, and its files are uploaded under its own prefix. No file is ever
-overwritten: when a name is taken by other bytes (of an upload that was killed, or that another version of prof makes at
-this moment), the file gets a name of its own, which the manifest records. The manifest is uploaded last, by a request
-that fails when there is one already. It makes the run visible, so a visible run is whole.
+A run is prepared in a folder of this machine, and its files are uploaded under its own prefix. No file is
+ever overwritten: when a name is taken by other bytes (of an upload that was killed, or that another version
+of prof makes at this moment), the file gets a name of its own, which the manifest records. The manifest is
+uploaded last, by a request that fails when there is one already. It makes the run visible, so a visible run
+is whole.
 
-Two clients may commit the same report at once, even under two names. The two ids then share their time and hash, and
-every reader sees only the smaller one (`RunStore.ids`), whichever client was first or was killed. After its upload each
-client lists the runs again and removes the larger ids. The smallest is never removed, and the client that uploads last
-sees all of them, so no larger id stays for long.
+Two clients may commit the same report at once, even under two names. The two ids then share their time and
+hash, and every reader sees only the smaller one (`RunStore.ids`), whichever client was first or was killed.
+After its upload each client lists the runs again and removes the larger ids. The smallest is never removed,
+and the client that uploads last sees all of them, so no larger id stays for long.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _AT_ONCE = 8
 
 
 class UploadStaging(Staging):
-    """Prepares runs in `place.local` and commits them to the place; `list_ids` returns the runs that are there already."""
+    """Prepares runs in `place.local` and commits them to the place; `list_ids` returns the runs that are
+    there already.
+    """
 
     def __init__(self, place: ObjectPlace, list_ids: Callable[[], Iterable[RunId]]) -> None:
         super().__init__(place.local)
@@ -53,7 +56,10 @@ class UploadStaging(Staging):
         return committed
 
     def _is_known(self, run: RunId) -> bool:
-        """Whether there is a run of the same report. Lists all runs once; `_upload` finds those that were added since."""
+        """Return whether there is a run of the same report.
+
+        Lists all runs once; `_upload` finds those that were added since.
+        """
         if self._known_before is None:
             self._known_before = frozenset(one.hash for one in self._list_ids())
         return run.hash in self._known_before
@@ -87,7 +93,9 @@ def _of_the_same(place: ObjectPlace, run: RunId) -> list[RunId]:
 
 
 def _put(place: ObjectPlace, run: RunId, path: Path) -> str:
-    """Upload a file and return its name, which is made from its content when its own is taken by something else."""
+    """Upload a file and return its name, which is made from its content when its own is taken by something
+    else.
+    """
     if place.put_new_file(f"{run}/{path.name}", path):
         return path.name
     ours, theirs = (_sha256(one) for one in (path, place.file(f"{run}/{path.name}")))

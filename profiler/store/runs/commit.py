@@ -1,7 +1,8 @@
 """Commits runs to a folder: each exists whole and once, or not at all.
 
-A process fills a folder under `.staging/`, where no reader looks, and `commit` renames it into place while it holds the
-store's lock. A process that dies leaves its staging folder behind, unlocked; the next process that stages removes it.
+A process fills a folder under `.staging/`, where no reader looks, and `commit` renames it into place while it
+holds the store's lock. A process that dies leaves its staging folder behind, unlocked; the next process that
+stages removes it.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ class Staging:
         shutil.rmtree(folder, ignore_errors=True)
 
     def commit(self, folder: Path, run_id: str) -> Location | None:
-        """Rename `folder` to its run and return where it is; None when there is a run of the same report already."""
+        """Rename `folder` to its run and return where it is; None when there is a run of the same report
+        already.
+        """
         run = RunId.parse(run_id)
         assert run is not None, run_id
         target = self.root / run_id
@@ -81,7 +84,10 @@ class Staging:
         return target
 
     def _is_known(self, run: RunId) -> bool:
-        """Whether there is a run of the same report. Lists the runs again only when another process has added one."""
+        """Return whether there is a run of the same report.
+
+        Lists the runs again only when another process has added one.
+        """
         if self._changed_ns is None or self.root.stat().st_mtime_ns != self._changed_ns:
             self._hashes = {name[-HASH_CHARACTERS:] for name in self._index.names()}
         return run.hash in self._hashes
@@ -144,7 +150,10 @@ def storage_error(error: OSError, place: Location) -> DiskFull | StoreNotWritabl
 
 
 def write_table(folder: Path, name: str, table: pa.Table) -> StoredTable:
-    """Write a table of a run. The hash is taken before the bytes reach the disk, so it shows what was meant."""
+    """Write a table of a run.
+
+    The hash is taken before the bytes reach the disk, so it shows what was meant.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 

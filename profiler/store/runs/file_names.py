@@ -1,7 +1,7 @@
 """The names of a run's files, and tests of whether a name that somebody else wrote is one of them.
 
-A manifest, a pack's index and a listing may come from anywhere, and their names become paths of this machine. So prof
-accepts only names that it gives itself, and joins nothing else to a folder.
+A manifest, a pack's index and a listing may come from anywhere, and their names become paths of this machine.
+So prof accepts only names that it gives itself, and joins nothing else to a folder.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The files of one run: an interface, and its form for a run in a folder of its own (`packs/layout.py` has the other).
+"""The files of one run: an interface, and its form for a run in a folder of its own (`packs/layout.py` has
+the other).
 
-A missing file raises FileNotFoundError, and any other trouble another OSError. At a URL, all tables of a run are
-requested together as soon as the first one is needed.
+A missing file raises FileNotFoundError, and any other trouble another OSError. At a URL, all tables of a run
+are requested together as soon as the first one is needed.
 """
 
 from __future__ import annotations
@@ -55,11 +56,13 @@ class RunFiles(ABC):
 
     @abstractmethod
     def piece(self, table: str) -> Piece:
-        """Where the table's bytes are within the place."""
+        """The file and the range of bytes that hold the table, within the place."""
 
     @abstractmethod
     def parquet(self, table: str) -> tuple[Path, range | None]:
-        """A verified Parquet file of this machine, and which of its row groups are the table: None for all of them."""
+        """A verified Parquet file of this machine, and which of its row groups are the table: None for all of
+        them.
+        """
 
     @abstractmethod
     def shown(self, file: str) -> str:
@@ -88,7 +91,8 @@ class FolderFiles(RunFiles):
 
 
 def read_ahead(runs: Sequence[RunFiles], table: str | None = None) -> None:
-    """Fetch all tables that have rows, or the one called `table`, of several runs of one place in one round of requests.
+    """Fetch all tables that have rows, or the one called `table`, of several runs of one place in one round
+    of requests.
 
     Ignores what cannot be read: whoever asks for it next gets the error.
     """

@@ -24,7 +24,10 @@ MANIFEST_FILE = "run.json"
 
 
 class StoredReport(msgspec.Struct, frozen=True):
-    """The report of one process: a `file` in the run's folder, or a `reference` to one elsewhere. Exactly one is set."""
+    """The report of one process: a `file` in the run's folder, or a `reference` to one elsewhere.
+
+    Exactly one is set.
+    """
 
     sha256: str
     bytes: int
@@ -63,7 +66,10 @@ class Provenance(msgspec.Struct, frozen=True):
 
 @decodable
 class Manifest(msgspec.Struct, frozen=True):
-    """The manifest of a run. A `collected` run has one report for each process; a `timed` run has only timings."""
+    """The manifest of a run.
+
+    A `collected` run has one report for each process; a `timed` run has only timings.
+    """
 
     schema_version: int
     run_id: str
@@ -159,7 +165,9 @@ def decode_manifest(data: bytes, where: str) -> Manifest: ...
 @overload
 def decode_manifest(data: bytes, where: str, kind: type[_Kind]) -> _Kind: ...
 def decode_manifest(data: bytes, where: str, kind: type[Manifest] = Manifest) -> Manifest:
-    """Decode and check a manifest: RunDamaged when a name leads out of its folder, or the id does not fit the rest."""
+    """Decode and check a manifest: RunDamaged when a name leads out of its folder, or the id does not fit the
+    rest.
+    """
     try:
         raw = _upgraded(msgspec.json.decode(data))
         _require_known_schema(raw, where)
@@ -231,7 +239,10 @@ def _faults_of_id(manifest: Manifest) -> Iterator[str]:
 
 
 def _faults_of_kernel(manifest: Manifest) -> Iterator[str]:
-    """The faults of ladder and kernel. A run that prof measured is named after both; an ingested one may have any name."""
+    """The faults of ladder and kernel.
+
+    A run that prof measured is named after both; an ingested one may have any name.
+    """
     ladder, kernel = manifest.ladder, manifest.kernel
     if ladder is not None and not is_ladder_name(ladder):
         yield f"{ladder!r} is no name of a ladder"

@@ -1,6 +1,7 @@
 """Matches what a person typed against the names of runs: a kernel number, a name, or a shell pattern.
 
-In: the text, and the ladder that numbers refer to. Out: names, or a test to apply to each name. Nothing is read.
+In: the text, and the ladder that numbers refer to.
+Out: names, or a test to apply to each name. Nothing is read.
 """
 
 from __future__ import annotations
@@ -22,19 +23,23 @@ _UNSAFE_IN_PATTERN = re.compile(r"(?P<set>\[!?.[^]]*\])|[^a-z0-9._*?-]+")
 
 
 def is_number(reference: str) -> bool:
-    """Whether the text is the number of a kernel."""
+    """Return whether the text is the number of a kernel."""
     return reference.isdecimal() and len(reference) <= _KERNEL_DIGITS
 
 
 def names_of(reference: str, ladder: str) -> list[str]:
-    """The names to look for, one after the other. A number means the kernel's profile first, then its timings."""
+    """The names to look for, one after the other.
+
+    A number means the kernel's profile first, then its timings.
+    """
     if is_number(reference):
         return [name(ladder, int(reference)) for name in (rung_name, timed_name)]
     return [reference, path_name(reference)]
 
 
 def name_filter(reference: str | None, ladder: str, *, of_ladder: bool = False) -> Callable[[str], bool]:
-    """Return a test of whether a name is meant. None means every name; a number, all presets and timings of that kernel.
+    """Return a test of whether a name is meant. None means every name; a number, all presets and timings of
+    that kernel.
 
     With `of_ladder`, only names of that ladder's kernels match. Raises RunNotFound for an overlong pattern.
     """
@@ -81,7 +86,9 @@ def no_such_name(reference: str, ladder: str, names: Iterable[str], *, of_ladder
 
 
 def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
-    """Return the error text for a name or a number that matches no run, with the names or numbers that come near."""
+    """Return the error text for a name or a number that matches no run, with the names or numbers that come
+    near.
+    """
     names, name = sorted(set(all_names)), names_of(reference, ladder)[0]
     what = f"no run of kernel {reference}" if reference.isdecimal() else f"no run of '{reference}'"
     if not names:
@@ -106,7 +113,9 @@ def names_of_kernel(number: int, ladder: str, names: Iterable[str]) -> list[str]
 
 
 def kernels_of(ladder: str, names: Iterable[str], *, any_preset: bool = False) -> list[int]:
-    """The numbers of a ladder's kernels that have a run, lowest first; with `any_preset`, of other presets too."""
+    """The numbers of a ladder's kernels that have a run, lowest first; with `any_preset`, of other presets
+    too.
+    """
     pattern = _rung_pattern(ladder, r"(\d+)", any_preset=any_preset)
     return sorted({int(match[1]) for name in names if (match := pattern.fullmatch(name))})
 
@@ -118,6 +127,9 @@ def ladders_of(names: Iterable[str]) -> list[str]:
 
 
 def _rung_pattern(ladder: str, number: str, *, any_preset: bool) -> re.Pattern[str]:
-    """A pattern for a rung's names. No preset begins with a number, so `conv-2-1` is kernel 1 of `conv-2`, not of `conv`."""
+    """A pattern for a rung's names.
+
+    No preset begins with a number, so `conv-2-1` is kernel 1 of `conv-2`, not of `conv`.
+    """
     suffix = r"(?:-(?!\d+(?:-|$)).+)?" if any_preset else f"(?:{TIMED_SUFFIX})?"
     return re.compile(f"{re.escape(path_name(ladder))}-{number}{suffix}")

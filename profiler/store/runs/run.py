@@ -27,8 +27,8 @@ _FETCHERS = 8
 class Run:
     """One run: its manifest, and its tables, which are read on demand.
 
-    Each table is hashed as it is read and compared with the manifest, so that a changed file gives an error and never
-    a wrong figure. `_find_again` finds the files once more when `prof compact` has moved them.
+    Each table is hashed as it is read and compared with the manifest, so that a changed file gives an error
+    and never a wrong figure. `_find_again` finds the files once more when `prof compact` has moved them.
     """
 
     path: Location
@@ -73,7 +73,9 @@ class Run:
             self.table_bytes(name)
 
     def verify_reports(self, *, left_elsewhere: bool = True) -> None:
-        """Raise RunDamaged unless the stored reports are as recorded, and the `left_elsewhere` ones that still exist too."""
+        """Raise RunDamaged unless the stored reports are as recorded, and the `left_elsewhere` ones that
+        still exist too.
+        """
         if self.is_far:
             self._fetch_reports()
         for report in self.manifest.reports:
@@ -92,11 +94,13 @@ class Run:
 
     @property
     def is_far(self) -> bool:
-        """Whether the run is at a URL, where every read is a request."""
+        """Return whether the run is at a URL, where every read is a request."""
         return not isinstance(self.path, Path)
 
     def parquet(self, name: str) -> tuple[Path, range | None]:
-        """A verified Parquet file of this machine, and which of its row groups are the table: None for all of them."""
+        """A verified Parquet file of this machine, and which of its row groups are the table: None for all of
+        them.
+        """
         return self._reading_table(name, lambda: self.files.parquet(name))
 
     def _fetch_reports(self) -> None:

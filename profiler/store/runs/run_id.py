@@ -1,8 +1,8 @@
 """Run ids, and the names in them.
 
-An id is `TIME-NAME-HASH`: when the report was recorded, what was measured, and the start of a SHA-256. The hash is the
-report's; for a run that prof measured, it covers all that was asked for and recorded. So a folder listing is sorted
-by time, says what each run is, and shows at once whether a report is already stored.
+An id is `TIME-NAME-HASH`: when the report was recorded, what was measured, and the start of a SHA-256. The
+hash is the report's; for a run that prof measured, it covers all that was asked for and recorded. So a folder
+listing is sorted by time, says what each run is, and shows at once whether a report is already stored.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def rung_name(ladder: str, kernel: int) -> str:
 
 
 def timed_name(ladder: str, kernel: int) -> str:
-    """The name of a rung's timings, which differs from that of its profile: the rung's name means the profile."""
+    """The name of a rung's timings, which differs from that of its profile: the rung's name means the
+    profile.
+    """
     return rung_name(ladder, kernel) + TIMED_SUFFIX
 
 
@@ -63,10 +65,15 @@ def sweep_name(ladder: str, kernel: int) -> str:
 
 
 def preset_name(name: str, preset: str) -> str:
-    """The name of a run that was collected with `preset`. Each preset has its own, since runs of one name can be compared."""
+    """The name of a run that was collected with `preset`.
+
+    Each preset has its own, since runs of one name can be compared.
+    """
     return name if preset == DEFAULT_PRESET else f"{name}-{preset}"
 
 
 def content_sha256(hashes: Sequence[str]) -> str:
-    """Combine the hashes of a run's reports: a single one stays what it is, several are hashed in their order."""
+    """Combine the hashes of a run's reports: a single one stays what it is, several are hashed in their
+    order.
+    """
     return hashes[0] if len(hashes) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()

@@ -1,6 +1,7 @@
 """The store of runs in a folder or at a URL: lists them, finds them and opens them.
 
-A report that was never stored becomes a `Run` too (`open_report`), so the rest of prof need not know the difference.
+A report that was never stored becomes a `Run` too (`open_report`), so the rest of prof need not know the
+difference.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ _DATE_DIGITS = 8
 class RunStore:
     """The runs of a folder or a URL. Finding one takes a listing and one manifest.
 
-    A run is in a folder of its own or in a pack (`packs/layout.py`); a run in both, or in two packs, counts once.
-    A `confined` store follows no link that leads out of its folder.
+    A run is in a folder of its own or in a pack (`packs/layout.py`); a run in both, or in two packs, counts
+    once. A `confined` store follows no link that leads out of its folder.
     """
 
     def __init__(self, location: Location, *, confined: bool = False) -> None:
@@ -62,7 +63,7 @@ class RunStore:
         return self.index.packs
 
     def is_same_place(self, other: RunStore) -> bool:
-        """Whether both stores are the same place, even by another path or a link."""
+        """Return whether both stores are the same place, even by another path or a link."""
         here, there = (root.resolve() if isinstance(root, Path) else root for root in (self.root, other.root))
         return here == there
 
@@ -79,8 +80,8 @@ class RunStore:
     def ids(self) -> list[RunId]:
         """Every run, oldest first. Reads only names.
 
-        Clients of an object store can commit the same report at once; of several ids with the same time and hash,
-        every reader keeps only the first.
+        Clients of an object store can commit the same report at once; of several ids with the same time and
+        hash, every reader keeps only the first.
         """
         unique: dict[tuple[str, str], RunId] = {}
         for name in self.index.names():
@@ -160,7 +161,10 @@ class RunStore:
         raise RunNotFound(f"{self.root}: {nothing_found(reference, ladder, (run_id.name for run_id in ids))}")
 
     def find_all(self, reference: str, ladder: str) -> Iterator[Run | RunDamaged]:
-        """Every run that a number or a name means, newest first, timings after profiles. Yields errors for damaged ones."""
+        """Every run that a number or a name means, newest first, timings after profiles.
+
+        Yields errors for damaged ones.
+        """
         ids = self._recent_ids()[::-1]
         names = dict.fromkeys(names_of(reference, ladder))
         named = [run_id for name in names for run_id in ids if run_id.name == name]
@@ -175,7 +179,7 @@ class RunStore:
                     yield run
 
     def knows_ladder(self, ladder: str) -> bool:
-        """Whether there is a run of one of the ladder's kernels. Reads only names."""
+        """Return whether there is a run of one of the ladder's kernels. Reads only names."""
         return bool(kernels_of(ladder, (run_id.name for run_id in self._recent_ids()), any_preset=True))
 
     def ladders(self) -> list[str]:
@@ -191,7 +195,10 @@ class RunStore:
         return self.open(known[0]) if known else None
 
     def _recent_ids(self) -> list[RunId]:
-        """List the runs. At a URL, where a listing takes many requests, one from a moment ago is good enough."""
+        """List the runs.
+
+        At a URL, where a listing takes many requests, one from a moment ago is good enough.
+        """
         if isinstance(self.root, Path) or time.monotonic() - self._listed_s > _RECENT_S:
             return self.ids()
         return self._ids

@@ -1,8 +1,8 @@
 """Unfinished collections: keeps what each process recorded until the last one is done.
 
-A collection has the folder `runs/.pending/<key>/`. Its key is a hash of kernel, binary, workload and everything that ncu
-is asked for. Files are written aside, flushed and renamed, and a report's name holds its hash, so that the next call
-after a kill knows which files are whole.
+A collection has the folder `runs/.pending/<key>/`. Its key is a hash of kernel, binary, workload and
+everything that ncu is asked for. Files are written aside, flushed and renamed, and a report's name holds its
+hash, so that the next call after a kill knows which files are whole.
 """
 
 from __future__ import annotations
@@ -158,7 +158,10 @@ def _folder_of(root: Path, key: str) -> Path:
 
 
 def _lock_folder(folder: Path, root: Path) -> int | None:
-    """Make and lock the folder; None when another prof holds it. Until then, its last owner may still remove it."""
+    """Make and lock the folder; None when another prof holds it.
+
+    Until then, its last owner may still remove it.
+    """
     while True:
         with suppress(FileNotFoundError):
             root.mkdir(parents=True, exist_ok=True)

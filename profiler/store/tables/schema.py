@@ -1,8 +1,7 @@
-"""The tables a run holds, declared as data: reading this file is reading their documentation.
+"""The tables of a run, declared as data: this file is also their documentation.
 
-Every table carries `run_id`, so that `runs/*/metrics.parquet` can be read as one table by
-DuckDB, pandas, Polars or Spark. `check_table` is called when a table is written and when
-it is read.
+Every table has `run_id`, so that DuckDB, pandas, Polars or Spark can read `runs/*/metrics.parquet` as one
+table. `check_table` is called whenever a table is written or read.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class ColumnSchema:
     doc: str
     unit: str = ""
     nullable: bool = False
-    since: int = 1  # the first schema version that has it; an older table reads as all zero
+    since: int = 1  # the first schema version with this column; in older tables it reads as zero
 
 
 @dataclass(frozen=True)
@@ -229,7 +228,7 @@ def schema_of(table: TableSchema) -> pa.Schema:
 
 
 def upgraded(table: pa.Table, name: str) -> pa.Table:
-    """A table of an older schema version with the columns that have come since."""
+    """Add the columns to a table of an older schema version that have come since."""
     import pyarrow as pa
 
     version = int((table.schema.metadata or {}).get(b"schema_version", SCHEMA_VERSION))
@@ -239,13 +238,15 @@ def upgraded(table: pa.Table, name: str) -> pa.Table:
             data = pa.py_buffer(bytes(field.type.bit_width // 8 * table.num_rows))
             zeros = pa.Array.from_buffers(
                 field.type, table.num_rows, [None, data]
-            )  # a list would import pandas
+            )  # from a list, Arrow would import pandas
             table = table.add_column(position, field, zeros)
     return table
 
 
 def check_table(table: pa.Table, name: str, where: str) -> pa.Table:
-    """The same table, or RunDamaged: right columns, right types, no null where none may be."""
+    """Return the table unchanged; RunDamaged when its columns or types are wrong, or it has nulls where none
+    may be.
+    """
     expected = arrow_schema(name)
     if not table.schema.equals(expected, check_metadata=False):
         raise RunDamaged(f"{where}: the columns are not those of table '{name}', version {SCHEMA_VERSION}")
