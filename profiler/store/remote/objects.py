@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import shutil
-import tempfile
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -180,6 +179,8 @@ class ObjectPlace:
     @cached_property
     def _spool(self) -> Path:
         """The folder for fetched files, which lasts as long as this object."""
+        import tempfile
+
         folder = tempfile.mkdtemp(prefix="prof-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         return Path(folder)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from profiler.errors import ReportError, RunDamaged
 from profiler.store.remote.places import FolderPlace, Location
+from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import Manifest, StoredReport
 from profiler.store.tables.schema import check_table, upgraded
@@ -116,8 +117,6 @@ class Run:
             list(threads.map(fetch, self.manifest.reports))
 
     def _verify_report(self, report: StoredReport) -> None:
-        from profiler.store.reports.identity import sha256_of_report
-
         if report.file is None and not os.path.exists(
             report.reference or ""
         ):  # an original that was not copied may be gone

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from profiler.errors import RunDamaged, RunNotFound
 from profiler.store.packs.layout import PACK_FILE, Pack
 from profiler.store.remote.objects import ObjectPlace
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from profiler.store.runs.commit import Staging
+
 
 __all__ = ["Run", "RunStore", "open_report", "open_reports"]
 SWEEPS_FOLDER = "sweeps"
@@ -133,9 +136,8 @@ class RunStore:
     def to_pandas(self) -> pd.DataFrame:
         """One row for each run, from its manifest, oldest first."""
         import pandas as pd
-        from msgspec import to_builtins
 
-        return pd.DataFrame([to_builtins(manifest) for manifest in self.manifests()])
+        return pd.DataFrame([msgspec.to_builtins(manifest) for manifest in self.manifests()])
 
     def find(self, reference: str, ladder: str) -> Run:
         """Find the newest run by a kernel number, a run id or the start of one, or a name.
