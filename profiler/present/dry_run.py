@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from profiler.measure.collect.collection import CollectPlan, Step, steps_of
-from profiler.measure.collect.planned import missing, planned_toolchain
+from profiler.measure.collect.collection import CollectPlan, CollectStep, steps_of
+from profiler.measure.collect.stand_ins import dry_run_toolchain, missing_tools
 from profiler.measure.collect.target import Target, typed_command
 from profiler.measure.rungs.build import build_command
-from profiler.measure.rungs.program import Job, program_command
+from profiler.measure.rungs.program import RungJob, program_command
 from profiler.measure.tools.process import shown
 from profiler.measure.tools.toolchain import Toolchain
 
 
 def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]:
     compiled = [target.job for target in targets if target.job is not None and target.job.binary is not None]
-    toolchain = planned_toolchain() if compiled else None
-    for line in missing(plan.ncu, plan.gpu, toolchain):
+    toolchain = dry_run_toolchain() if compiled else None
+    for line in missing_tools(plan.ncu, plan.gpu, toolchain):
         yield f"# {line}"
     if toolchain is not None:
         yield from dict.fromkeys(_build_lines(plan, compiled, toolchain))
@@ -35,13 +35,13 @@ def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]
         yield shown(_words(plan, target, step))
 
 
-def _build_lines(plan: CollectPlan, compiled: Sequence[Job], toolchain: Toolchain) -> Iterator[str]:
+def _build_lines(plan: CollectPlan, compiled: Sequence[RungJob], toolchain: Toolchain) -> Iterator[str]:
     for job in compiled:
         if job.binary is not None:
             yield shown(build_command(job.kernel, plan.gpu.arch, toolchain, job.binary))
 
 
-def _words(plan: CollectPlan, target: Target, step: Step) -> list[str]:
+def _words(plan: CollectPlan, target: Target, step: CollectStep) -> list[str]:
     job = target.job
     if job is None or step.what == "profile":
         return typed_command(target, plan.ncu, plan.recording)
