@@ -17,7 +17,7 @@ from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE, MEMORY_HEADLI
 from profiler.catalog.presets import MEASURED_ON, PRESETS, Preset, find_preset
 from profiler.errors import MetricNotFound, PresetNotFound
 from profiler.measure.collect.target import Target, collection_key
-from profiler.measure.tools.ncu import Ncu, Recording, Selection
+from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection
 from profiler.store.runs.manifest import Provenance
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts"
@@ -87,7 +87,7 @@ def test_a_new_metric_of_the_catalogue_changes_no_preset_and_makes_no_run_stale(
     assert [one.passes for one in presets_with_it["PRESETS"]] == [one.passes for one in PRESETS]
     keys = [
         [
-            collection_key(Target("mine", Selection(), 1, program=("./mine",)), Recording(preset), Provenance(),
+            collection_key(Target("mine", Selection(), 1, program=("./mine",)), NcuOptions(preset), Provenance(),
                            "NVIDIA H200", Ncu(Path("ncu"), "2025.3.1.0"), 3, None)
             for preset in one_catalogue
         ]

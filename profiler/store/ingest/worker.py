@@ -64,7 +64,7 @@ class ReadResult:
 
 
 def read_batch(batch: Batch) -> list[ReadResult]:
-    """Read the reports in order; returns fewer than asked for when time or size of the result is used up."""
+    """ReadResult the reports in order; returns fewer than asked for when time or size of the result is used up."""
     sandbox = _sandbox(batch.readers, batch.memory_bytes)
     started_s = sent_s = time.monotonic()
     stopped, results, result_bytes = Event(), list[ReadResult](), 0

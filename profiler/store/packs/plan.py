@@ -58,7 +58,7 @@ class Compacted:
 
 
 def plan_packs(store: RunStore, older_than_days: float = 0, limits: Limits | None = None) -> PackPlan:
-    """Plan which runs to pack.
+    """PackPlan which runs to pack.
 
     A small pack is rewritten only with at least as many other runs, so that few are copied often.
     """
