@@ -219,9 +219,7 @@ class _Queue:
 
 @contextmanager
 def _keeping_interrupt() -> Iterator[None]:
-    """Keep our own handling of Ctrl-C: dask-jobqueue replaces it when imported, and then exits as if all were
-    well.
-    """
+    """Keep our own handling of Ctrl-C: dask-jobqueue replaces it when imported, and then exits as if all were well."""
     before = signal.getsignal(signal.SIGINT)
     yield
     if signal.getsignal(signal.SIGINT) is not before:

@@ -108,9 +108,7 @@ class SlurmCluster(SLURMCluster):
         return f"slurm-{next(self._numbers)}"
 
     def _get_worker_security(self, _: Security) -> Security:
-        """The certificate files that `_prologue` writes on the node; dask-jobqueue would put them on a shared
-        disk.
-        """
+        """The certificate files that `_prologue` writes on the node; dask-jobqueue would put them on a shared disk."""
         return Security(
             require_encryption=True,
             **{option: f'"$prof_tls/{name}.pem"' for name, option in _TLS_FILES.items()},
@@ -120,10 +118,7 @@ class SlurmCluster(SLURMCluster):
 def start_cluster(
     submitter: Submitter, gpus: bool, python: str | None, interface: str | None
 ) -> SlurmCluster:
-    """Start the scheduler, without jobs yet.
-
-    It listens at `interface`; by default, where others reach this host.
-    """
+    """Start the scheduler, without jobs yet. It listens at `interface`; by default, where others reach this host."""
     dask.config.set({"distributed.deploy.lost-worker-timeout": _NEVER})
     site = dask.config.get("jobqueue.slurm")
     security = Security.temporary()

@@ -61,9 +61,7 @@ def key_of(call: str) -> str:
 
 
 def _asks_for(call: str) -> Callable[[], bool]:
-    """Return a test of whether somebody still waits for the call: the scheduler drops the calls of a lost
-    client.
-    """
+    """Return a test of whether somebody still waits for the call: the scheduler drops the calls of a lost client."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -82,10 +80,7 @@ def _watch(call: str, is_wanted: Callable[[], bool], ended: Event) -> None:
 
 
 def perform(topic: str, call: str, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """Run a call; this is the function that Dask gets.
-
-    The first message of a call reports that it has begun.
-    """
+    """Run a call; this is the function that Dask gets. The first message of a call reports that it has begun."""
     from distributed import get_worker
 
     worker = get_worker()

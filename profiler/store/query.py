@@ -71,10 +71,7 @@ def _named_tables(sql: str) -> list[str]:
 
 
 def _hints(message: str, given: list[str]) -> list[str]:
-    """The error's further lines.
-
-    For an unknown table, suggests ours: DuckDB knows only those that it was given.
-    """
+    """The error's further lines. For an unknown table, suggests ours: DuckDB knows only those that it was given."""
     missing = _NO_TABLE.search(message)
     if missing is None:
         return given

@@ -154,9 +154,7 @@ class SweepStore:
         return [manifest for manifest in self._manifests(name) if manifest.collection == key]
 
     def newest(self, name: str, workload: Mapping[str, int]) -> StoredSweep:
-        """The newest sweep of this workload, whatever it tried; RunNotFound lists the workloads that were
-        swept.
-        """
+        """The newest sweep of this workload, whatever it tried; RunNotFound lists the workloads that were swept."""
         manifests = self._manifests(name)
         for manifest in manifests:
             if manifest.workload == workload:

@@ -40,7 +40,7 @@ from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import command_details, shown
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript
-from profiler.store.reports.request import Collected, Request, Timing
+from profiler.store.reports.request import CollectionFacts, Request, Timing
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.manifest import Manifest, Provenance
@@ -242,7 +242,7 @@ class Collection:
             name=self.target.name,
             ladder=job.ladder.name if job is not None else None,
             kernel=job.kernel.number if job is not None else None,
-            collected=Collected(
+            collected=CollectionFacts(
                 key=self.key,
                 preset=preset.name,
                 provenance=self._measured(),

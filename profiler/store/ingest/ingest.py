@@ -132,9 +132,7 @@ class RunCommitter:
         return Ingested(report, "stored", extracted.run_id, extracted.launches, unread=extracted.unread)
 
     def known(self, report: Report, request: Request, sha256: str, verify: bool = False) -> Ingested:
-        """The outcome for a report that is stored already; with `verify`, its run is read to the last byte
-        first.
-        """
+        """The outcome for a report that is stored already; with `verify`, its run is read to the last byte first."""
         run_id = self._known.get(sha256[:HASH_CHARACTERS])
         run = self._store.open(run_id) if run_id is not None else self._store.with_hash(sha256)
         if run is None:

@@ -88,7 +88,7 @@ def ingest_on_workers(
             ingestion.stop()
 
 
-class _Driver(Thread):
+class _WorkerDriver(Thread):
     """Drives one worker, or one of the threads that it offers."""
 
     def __init__(self, worker: Worker, work: Callable[[Worker], None]) -> None:
@@ -110,7 +110,7 @@ class _Ingestion:
         self._queue = ReportQueue(reports)
         self._outcomes: SimpleQueue[Ingested | ProfError] = SimpleQueue()
         self._stopped = Event()
-        self._drivers: list[_Driver] = []
+        self._drivers: list[_WorkerDriver] = []
         self._resting: dict[Worker, float] = {}
         self._unfit: dict[Worker, ProfError] = {}
         self._committers = ThreadPoolExecutor(_COMMITTERS, thread_name_prefix="commit")
@@ -137,10 +137,7 @@ class _Ingestion:
             yield outcome
 
     def stop(self) -> None:
-        """Wait for commits under way.
-
-        A call under way ends with its worker's next message, or when the pool closes.
-        """
+        """Wait for commits under way. A call under way ends with its worker's next message, or when the pool closes."""
         self._queue.close()
         with self._idle:
             self._stopped.set()
@@ -152,7 +149,7 @@ class _Ingestion:
         self._drivers = [driver for driver in self._drivers if driver.is_alive()]
         at_work, now = Counter(driver.worker for driver in self._drivers), time.monotonic()
         fresh = [
-            _Driver(worker, self._work)
+            _WorkerDriver(worker, self._work)
             for worker in self._pool.available()
             if worker not in self._unfit and now >= self._resting.get(worker, 0.0)
             for _ in range(max(1, worker.threads) - at_work[worker])
@@ -232,10 +229,7 @@ class _Ingestion:
         return True
 
     def _tasks(self, taken: list[QueuedReport]) -> list[tuple[QueuedReport, ReadTask]]:
-        """The reports that a worker must read.
-
-        Those already stored, or that cannot be opened, are finished here.
-        """
+        """The reports that a worker must read. Those already stored, or that cannot be opened, are finished here."""
         tasks = []
         for queued in taken:
             if self._stopped.is_set():

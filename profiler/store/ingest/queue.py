@@ -19,10 +19,7 @@ MOST_LOSSES = 3
 
 @dataclass(eq=False)
 class QueuedReport:
-    """A report in the queue.
-
-    `losses` counts the workers that were lost while they read it and nothing else.
-    """
+    """A report in the queue. `losses` counts the workers that were lost while they read it and nothing else."""
 
     report: Report
     size_bytes: int

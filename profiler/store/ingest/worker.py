@@ -29,10 +29,7 @@ _MESSAGE_S = 0.5
 
 @dataclass(frozen=True)
 class ReadTask:
-    """One report to read: its bytes, or the URL that the worker fetches it from.
-
-    The request holds names, not paths.
-    """
+    """One report to read: its bytes, or the URL that the worker fetches it from. The request holds names, not paths."""
 
     request: Request
     limit_s: float
@@ -64,7 +61,7 @@ class ReadResult:
 
 
 def read_batch(batch: Batch) -> list[ReadResult]:
-    """ReadResult the reports in order; returns fewer than asked for when time or size of the result is used up."""
+    """Read the reports in order; returns fewer than asked for when time or size of the result is used up."""
     sandbox = _sandbox(batch.readers, batch.memory_bytes)
     started_s = sent_s = time.monotonic()
     stopped, results, result_bytes = Event(), list[ReadResult](), 0

@@ -58,7 +58,7 @@ class Compacted:
 
 
 def plan_packs(store: RunStore, older_than_days: float = 0, limits: Limits | None = None) -> PackPlan:
-    """PackPlan which runs to pack.
+    """Choose the runs to pack.
 
     A small pack is rewritten only with at least as many other runs, so that few are copied often.
     """
@@ -142,10 +142,7 @@ def _written(
 def _opened(
     store: RunStore, run_ids: Sequence[RunId], publisher: PackPublisher, done: Compacted
 ) -> Iterator[tuple[Run, bytes]]:
-    """Open each run that is whole, and yield it with its manifest as written.
-
-    Requests several at once from a URL.
-    """
+    """Open each run that is whole, and yield it with its manifest as written. Requests several at once from a URL."""
     for start in range(0, len(run_ids), _AT_ONCE):
         some = run_ids[start : start + _AT_ONCE]
         store.read_ahead(some)

@@ -47,9 +47,7 @@ class PackWriter:
         return sum(table.file.size_bytes for table in self._tables.values())
 
     def add(self, run: Run, manifest: bytes) -> bool:
-        """Add a run; returns False, and adds nothing, when its tables have other columns than those of this
-        pack.
-        """
+        """Add a run; returns False, and adds nothing, when its tables have other columns than those of this pack."""
         text, found = _one_line(manifest), dict[str, tuple[bytes, Struct]]()
         for table, stored in run.manifest.tables.items():
             if self._tables[table].place_of(stored.sha256) is None:
@@ -130,10 +128,7 @@ class _Hashed:
 
 
 def _one_line(manifest: bytes) -> bytes:
-    """Put the manifest on one line.
-
-    Only white space changes, so a manifest of any version stays what it is.
-    """
+    """Put the manifest on one line. Only white space changes, so a manifest of any version stays what it is."""
     try:
         return msgspec.json.format(manifest, indent=-1)
     except msgspec.DecodeError as error:

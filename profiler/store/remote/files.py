@@ -48,10 +48,7 @@ def public_url(url: str) -> str:
 
 
 def open_filesystem(url: str) -> tuple[AbstractFileSystem, str]:
-    """Return a file system and the path in it.
-
-    Credentials come as usual for it: for S3, as for every AWS tool.
-    """
+    """Return a file system and the path in it. Credentials come as usual for it: for S3, as for every AWS tool."""
     match = _URL.fullmatch(url)
     assert match is not None, url
     protocol = match["protocol"].lower()

@@ -23,10 +23,7 @@ _AT_ONCE = 64
 
 
 class ObjectPlace:
-    """Folders under a prefix.
-
-    A folder is there when one of `last_files` is in it, which its writer puts last.
-    """
+    """Folders under a prefix. A folder is there when one of `last_files` is in it, which its writer puts last."""
 
     def __init__(self, url: str, last_files: Collection[str]) -> None:
         self._last_files = last_files
@@ -214,9 +211,7 @@ class ObjectPlace:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Translate errors of the file system: FileNotFoundError stays, but a missing bucket becomes
-        RemoteFailed.
-        """
+        """Translate errors of the file system: FileNotFoundError stays, but a missing bucket becomes RemoteFailed."""
         try:
             with remote_errors(self._url):
                 yield

@@ -93,9 +93,7 @@ def _of_the_same(place: ObjectPlace, run: RunId) -> list[RunId]:
 
 
 def _put(place: ObjectPlace, run: RunId, path: Path) -> str:
-    """Upload a file and return its name, which is made from its content when its own is taken by something
-    else.
-    """
+    """Upload a file and return its name, which is made from its content when its own is taken by something else."""
     if place.put_new_file(f"{run}/{path.name}", path):
         return path.name
     ours, theirs = (_sha256(one) for one in (path, place.file(f"{run}/{path.name}")))

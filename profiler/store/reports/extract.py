@@ -89,10 +89,7 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
 
 
 def _missing_metrics(request: Request, decoded: Decoded) -> list[str]:
-    """The metrics asked for that have no value in any launch: ncu ignores unknown names.
-
-    Raises for required ones.
-    """
+    """The metrics asked for that have no value in any launch: ncu ignores unknown names. Raises for required ones."""
     collected = request.collected
     if collected is None:
         return []

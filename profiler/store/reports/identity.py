@@ -88,10 +88,7 @@ def sha256_of_report(path: Path) -> str:
 
 
 def read_plain(path: Path) -> Iterator[bytes]:
-    """Yield the bytes that ncu wrote, piece by piece.
-
-    Unpacks compressed content, whatever the file is called.
-    """
+    """Yield the bytes that ncu wrote, piece by piece. Unpacks compressed content, whatever the file is called."""
     with _opened(path) as descriptor:
         packed = _is_packed(descriptor)
     yield from _chunks(path, unpack=packed)

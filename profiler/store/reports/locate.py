@@ -135,9 +135,7 @@ def _reports_below(folder: Path) -> Iterator[Path]:
 
 
 def _is_stored(folder: PurePath) -> bool:
-    """Return whether a folder holds reports that are stored already: a run's folder, or the reports of a
-    pack.
-    """
+    """Return whether a folder holds reports that are stored already: a run's folder, or the reports of a pack."""
     return RunId.parse(folder.name) is not None or (
         folder.name == REPORTS_FOLDER and is_pack(folder.parent.name)
     )

@@ -26,7 +26,7 @@ class Timing(msgspec.Struct, frozen=True):
     reference_ns: float | None
 
 
-class Collected(msgspec.Struct, frozen=True):
+class CollectionFacts(msgspec.Struct, frozen=True):
     """The facts that `prof collect` knows about a run and that its reports lack."""
 
     key: str
@@ -67,7 +67,7 @@ class Request:
     kernel: int | None = None
     copy: bool = True
     stored_hashes: frozenset[str] = frozenset()
-    collected: Collected | None = None
+    collected: CollectionFacts | None = None
     shown: str | None = None
     reference: str | None = None
     omitted: Omitted = Omitted.NOTHING

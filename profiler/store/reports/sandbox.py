@@ -96,10 +96,7 @@ class Sandbox:
     def _settle(
         self, request: Request, limit_s: float, answer: Future[Extracted], reading: Future[Extracted]
     ) -> None:
-        """Set the answer, or read again with less.
-
-        Runs in a thread of the pool, or in the one that stops it.
-        """
+        """Set the answer, or read again with less. Runs in a thread of the pool, or in the one that stops it."""
         try:
             answer.set_result(reading.result())
         except (Exception, CancelledError) as error:
@@ -168,10 +165,7 @@ def default_timeout_s(report: Path) -> float:
 
 
 def timeout_for_size_s(report_bytes: int) -> float:
-    """The time limit for a report of this size.
-
-    Reading takes well under a second per megabyte, so more is a hang.
-    """
+    """The time limit for a report of this size. Reading takes well under a second per megabyte, so more is a hang."""
     return 60.0 + 4.0 * report_bytes / 1e6
 
 
@@ -237,10 +231,7 @@ def _enter_worker(memory_bytes: int) -> None:
 
 
 def _limit(what: int, limit: int) -> None:
-    """Lower a resource limit.
-
-    A lower one that is set already stays, and a system without such a limit ignores this.
-    """
+    """Lower a resource limit. A lower one that is set already stays, and a system without such a limit ignores this."""
     with suppress(ValueError, OSError):
         _, hard = resource.getrlimit(what)
         lower = limit if hard == resource.RLIM_INFINITY else min(limit, hard)

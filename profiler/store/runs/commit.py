@@ -64,9 +64,7 @@ class Staging:
         shutil.rmtree(folder, ignore_errors=True)
 
     def commit(self, folder: Path, run_id: str) -> Location | None:
-        """Rename `folder` to its run and return where it is; None when there is a run of the same report
-        already.
-        """
+        """Rename `folder` to its run and return where it is; None when there is a run of the same report already."""
         run = RunId.parse(run_id)
         assert run is not None, run_id
         target = self.root / run_id
@@ -150,10 +148,7 @@ def storage_error(error: OSError, place: Location) -> DiskFull | StoreNotWritabl
 
 
 def write_table(folder: Path, name: str, table: pa.Table) -> StoredTable:
-    """Write a table of a run.
-
-    The hash is taken before the bytes reach the disk, so it shows what was meant.
-    """
+    """Write a table of a run. The hash is taken before the bytes reach the disk, so it shows what was meant."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

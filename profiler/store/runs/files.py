@@ -60,9 +60,7 @@ class RunFiles(ABC):
 
     @abstractmethod
     def parquet(self, table: str) -> tuple[Path, range | None]:
-        """A verified Parquet file of this machine, and which of its row groups are the table: None for all of
-        them.
-        """
+        """A verified Parquet file of this machine, and which of its row groups are the table: None for all of them."""
 
     @abstractmethod
     def shown(self, file: str) -> str:

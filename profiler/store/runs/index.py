@@ -72,9 +72,7 @@ class RunIndex:
         )
 
     def find(self, name: str) -> Found:
-        """Find a run by its whole name; FileNotFoundError when there is none, RunDamaged when its manifest
-        is.
-        """
+        """Find a run by its whole name; FileNotFoundError when there is none, RunDamaged when its manifest is."""
         try:
             return self._read(name)
         except FileNotFoundError:  # it may have moved into a pack since the listing
@@ -82,10 +80,7 @@ class RunIndex:
             return self._read(name)
 
     def read_ahead(self, names: Iterable[str]) -> None:
-        """Fetch the manifests that `find` will need next, in few requests.
-
-        Ignores those that cannot be read.
-        """
+        """Fetch the manifests that `find` will need next, in few requests. Ignores those that cannot be read."""
         folders: list[str] = []
         by_pack: dict[str, list[str]] = {}
         for name in names:

@@ -66,10 +66,7 @@ class Provenance(msgspec.Struct, frozen=True):
 
 @decodable
 class Manifest(msgspec.Struct, frozen=True):
-    """The manifest of a run.
-
-    A `collected` run has one report for each process; a `timed` run has only timings.
-    """
+    """The manifest of a run. A `collected` run has one report for each process; a `timed` run has only timings."""
 
     schema_version: int
     run_id: str
@@ -165,9 +162,7 @@ def decode_manifest(data: bytes, where: str) -> Manifest: ...
 @overload
 def decode_manifest(data: bytes, where: str, kind: type[_Kind]) -> _Kind: ...
 def decode_manifest(data: bytes, where: str, kind: type[Manifest] = Manifest) -> Manifest:
-    """Decode and check a manifest: RunDamaged when a name leads out of its folder, or the id does not fit the
-    rest.
-    """
+    """Decode and check a manifest: RunDamaged when a name leads out of its folder, or the id does not fit the rest."""
     try:
         raw = _upgraded(msgspec.json.decode(data))
         _require_known_schema(raw, where)

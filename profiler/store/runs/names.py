@@ -28,10 +28,7 @@ def is_number(reference: str) -> bool:
 
 
 def names_of(reference: str, ladder: str) -> list[str]:
-    """The names to look for, one after the other.
-
-    A number means the kernel's profile first, then its timings.
-    """
+    """The names to look for, one after the other. A number means the kernel's profile first, then its timings."""
     if is_number(reference):
         return [name(ladder, int(reference)) for name in (rung_name, timed_name)]
     return [reference, path_name(reference)]
@@ -86,9 +83,7 @@ def no_such_name(reference: str, ladder: str, names: Iterable[str], *, of_ladder
 
 
 def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
-    """Return the error text for a name or a number that matches no run, with the names or numbers that come
-    near.
-    """
+    """Return the error text for a name or a number that matches no run, with the names or numbers that come near."""
     names, name = sorted(set(all_names)), names_of(reference, ladder)[0]
     what = f"no run of kernel {reference}" if reference.isdecimal() else f"no run of '{reference}'"
     if not names:
@@ -113,9 +108,7 @@ def names_of_kernel(number: int, ladder: str, names: Iterable[str]) -> list[str]
 
 
 def kernels_of(ladder: str, names: Iterable[str], *, any_preset: bool = False) -> list[int]:
-    """The numbers of a ladder's kernels that have a run, lowest first; with `any_preset`, of other presets
-    too.
-    """
+    """The numbers of a ladder's kernels that have a run, lowest first; with `any_preset`, of other presets too."""
     pattern = _rung_pattern(ladder, r"(\d+)", any_preset=any_preset)
     return sorted({int(match[1]) for name in names if (match := pattern.fullmatch(name))})
 

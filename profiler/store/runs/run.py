@@ -99,9 +99,7 @@ class Run:
         return not isinstance(self.path, Path)
 
     def parquet(self, name: str) -> tuple[Path, range | None]:
-        """A verified Parquet file of this machine, and which of its row groups are the table: None for all of
-        them.
-        """
+        """A verified Parquet file of this machine, and which of its row groups are the table: None for all of them."""
         return self._reading_table(name, lambda: self.files.parquet(name))
 
     def _fetch_reports(self) -> None:

@@ -54,9 +54,7 @@ def rung_name(ladder: str, kernel: int) -> str:
 
 
 def timed_name(ladder: str, kernel: int) -> str:
-    """The name of a rung's timings, which differs from that of its profile: the rung's name means the
-    profile.
-    """
+    """The name of a rung's timings, which differs from that of its profile: the rung's name means the profile."""
     return rung_name(ladder, kernel) + TIMED_SUFFIX
 
 
@@ -73,7 +71,5 @@ def preset_name(name: str, preset: str) -> str:
 
 
 def content_sha256(hashes: Sequence[str]) -> str:
-    """Combine the hashes of a run's reports: a single one stays what it is, several are hashed in their
-    order.
-    """
+    """Combine the hashes of a run's reports: a single one stays what it is, several are hashed in their order."""
     return hashes[0] if len(hashes) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()

@@ -197,10 +197,7 @@ class RunStore:
         return self.open(known[0]) if known else None
 
     def _recent_ids(self) -> list[RunId]:
-        """List the runs.
-
-        At a URL, where a listing takes many requests, one from a moment ago is good enough.
-        """
+        """List the runs. At a URL, where a listing takes many requests, one from a moment ago is good enough."""
         if isinstance(self.root, Path) or time.monotonic() - self._listed_s > _RECENT_S:
             return self.ids()
         return self._ids

@@ -158,10 +158,7 @@ def _folder_of(root: Path, key: str) -> Path:
 
 
 def _lock_folder(folder: Path, root: Path) -> int | None:
-    """Make and lock the folder; None when another prof holds it.
-
-    Until then, its last owner may still remove it.
-    """
+    """Make and lock the folder; None when another prof holds it. Until then, its last owner may still remove it."""
     while True:
         with suppress(FileNotFoundError):
             root.mkdir(parents=True, exist_ok=True)

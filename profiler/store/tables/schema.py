@@ -244,9 +244,7 @@ def upgraded(table: pa.Table, name: str) -> pa.Table:
 
 
 def check_table(table: pa.Table, name: str, where: str) -> pa.Table:
-    """Return the table unchanged; RunDamaged when its columns or types are wrong, or it has nulls where none
-    may be.
-    """
+    """Return the table unchanged; RunDamaged when its columns or types are wrong, or it has nulls where none may be."""
     expected = arrow_schema(name)
     if not table.schema.equals(expected, check_metadata=False):
         raise RunDamaged(f"{where}: the columns are not those of table '{name}', version {SCHEMA_VERSION}")
