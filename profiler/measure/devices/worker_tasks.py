@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Literal
 
-from profiler.cluster.working import stoppable, tell
+from profiler.cluster.worker_side import send_message, stoppable
 from profiler.errors import ProfError, ReportNotWritten, WorkerLacks
 from profiler.measure.devices.device import LocalDevice, Order, device_for_gpu, lock_folder
 from profiler.measure.devices.job_files import JobFiles, relocate_job, write_job_files
@@ -168,7 +168,7 @@ def _throttled_progress() -> Callable[[Transcript], None]:
         nonlocal last_s
         if monotonic() - last_s >= _PROGRESS_S:
             last_s = monotonic()
-            tell(encode_transcript(transcript))
+            send_message(encode_transcript(transcript))
 
     return at
 

@@ -24,7 +24,7 @@ from profiler.measure.tools.ncu import Ncu, find_ncu
 from profiler.measure.tools.process import end_all, run
 from profiler.measure.tools.toolchain import Gpu, find_gpus, find_toolchain
 from profiler.store.remote.places import Location
-from profiler.store.runs.manifest import RunId
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import open_report
 
 READER = "ncu-report"

@@ -77,7 +77,7 @@ class Place:
         plan = replace(self.plan, **changes)  # type: ignore[arg-type]
         candidates = [self._candidate(place, tile, *points[tile]) for place, tile in enumerate(points)]
         now = None if current is None else {"TILE": current}
-        with SweepStore(self.folder / "runs").pending("key") as pending:
+        with SweepStore(self.folder / "runs").unfinished("key") as pending:
             codes = {one.point: "code" for one in candidates}
             tuning = SweepStages(plan, seed, candidates, codes, pending, self.observer(), now)
             tuning.run()

@@ -233,7 +233,7 @@ def test_a_hung_worker_is_abandoned_after_the_timeout_and_its_work_goes_elsewher
     farm: Farm, own_cluster, collect, eventually: Eventually, monkeypatch, tmp_path: Path
 ) -> None:
     farm.pace = 0.3
-    monkeypatch.setattr("profiler.cluster.crew.GRACE_S", 1.0)
+    monkeypatch.setattr("profiler.cluster.worker_pool.GRACE_S", 1.0)
     own_cluster.start()
     first = farm.host("hangs", own_cluster.address, (3,))
     farm.host("works", own_cluster.address, (4,))
