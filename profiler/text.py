@@ -96,3 +96,8 @@ def _escaped(character: str) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def natural_order(text: str) -> list[str | int]:
+    """Returns a key that sorts gemm-9 before gemm-10: texts and numbers take turns."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", text)]

@@ -27,12 +27,13 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from profiler.analyse.ladder.climb import Climb, find_climb, find_workloads
+from profiler.analyse.ladder.climb import Climb
 from profiler.analyse.ladder.ideas import derive_ideas
 from profiler.analyse.ladder.ladder import RungFinding, choose_view
 from profiler.analyse.ladder.rungs import Rung
 from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.analyse.tuning import derive_tuning
+from profiler.ask.ladder import find_climb, find_workloads
 from profiler.catalog.ladders.ladder import LADDER_FILE, Ladder, Published, find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import RunNotFound

@@ -27,6 +27,7 @@ RANK = {
     "store": 2,
     "measure": 3,
     "analyse": 3,
+    "ask": 4,
     "present": 4,
     "commands": 5,
     "cli": 6,
@@ -80,14 +81,67 @@ def test_imports_point_only_left(path):
 def test_the_walk_above_sees_imports_in_functions_and_for_type_checking(tmp_path):
     path = tmp_path / "module.py"
     path.write_text(
-        "if TYPE_CHECKING:\n    from profiler.cli import app\ndef f():\n    import profiler.commands.show\n"
+        "if TYPE_CHECKING:\n    from profiler.cli import app\ndef f():\n    import profiler.commands.reading.show\n"
     )
-    assert imports_of(path) == {"profiler.cli", "profiler.cli.app", "profiler.commands.show"}
+    assert imports_of(path) == {"profiler.cli", "profiler.cli.app", "profiler.commands.reading.show"}
 
 
 def test_one_module_alone_knows_nvidias_reader():
     users = {path.relative_to(ROOT).as_posix() for path in MODULES if "ncu_report" in imports_of(path)}
     assert users == {"profiler/store/reports/nvidia_reader.py"}
+
+
+# What of the store a room may know that opens no store: a run that it is given, and the types that a run is made of.
+GIVEN = ("runs.run", "runs.manifest", "runs.timed_run", "tables", "sweeps")
+
+
+@every_module
+def test_analysis_and_presentation_open_no_store(path):
+    """They are given runs and findings; whoever asks opens them. The drawing processes count their cores as readers do."""
+    if room_of(path) not in ("analyse", "present"):
+        return
+    known = [f"profiler.store.{one}" for one in GIVEN] + ["profiler.store.reports.sandbox"]
+    for name in imports_of(path):
+        if name.startswith("profiler.store."):
+            assert name.startswith(tuple(known)), name
+            assert not name.endswith("Store"), name
+
+
+@every_module
+def test_questions_know_no_format_and_print_nothing(path):
+    if room_of(path) not in ("ask", "analyse"):
+        return
+    tops = {name.split(".")[0] for name in imports_of(path)}
+    assert tops & {"typer", "rich", "altair", "vl_convert", "jinja2", "csv", "json", "sys"} == set()
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    assert "print" not in {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+
+
+@every_module
+def test_commands_ask_and_compute_nothing(path):
+    """Of analysis they know the types of findings, and no function."""
+    if room_of(path) not in ("commands", "__init__"):
+        return
+    for name in imports_of(path):
+        if name.startswith("profiler.analyse."):
+            *_, last = name.split(".")
+            assert not last.islower() or is_module(name), f"{name}: ask for it"
+
+
+def is_module(name):
+    place = ROOT.joinpath(*name.split("."))
+    return place.is_dir() or place.with_suffix(".py").is_file()
+
+
+def test_a_ladders_work_joins_a_profile_in_one_place():
+    """So that no two questions count its bytes differently."""
+    users = {
+        path.relative_to(ROOT).as_posix()
+        for path in MODULES
+        if imports_of(path)
+        & {f"profiler.analyse.recording.work.{name}" for name in ("with_work", "find_useful_bytes")}
+    }
+    assert users == {"profiler/ask/profiles.py"}
 
 
 @every_module

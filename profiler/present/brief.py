@@ -18,6 +18,7 @@ from profiler.analyse.code.machine_code import MachineCode
 from profiler.analyse.findings import Comparison, Comparisons
 from profiler.analyse.ladder.ideas import Idea, IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, MissingRung, RungFinding
+from profiler.analyse.listing import Listing
 from profiler.analyse.recording.sheet import Sheet, SheetMetric, Sheets, TimingSheet
 from profiler.catalog.metrics import HEADLINE
 from profiler.present.brief_comparison import (
@@ -27,7 +28,6 @@ from profiler.present.brief_comparison import (
     cut_comparisons,
 )
 from profiler.present.budget import LIMIT_BYTES, Cut, Plan, fit
-from profiler.present.listing import Listing
 from profiler.store.runs.manifest import Manifest
 
 Finding = TypeVar("Finding", bound=Struct)

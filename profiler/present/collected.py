@@ -11,7 +11,7 @@ from profiler.catalog.ladders.ladder import Kernel, Ladder, size_text
 from profiler.catalog.metrics import HEADLINE
 from profiler.present.rungs import Cell, Row, duration
 from profiler.store.runs.manifest import DEFAULT_PRESET, Manifest, preset_name, rung_name
-from profiler.store.runs.run_store import Run
+from profiler.store.runs.run import Run
 from profiler.text import number, shortened
 
 _METRICS = HEADLINE[1:]

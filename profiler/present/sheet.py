@@ -15,7 +15,7 @@ from profiler.present.provenance import provenance_facts
 from profiler.present.rungs import duration
 from profiler.present.suspects import suspects_markdown, suspects_text
 from profiler.present.terminal import render_table, styled
-from profiler.store.runs.run_store import Run
+from profiler.store.runs.run import Run
 from profiler.text import counted, number, printable, shortened
 
 _KERNEL_WIDTH = _NVTX_WIDTH = 110

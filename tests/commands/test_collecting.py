@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from profiler.commands import collecting
-from profiler.commands.collecting import CollectProgress
-from profiler.commands.display import clock
-from profiler.commands.options import Format, Settings
+from profiler.commands.measuring import collecting
+from profiler.commands.measuring.collecting import CollectProgress
+from profiler.commands.shared.display import clock
+from profiler.commands.shared.options import VerbSettings
 from profiler.errors import ProgramFailed
 from profiler.measure.collect.collection import CollectStep
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript
 
-SETTINGS = Settings(None, "gemm", False, Format.table, quiet=False, verbose=False)
+SETTINGS = VerbSettings()
 FIVE, SIX = "kernel 5 at m=1", "kernel 6 at m=1"
 GPU = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-02345678-abcd")
 
@@ -191,12 +191,12 @@ def test_the_failure_of_the_only_kernel_is_left_to_the_end(capsys) -> None:
 
 TERMINAL = """
 import sys, time
-from profiler.commands.collecting import CollectProgress
-from profiler.commands.display import clock
-from profiler.commands.options import Format, Settings
+from profiler.commands.measuring.collecting import CollectProgress
+from profiler.commands.shared.display import clock
+from profiler.commands.shared.options import VerbSettings
 from profiler.measure.collect.collection import CollectStep
 from profiler.measure.tools.transcript import Transcript
-settings = Settings(None, "gemm", False, Format.table, quiet=sys.argv[1] == "quiet", verbose=False)
+settings = VerbSettings(quiet=sys.argv[1] == "quiet")
 pause = 0.0 if settings.quiet else 0.3
 steps = [CollectStep("kernel 6 [x] at m=1", "profile", process) for process in (0, 1)]
 with CollectProgress(steps, 5, 2, 14, settings) as progress:
@@ -215,12 +215,12 @@ with CollectProgress(steps, 5, 2, 14, settings) as progress:
 
 BOARD = """
 import time
-from profiler.commands.collecting import CollectProgress
-from profiler.commands.options import Format, Settings
+from profiler.commands.measuring.collecting import CollectProgress
+from profiler.commands.shared.options import VerbSettings
 from profiler.measure.collect.collection import CollectStep
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript
-settings = Settings(None, "gemm", False, Format.table, quiet=False, verbose=False)
+settings = VerbSettings()
 steps = [CollectStep(f"kernel {number} at m=1", "profile") for number in range(40)]
 with CollectProgress(steps, 5, 1, 14, settings) as progress:
     audience = progress.audience()

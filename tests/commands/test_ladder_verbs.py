@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from profiler.commands.ladders import raise_failures
+from profiler.commands.shared.ladders import raise_failures
 from profiler.errors import BuildFailed, ProgramFailed, ShapeRefused
 
 LADDER = f"""

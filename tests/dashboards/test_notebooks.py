@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 import profiler
-from profiler.commands.notebook import SHIPPED
+from profiler.commands.reading.notebook import SHIPPED
 from profiler.present import charts
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,16 +19,17 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.timed import compare_timings
 from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons
 from profiler.analyse.ladder.ladder import MissingRung, derive_ladder, derive_steps
-from profiler.analyse.ladder.rungs import choose_conditions, find_runs, gather_rungs, group_runs
+from profiler.analyse.ladder.rungs import choose_conditions, group_runs
 from profiler.analyse.recording.profile import choose_kernel, match_kernels, profile_kernel
 from profiler.analyse.recording.sheet import Sheets, derive_sheet, derive_timing_sheet
+from profiler.ask.listing import derive_listing
+from profiler.ask.rungs import find_runs, gather_rungs
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
 from profiler.present.brief import brief
 from profiler.present.budget import LIMIT_BYTES, rounded
 from profiler.present.encode import schema_of, to_json
-from profiler.present.listing import derive_listing
 from profiler.store.runs.names import name_filter
 
 GEMM = [str(number) for number in range(11)]

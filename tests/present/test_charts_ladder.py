@@ -18,12 +18,11 @@ from profiler.analyse.ladder.climb import (
     RungStalls,
     StepDeltas,
     derive_ladder_sheet,
-    find_climb,
-    find_workloads,
 )
 from profiler.analyse.ladder.roofline import Ceiling, Point, Roofline, Stream
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.analyse.recording.source_lines import SourceLine, SourceLines
+from profiler.ask.ladder import find_climb, find_workloads
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
 from profiler.errors import MetricsMissing

@@ -13,8 +13,8 @@ import vl_convert
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import MetricDelta
 from profiler.analyse.recording.profile import choose_kernel, profile_kernel
-from profiler.commands.answers import find_comparisons
-from profiler.commands.options import Settings
+from profiler.ask.compare import compare
+from profiler.ask.settings import Settings
 from profiler.present import charts, comparison as words
 from profiler.present.attribution import speedup_sentence
 from profiler.present.charts.render import chart_spec
@@ -77,7 +77,7 @@ def document(html):
 
 @pytest.fixture(scope="session")
 def compared(recorded):
-    (comparison,) = find_comparisons("5", "6", Settings(recorded.root, "gemm", False, "json", False, False))
+    (comparison,) = compare("5", "6", Settings(runs=recorded.root, ladder="gemm", ladder_given=False))
     return comparison
 
 
