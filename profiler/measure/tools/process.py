@@ -184,12 +184,12 @@ def _read(
                 total += len(piece)
             if total > _MOST_BYTES:
                 raise OutputInvalid(
-                    f"{command[0]} printed more than {_MOST_BYTES >> 20} MB and was ended",
+                    f"{command[0]} printed more than {_MOST_BYTES >> 20} MB and was killed",
                     details=command_details(command),
                 )
             if time.monotonic() >= deadline:
                 raise ProgramTimedOut(
-                    f"{command[0]} did not end within {timeout_s:g} s and was ended",
+                    f"{command[0]} did not end within {timeout_s:g} s and was killed",
                     details=command_details(command, *(_text(piece) for piece in pieces.values())),
                 )
             if not selector.get_map():
