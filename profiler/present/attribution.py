@@ -234,10 +234,11 @@ def _names(missing: Sequence[MissingMetric]) -> str:
 
 
 def _remedy(missing: Sequence[MissingMetric]) -> str:
-    """The first preset that brings them all: the one for everything brings the whole catalogue."""
+    """Returns how to record the missing metrics: by the first preset that has them all, or by name."""
     ncu = dict.fromkeys(BY_NAME[one.name].ncu[0] for one in missing)
-    preset = next(preset.name for preset in PRESETS if ncu.keys() <= set(preset.metrics))
-    return f"recorded by `prof collect --preset {preset}`, or by ncu --metrics {','.join(ncu)}"
+    presets = [preset.name for preset in PRESETS if ncu.keys() <= set(preset.metrics)]
+    by_preset = f"`prof collect --preset {presets[0]}`, or by " if presets else ""
+    return f"recorded by {by_preset}ncu --metrics {','.join(ncu)}"
 
 
 def _markdown_lines(lines: Sequence[str]) -> str:

@@ -332,7 +332,7 @@ def test_what_only_a_profile_holds_wants_one(prof_here, here) -> None:
         (["time", "--set-param", "size=-5"], 47, "--set-param size=-5: a parameter is"),
         (["time", "--size", "9" * 30], 47, "a size is a whole number from 1"),
         (["time", "--size", "x"], 47, "--size x: give one number"),
-        (["verify", "--set-param", "depth=1"], 47, "'depth' is no parameter of this workload"),
+        (["verify", "--set-param", "depth=1"], 47, "'depth' is not a parameter of this workload"),
         (["verify", "--set-param", "size"], 47, "give a name and a whole number"),
         (["verify", "--set-param", "size=1.5"], 47, "give a name and a whole number"),
         (["build", "--arch", "hopper"], 2, "--arch"),

@@ -18,7 +18,7 @@ from profiler.commands.reading.notebook import SHIPPED
 from profiler.present import charts
 
 ROOT = Path(__file__).resolve().parents[2]
-GENERATOR = ROOT / "tests" / "notebooks.py"
+GENERATOR = ROOT / "docs" / "notebooks.py"
 
 
 def _generator():

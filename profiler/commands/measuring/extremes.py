@@ -11,7 +11,7 @@ from profiler.commands.shared.options import Format, VerbSettings, terminal_widt
 
 if TYPE_CHECKING:
     from profiler.analyse.tuning import TuningFinding
-    from profiler.catalog.ladders.sweep import Settings as Point
+    from profiler.catalog.ladders.sweep import SweepPoint
     from profiler.measure.collect.collection import CollectPlan
     from profiler.measure.collect.target import Target
     from profiler.measure.tune.sweep import SweepMeasurement
@@ -50,7 +50,9 @@ def print_extremes(
     print(f"\nfrom the slowest point to the best\n\n{page.comparison_text(comparison, layout)}")
 
 
-def _targets(sweeping: SweepMeasurement, slowest: Point, best: Point, plan: CollectPlan) -> list[Target]:
+def _targets(
+    sweeping: SweepMeasurement, slowest: SweepPoint, best: SweepPoint, plan: CollectPlan
+) -> list[Target]:
     """Under ladders of their own, so that a rung's newest run stays the rung's."""
     from profiler.measure.collect.target import rung_target
 

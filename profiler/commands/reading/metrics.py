@@ -1,4 +1,4 @@
-"""`prof metrics`: the catalogue."""
+"""`prof metrics` prints the catalogue of metrics."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def metrics(
             if value:
                 print(f"{title:<9}{value}")
         if whole := chosen[0].part_of:
-            share = f"a change below {SMALLEST_SHARE_OF_WHOLE:.1%} of it is the same".replace("%", " %")
+            share = f"a change below {SMALLEST_SHARE_OF_WHOLE:.1%} of it counts as none".replace("%", " %")
             print(f"part of  {' + '.join(whole)}: {share}")
     else:
         print_rows(("name", "unit", "better", "meaning"), [(*row[:3], row[4]) for row in rows], settings)

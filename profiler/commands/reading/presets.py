@@ -1,4 +1,4 @@
-"""`prof presets`: what each preset collects, and what it costs."""
+"""`prof presets` prints what each preset records, and how many passes that takes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def presets(
     name: Annotated[str | None, typer.Argument(help="One preset, with its metrics.")] = None,
     format: FormatOption = None,
 ) -> None:
-    """Print what `prof collect` can record.
+    """Print the presets of `prof collect`.
 
-    Each preset with the passes it takes; a pass is one replay of the kernel.
+    A preset records sections and metrics in a number of passes; a pass is one replay of the kernel.
 
     Examples:
 

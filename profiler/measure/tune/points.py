@@ -16,9 +16,9 @@ from pathlib import Path
 
 import msgspec
 
-from profiler.catalog.ladders.expressions import Condition
+from profiler.catalog.ladders.expressions import Constraint
 from profiler.catalog.ladders.ladder import Kernel, Ladder
-from profiler.catalog.ladders.sweep import COMPILED, Settings, Sweep
+from profiler.catalog.ladders.sweep import COMPILED, Sweep, SweepPoint
 from profiler.errors import LadderInvalid, ProfError
 from profiler.measure.rungs.build import Built, build_flags, sha256_of
 from profiler.measure.rungs.compiled import misfit_text, own_resources
@@ -33,7 +33,7 @@ _LONGEST_NAME = 120
 class Choice:
     """The points to compile, in the order of measurement, and how many combinations each constraint excludes."""
 
-    points: list[Settings]
+    points: list[SweepPoint]
     combinations: int
     excluded: dict[str, int]
 
@@ -43,7 +43,7 @@ class Candidate:
     """A point and its binary; `point` is its place in the order of measurement."""
 
     point: int
-    settings: Settings
+    settings: SweepPoint
     kernel: Kernel
     built: Built
 
@@ -61,7 +61,7 @@ def sweep_of(kernel: Kernel, ladder: Ladder) -> Sweep:
 
 
 def choose_points(
-    sweep: Sweep, workload: Mapping[str, int], current: Settings | None, limit: int | None, seed: int
+    sweep: Sweep, workload: Mapping[str, int], current: SweepPoint | None, limit: int | None, seed: int
 ) -> Choice:
     """Returns the points to measure, shuffled so that a drift favours no region of the sweep.
 
@@ -86,7 +86,7 @@ def choose_points(
     return Choice(points, len(grid), dict(excluded))
 
 
-def variant(kernel: Kernel, settings: Settings) -> Kernel:
+def variant(kernel: Kernel, settings: SweepPoint) -> Kernel:
     """Returns the kernel with every parameter given, under a name of its own, and so with a binary of its own."""
     macros = tuple(f"-D{name}={value}" for name, value in settings.items())
     suffix = "-".join(str(value) for value in settings.values())
@@ -127,7 +127,7 @@ def compiled_facts(built: Built) -> dict[str, int]:
     return dict(zip(COMPILED, (registers, shared, spills), strict=True))
 
 
-def _undecided(sweep: Sweep) -> Condition | None:
+def _undecided(sweep: Sweep) -> Constraint | None:
     """Returns a constraint that depends on the compiler's figures, if there is one."""
     unknown = set(COMPILED)
     for name, expression in sweep.derived.items():

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder
-from profiler.catalog.ladders.sweep import Settings
+from profiler.catalog.ladders.sweep import SweepPoint
 from profiler.errors import GpuNotFound, ProfError, ProgramTimedOut, ResultWrong, ShapeRefused
 from profiler.measure.rungs.build import Built, build_flags
 from profiler.measure.rungs.program import RungJob, program_command
@@ -115,7 +115,7 @@ class SweepStages:
     codes: Mapping[int, str]  # by point: the hash of what it was compiled from
     pending: PendingSweep
     observer: TuneObserver
-    current: Settings | None = None
+    current: SweepPoint | None = None
 
     def __post_init__(self) -> None:
         self.visits: dict[int, list[Visit]] = {one.point: [] for one in self.candidates}

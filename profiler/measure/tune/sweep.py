@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from profiler.catalog.ladders.sweep import Settings
+from profiler.catalog.ladders.sweep import SweepPoint
 from profiler.errors import LadderInvalid, NoPointWorks
 from profiler.measure.rungs.build import Built, build_folder, build_kernels
 from profiler.measure.rungs.program import fresh_seed, program_command
@@ -52,7 +52,7 @@ class SweepMeasurement:
     plan: TunePlan
     toolchain: Toolchain
     store: SweepStore
-    current: Settings | None = None
+    current: SweepPoint | None = None
     jobs: int | None = None
 
     @property
@@ -120,7 +120,7 @@ class SweepMeasurement:
             for place, (settings, one) in enumerate(zip(choice.points, built, strict=True))
         ]
 
-    def build(self, points: Sequence[Settings], observer: TuneObserver | None = None) -> list[Built]:
+    def build(self, points: Sequence[SweepPoint], observer: TuneObserver | None = None) -> list[Built]:
         """Returns the result of each build, in the order of the points."""
         kernels = [variant(self.plan.kernel, point) for point in points]
         done = {}

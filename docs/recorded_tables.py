@@ -1,124 +1,32 @@
-"""The README's output and pictures, and the tables of docs/memory.md and of GEMM's NOTES, generated from `runs/` by one command.
-
-    python tests/readme.py --write     bring them up to date
-    python tests/readme.py --check     fail when they are not
-
-A block between `<!-- output: COMMAND -->` and `<!-- end -->` holds what COMMAND prints; one that
-starts with `<!-- ladder: NAME -->` holds a ladder as recorded beside its published figures; one that
-starts with `<!-- shapes: NAME -->` some of its rungs at the shapes of `runs/shapes`; one that starts with `<!-- ideas -->` what became, here, of every step of which something is claimed; and one that
-starts with `<!-- best -->` the fastest rung of every ladder whose kernels move bytes, beside PyTorch.
-"""
+"""The tables of the documentation, made from what `runs/` holds; each function returns one in Markdown."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import io
 import math
-import os
 import re
-import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-
-from rich.console import Console
-from rich.terminal_theme import TerminalTheme
-from rich.text import Text
 
 from profiler.analyse.ladder.climb import Climb
 from profiler.analyse.ladder.ideas import derive_ideas
 from profiler.analyse.ladder.ladder import RungFinding, choose_view
 from profiler.analyse.ladder.rungs import Rung
 from profiler.analyse.statistics.timings import TimingSummary, summarise
-from profiler.analyse.tuning import derive_tuning
-from profiler.ask.ladder import find_climb, find_workloads
+from profiler.ask.ladder import find_climb
 from profiler.catalog.ladders.ladder import LADDER_FILE, Ladder, Published, find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import RunNotFound
-from profiler.measure.tune.defaults import read_defaults
-from profiler.measure.tune.points import sweep_of
-from profiler.present.charts import climb_chart, render, tuning_chart
 from profiler.present.encode import to_markdown
 from profiler.present.ideas import IDEAS_HEADER, idea_cells, short_gpu
 from profiler.present.memory import width_text
-from profiler.store.runs.manifest import sweep_name
 from profiler.store.runs.run_store import RunStore
-from profiler.store.sweeps import SweepStore
 from profiler.text import number
 
 ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
-KERNELS, RUNS = ROOT / "kernels", ROOT / "runs"
-PAGES = (README, ROOT / "docs" / "memory.md", KERNELS / "gemm" / "NOTES.md")
-SHAPES = RUNS / "shapes"
-PICTURE = ROOT / "dashboards" / "compare.svg"
-CLIMB = KERNELS / "gemm" / "climb.svg"
-TUNING = KERNELS / "gemm" / "tuning.svg"
-_BLOCK = re.compile(
-    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
-    re.DOTALL,
-)
+RUNS = ROOT / "runs"
 SIZES, SHOWN_SIZE = (1024, 2048, 4096, 8192), 4096
 _TORCH = ("torch_eager", "torch_compile")
-
-# Colours that keep a contrast of at least 4.5 on the picture's own background.
-_THEME = TerminalTheme(
-    (27, 31, 36),
-    (222, 226, 230),
-    [(27, 31, 36), (255, 135, 125), (110, 214, 140), (240, 200, 100), (120, 180, 255), (214, 160, 255), (110, 214, 214), (222, 226, 230)],
-)  # fmt: skip
-
-
-def generated_readme(text: str) -> str:
-    return _BLOCK.sub(_filled, text)
-
-
-def generated_picture() -> str:
-    """The first page of the comparison, up to the attribution, as a terminal with colour shows it."""
-    lines = _output("prof compare 5 6", colour=True).split("\n")
-    end = next(index for index, line in enumerate(lines) if line.startswith("attribution"))
-    page = Text.from_ansi("\n".join(["$ prof compare 5 6", "", *lines[: end - 1], ""]))
-    console = Console(record=True, width=_width(page), file=io.StringIO(), color_system="truecolor", force_terminal=True)  # fmt: skip
-    console.print(page, end="")
-    svg = console.export_svg(title="prof", theme=_THEME, unique_id="prof")
-    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL).replace("Fira Code", "monospace")
-
-
-def generated_climb() -> bytes:
-    """Every rung of GEMM at every size, as `prof ladder --chart` draws it first."""
-    store = RunStore(RUNS)
-    climb = find_climb(store, read_ladder(find_ladder("gemm", ROOT)))
-    chart = climb_chart(find_workloads(store, climb), climb.ladder.published, climb.finding.workload)
-    assert chart is not None
-    return render(chart, ".svg")
-
-
-def generated_tuning() -> bytes:
-    """Every point of the sweep of GEMM's rung 7, as `prof tune --kernel 7 --stored --chart` draws it."""
-    ladder = read_ladder(find_ladder("gemm", ROOT))
-    kernel = ladder.kernel(7)
-    assert kernel.source is not None
-    current = read_defaults(kernel.source.read_text(), sweep_of(kernel, ladder).parameters)
-    sweep = SweepStore(RUNS).newest(sweep_name(ladder.name, 7), ladder.workload.parameters)
-    return render(tuning_chart(derive_tuning(sweep, current, len(sweep.points))), ".svg")
-
-
-def _filled(block: re.Match[str]) -> str:
-    if block["kind"] == "ideas":
-        content = ideas_table(KERNELS, RunStore(RUNS))
-    elif block["kind"] == "best":
-        content = best_table(KERNELS, RunStore(RUNS))
-    elif block["kind"] == "shapes":
-        content = shapes_table(block["what"], RunStore(SHAPES))
-    elif block["kind"] == "ladder":
-        ladder = read_ladder(find_ladder(block["what"], ROOT))
-        moves = choose_view(ladder) == "memory"
-        content = memory_table(ladder, RunStore(RUNS)) if moves else ladder_table(block["what"])
-    else:
-        content = f"```text\n{_output(block['what'])}\n```"
-    return f"{block.group(1)}{content}\n{block.group(4)}"
 
 
 def ladder_table(name: str) -> str:
@@ -229,8 +137,8 @@ def _tenths(value: float | None) -> str:
 
 def _published(one: Published) -> str:
     figures = {"GB/s": one.gbytes_per_s, "us": one.time_us, "% of its reference": one.reference_pct}
-    told = [f"{number(value)} {unit}" for unit, value in figures.items() if value is not None]
-    return f"{', '.join(told)} on {short_gpu(one.gpu)}"
+    figures_here = [f"{number(value)} {unit}" for unit, value in figures.items() if value is not None]
+    return f"{', '.join(figures_here)} on {short_gpu(one.gpu)}"
 
 
 def recorded_climbs(kernels: Path, store: RunStore) -> Iterator[Climb]:
@@ -283,51 +191,3 @@ def ideas_table(kernels: Path, store: RunStore) -> str:
         claimed = [idea_cells(one) for one in finding.ideas if one.claim is not None]
         rows += [(finding.ladder, f"{kernel} {name}", *rest) for kernel, name, *rest in claimed]
     return to_markdown(("ladder", "rung", *IDEAS_HEADER[2:]), rows)
-
-
-def _output(command: str, *, colour: bool = False) -> str:
-    """What the command prints, run as a reader of the README would run it."""
-    verb = shlex.split(command)
-    assert verb[0] == "prof", command
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PROF_")}
-    environment |= {"FORCE_COLOR": "1"} if colour else {"NO_COLOR": "1"}
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("prof")), *verb[1:]],
-        cwd=ROOT,
-        env=environment,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout.rstrip().replace(f"{ROOT}/", "")
-
-
-def _width(page: Text) -> int:
-    return max(len(line) for line in page.plain.split("\n")) + 1
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    action = parser.add_mutually_exclusive_group(required=True)
-    action.add_argument("--write", action="store_true")
-    action.add_argument("--check", action="store_true")
-    wanted = {page: generated_readme(page.read_text()) for page in PAGES} | {
-        PICTURE: generated_picture(),
-        CLIMB: generated_climb().decode(),
-        TUNING: generated_tuning().decode(),
-    }
-    if parser.parse_args().write:
-        for path, text in wanted.items():
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text)
-        return 0
-    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
-    for path in stale:
-        print(f"{path.relative_to(ROOT)} is not current: run `just docs`", file=sys.stderr)
-    return 1 if stale else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,7 @@
-"""The notebooks, executed from `runs/` in a clean kernel, by one command.
+"""The notebooks of `dashboards/`, executed from `runs/` in a clean kernel.
 
-    python tests/notebooks.py --write     execute them and store what they show
-    python tests/notebooks.py --check     fail when they show something else today
+    python docs/notebooks.py --write     execute them and store what they show
+    python docs/notebooks.py --check     fail when they show something else today
 
 What differs from one execution to the next (times, versions, paths) is not stored. Checking compares
 figures within a rounding error and pictures by their words, as other processors and fonts may differ in the rest.

@@ -1,9 +1,8 @@
-"""What the README shows is what the commands print."""
+"""The tables of the documentation, from made-up runs whose figures are known."""
 
 from __future__ import annotations
 
-import importlib.util
-import re
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,56 +15,8 @@ from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
 
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def _generator():
-    spec = importlib.util.spec_from_file_location("readme", ROOT / "tests" / "readme.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_output_shown_in_the_readme_is_what_the_commands_print_today():
-    generator = _generator()
-    assert (ROOT / "README.md").read_text().count("<!-- output:") >= 3
-    for page in generator.PAGES:
-        assert generator.generated_readme(page.read_text()) == page.read_text(), "run `just docs`"
-
-
-def test_every_ladder_that_moves_bytes_has_its_table():
-    generator = _generator()
-    text = (ROOT / "docs" / "memory.md").read_text()
-    for climb in generator.recorded_climbs(ROOT / "kernels", RunStore(ROOT / "runs")):
-        if climb.ladder.reference == 0 and climb.ladder.name != "gemm":
-            assert f"<!-- ladder: {climb.ladder.name} -->" in text
-
-
-def test_the_picture_in_the_readme_is_what_the_command_prints_today():
-    generator = _generator()
-    assert generator.PICTURE.read_text() == generator.generated_picture(), "run `just docs`"
-    assert f"({generator.PICTURE.relative_to(ROOT)})" in (ROOT / "README.md").read_text()
-
-
-def test_the_picture_of_the_climb_is_drawn_from_the_runs_that_are_there():
-    generator = _generator()
-    assert generator.CLIMB.read_bytes() == generator.generated_climb(), "run `just docs`"
-    assert f"({generator.CLIMB.relative_to(ROOT)})" in (ROOT / "README.md").read_text()
-    assert f"({generator.CLIMB.name})" in (generator.CLIMB.parent / "NOTES.md").read_text()
-
-
-def test_the_picture_of_the_sweep_is_drawn_from_the_one_that_is_stored():
-    generator = _generator()
-    assert generator.TUNING.read_bytes() == generator.generated_tuning(), "run `just docs`"
-    assert f"({generator.TUNING.relative_to(ROOT)})" in (ROOT / "README.md").read_text()
-
-
-def test_the_picture_loads_nothing_from_elsewhere():
-    addresses = re.findall(r"https?://[^\"' )]+", _generator().PICTURE.read_text())
-    assert set(addresses) <= {"http://www.w3.org/2000/svg", "https://www.textualize.io"}, addresses
-
-
-# Tables of ladders whose kernels move bytes, from made-up runs
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
+import recorded_tables
 
 _ROWS = """
 title = "Rows"
@@ -131,7 +82,7 @@ def cells(table):
 
 
 def test_a_ladder_that_moves_bytes_has_a_row_a_rung_with_the_figures_of_memory(rows_ladder):
-    header, _, *rows = cells(_generator().memory_table(*rows_ladder))
+    header, _, *rows = cells(recorded_tables.memory_table(*rows_ladder))
     assert header[3] == "% of memcpy"
     assert rows[0] == ["0", "the device's own copy", "3,998 ± 0.05 %", "100.0", *[""] * 8]
     assert rows[1] == [
@@ -142,9 +93,9 @@ def test_a_ladder_that_moves_bytes_has_a_row_a_rung_with_the_figures_of_memory(r
     assert rows[2][10] == "128"
 
 
-def test_every_claimed_step_of_every_ladder_with_runs_is_one_row(rows_ladder):
+def test_every_step_with_a_claim_is_one_row(rows_ladder):
     ladder, store = rows_ladder
-    header, _, *rows = cells(_generator().ideas_table(ladder.folder.parent, store))
+    header, _, *rows = cells(recorded_tables.ideas_table(ladder.folder.parent, store))
     assert header == ["ladder", "rung", "idea", "from", "claimed", "here", "story", "counters"]
     assert [row[:5] for row in rows] == [
         ["rows", "2 float4", "four floats a thread", "1", "1.317x on A100 80GB"],
