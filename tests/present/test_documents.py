@@ -14,7 +14,7 @@ from profiler.ask.check import check
 from profiler.ask.code import find_machine_code
 from profiler.ask.compare import compare
 from profiler.ask.ladder import climb_ladder, find_ideas
-from profiler.ask.settings import Settings
+from profiler.ask.named.settings import Settings
 from profiler.ask.show import show
 from profiler.ask.sweep import find_best_points
 from profiler.catalog.metrics import CATALOGUE
@@ -42,7 +42,7 @@ from profiler.present.render import render
 from profiler.present.render.cells import table_texts, weight_text
 from profiler.present.render.markdown import block_markdown, document_markdown
 from profiler.present.render.terminal import Window, document_text
-from profiler.store.runs.manifest import sweep_name
+from profiler.store.runs.run_id import sweep_name
 from profiler.store.sweeps import SweepStore
 
 BLOCKS = get_args(Block)

@@ -14,7 +14,7 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import MetricDelta
 from profiler.analyse.recording.profile import choose_kernel, profile_kernel
 from profiler.ask.compare import compare
-from profiler.ask.settings import Settings
+from profiler.ask.named.settings import Settings
 from profiler.present import charts
 from profiler.present.charts.render import chart_spec
 from profiler.present.charts.style import BLUE

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from profiler.ask.ladders import open_ladder
+from profiler.ask.named.ladders import open_ladder
 from profiler.commands.shared.ladders import (
     JobsOption,
     KernelOption,

@@ -107,7 +107,7 @@ def tune(
 
         print(json_schema(TuningFinding, "prof tune --format json"))
         return
-    from profiler.ask.ladders import open_ladder, workloads
+    from profiler.ask.named.ladders import open_ladder, workloads
     from profiler.ask.sweep import find_best_points, find_newest_sweep
     from profiler.commands.shared.files import tell_written
     from profiler.commands.shared.ladders import choose_kernels

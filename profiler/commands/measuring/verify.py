@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from profiler.ask.ladders import open_ladder, workloads
+from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.commands.shared.ladders import (
     JobsOption,
     KernelOption,

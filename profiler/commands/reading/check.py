@@ -93,7 +93,7 @@ def check(
 def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) -> None:
     """Refuses reports where only stored runs can be found or told apart."""
     from profiler.ask.check import is_store
-    from profiler.ask.references import is_report_path
+    from profiler.ask.named.references import is_report_path
 
     if is_store(baseline):
         if candidate is not None and is_report_path(candidate, settings):

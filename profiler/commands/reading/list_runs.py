@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER
-from profiler.ask.ladders import open_ladder, require_ladder
 from profiler.ask.listing import ladder_rows, newest_rows, require_whole, run_rows, why_nothing
-from profiler.ask.references import meant_by
+from profiler.ask.named.ladders import open_ladder, require_ladder
+from profiler.ask.named.references import meant_by
 from profiler.commands.shared.options import (
     Format,
     FormatOption,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from profiler.ask.reach import Reach
+from profiler.ask.named.reach import Reach
 from profiler.commands.shared.options import LadderOption, RunsOption, VerbSettings, settings_of
 from profiler.errors import McpNotInstalled
 from profiler.present.render.json import schema_of

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from profiler.ask.ladders import ladder_name, require_ladder
-from profiler.ask.settings import Settings
-from profiler.ask.sizes import find_run, is_choice, no_choice, not_profiled
+from profiler.ask.named.ladders import ladder_name, require_ladder
+from profiler.ask.named.settings import Settings
+from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
 from profiler.errors import ReportNotFound
 from profiler.store.remote.files import is_url, public_url
-from profiler.store.runs.manifest import RunId
 from profiler.store.runs.names import name_filter
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, open_reports
 
 

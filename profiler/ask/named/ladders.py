@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from profiler.ask.settings import Settings
+from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import (
     CHOOSE_LADDER,
     Kernel,

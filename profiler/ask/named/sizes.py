@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 
-from profiler.ask.ladders import ladder_name, open_ladder, rung_of
-from profiler.ask.settings import Settings
+from profiler.ask.named.ladders import ladder_name, open_ladder, rung_of
+from profiler.ask.named.settings import Settings
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import Workload, is_path, size_text
 from profiler.errors import (
@@ -22,8 +22,9 @@ from profiler.errors import (
     RunNotProfiled,
     WorkloadInvalid,
 )
-from profiler.store.runs.manifest import DEFAULT_PRESET, Manifest, preset_name, rung_name, timed_name
+from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import is_number, names_of
+from profiler.store.runs.run_id import DEFAULT_PRESET, preset_name, rung_name, timed_name
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.text import counted
 

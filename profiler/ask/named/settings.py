@@ -11,7 +11,7 @@ from profiler.catalog import DEFAULT_LADDER
 from profiler.errors import RunNotFound
 
 if TYPE_CHECKING:
-    from profiler.ask.reach import Reach
+    from profiler.ask.named.reach import Reach
     from profiler.store.remote.places import Location
     from profiler.store.runs.run_store import RunStore
 
