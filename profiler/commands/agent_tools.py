@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct
 
 from profiler.analyse.code.machine_code import MachineCode
 from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons, LeftOut
+from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.analyse.recording.sheet import Sheets, TimingSheet
@@ -24,7 +25,7 @@ from profiler.catalog.patterns import MOST_CHARACTERS
 from profiler.commands import answers
 from profiler.commands.options import Settings
 from profiler.errors import InternalError, ProfError
-from profiler.present.budget import Cut, fit
+from profiler.present.brief import brief
 from profiler.present.encode import to_json
 from profiler.present.listing import Listing
 
@@ -146,7 +147,7 @@ class Failure(Struct, frozen=True, omit_defaults=True):
     """What the command line would say, and the exit code that it would end with."""
 
     message: str
-    details: list[str]
+    details: Annotated[list[str], Importance(100, each=6)]
     exit_code: int
     remedy: str
     left_out: LeftOut = {}
@@ -154,10 +155,6 @@ class Failure(Struct, frozen=True, omit_defaults=True):
 
 class ToolFailed(Exception):
     """Its text is the JSON of a `Failure`."""
-
-
-def _cut_failure(whole: Failure, cut: Cut) -> Failure:
-    return structs.replace(whole, details=cut.first("details", whole.details))
 
 
 def _compare(given: CompareInput, settings: Settings) -> str:
@@ -242,7 +239,7 @@ class Tool:
             failure = Failure(bug.message, [], bug.exit_code, bug.remedy)
             if settings.verbose:
                 traceback.print_exc()
-        raise ToolFailed(to_json({"error": fit(failure, _cut_failure, (("details", 16),))}))
+        raise ToolFailed(to_json({"error": brief(failure)}))
 
     def _answer(self, arguments: Mapping[str, Any], settings: Settings) -> str:
         given = msgspec.convert(arguments, self.takes)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from typing import Annotated
 
 from msgspec import Struct
 
 from profiler.analyse.baseline import natural_order
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut
+from profiler.analyse.importance import Importance
 from profiler.catalog.ladders.ladder import Ladder, size_text
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import RunId, rung_name, sweep_name, timed_name
@@ -29,8 +31,13 @@ class Listing(Struct, frozen=True):
     """A ladder's kernels, and the stored runs: the newest of each name, or every run that fits a name."""
 
     ladder: str | None
-    kernels: list[dict[str, str | int]]
-    runs: list[dict[str, str | int]]
+    kernels: Annotated[list[dict[str, str | int]], Importance(99, each=2)]
+    runs: Annotated[
+        list[dict[str, str | int]],
+        Importance(
+            100, each=2, by=lambda run, *_: str(run["recorded"]), largest_first=True, keeps_order=True
+        ),
+    ]
     schema_version: int = SCHEMA_VERSION
     left_out: LeftOut = {}
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from math import inf
+from typing import Annotated, Literal, Protocol
 
 from msgspec import Struct
 
 from profiler.analyse.compare.compare import typical_ns
 from profiler.analyse.compare.pairs import Change, compare_pair, judge_speedup
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
+from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.plausible import find_doubts, is_part_of_step
 from profiler.analyse.recording.sheet import summarise_rung
@@ -31,6 +33,11 @@ HEADLINES: dict[LadderView, tuple[str, ...]] = {"compute": HEADLINE, "memory": M
 class RungDelta(Struct, frozen=True):
     delta: float
     verdict: VerdictName
+
+
+def _is_repeated(metric: tuple[str, object], *_: object) -> bool:
+    """Ranks last what the rung's own duration says too, and what the pipe of those instructions says."""
+    return metric[0] in (DURATION, "lsu_inst_share_pct")
 
 
 class RungFinding(Struct, frozen=True):
@@ -52,13 +59,13 @@ class RungFinding(Struct, frozen=True):
     gbytes_per_s: float | None
     reference_pct: float | None
     reference: str
-    metrics: dict[str, float]
+    metrics: Annotated[dict[str, float], Importance(95, each=1.4, by=_is_repeated)]
     before: int | None
     speedup: Speedup | None
     verdict: VerdictName | None
-    delta: dict[str, RungDelta]
-    refused: list[str]
-    warnings: list[str]
+    delta: Annotated[dict[str, RungDelta], Importance(89, each=1.4, by=_is_repeated)]
+    refused: Annotated[list[str], Importance(97, each=3)]
+    warnings: Annotated[list[str], Importance(97, each=3)]
     binding: str | None
     launches: int
     run_id: str
@@ -74,6 +81,28 @@ class MissingRung(Struct, frozen=True):
     why: str
 
 
+class Numbered(Protocol):
+    """A rung as a finding has it."""
+
+    @property
+    def kernel(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+
+
+def name_cut(rung: Numbered) -> MissingRung:
+    """Returns what the short form of a finding says of a rung that it has no room for."""
+    return MissingRung(rung.kernel, rung.name, "cut from the short form")
+
+
+MissingRungs = Annotated[list[MissingRung], Importance(98, each=0.3, by=lambda rung, *_: rung.kernel)]
+
+
+def _ranks_first(rung: RungFinding, *_: object) -> tuple[bool, float]:
+    """The reference and the rung that the climb begins with, then the fastest."""
+    return rung.before is not None, rung.duration_ns or inf
+
+
 class LadderFinding(Struct, frozen=True):
     """All rungs were recorded on this GPU with this workload, null where the runs do not say it.
 
@@ -86,9 +115,12 @@ class LadderFinding(Struct, frozen=True):
     title: str
     gpu: str
     workload: dict[str, int] | None
-    kernels: list[RungFinding]
+    kernels: Annotated[
+        list[RungFinding],
+        Importance(100, each=0.8, by=_ranks_first, keeps_order=True, instead=("missing", name_cut)),
+    ]
     view: LadderView = "compute"
-    missing: list[MissingRung] = []
+    missing: MissingRungs = []
     left_out: LeftOut = {}
 
     def branches(self) -> dict[int, list[int]]:
