@@ -50,7 +50,7 @@ def compare(
 ) -> Comparison:
     """How one kernel differs from another, given as runs or as paths of reports; of times alone where not both were profiled."""
     from profiler.analyse.compare.compare import compare_profiles
-    from profiler.analyse.compare.timed import compare_timings
+    from profiler.analyse.compare.timings_alone import compare_timings
     from profiler.analyse.recording.profile import match_kernels, profile_kernel
 
     left, right = (read_report(side) if isinstance(side, (str, Path)) else side for side in (before, after))

@@ -107,7 +107,7 @@ class MissingMetric(Struct, frozen=True):
     missing_in: Literal["before", "after", "both"]
 
 
-class Check(Struct, frozen=True):
+class ExpectedChange(Struct, frozen=True):
     """`ok` is null where the metric is missing or its change unclear."""
 
     metric: str
@@ -120,7 +120,7 @@ class Confirmation(Struct, frozen=True, omit_defaults=True):
 
     name: str
     confirmed: bool
-    checks: list[Check]
+    checks: list[ExpectedChange]
     does_not_apply: str = ""
 
 

@@ -20,7 +20,7 @@ from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons, L
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
-from profiler.analyse.recording.sheet import Sheets, TimingSheet
+from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.catalog.patterns import MOST_CHARACTERS
 from profiler.commands import answers
 from profiler.commands.options import Settings

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from profiler.analyse.findings import Comparison
     from profiler.analyse.ladder.climb import Climb
     from profiler.analyse.ladder.ladder import LadderView
+    from profiler.analyse.recording.overview import Sheet, Sheets, TimingSheet
     from profiler.analyse.recording.profile import Profile
-    from profiler.analyse.recording.sheet import Sheet, Sheets, TimingSheet
     from profiler.present.listing import Listing
     from profiler.store.runs.run_store import Run, RunStore
 
@@ -47,7 +47,7 @@ def find_comparisons(
 ) -> list[Comparison]:
     """One; of `every` kernel common to both sides, one each. Of times alone where not both sides were profiled."""
     from profiler.analyse.compare.compare import compare_profiles
-    from profiler.analyse.compare.timed import compare_timings
+    from profiler.analyse.compare.timings_alone import compare_timings
     from profiler.analyse.recording.profile import match_kernels
     from profiler.commands.ladders import rung_of
     from profiler.commands.sizes import suggesting_a_size
@@ -88,7 +88,7 @@ class Recording:
 
     @property
     def finding(self) -> Sheets | TimingSheet:
-        from profiler.analyse.recording.sheet import Sheets
+        from profiler.analyse.recording.overview import Sheets
 
         if self.timing and not self.run.manifest.is_profiled:
             return self.timing
@@ -105,8 +105,8 @@ def find_recording(
     size: str | int | None = None,
 ) -> Recording:
     """With every metric that the report holds if `full`; of timings alone only if `timed`."""
+    from profiler.analyse.recording.overview import derive_sheet
     from profiler.analyse.recording.profile import choose_kernels
-    from profiler.analyse.recording.sheet import derive_sheet
 
     (run,) = open_sources([source], settings, timed=timed, size=size)
     if not run.manifest.is_profiled:
@@ -117,7 +117,7 @@ def find_recording(
 
 
 def _timing(run: Run, settings: Settings) -> TimingSheet:
-    from profiler.analyse.recording.sheet import derive_timing_sheet
+    from profiler.analyse.recording.overview import derive_timing_sheet
     from profiler.commands.ladders import rung_of
 
     return derive_timing_sheet(run, rung_of(run.manifest, settings))

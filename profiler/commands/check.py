@@ -147,7 +147,7 @@ def _is_store(baseline: str) -> bool:
 def _checks(pairs: list[RunPair], kernel_name: str | None, every: bool) -> tuple[list[PairCheck], list[str]]:
     """What is wrong with one of several pairs must not hide a regression of another."""
     from profiler.analyse.baseline import title_of
-    from profiler.analyse.compare.pairs import unmatched_kernels
+    from profiler.analyse.compare.changes import unmatched_kernels
     from profiler.catalog.thresholds import find_thresholds
     from profiler.errors import ComparisonError, MetricNotFound
 
@@ -173,7 +173,7 @@ def _kernel_checks(
 ) -> list[PairCheck]:
     """Under the title; with the kernel's name where there are several."""
     from profiler.analyse.check import check_pair
-    from profiler.analyse.compare.pairs import profile_pairs
+    from profiler.analyse.compare.changes import profile_pairs
 
     profiles = list(profile_pairs(*pair, kernel_name, every))
     names = [f"{title}: {right.kernel}" if len(profiles) > 1 else title for _, right in profiles]

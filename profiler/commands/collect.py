@@ -291,7 +291,7 @@ def terminate(number: int, frame: object) -> None:  # noqa: ARG001
 
 
 def _print_outcomes(store: RunStore, outcomes: Sequence[Outcome], settings: Settings) -> None:
-    from profiler.analyse.compare.pairs import profile_timings
+    from profiler.analyse.compare.changes import profile_timings
     from profiler.analyse.recording.profile import profile_kernel
     from profiler.commands.ladders import rung_of
     from profiler.commands.output import print_rows

@@ -13,10 +13,10 @@ _MOST_IN_FULL = 24  # kernels with every metric on one page: of more it would be
 
 if TYPE_CHECKING:
     from profiler.analyse.code.machine_code import View
-    from profiler.analyse.ladder.ladder import Step
+    from profiler.analyse.ladder.ladder import LadderStep
     from profiler.analyse.ladder.rungs import Rung
+    from profiler.analyse.recording.overview import TimingSheet
     from profiler.analyse.recording.profile import Profile
-    from profiler.analyse.recording.sheet import TimingSheet
     from profiler.catalog.ladders.ladder import Kernel
     from profiler.present.page import Contents, KernelPart, PairPart
     from profiler.present.page.drawing import Drawing
@@ -53,7 +53,7 @@ def find_ladder_contents(settings: Settings, title: str | None, drawing: Drawing
 
 
 def _rung_part(rung: Rung, drawing: Drawing, full: bool) -> KernelPart:
-    from profiler.analyse.recording.sheet import derive_timing_sheet
+    from profiler.analyse.recording.overview import derive_timing_sheet
 
     kernel = rung.kernel
     timing = derive_timing_sheet(rung.timed, kernel) if rung.timed else None
@@ -74,7 +74,7 @@ def _part(
     *,
     full: bool,
 ) -> KernelPart:
-    from profiler.analyse.recording.sheet import derive_sheet
+    from profiler.analyse.recording.overview import derive_sheet
     from profiler.analyse.recording.source_lines import find_source_lines
     from profiler.present.page import KernelPart
     from profiler.present.page.figures import kernel_pictures
@@ -98,7 +98,7 @@ def _part(
 
 
 def _step_part(
-    step: Step, parts: dict[int, KernelPart], headline: Sequence[str], drawing: Drawing
+    step: LadderStep, parts: dict[int, KernelPart], headline: Sequence[str], drawing: Drawing
 ) -> PairPart:
     from profiler.present.page import PairPart
 
@@ -185,9 +185,9 @@ def _named_parts(
     runs: Sequence[Run], rungs: Sequence[Kernel | None], pattern: str | None, drawing: Drawing
 ) -> dict[tuple[int, str], KernelPart]:
     """By the place of the run and the kernel's name. Rungs keep their numbers where each stands once."""
-    from profiler.analyse.compare.pairs import profile_timings
+    from profiler.analyse.compare.changes import profile_timings
+    from profiler.analyse.recording.overview import derive_timing_sheet
     from profiler.analyse.recording.profile import choose_kernels, profile_kernel
-    from profiler.analyse.recording.sheet import derive_timing_sheet
     from profiler.analyse.recording.work import find_useful_bytes, with_work
 
     numbers = [rung.number for rung in rungs if rung]

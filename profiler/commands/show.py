@@ -24,7 +24,7 @@ from profiler.commands.options import (
 if TYPE_CHECKING:
     from altair.typing import ChartType
 
-    from profiler.analyse.recording.sheet import TimingSheet
+    from profiler.analyse.recording.overview import TimingSheet
     from profiler.commands.answers import Recording
     from profiler.store.runs.run_store import Run
 
@@ -62,7 +62,7 @@ def show(
       prof show gemm-6-source --chart hot-lines.svg
     """
     if schema:
-        from profiler.analyse.recording.sheet import Sheets, TimingSheet
+        from profiler.analyse.recording.overview import Sheets, TimingSheet
         from profiler.present.encode import json_schema
 
         print(json_schema((Sheets, TimingSheet), "prof show --format json"))
@@ -109,7 +109,7 @@ def _tell_others(source: str, run: Run, settings: Settings) -> None:
 
 def _drawn(recording: Recording, kernel_name: str | None) -> ChartType:
     """Of several kernels the one that is named: each would be a picture of its own."""
-    from profiler.analyse.compare.pairs import profile_timings
+    from profiler.analyse.compare.changes import profile_timings
     from profiler.analyse.ladder.climb import derive_stalls
     from profiler.analyse.recording.profile import choose_kernel, profile_kernel
     from profiler.analyse.recording.source_lines import find_source_lines

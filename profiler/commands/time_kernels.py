@@ -55,7 +55,7 @@ def time_kernels(
 
       prof time --kernel 5 --kernel 6 --repeats 50 --processes 3
     """
-    from profiler.analyse.recording.sheet import summarise_rung
+    from profiler.analyse.recording.overview import summarise_rung
     from profiler.measure.rungs.session import TimingPlan, time_ladder
     from profiler.measure.tools.toolchain import find_gpu
     from profiler.present.rungs import TIME_HEADER, TIME_RIGHT, time_cells, time_row, titles_of

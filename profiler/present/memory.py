@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from profiler.analyse.recording.sheet import SheetMetric
+from profiler.analyse.recording.overview import SheetMetric
 from profiler.text import number
 
 Fact = tuple[str, str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import asdict
 
-from profiler.analyse.compare.pairs import judge_speedup
+from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.findings import Comparison, Side
 from profiler.catalog.ladders.ladder import size_text
 from profiler.present.comparison import CSV_HEADER, Layout, heading, speedup_text

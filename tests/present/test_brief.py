@@ -17,13 +17,13 @@ from msgspec.structs import fields, replace
 from profiler.analyse.causes.patterns import PATTERNS
 from profiler.analyse.code.machine_code import MachineCode, view_machine_code
 from profiler.analyse.compare.compare import compare_profiles
-from profiler.analyse.compare.timed import compare_timings
+from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ladder import MissingRung, derive_ladder, derive_steps
 from profiler.analyse.ladder.rungs import choose_conditions, find_runs, gather_rungs, group_runs
+from profiler.analyse.recording.overview import Sheets, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.profile import choose_kernel, match_kernels, profile_kernel
-from profiler.analyse.recording.sheet import Sheets, derive_sheet, derive_timing_sheet
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE

@@ -18,7 +18,6 @@ from msgspec import Struct
 
 from profiler.analyse.code.code import Code, Instruction
 from profiler.analyse.code.loops import find_hot_loop
-from profiler.analyse.code.naming import find_a
 from profiler.analyse.code.opcodes import fmas_of, width_bits
 from profiler.analyse.code.product import Operand, Product, trace_product
 from profiler.analyse.findings import LoopInstruction
@@ -240,7 +239,7 @@ def _shared_loads(region: Region, fmas: float) -> SharedLoads | None:
 def _operand_loads(region: Region, product: Product) -> list[OperandLoads]:
     if product.operands is None:
         return []
-    a = find_a(product, region.after)
+    a = product.find_a(region.after)
     if a is None:
         return [_loads(region, operand, "") for operand in product.operands]
     return [

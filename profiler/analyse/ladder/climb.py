@@ -18,9 +18,9 @@ from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.findings import MetricDelta
 from profiler.analyse.ladder.ladder import (
     LadderFinding,
+    LadderStep,
     LadderView,
     MissingRung,
-    Step,
     derive_ladder,
     derive_steps,
 )
@@ -56,7 +56,7 @@ class Climb:
     ladder: Ladder
     conditions: Conditions
     rungs: list[Rung]
-    steps: list[Step]
+    steps: list[LadderStep]
     finding: LadderFinding
     others: list[str]
 

@@ -12,13 +12,13 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from profiler.analyse.compare.pairs import judge_speedup
+from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.climb import Climb
-from profiler.analyse.ladder.ladder import MissingRungs, Step, name_cut
+from profiler.analyse.ladder.ladder import LadderStep, MissingRungs, name_cut
 from profiler.analyse.ladder.reasons import explain_step
-from profiler.analyse.recording.plausible import is_part_of_step
+from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.catalog.ladders.ladder import Claim, Kernel, Ladder, Published
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 
@@ -100,7 +100,7 @@ def derive_ideas(climb: Climb) -> IdeasFinding:
     )
 
 
-def _idea(ladder: Ladder, step: Step) -> Idea:
+def _idea(ladder: Ladder, step: LadderStep) -> Idea:
     before, after = step.before, step.after
     published = find_published_step(before.kernel, after.kernel)
     claim = _claim(ladder, before.kernel, after.kernel, published)

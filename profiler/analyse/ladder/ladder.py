@@ -13,13 +13,13 @@ from typing import Annotated, Literal, Protocol
 
 from msgspec import Struct
 
+from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
 from profiler.analyse.compare.compare import typical_ns
-from profiler.analyse.compare.pairs import Change, compare_pair, judge_speedup
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.rungs import Conditions, Rung
-from profiler.analyse.recording.plausible import find_doubts, is_part_of_step
-from profiler.analyse.recording.sheet import summarise_rung
+from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
+from profiler.analyse.recording.overview import summarise_rung
 from profiler.analyse.statistics.timings import TimingSummary
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.metrics import DURATION, HEADLINE, MEMORY_HEADLINE
@@ -133,16 +133,16 @@ class LadderFinding(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Step:
+class LadderStep:
     """What changed from one rung to one that follows it; no `change` where they may not be compared."""
 
     before: Rung
     after: Rung
-    change: Change | None
+    change: PairChange | None
     refused: tuple[str, ...] = ()
 
 
-def derive_steps(ladder: Ladder, rungs: Sequence[Rung]) -> list[Step]:
+def derive_steps(ladder: Ladder, rungs: Sequence[Rung]) -> list[LadderStep]:
     """Every rung against the one before that has runs, or the one that the ladder says it follows, if that has.
 
     A reference numbered 0 is what the rungs are measured by, not a step of the climb.
@@ -158,11 +158,13 @@ def derive_steps(ladder: Ladder, rungs: Sequence[Rung]) -> list[Step]:
     return steps
 
 
-def _step(before: Rung, after: Rung) -> Step:
+def _step(before: Rung, after: Rung) -> LadderStep:
     try:
-        return Step(before, after, compare_pair(before.profile, after.profile))
+        return LadderStep(before, after, compare_pair(before.profile, after.profile))
     except NotComparable as error:
-        return Step(before, after, None, tuple(line.strip() for line in error.details) or (error.message,))
+        return LadderStep(
+            before, after, None, tuple(line.strip() for line in error.details) or (error.message,)
+        )
 
 
 def choose_view(ladder: Ladder) -> LadderView:
@@ -175,7 +177,7 @@ def derive_ladder(
     ladder: Ladder,
     conditions: Conditions,
     rungs: Sequence[Rung],
-    steps: Sequence[Step],
+    steps: Sequence[LadderStep],
     view: LadderView | None = None,
 ) -> LadderFinding:
     """In the `view` asked for, or the one that fits the ladder."""
@@ -202,7 +204,7 @@ def _finding(
     rung: Rung,
     summaries: dict[int, TimingSummary | None],
     reference: Rung | None,
-    step: Step | None,
+    step: LadderStep | None,
     headline: Sequence[str],
 ) -> RungFinding:
     number, profile = rung.kernel.number, rung.profile
@@ -237,7 +239,7 @@ def _finding(
     )
 
 
-def _lost_start(rung: Rung, step: Step | None) -> list[str]:
+def _lost_start(rung: Rung, step: LadderStep | None) -> list[str]:
     followed = rung.kernel.against
     return [f"it follows rung {followed}, which has no run here"] if followed is not None and not step else []
 
@@ -309,7 +311,7 @@ def _timed_reference(rung: Rung) -> str | None:
     return provenance.reference if provenance else None
 
 
-def _deltas(step: Step, headline: Sequence[str]) -> dict[str, RungDelta]:
+def _deltas(step: LadderStep, headline: Sequence[str]) -> dict[str, RungDelta]:
     """Of the headline. The duration's is of what both were measured by: unprofiled, or else profiled."""
     if step.change is None:
         return {}

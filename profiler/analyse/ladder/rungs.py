@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from profiler.analyse.compare.pairs import profile_timings
+from profiler.analyse.compare.changes import profile_timings
 from profiler.analyse.recording.profile import (
     UNKNOWN_GPU,
     Profile,

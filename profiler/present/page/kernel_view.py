@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.findings import Suspect
-from profiler.analyse.recording.sheet import Sheet, SheetMetric
+from profiler.analyse.recording.overview import Sheet, SheetMetric
 from profiler.present.page.code_view import CodeView, code_view
 from profiler.present.page.contents import KernelPart, Pictures
 from profiler.present.page.tables import Cell, Table, table, without_empty_columns

@@ -6,7 +6,7 @@ import pytest
 
 from profiler.analyse.ladder.climb import find_climb
 from profiler.analyse.ladder.rungs import choose_conditions, find_runs, gather_rungs, group_runs
-from profiler.analyse.recording.plausible import is_part_of_step
+from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.errors import KernelAmbiguous, KernelNotFound, RunNotFound
 
 

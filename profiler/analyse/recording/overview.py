@@ -13,8 +13,8 @@ from msgspec import Struct
 from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Suspect
 from profiler.analyse.importance import ALWAYS, Importance
+from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.launch_shapes import LaunchShape
-from profiler.analyse.recording.plausible import find_doubts
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
