@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import fields, force_setattr, replace
 
 from profiler.analyse.importance import ALWAYS, Importance
-from profiler.present.encode import to_json
+from profiler.present.render.json import to_json
 from profiler.present.short_texts import WIDTHS, Widths, rounded, shortened_in_json
 
 LIMIT_BYTES = 8000

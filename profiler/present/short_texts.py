@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from profiler.present.encode import to_json
+from profiler.present.render.json import to_json
 
 _LARGEST_WHOLE = 1e15
 _ELLIPSIS = "…"

@@ -261,7 +261,7 @@ def test_two_at_once_do_not_collect_the_very_same(place: Place) -> None:
 
     assert second.returncode == 69
     assert "another prof collects the very same" in said
-    assert "its run will then be there" in said
+    assert "its run will be there then" in said
     assert sum(place.calls().values()) == 1
     end(first, "kill")
     first.communicate(timeout=20)

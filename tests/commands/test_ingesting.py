@@ -7,7 +7,7 @@ import os
 import pytest
 
 from profiler.cluster.watch import Member
-from profiler.commands.ingesting import Workers
+from profiler.commands.storing.ingesting import Workers
 from profiler.errors import MemberLost, StoreNotWritable
 
 

@@ -23,7 +23,7 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-from profiler.commands.reach import Reach
+from profiler.ask.named.reach import Reach
 from profiler.store.runs.run_store import RunStore
 
 TOOLS = ["compare", "ladder", "show", "sass", "list"]
@@ -238,16 +238,16 @@ def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(ask):
 
 def test_a_bug_is_told_as_one_and_ends_nothing(monkeypatch, recorded):
     """In this process, where one can be made."""
-    from profiler.commands import agent_tools, answers
-    from profiler.commands.options import Settings
+    from profiler.commands.reading import agent_tools
+    from profiler.commands.shared.options import VerbSettings
 
     def broken(*_, **__):
         raise ZeroDivisionError("of all things")
 
-    monkeypatch.setattr(answers, "find_recording", broken)
+    monkeypatch.setattr(agent_tools, "show", broken)
     (show,) = [tool for tool in agent_tools.TOOLS if tool.name == "show"]
     with pytest.raises(agent_tools.ToolFailed) as failed:
-        show.call({"source": 6}, Settings(recorded.root, "gemm", False, "json", False, False))
+        show.call({"source": 6}, VerbSettings(runs=recorded.root))
     failure = json.loads(str(failed.value))["error"]
     assert failure["exit_code"] == 70
     assert failure["message"] == "ZeroDivisionError: of all things"

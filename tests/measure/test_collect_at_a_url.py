@@ -1,4 +1,4 @@
-"""Collecting into runs at a URL: what is under way stays on this machine, and the runs are there once."""
+"""Collecting into runs at a URL: unfinished work stays on this machine, and each run is committed once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from itertools import count
 
 import pytest
 
-from profiler.measure.collect.turns import collect
 from profiler.store.reports.request import Timing
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
@@ -20,7 +19,7 @@ NAMES = count()
 
 @pytest.fixture
 def far(collecting, tmp_path, monkeypatch):
-    """The same, with its runs at a URL."""
+    """`collecting` with its runs at a URL."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     collecting.store = RunStore(f"memory://collected-{next(NAMES)}")
     collecting.plan = replace(collecting.plan, resume=True)
@@ -28,8 +27,7 @@ def far(collecting, tmp_path, monkeypatch):
 
 
 def collected(far, *targets):
-    with far.store.staging() as staging:
-        return list(collect(far.plan, targets, far.store, staging, far.sandbox, far.observer()))
+    return far.collect(targets)
 
 
 def test_a_kernel_is_collected_once(far):

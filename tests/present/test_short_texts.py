@@ -7,7 +7,7 @@ import math
 
 from hypothesis import given, strategies as st
 
-from profiler.present.encode import to_json
+from profiler.present.render.json import to_json
 from profiler.present.short_texts import rounded, shortened_in_json
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))

@@ -60,6 +60,14 @@ class View:
     finding: MachineCode
     regions: list[Region]
 
+    def counts(self) -> list[Stretch[OpcodeCount]]:
+        """Returns each opcode of a stretch once, with its count; of two kernels side by side."""
+        return count_side_by_side(self.regions)
+
+    def listing(self) -> list[Stretch[Instruction]]:
+        """Returns every instruction that was executed, of two kernels side by side."""
+        return list_side_by_side(self.regions)
+
     def side(self, index: int) -> View:
         """One kernel alone, counted in the same unit."""
         alone = replace(self.finding, kernels=[self.finding.kernels[index]], changes=[])

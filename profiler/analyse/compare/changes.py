@@ -28,7 +28,7 @@ from profiler.analyse.recording.profile import (
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 
 if TYPE_CHECKING:
-    from profiler.store.runs.run_store import Run
+    from profiler.store.runs.run import Run
 
 
 @dataclass(frozen=True)

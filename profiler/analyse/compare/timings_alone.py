@@ -20,7 +20,7 @@ from profiler.errors import NotComparable
 
 if TYPE_CHECKING:
     from profiler.catalog.ladders.ladder import Kernel
-    from profiler.store.runs.run_store import Run
+    from profiler.store.runs.run import Run
 
 
 def compare_timings(

@@ -6,6 +6,7 @@ A `Run` in; plain values out, which are what `prof show --format json` prints.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
@@ -24,7 +25,7 @@ from profiler.store.runs.manifest import Manifest
 
 if TYPE_CHECKING:
     from profiler.catalog.ladders.ladder import Kernel
-    from profiler.store.runs.run_store import Run
+    from profiler.store.runs.run import Run
 
 _MOST_RULES = 30
 
@@ -116,6 +117,21 @@ class Sheets(Struct, frozen=True):
     timing: TimingSummary | None = None
     schema_version: int = SCHEMA_VERSION
     left_out: LeftOut = {}
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A run's kernels, its unprofiled timings, or both."""
+
+    run: Run
+    sheets: list[Sheet]
+    timing: TimingSheet | None
+
+    @property
+    def finding(self) -> Sheets | TimingSheet:
+        if self.timing and not self.run.manifest.is_profiled:
+            return self.timing
+        return Sheets(self.run.manifest, self.sheets, self.timing.timing if self.timing else None)
 
 
 def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from profiler.analyse.recording.overview import Sheet, TimingSheet
     from profiler.analyse.recording.profile import Profile
     from profiler.present.page.drawing import Picture
-    from profiler.store.runs.run_store import Run
+    from profiler.store.runs.run import Run
 
 Pictures = Mapping[str, "Future[Picture | None]"]  # being drawn
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from profiler.store.tables.schema import TABLES, arrow_schema, check_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # whose import takes a third of a short verb's time
 
 
 class Labels:
@@ -30,6 +31,8 @@ class Labels:
         self._codes.extend([None if value is None else code(value) for value in values])
 
     def finish(self) -> pa.DictionaryArray:
+        import pyarrow as pa
+
         values = text_array(list(self._code_of))
         return pa.DictionaryArray.from_arrays(pa.array(self._codes, pa.int32()), values)
 
@@ -56,6 +59,8 @@ class TableBuilder:
             column.append(row.get(name))
 
     def finish(self) -> pa.Table:
+        import pyarrow as pa
+
         schema = arrow_schema(self.name)
         arrays = {
             name: column.finish()
@@ -82,6 +87,8 @@ def labels_of(table: pa.Table, column: str) -> list[Any]:
 
 def text_array(values: Sequence[str]) -> pa.Array:
     """Names come from anybody's program: what is not valid Unicode becomes U+FFFD."""
+    import pyarrow as pa
+
     try:
         return pa.array(values, pa.string())
     except UnicodeEncodeError:

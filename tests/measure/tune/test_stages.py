@@ -1,4 +1,4 @@
-"""The stages of a sweep, with programs that are scripts: what is timed how often, what is stopped, what goes on."""
+"""The stages of a sweep, with scripts as programs: how often each point is timed, and which points go on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from profiler.errors import GpuNotFound, LadderInvalid
 from profiler.measure.rungs.build import Built
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tune.points import Candidate, Choice, variant
-from profiler.measure.tune.stages import TuneObserver, TunePlan, Tuning
+from profiler.measure.tune.stages import SweepStages, TuneObserver, TunePlan
 from profiler.store.sweeps import Stage, Status, SweepStore, SweptPoint, Visit
 
 LADDER = """
@@ -79,7 +79,7 @@ class Place:
         now = None if current is None else {"TILE": current}
         with SweepStore(self.folder / "runs").pending("key") as pending:
             codes = {one.point: "code" for one in candidates}
-            tuning = Tuning(plan, seed, candidates, codes, pending, self.observer(), now)
+            tuning = SweepStages(plan, seed, candidates, codes, pending, self.observer(), now)
             tuning.run()
             known = [SweptPoint(one.point, one.settings, "correct") for one in candidates]
         return {one.settings["TILE"]: tuning.result(one) for one in known}
@@ -94,7 +94,7 @@ class Place:
         return TuneObserver(chosen, lambda what, total: self.told.append((what, total)), lambda built: None, visited)  # fmt: skip
 
     def calls(self, mode: str = "time") -> list[int]:
-        """Which points ran, in their order."""
+        """The points that ran, in their order."""
         log = self.folder / "log"
         words = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
         return [int(tile) for what, tile, _ in words if what == mode]
