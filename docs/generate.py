@@ -43,7 +43,7 @@ from profiler.cli import app
 from profiler.measure.tune.defaults import read_defaults
 from profiler.measure.tune.points import sweep_of
 from profiler.present.charts import climb_chart, render, tuning_chart
-from profiler.store.runs.manifest import sweep_name
+from profiler.store.runs.run_id import sweep_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.sweeps import SweepStore
 

@@ -65,7 +65,7 @@
     │   ├── ClusterNotInstalled    Dask is an extra
     │   ├── ClusterUnreachable     no scheduler answers, or it refuses the connection
     │   ├── SchedulerLost          the scheduler stopped answering
-    │   ├── MemberLost             one worker died, left, or does not answer
+    │   ├── WorkerLost             one worker died, left, or does not answer
     │   ├── SlurmFailed            Slurm refuses the jobs, starts none, or all of them ended
     │   ├── WorkerUnlike           a worker runs another prof than this one
     │   ├── NoWorkerLeft           no worker has a GPU to measure on
@@ -309,7 +309,7 @@ class ClusterUnreachable(ClusterError, exit_code=105):
 class SchedulerLost(ClusterError, exit_code=106):
     remedy = "What was committed stays. Start the scheduler and its workers again, then run the same command: it continues from there."
 
-class MemberLost(ClusterError, exit_code=107):
+class WorkerLost(ClusterError, exit_code=107):
     remedy = "See the log of that worker, and how much memory it had."
 
 class SlurmFailed(ClusterError, exit_code=102):

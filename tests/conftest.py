@@ -26,19 +26,19 @@ from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import OPCODES
 from profiler.measure.tools.toolchain import find_packaged, toolkit_candidates
-from profiler.store.ingest.ingest import Options, ingest_reports
+from profiler.store.ingest.ingest import IngestOptions, ingest_reports
 from profiler.store.reports.request import Timing
 from profiler.store.reports.sandbox import Sandbox, available_cores
 from profiler.store.runs.manifest import (
     KernelCount,
     Manifest,
     Provenance,
-    RunId,
     StoredReport,
     StoredTable,
     read_manifest,
     write_manifest,
 )
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
 from profiler.store.tables.columns import TableBuilder
@@ -198,7 +198,7 @@ def store(once) -> RunStore:
 
     def ingest(folder: Path) -> None:
         outcomes = list(
-            ingest_reports(sorted(REPORTS.glob("*.ncu-rep")), RunStore(folder / "runs"), Options())
+            ingest_reports(sorted(REPORTS.glob("*.ncu-rep")), RunStore(folder / "runs"), IngestOptions())
         )
         assert [one.status for one in outcomes] == ["stored"] * len(outcomes)
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from profiler.analyse.statistics.differences import Readings, mean_difference
 from profiler.analyse.statistics.timings import TimingSummary, summarise
-from profiler.store.sweeps import Repeat, Stage, StoredSweep, SweptPoint
+from profiler.store.sweeps import Stage, StoredSweep, SweepRepeat, SweptPoint
 
 SCHEMA_VERSION = 1
 _STAGES: tuple[Stage, ...] = ("final", "full", "screen")
@@ -161,7 +161,7 @@ def _has(point: SweptPoint, stage: Stage) -> bool:
     return any(repeat.stage == stage for repeat in point.repeats)
 
 
-def _of_stage(point: SweptPoint) -> list[Repeat]:
+def _of_stage(point: SweptPoint) -> list[SweepRepeat]:
     stage = _stage(point)
     return [repeat for repeat in point.repeats if repeat.stage == stage]
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunNotFound
-from profiler.store.runs.manifest import Manifest, RunId
+from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.text import natural_order
 

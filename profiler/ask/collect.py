@@ -13,7 +13,7 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_all
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.store.reports.request import Timing
-from profiler.store.runs.manifest import RunId
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore
 
 

@@ -25,8 +25,8 @@ from profiler.ask.rungs import find_runs, find_unclear, gather_rungs
 from profiler.catalog.ceilings import read_ceilings
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.errors import ComparisonError, RunNotFound
-from profiler.store.runs.manifest import rung_name, timed_name
-from profiler.store.runs.names import of_kernel
+from profiler.store.runs.names import names_of_kernel
+from profiler.store.runs.run_id import rung_name, timed_name
 from profiler.store.runs.run_store import Run, RunStore
 
 _MOST_WORKLOADS = 5  # as many as one chart can tell apart by colour
@@ -84,7 +84,7 @@ def _missing(
             kernel.name,
             unclear[kernel.number].message
             if kernel.number in unclear
-            else _absence(ladder, kernel, groups, of_kernel(kernel.number, ladder.name, stored)),
+            else _absence(ladder, kernel, groups, names_of_kernel(kernel.number, ladder.name, stored)),
         )
         for kernel in absent
     ]

@@ -11,8 +11,8 @@ from profiler.ask.named.references import meant_by
 from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import Ladder, size_text
 from profiler.errors import LadderNotFound, RunDamaged, RunNotFound
-from profiler.store.runs.manifest import RunId, rung_name, sweep_name, timed_name
 from profiler.store.runs.names import no_such_name
+from profiler.store.runs.run_id import RunId, rung_name, sweep_name, timed_name
 from profiler.store.runs.run_store import RunStore
 from profiler.text import natural_order
 

@@ -21,7 +21,7 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_rung
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.errors import MetricsMissing
-from profiler.store.runs.manifest import rung_name
+from profiler.store.runs.run_id import rung_name
 from profiler.store.runs.run_store import Run
 from profiler.text import shortened
 

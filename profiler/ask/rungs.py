@@ -14,7 +14,8 @@ from profiler.analyse.recording.profile import choose_kernel, choose_kernels, ti
 from profiler.ask.profiles import profile_rung
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.errors import ComparisonError, RunNotFound
-from profiler.store.runs.manifest import Manifest, rung_name, timed_name
+from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run_id import rung_name, timed_name
 from profiler.store.runs.run_store import Run, RunStore
 
 

@@ -12,7 +12,7 @@ from profiler.store.reports.request import Timing
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
-from profiler.store.runs.unfinished import PENDING_FOLDER
+from profiler.store.runs.unfinished import UNFINISHED_FOLDER
 
 NAMES = count()
 
@@ -38,7 +38,7 @@ def test_a_kernel_is_collected_once(far):
     run = far.store.open(run_id)
     run.verify()
     assert (str(run_id), run.manifest.origin) == (first.run_id, "collected")
-    assert not (far.store.local / PENDING_FOLDER).exists()
+    assert not (far.store.local / UNFINISHED_FOLDER).exists()
 
 
 def test_what_was_recorded_before_a_failure_is_kept_on_this_machine(far):
@@ -47,7 +47,7 @@ def test_what_was_recorded_before_a_failure_is_kept_on_this_machine(far):
     (failed,) = collected(far, far.rung(1))
     assert failed.status == "failed"
     assert far.store.ids() == []
-    assert list((far.store.local / PENDING_FOLDER).rglob("process-0-*.ncu-rep"))
+    assert list((far.store.local / UNFINISHED_FOLDER).rglob("process-0-*.ncu-rep"))
     far.replay("four-way")
     (outcome,) = collected(far, far.rung(1))
     assert outcome.status == "collected"

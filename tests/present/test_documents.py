@@ -42,7 +42,7 @@ from profiler.present.render import render
 from profiler.present.render.cells import table_texts, weight_text
 from profiler.present.render.markdown import block_markdown, document_markdown
 from profiler.present.render.terminal import Window, document_text
-from profiler.store.runs.manifest import sweep_name
+from profiler.store.runs.run_id import sweep_name
 from profiler.store.sweeps import SweepStore
 
 BLOCKS = get_args(Block)

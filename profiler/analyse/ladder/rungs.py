@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
 from profiler.catalog.ladders.ladder import Kernel, size_text
 from profiler.errors import RunNotFound
-from profiler.store.runs.manifest import TIMED_SUFFIX, Manifest
+from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run_id import TIMED_SUFFIX
 
 if TYPE_CHECKING:
     from profiler.store.runs.run import Run

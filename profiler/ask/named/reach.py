@@ -70,7 +70,7 @@ class Reach:
 
     def _check_url(self, url: str) -> None:
         from profiler.store.remote.files import public_url
-        from profiler.store.runs.manifest import RunId
+        from profiler.store.runs.run_id import RunId
 
         location, _, name = url.rstrip("/").rpartition("/")
         if location.rstrip("/") == self.runs and RunId.parse(name):

@@ -11,8 +11,8 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
 from profiler.errors import ReportNotFound
 from profiler.store.remote.files import is_url, public_url
-from profiler.store.runs.manifest import RunId
 from profiler.store.runs.names import name_filter
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, open_reports
 
 

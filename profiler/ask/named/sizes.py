@@ -22,8 +22,9 @@ from profiler.errors import (
     RunNotProfiled,
     WorkloadInvalid,
 )
-from profiler.store.runs.manifest import DEFAULT_PRESET, Manifest, preset_name, rung_name, timed_name
+from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import is_number, names_of
+from profiler.store.runs.run_id import DEFAULT_PRESET, preset_name, rung_name, timed_name
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.text import counted
 

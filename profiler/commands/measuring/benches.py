@@ -62,12 +62,15 @@ class Benches:
         if self.fleet is not None:
             yield self.fleet
             return
-        from profiler.cluster.connection import local_crew
+        from profiler.cluster.connection import start_local_workers
         from profiler.measure.devices.on_cluster import ClusterFleet
 
         used = dict(list(self.gpus.items())[:groups])
         environments = [{"CUDA_VISIBLE_DEVICES": gpu.uuid} for gpu in used.values()]
-        with local_crew(environments, True, list(used)) as crew, ClusterFleet(crew, self.note) as fleet:
+        with (
+            start_local_workers(environments, True, list(used)) as crew,
+            ClusterFleet(crew, self.note) as fleet,
+        ):
             fleet.expect(self.first)
             yield fleet
 

@@ -91,9 +91,13 @@ def collect(
         int | None,
         typer.Option("--launches", min=1, help=f"Launches to profile in each process [default: {LAUNCHES}]."),
     ] = None,
-    repeat: Annotated[
-        int, typer.Option("--repeat", min=1, help="Processes per kernel, interleaved so that drift cancels.")
+    processes: Annotated[
+        int,
+        typer.Option("--processes", min=1, help="Processes per kernel, interleaved so that drift cancels."),
     ] = 3,
+    repeat: Annotated[
+        int | None, typer.Option("--repeat", min=1, hidden=True, help="The old name of --processes.")
+    ] = None,
     verify: Annotated[bool, typer.Option("--verify/--no-verify", help="Check the result first.")] = True,
     repeats: Annotated[
         int, typer.Option("--repeats", min=0, help="Unprofiled timings in each process; 0 for none.")
@@ -157,7 +161,7 @@ def collect(
 
       prof collect --kernel 6
 
-      prof collect --kernel 5-6 --launches 5 --repeat 3 --size 4096
+      prof collect --kernel 5-6 --launches 5 --processes 3 --size 4096
 
       prof collect --name mine --kernel-regex 'gemm' --launch-skip 3 -- python train.py
 
@@ -181,6 +185,11 @@ def collect(
         cache=cache_control.value,
         extra=tuple(ncu_option or ()),
     )
+    if repeat is not None:
+        print(
+            "--repeat is called --processes now; the next release will refuse the old name", file=sys.stderr
+        )
+        processes = repeat
     signal.signal(signal.SIGTERM, terminate)
     with planned_benches(gpus, crew) if dry_run else open_benches(gpus, crew, settings) as benches:
         targets, missing = (
@@ -201,7 +210,7 @@ def collect(
         plan = CollectPlan(
             device=benches.first,
             recording=recording,
-            processes=repeat,
+            processes=processes,
             repeats=repeats,
             verify=verify,
             timeout_s=timeout,

@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from profiler.cluster.connection import Tls
-    from profiler.cluster.crew import Crew
+    from profiler.cluster.worker_pool import WorkerPool
 
 SchedulerOption = Annotated[
     str | None,
@@ -76,12 +76,12 @@ class CrewChoice:
 
         return Tls(self.ca, self.cert, self.key)
 
-    def open(self, *, gpus: bool, say: Callable[[str], None]) -> Crew:
+    def open(self, *, gpus: bool, say: Callable[[str], None]) -> WorkerPool:
         """The workers that were asked for; with `gpus`, each offers one. `say` gets a line when there is news."""
         if self.slurm is not None:
-            from profiler.cluster.slurm import slurm_crew
+            from profiler.cluster.slurm import start_slurm_workers
 
-            return slurm_crew(self.slurm, self.workers or 1, gpus=gpus, say=say)
+            return start_slurm_workers(self.slurm, self.workers or 1, gpus=gpus, say=say)
         from profiler.cluster.connection import connect
 
         assert self.scheduler is not None

@@ -15,7 +15,7 @@ from profiler.store.runs.run_store import RunStore
 from profiler.text import counted, printable, size
 
 if TYPE_CHECKING:
-    from profiler.store.packs.plan import Compacted, Plan
+    from profiler.store.packs.plan import Compacted, PackPlan
 
 _HEADER = (
     "runs", "packs", "packs_replaced", "files_before", "files_after", "bytes_before", "bytes_after", "damaged",
@@ -69,7 +69,7 @@ def compact(
 
 
 def _row(
-    plan: Plan, done: Compacted | None, dry_run: bool, before: dict[str, int], after: dict[str, int]
+    plan: PackPlan, done: Compacted | None, dry_run: bool, before: dict[str, int], after: dict[str, int]
 ) -> tuple[int | bool | None, ...]:
     """Returns what was done, or what a dry run would do; None where only doing it can show."""
     if dry_run:
@@ -78,20 +78,22 @@ def _row(
         packs, files, held = len(done.packs) if done else 0, len(after), sum(after.values())
         damaged = len(done.damaged) if done else 0
     return (
-        done.packed if done else len(plan.runs), packs, len(plan.along),
+        done.packed if done else len(plan.runs), packs, len(plan.absorbed),
         len(before), files, sum(before.values()), held, damaged, len(plan.redundant), dry_run,
     )  # fmt: skip
 
 
 def _lines(
-    store: RunStore, plan: Plan, done: Compacted | None, before: dict[str, int], after: dict[str, int],
+    store: RunStore, plan: PackPlan, done: Compacted | None, before: dict[str, int], after: dict[str, int],
 ) -> list[str]:  # fmt: skip
 
-    along = f", {counted(len(plan.along), 'small pack', 'small packs')} among them" if plan.along else ""
+    along = (
+        f", {counted(len(plan.absorbed), 'small pack', 'small packs')} among them" if plan.absorbed else ""
+    )
     runs = counted(len(plan.runs), "run", "runs")
     removed = f"{counted(len(plan.redundant), 'folder', 'folders')} that packs hold already"
     if done is None and not (plan.runs or plan.redundant):
-        loose = counted(len(store.shelf.loose), "run", "runs")
+        loose = counted(len(store.index.folders), "run", "runs")
         packs = counted(len(store.packs), "pack", "packs")
         return [printable(f"{store.root}: nothing to pack: {loose} in folders of their own, {packs}")]
     if done is None:

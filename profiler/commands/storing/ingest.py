@@ -31,7 +31,7 @@ from profiler.commands.shared.options import (
 from profiler.commands.shared.output import Progress, print_document
 
 if TYPE_CHECKING:
-    from profiler.store.ingest.ingest import Ingested, Options
+    from profiler.store.ingest.ingest import Ingested, IngestOptions
     from profiler.store.reports.locate import Report
     from profiler.store.runs.run_store import RunStore
 
@@ -91,7 +91,7 @@ def ingest(
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
     from profiler.errors import IngestIncomplete, ReportNotFound
-    from profiler.store.ingest.ingest import Options
+    from profiler.store.ingest.ingest import IngestOptions
     from profiler.store.reports.locate import find_reports
     from profiler.store.runs.run_store import RunStore
 
@@ -108,7 +108,7 @@ def ingest(
         raise typer.BadParameter("--ladder says what --kernel numbers mean: give both")
     if kernel is not None and len(reports) > 1:
         raise typer.BadParameter(f"--kernel names one report, and {len(reports)} were given")
-    options = Options(
+    options = IngestOptions(
         name=name,
         ladder=_ladder_of(settings) if kernel is not None else None,
         kernel=kernel,
@@ -149,7 +149,11 @@ def _ladder_of(settings: VerbSettings) -> str:
 
 @contextmanager
 def _reading(
-    reports: Sequence[Report], store: RunStore, options: Options, choice: CrewChoice, settings: VerbSettings
+    reports: Sequence[Report],
+    store: RunStore,
+    options: IngestOptions,
+    choice: CrewChoice,
+    settings: VerbSettings,
 ) -> Iterator[tuple[Progress, Iterator[Ingested]]]:
     """Here or on the workers: what is told of it, and what becomes of each report."""
     if not choice.is_given:
@@ -159,13 +163,13 @@ def _reading(
             yield progress, ingest_reports(reports, store, options)
         return
     from profiler.commands.storing.ingesting import Workers
-    from profiler.store.ingest.on_workers import ingest_on_crew
+    from profiler.store.ingest.on_workers import ingest_on_workers
 
     workers = Workers()
     with Progress("reading", len(reports), settings, workers.lines) as progress:
         workers.say = progress.note
         with choice.open(gpus=False, say=progress.note) as crew:
-            yield progress, ingest_on_crew(reports, store, options, crew, workers)
+            yield progress, ingest_on_workers(reports, store, options, crew, workers)
 
 
 def _summary(outcomes: list[Ingested]) -> str:

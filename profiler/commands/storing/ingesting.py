@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
-from profiler.cluster.watch import Member
+from profiler.cluster.watch import Worker
 from profiler.commands.shared.display import clock
 from profiler.errors import ProfError
-from profiler.store.ingest.on_workers import Observer
+from profiler.store.ingest.on_workers import IngestObserver
 from profiler.text import printable
 
 _ROWS_BELOW = 4  # of the window, for the bar and what was printed last
@@ -24,35 +24,35 @@ class _State:
     reports: int = 0
 
 
-class Workers(Observer):
+class Workers(IngestObserver):
     """Told by the threads that drive them; `lines` is asked by the one that draws."""
 
     def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
         self.say = say
-        self._states: dict[Member, _State] = {}
+        self._states: dict[Worker, _State] = {}
         self._lock = Lock()
 
-    def began(self, member: Member, reports: int, size_bytes: int) -> None:
+    def began(self, worker: Worker, reports: int, size_bytes: int) -> None:
         with self._lock:
-            state = self._states.setdefault(member, _State())
+            state = self._states.setdefault(worker, _State())
             state.text = f"reading {_reports(reports)}, {size_bytes / 1e6:.1f} MB"
             state.since = time.monotonic()
 
-    def said(self, member: Member, text: str) -> None:
+    def said(self, worker: Worker, text: str) -> None:
         with self._lock:
-            state = self._states[member]
+            state = self._states[worker]
             state.text = f"{state.text.partition(':')[0]}: {text}"
 
-    def ended(self, member: Member, reports: int) -> None:
+    def ended(self, worker: Worker, reports: int) -> None:
         with self._lock:
-            state = self._states[member]
+            state = self._states[worker]
             state.text, state.since = "waiting", 0.0
             state.reports += reports
 
-    def lost(self, member: Member, reports: int, error: ProfError) -> None:
+    def lost(self, worker: Worker, reports: int, error: ProfError) -> None:
         with self._lock:
-            self._states.pop(member, None)
-        who = f"worker {member.name}"
+            self._states.pop(worker, None)
+        who = f"worker {worker.name}"
         what = error.message if error.message.startswith(who) else f"{who}: {error.message}"
         self.say(printable(f"{'lost':<12}{what}; {_reports(reports)} left to the others"))
 
@@ -62,16 +62,16 @@ class Workers(Observer):
         now = time.monotonic()
         with self._lock:
             states = sorted(self._states.items(), key=lambda one: one[1].since or now)
-            width = max((len(member.name) for member, _ in states), default=0)
-            lines = [_line(member, state, width, now) for member, state in states]
+            width = max((len(worker.name) for worker, _ in states), default=0)
+            lines = [_line(worker, state, width, now) for worker, state in states]
         if len(lines) > rows:
             lines = [*lines[: rows - 1], f"and {len(lines) - rows + 1} workers more"]
         return [printable(line) for line in lines]
 
 
-def _line(member: Member, state: _State, width: int, now: float) -> str:
+def _line(worker: Worker, state: _State, width: int, now: float) -> str:
     since = clock(now - state.since) if state.since else ""
-    return f"{member.name:<{width}}  {since:>5}  {state.text}; {state.reports} read"
+    return f"{worker.name:<{width}}  {since:>5}  {state.text}; {state.reports} read"
 
 
 def _reports(count: int) -> str:

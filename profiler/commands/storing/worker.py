@@ -49,7 +49,7 @@ def worker(
     """
     import socket
 
-    from profiler.cluster.hosting import Hosted, Listening, host_workers
+    from profiler.cluster.hosting import HostedWorker, Listening, host_workers
     from profiler.measure.tools.ncu import find_ncu
     from profiler.measure.tools.toolchain import choose_gpus, find_gpus
 
@@ -60,7 +60,9 @@ def worker(
     ncu, visible = find_ncu(), find_gpus()
     chosen = choose_gpus(gpus, visible)
     hosted = [
-        Hosted(f"{name or socket.gethostname()}-gpu{visible.index(gpu)}", {"CUDA_VISIBLE_DEVICES": gpu.uuid})
+        HostedWorker(
+            f"{name or socket.gethostname()}-gpu{visible.index(gpu)}", {"CUDA_VISIBLE_DEVICES": gpu.uuid}
+        )
         for gpu in chosen
     ]
 

@@ -22,12 +22,12 @@ from profiler.errors import (
     CountersRefused,
     DiskFull,
     GpuNotFound,
-    MemberLost,
     MetricsMissing,
     ProfError,
     ReportDamaged,
     SchedulerLost,
     StoreNotWritable,
+    WorkerLost,
 )
 from profiler.measure.collect.target import Target, collection_key, program_provenance, typed_command
 from profiler.measure.devices.device import Device, Order
@@ -40,13 +40,14 @@ from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import command_details, shown
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript
-from profiler.store.reports.request import Collected, Request, Timing
+from profiler.store.reports.request import CollectionFacts, Request, Timing
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import Staging
-from profiler.store.runs.manifest import Manifest, Provenance, path_name, preset_name
+from profiler.store.runs.manifest import Manifest, Provenance
+from profiler.store.runs.run_id import path_name, preset_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, stage_timings
-from profiler.store.runs.unfinished import Pending, Plan, ProcessTimings
+from profiler.store.runs.unfinished import CollectionPlan, ProcessTimings, UnfinishedCollection
 
 # Errors that every other kernel would meet too.
 FATAL = (GpuNotFound, CountersRefused, CountersBusy, DiskFull, StoreNotWritable, SchedulerLost)
@@ -121,7 +122,7 @@ class Collection:
     relative_error: float | None = None
     seconds: float = 0.0
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
-    pending: Pending = field(init=False)
+    pending: UnfinishedCollection = field(init=False)
     key: str = field(init=False)
     provenance: Provenance = field(init=False)
     extracting: tuple[Request, Future[Extracted]] | None = None
@@ -162,7 +163,7 @@ class Collection:
         """Takes the seed of the kept results, or discards them and begins anew."""
         if not (self.plan.keep or self.goes_on):
             self.pending.discard()
-        plan = self.pending.plan(Plan(self.run_name, fresh_seed(), self.plan.gpu.uuid))
+        plan = self.pending.plan(CollectionPlan(self.run_name, fresh_seed(), self.plan.gpu.uuid))
         if self.target.job is not None:
             self.target = replace(self.target, job=replace(self.target.job, seed=plan.seed))
 
@@ -173,7 +174,7 @@ class Collection:
         started = time.monotonic()
         try:
             step(observer)
-        except (*FATAL, MemberLost):
+        except (*FATAL, WorkerLost):
             raise
         except ProfError as error:
             self.error = error
@@ -241,7 +242,7 @@ class Collection:
             name=self.target.name,
             ladder=job.ladder.name if job is not None else None,
             kernel=job.kernel.number if job is not None else None,
-            collected=Collected(
+            collected=CollectionFacts(
                 key=self.key,
                 preset=preset.name,
                 provenance=self._measured(),
@@ -316,7 +317,7 @@ class _Reporting:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             self.observer.end(self.step, self.line, None)
-        elif isinstance(error, ProfError) and not isinstance(error, MemberLost):
+        elif isinstance(error, ProfError) and not isinstance(error, WorkerLost):
             self.observer.end(self.step, "", error)
 
 

@@ -21,7 +21,8 @@ from profiler.measure.rungs.build import Built, sha256_of
 from profiler.measure.rungs.program import RungJob, program_command
 from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, ncu_command
 from profiler.measure.tools.neutral import bring_binary, bring_sources, relative_words
-from profiler.store.runs.manifest import Provenance, rung_name, timed_name
+from profiler.store.runs.manifest import Provenance
+from profiler.store.runs.run_id import rung_name, timed_name
 
 _REPORT = "report.ncu-rep"
 _LARGEST_HASHED_BYTES = 1 << 30

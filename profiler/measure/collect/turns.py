@@ -19,7 +19,12 @@ from profiler.measure.collect.target import Target
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.run_store import RunStore
-from profiler.store.runs.unfinished import Pending, discard_pending, has_pending, planned_gpu
+from profiler.store.runs.unfinished import (
+    UnfinishedCollection,
+    discard_unfinished,
+    has_unfinished,
+    planned_gpu,
+)
 
 
 @dataclass(frozen=True)
@@ -50,12 +55,12 @@ class Turns:
         for target in self._targets:
             one = Collection(self._plan, target, self._store)
             if run_id := one.known_run():
-                discard_pending(self._store.local, one.key)
+                discard_unfinished(self._store.local, one.key)
                 for step in steps_of(self._plan, target):
                     self._observer.end(step, "", None)
                 yield CollectOutcome(target, "known", run_id)
             else:
-                one.pending = self._open.enter_context(Pending(self._store.local, one.key))
+                one.pending = self._open.enter_context(UnfinishedCollection(self._store.local, one.key))
                 self._under_way.append(one)
 
     def measure(self, sandbox: Sandbox, staging: Staging) -> None:
@@ -125,7 +130,7 @@ def collect_here(
 
 def recorded_on(plan: CollectPlan, targets: Sequence[Target], store: RunStore) -> str | None:
     """Returns the UUID of the GPU on which an earlier, interrupted call began most of the targets."""
-    if not has_pending(store.local):
+    if not has_unfinished(store.local):
         return None
     under_way = [Collection(plan, target, store) for target in targets]
     kept = [planned_gpu(store.local, one.key) for one in under_way if one.goes_on]

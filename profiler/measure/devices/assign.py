@@ -16,15 +16,15 @@ from threading import Thread
 from time import monotonic
 from typing import Protocol
 
-from profiler.cluster.watch import Member
+from profiler.cluster.watch import Worker
 from profiler.errors import (
     CountersBusy,
     CountersRefused,
     GpuNotFound,
     KernelGivenUp,
-    MemberLost,
     NoWorkerLeft,
     ProfError,
+    WorkerLost,
 )
 from profiler.measure.collect.collection import CollectObserver, CollectPlan, CollectStep, steps_of
 from profiler.measure.collect.target import Target
@@ -45,11 +45,11 @@ _MOST_LOSSES = 3  # workers that may be lost during one kernel; and times that a
 class Fleet(Protocol):
     """Workers that come and go."""
 
-    def workers(self) -> Sequence[Member]:
+    def workers(self) -> Sequence[Worker]:
         """Returns the present workers; raises if they cannot be known."""
 
-    def device_of(self, worker: Member) -> Device | None:
-        """Returns the worker's device, or None if the worker is not used; raises MemberLost."""
+    def device_of(self, worker: Worker) -> Device | None:
+        """Returns the worker's device, or None if the worker is not used; raises WorkerLost."""
 
     def coming(self) -> bool:
         """True if more workers are on their way, however long that takes."""
@@ -126,9 +126,9 @@ class _FleetCollection:
         self._patience = patience
         self._left = sum(len(group.targets) for group in groups)
         self._groups = GroupQueue(groups, patience.return_s)
-        self._threads: dict[Member, Thread] = {}
+        self._threads: dict[Worker, Thread] = {}
         self._results: SimpleQueue[CollectOutcome | BaseException] = SimpleQueue()
-        self._last_loss: MemberLost | None = None
+        self._last_loss: WorkerLost | None = None
         self._unfit: set[str] = set()  # hosts that cannot measure
 
     def outcomes(self) -> Iterator[CollectOutcome]:
@@ -170,7 +170,7 @@ class _FleetCollection:
 
     # The methods below run in the thread of one worker.
 
-    def _drive(self, worker: Member) -> None:
+    def _drive(self, worker: Worker) -> None:
         try:
             device = self._fleet.device_of(worker)
             if device is None or not self._groups.arrive(device.gpu.uuid):
@@ -185,10 +185,10 @@ class _FleetCollection:
                         self._finishing.submit(self._finish, turns)
             finally:
                 self._groups.leave(device.gpu.uuid)
-        except MemberLost as error:
+        except WorkerLost as error:
             self._last_loss = error
             if not self._groups.is_closed:
-                wait = f"what it had begun waits {self._patience.return_s:g} s for its GPU"
+                wait = f"its unfinished kernels wait {self._patience.return_s:g} s for its GPU to come back"
                 self._observer.note(f"lost        {error.message}; {wait}")
         except _Unfit as unfit:
             self._observer.note(f"left out    worker {worker.name}: {unfit.error.message}")
@@ -199,7 +199,7 @@ class _FleetCollection:
         finally:
             self._observer.left(worker.name)
 
-    def _measure(self, worker: Member, device: Device, group: TargetGroup) -> Turns | None:
+    def _measure(self, worker: Worker, device: Device, group: TargetGroup) -> Turns | None:
         """Returns the group's kernels, measured but not yet committed; None if the group has moved too often."""
         observer = self._observer.observer(worker.name, device.gpu)
         if group.moves > _MOST_LOSSES:
@@ -223,7 +223,7 @@ class _FleetCollection:
             turns.measure(self._sandbox, self._staging)
         except BaseException as error:
             turns.close()
-            if isinstance(error, MemberLost):
+            if isinstance(error, WorkerLost):
                 self._lose(group, under_way, observer)
             elif isinstance(error, _OF_ONE_HOST):
                 self._unfit.add(worker.host)

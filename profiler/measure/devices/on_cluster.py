@@ -12,14 +12,14 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
-from profiler.cluster.crew import Crew
-from profiler.cluster.watch import Member
+from profiler.cluster.watch import Worker
+from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import (
     InternalError,
-    MemberLost,
     NoWorkerLeft,
     ProfError,
     SchedulerLost,
+    WorkerLost,
     WorkerUnlike,
 )
 from profiler.measure.devices.device import Device, Order, Recorded
@@ -56,8 +56,8 @@ _REPORT = "report.ncu-rep"
 class WorkerDevice:
     """The GPU of one worker."""
 
-    crew: Crew
-    member: Member
+    crew: WorkerPool
+    member: Worker
     facts: WorkerFacts
     _stopped: Event = field(default_factory=Event)
 
@@ -97,19 +97,19 @@ class WorkerDevice:
         job: RungJob | None,
         timeout_s: float,
         order: Order | None = None,
-        hear: Callable[[str], None] | None = None,
+        on_message: Callable[[str], None] | None = None,
     ) -> TaskAnswer:
         """Sends the task. The rung's files are sent only when the worker answers that it lacks them."""
         needed = list_job_files(job) if job is not None else None
         bare = replace(order, target=replace(order.target, job=None, built=None)) if order else None
         task = WorkerTask(what, trim_job(job) if job is not None else None, needed, timeout_s, bare)
         try:
-            answer = self._wait_for(task, None, hear)
+            answer = self._wait_for(task, None, on_message)
             if isinstance(answer, FilesMissing):
                 assert job is not None
                 assert needed is not None
-                answer = self._wait_for(task, read_job_files(job, needed), hear)
-        except (MemberLost, SchedulerLost):
+                answer = self._wait_for(task, read_job_files(job, needed), on_message)
+        except (WorkerLost, SchedulerLost):
             raise
         except ProfError as error:
             details = [*error.details, f"    on worker {self.member.name}"]
@@ -117,33 +117,33 @@ class WorkerDevice:
         return answer
 
     def _wait_for(
-        self, task: WorkerTask, files: dict[str, bytes] | None, hear: Callable[[str], None] | None
+        self, task: WorkerTask, files: dict[str, bytes] | None, on_message: Callable[[str], None] | None
     ) -> TaskAnswer:
         timeout_s = task.timeout_s
         deadline = monotonic() + timeout_s
         while True:
             answer: TaskAnswer = self.crew.call(
-                self.member, run_task, task, files, timeout_s=timeout_s, gpu=True, hear=hear
+                self.member, run_task, task, files, timeout_s=timeout_s, gpu=True, on_message=on_message
             )
             if not isinstance(answer, GpuOccupied):
                 return answer
             if monotonic() > deadline:
-                raise MemberLost(
+                raise WorkerLost(
                     f"worker {self.member.name}: another process has measured on its GPU for {timeout_s:g} s"
                 )
             if self._stopped.wait(_OCCUPIED_S):
-                raise MemberLost(f"worker {self.member.name} is no longer needed")
+                raise WorkerLost(f"worker {self.member.name} is no longer needed")
 
 
 class ClusterFleet:
-    """The workers of a crew whose GPU and ncu are those that most of them have. `note` gets a line for each worker left out."""
+    """The workers of a crew that have the most common GPU and ncu. `note` receives a line for each one left out."""
 
-    def __init__(self, crew: Crew, note: Callable[[str], None]) -> None:
+    def __init__(self, crew: WorkerPool, note: Callable[[str], None]) -> None:
         self._crew = crew
         self.note = note
-        self._asked: dict[Member, Future[WorkerFacts]] = {}
+        self._asked: dict[Worker, Future[WorkerFacts]] = {}
         self._asking = ThreadPoolExecutor(_MOST_AT_A_TIME, thread_name_prefix="ask")
-        self._devices: dict[Member, WorkerDevice] = {}
+        self._devices: dict[Worker, WorkerDevice] = {}
         self._model: tuple[str, str, str] | None = None
 
     def expect(self, device: Device) -> None:
@@ -158,13 +158,13 @@ class ClusterFleet:
         member, facts = next(one for one in found if _model_of(one[1]) == self._model)
         return WorkerDevice(self._crew, member, facts)
 
-    def workers(self) -> Sequence[Member]:
-        return [member for member in self._crew.members() if member.gpus]
+    def workers(self) -> Sequence[Worker]:
+        return [member for member in self._crew.available() if member.gpus]
 
-    def device_of(self, worker: Member) -> Device | None:
+    def device_of(self, worker: Worker) -> Device | None:
         try:
             facts = self._ask(worker).result()
-        except (MemberLost, SchedulerLost):
+        except (WorkerLost, SchedulerLost):
             raise
         except ProfError as error:
             self.note(f"left out    worker {worker.name}: {error.message}")
@@ -199,7 +199,7 @@ class ClusterFleet:
         self.interrupt()
         self._asking.shutdown(wait=False, cancel_futures=True)
 
-    def _first_facts(self, timeout_s: float) -> list[tuple[Member, WorkerFacts]]:
+    def _first_facts(self, timeout_s: float) -> list[tuple[Worker, WorkerFacts]]:
         """Waits for the first worker that answers, and a little for the others; raises if none can measure."""
         deadline = monotonic() + timeout_s
         failed: dict[str, BaseException] = {}
@@ -232,7 +232,7 @@ class ClusterFleet:
             if isinstance(errors[0], ProfError) and len({type(error) for error in errors}) == 1:
                 return type(errors[0])("no worker can measure", details=details, remedy=errors[0].remedy)
             return NoWorkerLeft("no worker can measure", details=details)
-        others = len(self._crew.members())
+        others = len(self._crew.available())
         if others:
             return NoWorkerLeft(
                 f"none of the {others} workers has a GPU to offer",
@@ -240,12 +240,12 @@ class ClusterFleet:
             )
         return NoWorkerLeft(f"no worker came within {timeout_s:g} s")
 
-    def _ask(self, member: Member) -> Future[WorkerFacts]:
+    def _ask(self, member: Worker) -> Future[WorkerFacts]:
         if member not in self._asked:
             self._asked[member] = self._asking.submit(self._describe, member)
         return self._asked[member]
 
-    def _describe(self, member: Member) -> WorkerFacts:
+    def _describe(self, member: Worker) -> WorkerFacts:
         try:
             facts: WorkerFacts = self._crew.call(member, describe_worker, timeout_s=_DESCRIBE_S)
         except InternalError as error:
@@ -267,5 +267,5 @@ def _first_line(error: BaseException) -> str:
     return error.message if isinstance(error, ProfError) else str(error)
 
 
-def _wrong_version(member: Member, facts: WorkerFacts) -> WorkerUnlike:
+def _wrong_version(member: Worker, facts: WorkerFacts) -> WorkerUnlike:
     return WorkerUnlike(f"worker {member.name} has prof {facts.prof_version}, and this is {prof_version()}")

@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Literal
 
-from profiler.cluster.working import stoppable, tell
+from profiler.cluster.worker_side import send_message, stoppable
 from profiler.errors import ProfError, ReportNotWritten, WorkerLacks
 from profiler.measure.devices.device import LocalDevice, Order, device_for_gpu, lock_folder
 from profiler.measure.devices.job_files import JobFiles, relocate_job, write_job_files
@@ -90,7 +90,7 @@ def describe_worker() -> WorkerFacts:
 def run_task(
     task: WorkerTask, files: Mapping[str, bytes] | None, device: LocalDevice | None = None
 ) -> TaskAnswer:
-    """Measures on `device`, by default the worker's own; `files` are the bytes of the job's files, if they were sent."""
+    """Measures on `device`, by default the worker's own; `files` are the job's files, if they were sent."""
     _check_folders(task)
     device = device or _worker_device()
     with _occupying(device.gpu) as is_ours:
@@ -168,7 +168,7 @@ def _throttled_progress() -> Callable[[Transcript], None]:
         nonlocal last_s
         if monotonic() - last_s >= _PROGRESS_S:
             last_s = monotonic()
-            tell(encode_transcript(transcript))
+            send_message(encode_transcript(transcript))
 
     return at
 

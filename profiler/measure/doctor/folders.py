@@ -19,7 +19,7 @@ from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 from profiler.store.reports.privacy import find_home_directories
 from profiler.store.runs.commit import storage_error
 from profiler.store.runs.run_store import RunStore
-from profiler.store.runs.unfinished import PENDING_FOLDER, Plan
+from profiler.store.runs.unfinished import UNFINISHED_FOLDER, CollectionPlan
 from profiler.text import counted, size
 
 _LITTLE_BYTES = 1 << 30  # ten times the report of a large program
@@ -62,14 +62,14 @@ def check_runs_folder(root: Location) -> HealthCheck:
 
 def check_unfinished(root: Path) -> HealthCheck:
     """Checks for what `prof collect` keeps of collections that are interrupted, or still under way."""
-    folders = _entries(root / PENDING_FOLDER)
+    folders = _entries(root / UNFINISHED_FOLDER)
     if not folders:
         return HealthCheck("unfinished", "storing", "ok", "no interrupted collection")
     found = [f"{_planned_name(folder)} ({size(_bytes_below(folder))})" for folder in folders]
     return HealthCheck(
         "unfinished", "storing", "warn", f"not complete: {_listed(found)}",
         "The same `prof collect` goes on where it stopped; to give one up, delete its folder in "
-        f"{root / PENDING_FOLDER}.",
+        f"{root / UNFINISHED_FOLDER}.",
     )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def _named_reports(root: Path) -> list[tuple[Path, str]]:
     for run_id in reversed(run_ids):
         entries = _entries(root / str(run_id))
         with suppress(OSError, StoreError):
-            if store.shelf.pack_of(str(run_id)) is not None:
+            if store.index.pack_of(str(run_id)) is not None:
                 run = store.open(run_id)
                 entries = [run.report_path(one) for one in run.manifest.reports if one.file is not None]
         found += [
@@ -151,7 +151,7 @@ def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: 
             name,
             ability,
             "warn",
-            f"{what}, {size(free)} free, which is little",
+            f"{what}, only {size(free)} free",
             f"Free some space. {remedy}",
         )
     return HealthCheck(name, ability, "ok", f"{what}, {size(free)} free")
@@ -159,7 +159,7 @@ def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: 
 
 def _planned_name(folder: Path) -> str:
     with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.json.decode((folder / "plan.json").read_bytes(), type=Plan).name
+        return msgspec.json.decode((folder / "plan.json").read_bytes(), type=CollectionPlan).name
     return folder.name
 
 

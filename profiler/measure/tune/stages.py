@@ -25,7 +25,7 @@ from profiler.measure.rungs.timing import time_kernel
 from profiler.measure.rungs.verify import check_kernel
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tune.points import Candidate, Choice, failure_of, sweep_of
-from profiler.store.sweeps import PendingSweep, Repeat, Stage, Status, SweepFacts, SweptPoint, Visit
+from profiler.store.sweeps import Stage, Status, SweepFacts, SweepRepeat, SweptPoint, UnfinishedSweep, Visit
 
 _STATUS: dict[type[ProfError], Status] = {
     ResultWrong: "wrong",
@@ -113,7 +113,7 @@ class SweepStages:
     seed: int
     candidates: Sequence[Candidate]
     codes: Mapping[int, str]  # by point: the hash of what it was compiled from
-    pending: PendingSweep
+    pending: UnfinishedSweep
     observer: TuneObserver
     current: SweepPoint | None = None
 
@@ -183,7 +183,7 @@ class SweepStages:
         except ProfError as failure:
             status = _STATUS.get(type(failure), "failed")
             return Visit(code, status, failure_of(failure, job.label), relative_error)
-        repeats = [Repeat(stage, process, one.kernel_ns, one.reference_ns) for one in timed.repeats]
+        repeats = [SweepRepeat(stage, process, one.kernel_ns, one.reference_ns) for one in timed.repeats]
         return Visit(code, "correct", "", relative_error, timed.reference, repeats)
 
     def _promising(self) -> list[Candidate]:

@@ -31,15 +31,16 @@ from profiler.measure.tune.points import (
     variant,
 )
 from profiler.measure.tune.stages import SweepStages, TuneObserver, TunePlan
-from profiler.store.runs.manifest import Provenance, sweep_name
-from profiler.store.runs.unfinished import Plan
+from profiler.store.runs.manifest import Provenance
+from profiler.store.runs.run_id import sweep_name
+from profiler.store.runs.unfinished import CollectionPlan
 from profiler.store.sweeps import (
     MeasuredSweep,
-    PendingSweep,
     StoredSweep,
     SweepFacts,
     SweepStore,
     SweptPoint,
+    UnfinishedSweep,
 )
 
 _MOST_REASONS = 5
@@ -72,8 +73,8 @@ class SweepMeasurement:
         """Measures, commits and returns the sweep. Goes on with the results of an interrupted call."""
         plan = self.plan
         sweep = sweep_of(plan.kernel, plan.ladder)
-        with self.store.pending(plan.key()) as pending:
-            fresh = Plan(self.name, fresh_seed() if plan.seed is None else plan.seed)
+        with self.store.unfinished(plan.key()) as pending:
+            fresh = CollectionPlan(self.name, fresh_seed() if plan.seed is None else plan.seed)
             seed = pending.plan(fresh).seed
             # Read before anything is stored, so that prof's own files do not make the tree differ from the commit.
             written = (self.store.root.parent, build_folder(plan.ladder, plan.gpu.arch))
@@ -99,7 +100,7 @@ class SweepMeasurement:
             pending.discard()
         return self.store.open(run_id)
 
-    def _choose(self, seed: int, pending: PendingSweep) -> Choice:
+    def _choose(self, seed: int, pending: UnfinishedSweep) -> Choice:
         plan = self.plan
         sweep = sweep_of(plan.kernel, plan.ladder)
         choice = choose_points(sweep, plan.values, self.current, plan.limit, seed)
@@ -172,7 +173,7 @@ class SweepMeasurement:
         )
 
 
-def _require_one(results: Sequence[SweptPoint], pending: PendingSweep) -> None:
+def _require_one(results: Sequence[SweptPoint], pending: UnfinishedSweep) -> None:
     """Raises NoPointWorks if all points failed. Then nothing is stored, and the next call begins anew."""
     if any(one.status == "correct" for one in results):
         return

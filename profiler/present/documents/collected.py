@@ -13,8 +13,9 @@ from profiler.catalog.metrics import HEADLINE
 from profiler.present.document import Column, Document, Kind
 from profiler.present.documents.parts.rows import rows_document
 from profiler.present.documents.rungs import Record
-from profiler.store.runs.manifest import DEFAULT_PRESET, Manifest, preset_name, rung_name
+from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
+from profiler.store.runs.run_id import DEFAULT_PRESET, preset_name, rung_name
 from profiler.text import shortened
 
 _METRICS = HEADLINE[1:]

@@ -13,7 +13,7 @@ import pytest
 from profiler import errors
 from profiler.catalog.presets import find_preset
 from profiler.measure.collect.collection import Collection
-from profiler.store.runs.unfinished import PENDING_FOLDER, Pending, Plan
+from profiler.store.runs.unfinished import UNFINISHED_FOLDER, CollectionPlan, UnfinishedCollection
 
 
 def with_metric(collecting, name: str):
@@ -73,7 +73,7 @@ def test_an_unknown_metric_is_found_missing_from_the_report(collecting) -> None:
     assert "recorded nothing for no__such_metric.sum" in failure.message
     assert failure.details[0].startswith(f"  {collecting.plan.ncu.path} --config-file off")
     assert "--query-metrics" in failure.remedy
-    assert not (collecting.store.root / PENDING_FOLDER).exists(), "it will be no better next time"
+    assert not (collecting.store.root / UNFINISHED_FOLDER).exists(), "it will be no better next time"
 
 
 def test_a_metric_of_the_preset_that_this_gpu_lacks_is_noted_and_no_failure(collecting) -> None:
@@ -134,7 +134,7 @@ def test_a_damaged_report_is_not_kept_for_the_next_time(collecting) -> None:
     failure = collecting.error(collecting.rung(1))
 
     assert failure.message == damaged.message
-    assert not (collecting.store.root / PENDING_FOLDER).exists()
+    assert not (collecting.store.root / UNFINISHED_FOLDER).exists()
 
 
 # Turns
@@ -160,7 +160,7 @@ def test_kernels_take_turns_process_by_process(collecting) -> None:
     ]  # fmt: skip
     assert {run_id.name for run_id in collecting.store.ids()} == {"scripts-1", "scripts-2"}
     assert len(collecting.store.ids()) == 3
-    assert not (collecting.store.root / PENDING_FOLDER).exists()
+    assert not (collecting.store.root / UNFINISHED_FOLDER).exists()
 
 
 def test_one_that_fails_is_left_out_and_told_while_the_others_go_on(collecting) -> None:
@@ -283,7 +283,9 @@ def test_one_prof_at_a_time_has_a_collection(collecting) -> None:
     """Only one process at a time may work on a collection."""
     with (
         pytest.raises(errors.CollectBusy) as caught,
-        Pending(collecting.store.root, Collection(collecting.plan, collecting.rung(1), collecting.store).key),
+        UnfinishedCollection(
+            collecting.store.root, Collection(collecting.plan, collecting.rung(1), collecting.store).key
+        ),
     ):
         collecting.collect([collecting.rung(1)])
     assert caught.value.exit_code == 69
@@ -294,8 +296,8 @@ def test_what_a_kill_left_of_a_committed_run_is_swept(collecting) -> None:
     """As if prof was killed after it committed the run and before it discarded the parts."""
     collecting.collect([collecting.rung(1)], resume=True)
     key = Collection(collecting.plan, collecting.rung(1), collecting.store).key
-    with Pending(collecting.store.root, key) as pending:
-        pending.plan(Plan("scripts-1", 1))
+    with UnfinishedCollection(collecting.store.root, key) as pending:
+        pending.plan(CollectionPlan("scripts-1", 1))
     assert pending.folder.exists()
 
     assert statuses(collecting.collect([collecting.rung(1)], resume=True)) == ["known"]

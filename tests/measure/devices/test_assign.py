@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from profiler.cluster.watch import Member
+from profiler.cluster.watch import Worker
 from profiler.errors import (
     CountersRefused,
     KernelGivenUp,
-    MemberLost,
     NoWorkerLeft,
     ProgramFailed,
+    WorkerLost,
 )
 from profiler.measure.collect.collection import CollectPlan
 from profiler.measure.collect.target import Target
@@ -30,7 +30,7 @@ from profiler.measure.tools.process import end_all
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.run_store import RunStore
-from profiler.store.runs.unfinished import PENDING_FOLDER
+from profiler.store.runs.unfinished import UNFINISHED_FOLDER
 
 GPUS = [Gpu("NVIDIA H200", "sm_90", "580.1", f"GPU-{number}2345678-abcd") for number in range(5)]
 
@@ -75,7 +75,7 @@ class FailingDevice:
 
     def record(self, order: Order, scratch: Path, at) -> Recorded:
         if self.dies(order.target):
-            raise MemberLost("worker w died or left")
+            raise WorkerLost("worker w died or left")
         return self.device.record(order, scratch, at)
 
 
@@ -86,11 +86,11 @@ class HostFleet:
     devices: dict[str, FailingDevice]
     gone: set[str] = field(default_factory=set)
 
-    def workers(self) -> list[Member]:
+    def workers(self) -> list[Worker]:
         names = [name for name in self.devices if name not in self.gone]
-        return [Member(name, f"tcp://{name}", "here", 1, 1, 0) for name in names]
+        return [Worker(name, f"tcp://{name}", "here", 1, 1, 0) for name in names]
 
-    def device_of(self, worker: Member) -> FailingDevice | None:
+    def device_of(self, worker: Worker) -> FailingDevice | None:
         return self.devices[worker.name]
 
     def coming(self) -> bool:
@@ -190,7 +190,7 @@ def test_what_is_fatal_on_one_gpu_ends_the_other_at_once(collecting, spread, fle
 
 def test_a_host_that_cannot_measure_is_left_out_when_there_are_others(collecting, spread, fleet) -> None:
     class TwoHosts(HostFleet):
-        def workers(self) -> list[Member]:
+        def workers(self) -> list[Worker]:
             return [replace(one, host=one.name) for one in super().workers()]
 
     collecting.replay("counters-refused", "four-way")
@@ -227,7 +227,7 @@ def test_on_one_gpu_alone_nothing_is_left_but_the_runs(collecting) -> None:
     assert outcome.status == "collected"
     left = {path.name for path in collecting.store.local.iterdir()}
     assert left == {".lock", outcome.run_id}
-    assert not left & {STAGING_FOLDER, PENDING_FOLDER}
+    assert not left & {STAGING_FOLDER, UNFINISHED_FOLDER}
 
 
 # Workers that are lost
@@ -250,7 +250,7 @@ def once(fleet: HostFleet, name: str, number: int) -> Callable[[Target], bool]:
 class Successors(HostFleet):
     """Has one worker at a time: when it is gone, the next one comes."""
 
-    def workers(self) -> list[Member]:
+    def workers(self) -> list[Worker]:
         return super().workers()[:1]
 
 
@@ -264,10 +264,10 @@ def test_what_a_lost_worker_had_begun_starts_over_on_another_gpu(collecting, spr
     assert [one.status for one in outcomes] == ["collected"] * 2
     assert where(collecting) == {(GPUS[0].uuid, "100"): 3, (GPUS[1].uuid, "100"): 4}
     assert spread.heard.notes == [
-        "lost        worker w died or left; what it had begun waits 0.3 s for its GPU"
+        "lost        worker w died or left; its unfinished kernels wait 0.3 s for its GPU to come back"
     ]
     assert sorted(spread.heard.again) == [target.label for target in group]
-    assert not (collecting.store.local / PENDING_FOLDER).exists()
+    assert not (collecting.store.local / UNFINISHED_FOLDER).exists()
 
 
 def test_when_its_gpu_comes_back_it_goes_on_there_with_what_was_kept(collecting, spread, fleet) -> None:
@@ -277,7 +277,7 @@ def test_when_its_gpu_comes_back_it_goes_on_there_with_what_was_kept(collecting,
     ours, idle = workers.devices["w0"], workers.devices.pop("w1")
 
     class Restarted(HostFleet):
-        def workers(self) -> list[Member]:
+        def workers(self) -> list[Worker]:
             if self.gone:
                 self.devices |= {"w1": idle, "w0-again": FailingDevice(ours.device)}
             return super().workers()
@@ -295,7 +295,7 @@ def test_a_kernel_that_ends_every_worker_is_given_up_alone(collecting, spread, f
     class Restarted(HostFleet):
         """A worker that died is another when it comes back."""
 
-        def workers(self) -> list[Member]:
+        def workers(self) -> list[Worker]:
             return [replace(one, address=f"{len(spread.heard.notes)}") for one in super().workers()]
 
     workers = Restarted(fleet(1, w0=lambda target: "works2" in target.label).devices)

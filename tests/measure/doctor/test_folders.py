@@ -24,7 +24,7 @@ from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.reports.identity import pack_report
 from profiler.store.runs.manifest import StoredReport, write_manifest
 from profiler.store.runs.run_store import RunStore
-from profiler.store.runs.unfinished import Pending, Plan
+from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection
 
 HASHES = ("aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc")
 
@@ -111,7 +111,7 @@ def test_little_space_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     runs = check_runs_folder(tmp_path)
 
-    assert (runs.state, runs.found) == ("warn", f"{tmp_path}: 0 runs, 260 MB free, which is little")
+    assert (runs.state, runs.found) == ("warn", f"{tmp_path}: 0 runs, only 260 MB free")
     assert runs.remedy.startswith("Free some space")
 
 
@@ -119,8 +119,8 @@ def test_little_space_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_an_interrupted_collection_is_named_with_its_size(tmp_path: Path, reports: Path) -> None:
-    with Pending(tmp_path, "0123456789abcdef0123456789abcdef") as pending:
-        pending.plan(Plan("gemm-6", seed=7))
+    with UnfinishedCollection(tmp_path, "0123456789abcdef0123456789abcdef") as pending:
+        pending.plan(CollectionPlan("gemm-6", seed=7))
         pending.keep_report(0, reports / "hostile.ncu-rep")
 
     left = check_unfinished(tmp_path)
@@ -131,7 +131,7 @@ def test_an_interrupted_collection_is_named_with_its_size(tmp_path: Path, report
 
 
 def test_what_a_finished_collection_leaves_is_nothing(tmp_path: Path, reports: Path) -> None:
-    with Pending(tmp_path, "0123456789abcdef0123456789abcdef") as pending:
+    with UnfinishedCollection(tmp_path, "0123456789abcdef0123456789abcdef") as pending:
         pending.keep_report(0, reports / "graph.ncu-rep")
         pending.discard()
 

@@ -20,7 +20,7 @@ from profiler.present.documents.sweep import (
 from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
 from profiler.store.runs.manifest import Provenance
-from profiler.store.sweeps import Repeat, StoredSweep, SweepFacts, SweepManifest, SweptPoint
+from profiler.store.sweeps import StoredSweep, SweepFacts, SweepManifest, SweepRepeat, SweptPoint
 
 CURRENT = {"GEMM_BM": 64, "GEMM_BK": 8}
 
@@ -28,7 +28,7 @@ CURRENT = {"GEMM_BM": 64, "GEMM_BK": 8}
 def measured(number: int, bm: int, bk: int, ns: float, *, final: bool = False) -> SweptPoint:
     stages = [("screen", 0)] + [("final", process) for process in range(3)] * final
     repeats = [
-        Repeat(stage, process, ns + noise, 1_900_000.0)  # type: ignore[arg-type]
+        SweepRepeat(stage, process, ns + noise, 1_900_000.0)  # type: ignore[arg-type]
         for stage, process in stages
         for noise in (-1000.0, 0.0, 1000.0 + 500 * process)
     ]

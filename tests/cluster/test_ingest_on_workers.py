@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from profiler.cluster import crew as crew_module
+from profiler.cluster import worker_pool as pool_module
 from profiler.cluster.connection import connect
-from profiler.cluster.crew import Crew
+from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import (
     IngestIncomplete,
     NoWorkerLeft,
@@ -27,9 +27,9 @@ from profiler.errors import (
     ReportNotFound,
     SchedulerLost,
 )
-from profiler.store.ingest import on_workers as crew_ingest, queue as pile, worker as reading
-from profiler.store.ingest.ingest import Ingested, Options, ingest_reports
-from profiler.store.ingest.on_workers import ingest_on_crew
+from profiler.store.ingest import on_workers, queue, worker as reading
+from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
+from profiler.store.ingest.on_workers import ingest_on_workers
 from profiler.store.reports.locate import find_reports
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import TABLES
@@ -41,13 +41,13 @@ NAMES = ("graph", "range", "hostile")
 
 
 @pytest.fixture(scope="module")
-def crew(cluster) -> Iterator[Crew]:
+def pool(cluster) -> Iterator[WorkerPool]:
     """Two workers that nobody kills."""
     for name in ("one", "two"):
         cluster.worker(name)
     with connect(cluster.address) as connected:
         deadline = time.monotonic() + 60
-        while len(connected.members()) < 2 and time.monotonic() < deadline:
+        while len(connected.available()) < 2 and time.monotonic() < deadline:
             connected.wait(0.2)
         yield connected
 
@@ -66,9 +66,9 @@ def empty(tmp_path: Path) -> RunStore:
     return RunStore(tmp_path / "runs")
 
 
-def ingest(crew: Crew, store: RunStore, *places: object, **options: object) -> list[Ingested]:
+def ingest(pool: WorkerPool, store: RunStore, *places: object, **options: object) -> list[Ingested]:
     reports = find_reports([str(place) for place in places])
-    return list(ingest_on_crew(reports, store, Options(**options), crew))
+    return list(ingest_on_workers(reports, store, IngestOptions(**options), pool))
 
 
 def by_name(outcomes: list[Ingested]) -> dict[str, Ingested]:
@@ -82,19 +82,19 @@ def leftovers(store: RunStore) -> set[str]:
 def workers_alone(cluster, count: int, eventually, **words: object) -> list[int]:
     """Starts workers on a cluster of the test's own; their process ids."""
     processes = [cluster.worker(f"own{number}", **words) for number in range(count)]
-    with connect(cluster.address) as crew:
-        eventually(lambda: len(crew.members()) == count)
+    with connect(cluster.address) as pool:
+        eventually(lambda: len(pool.available()) == count)
     return [process.pid for process in processes]
 
 
 # The same as on one machine
 
 
-def test_runs_are_those_that_one_machine_makes(crew, folder, empty, tmp_path) -> None:
+def test_runs_are_those_that_one_machine_makes(pool, folder, empty, tmp_path) -> None:
     here = RunStore(tmp_path / "here")
-    list(ingest_reports(find_reports([str(folder)]), here, Options()))
+    list(ingest_reports(find_reports([str(folder)]), here, IngestOptions()))
 
-    outcomes = ingest(crew, empty, folder)
+    outcomes = ingest(pool, empty, folder)
 
     assert [one.status for one in outcomes] == ["stored"] * len(NAMES)
     assert empty.ids() == here.ids()
@@ -106,20 +106,20 @@ def test_runs_are_those_that_one_machine_makes(crew, folder, empty, tmp_path) ->
     assert leftovers(empty) == set()
 
 
-def test_reports_that_are_stored_are_known_without_a_worker(crew, folder, empty, monkeypatch) -> None:
-    first = ingest(crew, empty, folder)
-    monkeypatch.setattr(Crew, "call", lambda *_, **__: pytest.fail("a worker was asked"))
+def test_reports_that_are_stored_are_known_without_a_worker(pool, folder, empty, monkeypatch) -> None:
+    first = ingest(pool, empty, folder)
+    monkeypatch.setattr(WorkerPool, "call", lambda *_, **__: pytest.fail("a worker was asked"))
 
-    second = ingest(crew, empty, folder)
+    second = ingest(pool, empty, folder)
 
     assert {one.status for one in second} == {"known"}
     assert {one.run_id for one in second} == {one.run_id for one in first}
 
 
-def test_workers_fetch_what_lies_at_a_url_and_know_what_is_stored(crew, folder, empty) -> None:
+def test_workers_fetch_what_lies_at_a_url_and_know_what_is_stored(pool, folder, empty) -> None:
     url = f"file://{folder}"
 
-    first, second = ingest(crew, empty, url), ingest(crew, empty, url)
+    first, second = ingest(pool, empty, url), ingest(pool, empty, url)
 
     assert {one.status for one in first} == {"stored"}
     assert {one.status for one in second} == {"known"}
@@ -127,8 +127,8 @@ def test_workers_fetch_what_lies_at_a_url_and_know_what_is_stored(crew, folder, 
     assert sorted(run_id.name for run_id in empty.ids()) == sorted(NAMES)
 
 
-def test_a_reference_is_to_the_original_and_not_to_the_copy_that_travelled(crew, folder, empty) -> None:
-    ingest(crew, empty, folder / "graph.ncu-rep", f"file://{folder}/range.ncu-rep", copy=False)
+def test_a_reference_is_to_the_original_and_not_to_the_copy_that_travelled(pool, folder, empty) -> None:
+    ingest(pool, empty, folder / "graph.ncu-rep", f"file://{folder}/range.ncu-rep", copy=False)
 
     references = {run_id.name: empty.open(run_id).manifest.reports[0].reference for run_id in empty.ids()}
     assert references == {
@@ -137,16 +137,16 @@ def test_a_reference_is_to_the_original_and_not_to_the_copy_that_travelled(crew,
     }
 
 
-def test_bad_reports_fail_alone_and_say_the_same_as_on_one_machine(crew, folder, empty, tmp_path) -> None:
+def test_bad_reports_fail_alone_and_say_the_same_as_on_one_machine(pool, folder, empty, tmp_path) -> None:
     whole = (folder / "range.ncu-rep").read_bytes()
     (folder / "cut.ncu-rep").write_bytes(whole[:20_000])
     (folder / "dangling.ncu-rep").symlink_to("gone")
     places = [folder, f"file://{folder}/nothing.ncu-rep", "nosuch://bucket/x.ncu-rep"]
     here = ingest_reports(
-        find_reports([str(place) for place in places]), RunStore(tmp_path / "here"), Options()
+        find_reports([str(place) for place in places]), RunStore(tmp_path / "here"), IngestOptions()
     )
 
-    outcomes = by_name(ingest(crew, empty, *places))
+    outcomes = by_name(ingest(pool, empty, *places))
 
     failed = {name: outcome.error for name, outcome in outcomes.items() if outcome.error}
     assert {name: type(error) for name, error in failed.items()} == {
@@ -162,11 +162,11 @@ def test_bad_reports_fail_alone_and_say_the_same_as_on_one_machine(crew, folder,
     assert leftovers(empty) == set()
 
 
-def test_a_worker_that_cannot_fetch_says_which_worker_it_is(crew, folder, empty) -> None:
+def test_a_worker_that_cannot_fetch_says_which_worker_it_is(pool, folder, empty) -> None:
     found = find_reports([f"file://{folder}/graph.ncu-rep"])
     (folder / "graph.ncu-rep").write_bytes(b"shorter than it was when it was listed")
 
-    (one,) = ingest_on_crew(found, empty, Options(), crew)
+    (one,) = ingest_on_workers(found, empty, IngestOptions(), pool)
 
     assert isinstance(one.error, RemoteFailed)
     assert re.fullmatch(
@@ -174,16 +174,16 @@ def test_a_worker_that_cannot_fetch_says_which_worker_it_is(crew, folder, empty)
     )
 
 
-def test_many_reports_go_out_in_batches_to_all_workers(crew, reports, tmp_path, empty) -> None:
+def test_many_reports_go_out_in_batches_to_all_workers(pool, reports, tmp_path, empty) -> None:
     write_variants(reports / "range.ncu-rep", tmp_path, 30)
     seen: dict[str, list[int]] = {}
 
-    class Seen(crew_ingest.Observer):
-        def ended(self, member, reports):
-            seen.setdefault(member.name, []).append(reports)
+    class Seen(on_workers.IngestObserver):
+        def ended(self, worker, reports):
+            seen.setdefault(worker.name, []).append(reports)
 
     found = find_reports([str(tmp_path / "*.ncu-rep")])
-    outcomes = list(ingest_on_crew(found, empty, Options(), crew, Seen()))
+    outcomes = list(ingest_on_workers(found, empty, IngestOptions(), pool, Seen()))
 
     assert [one.status for one in outcomes] == ["stored"] * 30
     assert seen.keys() == {"one", "two"}
@@ -191,7 +191,7 @@ def test_many_reports_go_out_in_batches_to_all_workers(crew, reports, tmp_path, 
     assert max(map(max, seen.values())) > 1
 
 
-def test_the_command_prints_what_became_of_each_report(cluster, crew, folder, tmp_path, prof_here) -> None:
+def test_the_command_prints_what_became_of_each_report(cluster, pool, folder, tmp_path, prof_here) -> None:
     (folder / "cut.ncu-rep").write_bytes((folder / "range.ncu-rep").read_bytes()[:999])
     words = ("--runs", tmp_path / "runs", "ingest", folder, "--scheduler", cluster.address)
 
@@ -214,25 +214,25 @@ def test_the_command_prints_what_became_of_each_report(cluster, crew, folder, tm
 def test_a_worker_that_hangs_is_left_alone_and_its_work_goes_elsewhere(
     own_cluster, folder, empty, reports, tmp_path, monkeypatch, eventually
 ) -> None:
-    monkeypatch.setattr(crew_module, "GRACE_S", 2.0)
+    monkeypatch.setattr(pool_module, "GRACE_S", 2.0)
     monkeypatch.setattr(reading, "_MOST_S", 1.0)
     own_cluster.start()
     stuck, _ = workers_alone(own_cluster, 2, eventually)
     before = write_variants(reports / "range.ncu-rep", tmp_path, 6)  # after these, both have a reader
     lost = []
 
-    class Lost(crew_ingest.Observer):
-        def began(self, member, reports, size_bytes):
-            if member.name == "own0":
+    class Lost(on_workers.IngestObserver):
+        def began(self, worker, reports, size_bytes):
+            if worker.name == "own0":
                 os.kill(stuck, signal.SIGSTOP)
 
-        def lost(self, member, reports, error):
-            lost.append((member.name, reports))
+        def lost(self, worker, reports, error):
+            lost.append((worker.name, reports))
 
-    with connect(own_cluster.address) as crew:
-        ingest(crew, RunStore(tmp_path / "before"), *before)
+    with connect(own_cluster.address) as pool:
+        ingest(pool, RunStore(tmp_path / "before"), *before)
         outcomes = list(
-            ingest_on_crew(find_reports([str(folder)]), empty, Options(timeout_s=5), crew, Lost())
+            ingest_on_workers(find_reports([str(folder)]), empty, IngestOptions(timeout_s=5), pool, Lost())
         )
 
     assert {one.status for one in outcomes} == {"stored"}
@@ -253,16 +253,16 @@ def test_a_report_that_kills_its_workers_fails_alone_after_three_of_them(
     for name in ("own0", "own1"):
         own_cluster.worker(name, "--preload", "poison", nanny=True, environment=daemon)
 
-    with connect(own_cluster.address) as crew:
-        eventually(lambda: len(crew.members()) == 2)
-        outcomes = by_name(ingest(crew, empty, folder))
+    with connect(own_cluster.address) as pool:
+        eventually(lambda: len(pool.available()) == 2)
+        outcomes = by_name(ingest(pool, empty, folder))
 
     assert {name for name, one in outcomes.items() if one.status == "stored"} == {
         f"{name}.ncu-rep" for name in NAMES
     }
     error = outcomes["poison.ncu-rep"].error
     assert isinstance(error, ReaderFailed)
-    assert f"poison.ncu-rep: each of {pile.MOST_LOSSES} workers that read it was lost" in str(error)
+    assert f"poison.ncu-rep: each of {queue.MOST_LOSSES} workers that read it was lost" in str(error)
     assert leftovers(empty) == set()
 
 
@@ -277,20 +277,20 @@ def test_the_scheduler_killed_ends_it_and_what_was_committed_stays(
     workers_alone(own_cluster, 2, eventually)
     outcomes = []
 
-    def ingest_and_kill(crew: Crew) -> None:
-        for outcome in ingest_on_crew(found, empty, Options(), crew):
+    def ingest_and_kill(pool: WorkerPool) -> None:
+        for outcome in ingest_on_workers(found, empty, IngestOptions(), pool):
             outcomes.append(outcome)
             if len(outcomes) == 3:
                 os.kill(own_cluster.scheduler.pid, signal.SIGKILL)
 
-    with connect(own_cluster.address) as crew, pytest.raises(SchedulerLost) as caught:
-        ingest_and_kill(crew)
+    with connect(own_cluster.address) as pool, pytest.raises(SchedulerLost) as caught:
+        ingest_and_kill(pool)
 
     assert "run the same command" in caught.value.remedy
     committed = empty.ids()
     assert {one.run_id for one in outcomes} <= {str(run_id) for run_id in committed}
     assert len(committed) < 24
-    again = list(ingest_reports(found, empty, Options()))
+    again = list(ingest_reports(found, empty, IngestOptions()))
     assert sorted(one.status for one in again) == ["known"] * len(committed) + ["stored"] * (
         24 - len(committed)
     )
@@ -300,8 +300,8 @@ def test_the_scheduler_killed_ends_it_and_what_was_committed_stays(
 def test_without_workers_it_waits_a_while_and_says_so(own_cluster, folder, empty) -> None:
     own_cluster.start()
 
-    with connect(own_cluster.address) as crew, pytest.raises(NoWorkerLeft, match="3 reports are left"):
-        list(ingest_on_crew(find_reports([str(folder)]), empty, Options(), crew, alone_s=0.5))
+    with connect(own_cluster.address) as pool, pytest.raises(NoWorkerLeft, match="3 reports are left"):
+        list(ingest_on_workers(find_reports([str(folder)]), empty, IngestOptions(), pool, alone_s=0.5))
 
 
 def test_a_worker_that_comes_late_takes_part(own_cluster, folder, empty) -> None:
@@ -309,8 +309,8 @@ def test_a_worker_that_comes_late_takes_part(own_cluster, folder, empty) -> None
     starter = threading.Timer(0.5, own_cluster.worker, ("late",))
     starter.start()
 
-    with connect(own_cluster.address) as crew:
-        outcomes = ingest(crew, empty, folder)
+    with connect(own_cluster.address) as pool:
+        outcomes = ingest(pool, empty, folder)
 
     assert {one.status for one in outcomes} == {"stored"}
 
@@ -320,26 +320,26 @@ def test_a_worker_that_cannot_write_is_not_asked_again(own_cluster, folder, empt
     own_cluster.environment = {"PYTHONPATH": str(Path(__file__).parent)}
     own_cluster.start()
     own_cluster.worker("homeless", "--preload", "homeless")
-    with connect(own_cluster.address) as crew:
-        eventually(crew.members)
+    with connect(own_cluster.address) as pool:
+        eventually(pool.available)
         with pytest.raises(NoWorkerLeft, match="3 reports are left") as caught:
-            ingest(crew, empty, folder)
+            ingest(pool, empty, folder)
         assert "homeless: " in caught.value.details[0]
         assert "/nowhere: cannot be written: No such file" in caught.value.details[0]
 
         own_cluster.worker("able")
-        eventually(lambda: len(crew.members()) == 2)
-        outcomes = ingest(crew, empty, folder)
+        eventually(lambda: len(pool.available()) == 2)
+        outcomes = ingest(pool, empty, folder)
 
     assert {one.status for one in outcomes} == {"stored"}
 
 
-def test_a_worker_with_another_prof_is_not_used(crew, folder, empty, monkeypatch) -> None:
+def test_a_worker_with_another_prof_is_not_used(pool, folder, empty, monkeypatch) -> None:
     """Its runs would differ from those of the others, and nobody would see why."""
-    monkeypatch.setattr(crew_ingest, "prof_version", lambda: "9.9")
+    monkeypatch.setattr(on_workers, "prof_version", lambda: "9.9")
 
     with pytest.raises(NoWorkerLeft, match="no worker can read") as caught:
-        ingest(crew, empty, folder)
+        ingest(pool, empty, folder)
 
     assert "has prof 0." in caught.value.details[0]
     assert "and this is 9.9" in caught.value.details[0]

@@ -1,6 +1,6 @@
-"""What runs on a worker: one call at a time, which may say how far it is and can be stopped.
+"""Runs calls on a worker: a called function may send messages to its caller, and can be stopped.
 
-Imports nothing of Dask until it is called by it: the functions that are called import this too.
+This module imports Dask only when Dask calls it, since the modules of the called functions import it too.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from typing import Any
 from profiler.errors import ProfError
 
 _WATCH_S = 1.0
-_AT_WORK = ("running", "paused")  # what a worker is as long as it has a scheduler
+_AT_WORK = ("running", "paused")  # states of a worker that has a scheduler
 
 
 @dataclass(frozen=True)
 class Failed:
-    """An error that a person is to read travels as a result: to Dask it is none."""
+    """An error for people, which travels as a result so that Dask does not treat it as a failure of its own."""
 
     error: ProfError
 
 
-_told: ContextVar[Callable[[str], None] | None] = ContextVar("told", default=None)
+_sender: ContextVar[Callable[[str], None] | None] = ContextVar("sender", default=None)
 _call: ContextVar[str | None] = ContextVar("call", default=None)
 _stoppers: dict[str, Callable[[], None]] = {}
 
 
-def tell(text: str) -> None:
-    """For the function that is being called: its caller hears it. Elsewhere it does nothing."""
-    told = _told.get()
-    if told is not None:
-        told(text)
+def send_message(text: str) -> None:
+    """Send a message to the caller of the function that runs now. Does nothing outside of a call."""
+    send = _sender.get()
+    if send is not None:
+        send(text)
 
 
 @contextmanager
 def stoppable(stop: Callable[[], None]) -> Iterator[None]:
-    """`stop` is called, in another thread, when the caller wants no more of what happens in here, or is no more."""
+    """Call `stop`, from another thread, when the caller withdraws its call or is gone while this block runs."""
     call = _call.get()
     if call is None:
         yield
@@ -56,12 +56,12 @@ def stoppable(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def key_of(call: str) -> str:
-    """The name of a call, for Dask."""
+    """Dask's name for a call."""
     return f"prof-{call}"
 
 
 def _asks_for(call: str) -> Callable[[], bool]:
-    """Whether somebody still asks for it: a scheduler drops what a client that is gone has asked for, and may be gone."""
+    """Return a test of whether somebody still waits for the call: the scheduler drops the calls of a lost client."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -80,23 +80,23 @@ def _watch(call: str, is_wanted: Callable[[], bool], ended: Event) -> None:
 
 
 def perform(topic: str, call: str, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """What Dask is given to run. The first message of a call says that it has begun."""
+    """Run a call; this is the function that Dask gets. The first message of a call reports that it has begun."""
     from distributed import get_worker
 
     worker = get_worker()
 
-    def say(text: str | None) -> None:
-        with suppress(Exception):  # who listened may be gone; the work is not for nothing then
+    def send(text: str | None) -> None:
+        with suppress(Exception):  # the listener may be gone, but the work still counts
             worker.log_event(topic, {"call": call, "text": text})
 
-    say(None)
-    told, called = _told.set(say), _call.set(call)
+    send(None)
+    sending, called = _sender.set(send), _call.set(call)
     try:
         return function(*arguments)
     except ProfError as error:
         return Failed(error)
     finally:
-        _told.reset(told)
+        _sender.reset(sending)
         _call.reset(called)
 
 
