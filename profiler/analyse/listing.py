@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from msgspec import Struct
 
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut
+from profiler.analyse.importance import Importance
 
 NAMES_HEADER = ("name", "runs", "recorded", "launches", "gpu", "ncu", "origin", "run_id")
 RUNS_HEADER = ("name", "workload", *NAMES_HEADER[2:])
@@ -16,7 +19,12 @@ class Listing(Struct, frozen=True):
     """A ladder's kernels, and the stored runs: the newest of each name, or every run that fits a name."""
 
     ladder: str | None
-    kernels: list[dict[str, str | int]]
-    runs: list[dict[str, str | int]]
+    kernels: Annotated[list[dict[str, str | int]], Importance(99, each=2)]
+    runs: Annotated[
+        list[dict[str, str | int]],
+        Importance(
+            100, each=2, by=lambda run, *_: str(run["recorded"]), largest_first=True, keeps_order=True
+        ),
+    ]
     schema_version: int = SCHEMA_VERSION
     left_out: LeftOut = {}

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from profiler.analyse.findings import Comparison, Speedup
     from profiler.analyse.ladder.climb import LadderSheet
     from profiler.analyse.ladder.roofline import Roofline
+    from profiler.analyse.recording.overview import Sheet, TimingSheet
     from profiler.analyse.recording.profile import Profile
-    from profiler.analyse.recording.sheet import Sheet, TimingSheet
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.store.runs.run import Run
 

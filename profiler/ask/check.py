@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from profiler.analyse.check import CheckFinding, PairCheck, check_pair, derive_finding
-from profiler.analyse.compare.pairs import unmatched_kernels
+from profiler.analyse.compare.changes import unmatched_kernels
 from profiler.analyse.recording.profile import Profile
 from profiler.ask.baseline import RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
 from profiler.ask.named.ladders import require_ladder

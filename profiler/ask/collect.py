@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from profiler.analyse.recording.overview import summarise_rung
 from profiler.analyse.recording.profile import Profile
-from profiler.analyse.recording.sheet import summarise_rung
 from profiler.analyse.statistics.timings import TimingSummary
 from profiler.ask.named.ladders import rung_of
 from profiler.ask.named.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profiler.analyse.compare.compare import compare_profiles
-from profiler.analyse.compare.timed import compare_timings
+from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.findings import Comparison
 from profiler.ask.named.ladders import rung_of
 from profiler.ask.named.references import open_named

@@ -8,10 +8,10 @@ from itertools import pairwise
 from profiler.analyse.code.machine_code import View, view_machine_code
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
-from profiler.analyse.ladder.ladder import HEADLINES, Step
+from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
 from profiler.analyse.ladder.rungs import Rung
+from profiler.analyse.recording.overview import TimingSheet, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.profile import Profile, choose_kernels, match_kernels
-from profiler.analyse.recording.sheet import TimingSheet, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.source_lines import find_source_lines
 from profiler.analyse.report import KernelFindings, PairFindings, Report
 from profiler.ask.ladder import climb_ladder, find_roofline
@@ -72,7 +72,7 @@ def _rungs(climb: Climb) -> Iterator[KernelFindings]:
         yield _kernel(_anchor(rung), name, kernel, run, rung.profile, timing, full=full)
 
 
-def _step(step: Step) -> PairFindings:
+def _step(step: LadderStep) -> PairFindings:
     anchors = (_anchor(step.before), _anchor(step.after))
     profiles = (step.before.profile, step.after.profile)
     if step.change is None:

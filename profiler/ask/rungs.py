@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from profiler.analyse.compare.pairs import profile_timings
+from profiler.analyse.compare.changes import profile_timings
 from profiler.analyse.ladder.rungs import Rung
 from profiler.analyse.recording.profile import choose_kernel, choose_kernels, timings_of
 from profiler.ask.profiles import profile_rung

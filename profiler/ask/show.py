@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from profiler.analyse.ladder.climb import derive_stalls
+from profiler.analyse.recording.overview import Recording, TimingSheet, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.profile import Profile, choose_kernel, choose_kernels
-from profiler.analyse.recording.sheet import Recording, TimingSheet, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
 from profiler.ask.named.ladders import rung_of
 from profiler.ask.named.references import open_named

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from profiler.analyse.ladder.rungs import choose_conditions, group_runs
-from profiler.analyse.recording.plausible import is_part_of_step
+from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.ask.ladder import find_climb
 from profiler.ask.rungs import find_runs, gather_rungs
 from profiler.errors import KernelAmbiguous, KernelNotFound, RunNotFound

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 import profiler
-from profiler.analyse.compare.pairs import profile_timings
+from profiler.analyse.compare.changes import profile_timings
 from profiler.analyse.ladder.climb import (
     LadderSheet,
     RungStalls,

@@ -24,7 +24,7 @@ from profiler.analyse.findings import (
     Speedup,
 )
 from profiler.analyse.recording.arithmetic import find_unlike_arithmetic
-from profiler.analyse.recording.plausible import find_doubts
+from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
 from profiler.analyse.statistics.verdicts import judge_metrics

@@ -12,7 +12,7 @@ from msgspec import Struct, to_builtins
 
 from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.findings import MetricDelta
-from profiler.analyse.ladder.ladder import LadderFinding, Step
+from profiler.analyse.ladder.ladder import LadderFinding, LadderStep
 from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.ladders.ladder import Ladder
@@ -28,7 +28,7 @@ class Climb:
     ladder: Ladder
     conditions: Conditions
     rungs: list[Rung]
-    steps: list[Step]
+    steps: list[LadderStep]
     finding: LadderFinding
     others: list[str]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from profiler.analyse.recording.plausible import is_part_of_step
+from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import CATALOGUE

@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct
 
 from profiler.analyse.code.machine_code import MachineCode
 from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons, LeftOut
+from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.analyse.listing import Listing
-from profiler.analyse.recording.sheet import Sheets, TimingSheet
+from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.ask.code import find_machine_code
 from profiler.ask.compare import compare
 from profiler.ask.ladder import climb_ladder, find_ideas
@@ -30,7 +31,7 @@ from profiler.catalog.patterns import MOST_CHARACTERS
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.output import json_answer
 from profiler.errors import InternalError, ProfError
-from profiler.present.budget import Cut, fit
+from profiler.present.brief import brief
 from profiler.present.render.json import to_json
 
 INSTRUCTIONS = """\
@@ -151,7 +152,7 @@ class Failure(Struct, frozen=True, omit_defaults=True):
     """What the command line would say, and the exit code that it would end with."""
 
     message: str
-    details: list[str]
+    details: Annotated[list[str], Importance(100, each=6)]
     exit_code: int
     remedy: str
     left_out: LeftOut = {}
@@ -159,10 +160,6 @@ class Failure(Struct, frozen=True, omit_defaults=True):
 
 class ToolFailed(Exception):
     """Its text is the JSON of a `Failure`."""
-
-
-def _cut_failure(whole: Failure, cut: Cut) -> Failure:
-    return structs.replace(whole, details=cut.first("details", whole.details))
 
 
 def _compare(given: CompareInput, settings: VerbSettings) -> str:
@@ -247,7 +244,7 @@ class Tool:
             failure = Failure(bug.message, [], bug.exit_code, bug.remedy)
             if settings.verbose:
                 traceback.print_exc()
-        raise ToolFailed(to_json({"error": fit(failure, _cut_failure, (("details", 16),))}))
+        raise ToolFailed(to_json({"error": brief(failure)}))
 
     def _answer(self, arguments: Mapping[str, Any], settings: VerbSettings) -> str:
         given = msgspec.convert(arguments, self.takes)

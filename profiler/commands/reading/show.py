@@ -23,7 +23,7 @@ from profiler.commands.shared.options import (
 if TYPE_CHECKING:
     from altair.typing import ChartType
 
-    from profiler.analyse.recording.sheet import Recording
+    from profiler.analyse.recording.overview import Recording
     from profiler.store.runs.run_store import Run
 
 
@@ -60,7 +60,7 @@ def show(
       prof show gemm-6-source --chart hot-lines.svg
     """
     if schema:
-        from profiler.analyse.recording.sheet import Sheets, TimingSheet
+        from profiler.analyse.recording.overview import Sheets, TimingSheet
         from profiler.present.render.json import json_schema
 
         print(json_schema((Sheets, TimingSheet), "prof show --format json"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from profiler.analyse.recording.overview import summarise_rung
 from profiler.analyse.recording.profile import Profile
-from profiler.analyse.recording.sheet import summarise_rung
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import Kernel, Ladder, size_text
 from profiler.catalog.metrics import HEADLINE

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import asdict
 
-from profiler.analyse.compare.pairs import judge_speedup
+from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.findings import (
     REASONS,
     SETTLED,

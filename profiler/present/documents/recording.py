@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import asdict
 
 from profiler.analyse.recording.launch_shapes import LaunchShape
-from profiler.analyse.recording.sheet import Sheet, SheetMetric, SheetRule, TimingSheet
+from profiler.analyse.recording.overview import Sheet, SheetMetric, SheetRule, TimingSheet
 from profiler.catalog.ladders.ladder import size_text
 from profiler.present.document import (
     Caution,

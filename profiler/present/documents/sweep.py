@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
-from profiler.analyse.tuning import Fate, ParameterWorth, RankedPoint, Step, TuningFinding
+from profiler.analyse.tuning import Fate, ParameterWorth, RankedPoint, TuningFinding, TuningStep
 from profiler.catalog.ladders.ladder import size_text
 from profiler.present.document import Column, Document, Records, Row, Section, Table, Text, Value
 from profiler.text import counted, duration, percent, printable, shortened
@@ -167,7 +167,7 @@ def _short_name(name: str, finding: TuningFinding) -> str:
     return short_names(names)[names.index(name)]
 
 
-def _step_text(step: Step) -> str:
+def _step_text(step: TuningStep) -> str:
     by = f"{percent(abs(step.slower_pct))} % {'slower' if step.slower_pct >= 0 else 'faster'}"
     if step.ci is None:
         return f"is {by}; with one process each there is no telling how sure that is"

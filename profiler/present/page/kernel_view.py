@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.findings import Suspect
-from profiler.analyse.recording.sheet import Sheet, SheetMetric
+from profiler.analyse.recording.overview import Sheet, SheetMetric
 from profiler.present.document import Column, Row, Table
 from profiler.present.documents.parts.suspects import NOTHING_STANDS_OUT, SHARE_MEANING, unjudged_text
 from profiler.present.documents.recording import (

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from profiler.analyse.compare.compare import compare_profiles
-from profiler.analyse.recording.plausible import find_doubts, is_part_of_step
+from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 

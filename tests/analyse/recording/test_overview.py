@@ -7,8 +7,8 @@ import pytest
 
 from profiler.analyse.causes.time_shares import derive_figures
 from profiler.analyse.compare.compare import derive_deltas
+from profiler.analyse.recording.overview import derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.profile import profile_kernel
-from profiler.analyse.recording.sheet import derive_sheet, derive_timing_sheet
 from profiler.errors import RunDamaged
 from profiler.present.documents.recording import recording_document
 from profiler.present.render.terminal import Window, document_text

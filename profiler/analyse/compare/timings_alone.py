@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from profiler.analyse.compare.changes import profile_timings
 from profiler.analyse.compare.compare import derive_side, derive_speedup, find_cautions, refuse_obstacles
-from profiler.analyse.compare.pairs import profile_timings
 from profiler.analyse.findings import SCHEMA_VERSION, Comparability, Comparison, Instructions, Side
+from profiler.analyse.recording.overview import derive_timing_sheet
 from profiler.analyse.recording.profile import Profile, timings_of
-from profiler.analyse.recording.sheet import derive_timing_sheet
 from profiler.errors import NotComparable
 
 if TYPE_CHECKING:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
 from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Suspect
+from profiler.analyse.importance import ALWAYS, Importance
+from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.launch_shapes import LaunchShape
-from profiler.analyse.recording.plausible import find_doubts
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
+from profiler.catalog.metrics import DURATION, HEADLINE
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import Manifest
 
@@ -51,35 +53,67 @@ class SheetRule(Struct, frozen=True):
     offset: int | None = None
 
 
+def _says_most(metric: SheetMetric, sheet: Sheet, _: object) -> int:
+    """The headline in its order, then what the suspects and the cautions speak of."""
+    if metric.name in HEADLINE:
+        return HEADLINE.index(metric.name)
+    is_evidence = any(metric.name in suspect.evidence for suspect in sheet.suspects)
+    is_doubted = any(metric.name in caution for caution in sheet.cautions)
+    return len(HEADLINE) + (not (is_evidence or is_doubted))
+
+
 class Sheet(Struct, frozen=True):
     """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`; `shapes` how they were launched."""
 
     kernel: str
     launches: int
     gpu: str
-    nvtx: list[str]
-    metrics: list[SheetMetric]
-    rules: list[SheetRule]
+    nvtx: Annotated[list[str], Importance(84, each=2)]
+    metrics: Annotated[list[SheetMetric], Importance(97, each=1.2, by=_says_most)]
+    rules: Annotated[list[SheetRule], Importance(84, each=3)]
     rules_left_out: int = 0
-    cautions: list[str] = []
-    suspects: list[Suspect] = []
-    suspects_missing: list[str] = []
+    cautions: Annotated[list[str], Importance(99, each=1)] = []
+    suspects: Annotated[list[Suspect], Importance(98, each=3)] = []
+    suspects_missing: Annotated[list[str], Importance(85, each=1)] = []
     shapes: list[LaunchShape] = []
 
 
+# How the run was made matters more than the files that hold it.
+RecordedRun = Annotated[
+    Manifest,
+    Importance(
+        ALWAYS,
+        parts={
+            "provenance": Importance(
+                79, counted_as="run.provenance", parts={"sources": Importance(0, counted_as="run.sources")}
+            ),
+            **{
+                name: Importance(0, counted_as=f"run.{name}")
+                for name in ("metrics", "kernels", "reports", "tables")
+            },
+        },
+    ),
+]
+
+
 class TimingSheet(Struct, frozen=True):
-    run: Manifest
+    run: RecordedRun
     processes: int
     timing: TimingSummary
     schema_version: int = SCHEMA_VERSION
     left_out: LeftOut = {}
 
 
+def _time_ns(sheet: Sheet, *_: object) -> float:
+    """Returns the time that the kernel took over all its launches."""
+    return sum(one.mean * sheet.launches for one in sheet.metrics if one.name == DURATION)
+
+
 class Sheets(Struct, frozen=True):
     """`timing` is what was timed without the profiler, where the run holds that too."""
 
-    run: Manifest
-    kernels: list[Sheet]
+    run: RecordedRun
+    kernels: Annotated[list[Sheet], Importance(100, each=3, by=_time_ns, largest_first=True)]
     timing: TimingSummary | None = None
     schema_version: int = SCHEMA_VERSION
     left_out: LeftOut = {}

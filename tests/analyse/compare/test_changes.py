@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from profiler.analyse.compare.pairs import compare_pair, judge_speedup, unmatched_kernels
+from profiler.analyse.compare.changes import compare_pair, judge_speedup, unmatched_kernels
 from profiler.analyse.findings import Speedup
 from profiler.ask.check import pair_kernels
 from profiler.ask.named.settings import Settings

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Change:
+class PairChange:
     """Of timings alone, without `metrics`."""
 
     speedup: Speedup | None
@@ -72,14 +72,14 @@ def unmatched_kernels(before: Run, after: Run, pattern: str | None) -> list[str]
     return [name for name in dict.fromkeys([*left, *right]) if name not in left or name not in right]
 
 
-def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -> Change:
+def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -> PairChange:
     """What a comparison leads with, of what was measured alike; `metrics` must be there.
 
     The reasons and the machine code, which take longer to find, are left to `compare_profiles`.
     """
     refuse_obstacles(before, after)
     wanted = require_metrics(metrics, (before, after))
-    return Change(
+    return PairChange(
         derive_speedup(before, after), derive_deltas(before, after, wanted), find_cautions(before, after)
     )
 
