@@ -61,7 +61,7 @@ _BLOCK = re.compile(
 )
 _CUT = re.compile(r"(?P<command>.+?)(?: \| first (?P<lines>\d+) lines)?")
 
-_WIDEST = 118  # characters that fit a page beside the edges of a code block
+_WIDEST = 130  # characters of a line that a page shows without much scrolling
 
 # Colours that keep a contrast of at least 4.5 on the picture's own background.
 _THEME = TerminalTheme(

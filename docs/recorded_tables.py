@@ -17,9 +17,9 @@ from profiler.ask.ladder import find_climb
 from profiler.catalog.ladders.ladder import LADDER_FILE, Ladder, Published, find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import RunNotFound
-from profiler.present.encode import to_markdown
-from profiler.present.ideas import IDEAS_HEADER, idea_cells, short_gpu
-from profiler.present.memory import width_text
+from profiler.present.documents.ideas import IDEA_COLUMNS, idea_row, short_gpu
+from profiler.present.documents.recording import width_text
+from profiler.present.render.markdown import markdown_table
 from profiler.store.runs.run_store import RunStore
 from profiler.text import number
 
@@ -49,7 +49,7 @@ def ladder_table(name: str) -> str:
             )
         )
     header = ("", "idea", *map(str, SIZES), f"GFLOP/s at {SHOWN_SIZE}", "published: GFLOP/s, %")
-    return to_markdown(header, rows, numeric=(0, *range(2, 8)))
+    return markdown_table(header, rows, right=(0, *range(2, 8)))
 
 
 def shapes_table(name: str, store: RunStore) -> str:
@@ -69,7 +69,7 @@ def shapes_table(name: str, store: RunStore) -> str:
         for shape in shapes
     ]
     header = ("m x n x k", *(f"{number} {ladder.kernel(number).name}" for number in kernels))
-    return to_markdown(header, rows, numeric=range(1, len(header)))
+    return markdown_table(header, rows, right=range(1, len(header)))
 
 
 def recorded_timings(name: str, store: RunStore) -> dict[tuple[int, tuple[int, ...]], TimingSummary]:
@@ -101,7 +101,7 @@ def memory_table(ladder: Ladder, store: RunStore) -> str:
         "published",
     )  # fmt: skip
     rows = [_memory_row(rung, found) for rung, found in zip(climb.rungs, climb.finding.kernels, strict=True)]
-    return to_markdown(header, rows, numeric=(0, *range(2, 11)))
+    return markdown_table(header, rows, right=(0, *range(2, 11)))
 
 
 def _memory_row(rung: Rung, found: RungFinding) -> tuple[str | int, ...]:
@@ -180,7 +180,7 @@ def best_table(kernels: Path, store: RunStore) -> str:
         "as fast as eager",
         "as fast as torch.compile",
     )
-    return to_markdown(header, rows, numeric=range(3, 7))
+    return markdown_table(header, rows, right=range(3, 7))
 
 
 def ideas_table(kernels: Path, store: RunStore) -> str:
@@ -188,6 +188,6 @@ def ideas_table(kernels: Path, store: RunStore) -> str:
     rows: list[tuple[str, ...]] = []
     for climb in recorded_climbs(kernels, store):
         finding = derive_ideas(climb)
-        claimed = [idea_cells(one) for one in finding.ideas if one.claim is not None]
+        claimed = [idea_row(one).values for one in finding.ideas if one.claim is not None]
         rows += [(finding.ladder, f"{kernel} {name}", *rest) for kernel, name, *rest in claimed]
-    return to_markdown(("ladder", "rung", *IDEAS_HEADER[2:]), rows)
+    return markdown_table(("ladder", "rung", *(column.title for column in IDEA_COLUMNS[2:])), rows)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from profiler.analyse.ladder.climb import Climb, LadderSheet
     from profiler.analyse.ladder.roofline import Roofline
     from profiler.analyse.recording.source_lines import SourceLines
-    from profiler.ask.settings import Settings
+    from profiler.ask.named.settings import Settings
     from profiler.store.runs.run_store import Run, RunStore
 
 __all__ = ["compare", "ladder", "open_runs", "read_report", "roofline", "source_lines"]
@@ -51,7 +51,7 @@ def compare(
 ) -> Comparison:
     """Returns how one kernel differs from another, both given as runs or as paths of reports; by their times alone unless both were profiled."""
     from profiler.ask.compare import compare_runs
-    from profiler.ask.settings import Settings
+    from profiler.ask.named.settings import Settings
 
     left, right = (read_report(side) if isinstance(side, (str, Path)) else side for side in (before, after))
     (comparison,) = compare_runs(left, right, Settings(), kernel_name=kernel_name, force=force)
@@ -84,12 +84,12 @@ def source_lines(run: Run, *, kernel_name: str | None = None) -> SourceLines | N
 
 def _climb(name: str, runs: RunStore, workload: Mapping[str, int] | None) -> Climb:
     from profiler.ask.ladder import find_climb
-    from profiler.ask.ladders import open_ladder
+    from profiler.ask.named.ladders import open_ladder
 
     return find_climb(runs, open_ladder(_settings(name, runs)), workload)
 
 
 def _settings(ladder: str, runs: RunStore) -> Settings:
-    from profiler.ask.settings import Settings
+    from profiler.ask.named.settings import Settings
 
     return Settings(runs=runs.root, ladder=ladder, ladder_given=True)

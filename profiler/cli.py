@@ -43,7 +43,7 @@ VERBS = {
     "ingest": ("storing.ingest", "Store reports as runs, in Parquet."),
     "worker": ("storing.worker", "Lend this host's GPUs to a cluster until Ctrl-C."),
     "export": ("storing.export", "Write a run's reports for the Nsight Compute UI."),
-    "compact": ("storing.compact", "Pack many small runs into few files. No answer changes."),
+    "compact": ("storing.compact", "Pack many small runs into few files."),
     "build": ("measuring.build", "Compile what changed, with a record beside each binary."),
     "verify": ("measuring.verify", "Check every kernel's result against its reference."),
     "time": ("measuring.time_kernels", "Time every kernel without the profiler; store the timings."),
@@ -51,7 +51,7 @@ VERBS = {
     "query": ("reading.query", "Ask the stored runs anything, in SQL."),
     "metrics": ("reading.metrics", "Print the catalogue of metrics, or one of them."),
     "doctor": ("measuring.doctor", "Say what works on this machine, and how to mend what does not."),
-    "presets": ("reading.presets", "Print what `prof collect` can record."),
+    "presets": ("reading.presets", "Print the presets of `prof collect`."),
     "notebook": ("reading.notebook", "List, open or write a notebook over recorded runs."),
     "mcp": ("reading.mcp", "Serve the same answers to coding agents, read-only."),
 }

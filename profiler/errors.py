@@ -58,7 +58,7 @@
     ├── RemoteDenied           credentials for a URL are missing or do not suffice
     ├── RemoteFailed           a URL cannot be used for another reason
     ├── McpNotInstalled        `prof mcp` needs the SDK of an extra
-    ├── OutOfReach             `prof mcp` was asked for a file or a URL that it was not started for
+    ├── OutOfReach             `prof mcp` was asked for a file or a URL outside its folders
     ├── NotebookUnavailable    no such notebook, or no Jupyter to open it
     ├── NotReady               `prof doctor` found something that should work here and does not
     ├── ClusterError           the workers cannot be used

@@ -9,10 +9,10 @@ from profiler.analyse.check import CheckFinding, PairCheck, check_pair, derive_f
 from profiler.analyse.compare.pairs import unmatched_kernels
 from profiler.analyse.recording.profile import Profile
 from profiler.ask.baseline import RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
-from profiler.ask.ladders import require_ladder
+from profiler.ask.named.ladders import require_ladder
+from profiler.ask.named.references import is_report_path, open_named
+from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_one, profile_pairs
-from profiler.ask.references import is_report_path, open_named
-from profiler.ask.settings import Settings
 from profiler.catalog.thresholds import Threshold, find_thresholds
 from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNotFound
 from profiler.store.remote.files import is_url

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from profiler.analyse.code.machine_code import View, view_machine_code
+from profiler.ask.named.references import open_named
+from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_one, profile_pairs
-from profiler.ask.references import open_named
-from profiler.ask.settings import Settings
 from profiler.errors import KernelAmbiguous
 
 

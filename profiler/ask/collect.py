@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.sheet import summarise_rung
 from profiler.analyse.statistics.timings import TimingSummary
-from profiler.ask.ladders import rung_of
+from profiler.ask.named.ladders import rung_of
+from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_all
-from profiler.ask.settings import Settings
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.store.reports.request import Timing
 from profiler.store.runs.run_id import RunId

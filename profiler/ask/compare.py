@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.timed import compare_timings
 from profiler.analyse.findings import Comparison
-from profiler.ask.ladders import rung_of
+from profiler.ask.named.ladders import rung_of
+from profiler.ask.named.references import open_named
+from profiler.ask.named.settings import Settings
+from profiler.ask.named.sizes import suggesting_a_size
 from profiler.ask.profiles import profile_pairs
-from profiler.ask.references import open_named
-from profiler.ask.settings import Settings
-from profiler.ask.sizes import suggesting_a_size
 from profiler.store.runs.run_store import Run
 
 

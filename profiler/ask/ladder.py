@@ -19,9 +19,9 @@ from profiler.analyse.ladder.ladder import (
 )
 from profiler.analyse.ladder.roofline import Ceiling, Roofline, derive_roofline, highest_ceilings
 from profiler.analyse.ladder.rungs import Conditions, Rung, choose_conditions, group_runs
-from profiler.ask.ladders import open_ladder, workload_asked_for
+from profiler.ask.named.ladders import open_ladder, workload_asked_for
+from profiler.ask.named.settings import Settings
 from profiler.ask.rungs import find_runs, find_unclear, gather_rungs
-from profiler.ask.settings import Settings
 from profiler.catalog.ceilings import read_ceilings
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.errors import ComparisonError, RunNotFound

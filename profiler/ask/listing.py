@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from profiler.analyse.listing import DAMAGED, LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, Listing
-from profiler.ask.ladders import ladder_name, open_ladder, require_ladder
-from profiler.ask.references import meant_by
-from profiler.ask.settings import Settings
+from profiler.ask.named.ladders import ladder_name, open_ladder, require_ladder
+from profiler.ask.named.references import meant_by
+from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import Ladder, size_text
 from profiler.errors import LadderNotFound, RunDamaged, RunNotFound
 from profiler.store.runs.names import no_such_name

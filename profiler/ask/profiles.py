@@ -12,8 +12,8 @@ from profiler.analyse.compare.pairs import profile_timings
 from profiler.analyse.recording.profile import Profile, choose_kernel, match_kernels, profile_kernel
 from profiler.analyse.recording.work import find_useful_bytes, with_work
 from profiler.analyse.statistics.differences import Readings
-from profiler.ask.ladders import rung_of
-from profiler.ask.settings import Settings
+from profiler.ask.named.ladders import rung_of
+from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.store.runs.run_store import Run
 

@@ -15,10 +15,10 @@ from profiler.analyse.recording.sheet import TimingSheet, derive_sheet, derive_t
 from profiler.analyse.recording.source_lines import find_source_lines
 from profiler.analyse.report import KernelFindings, PairFindings, Report
 from profiler.ask.ladder import climb_ladder, find_roofline
-from profiler.ask.ladders import rung_of
+from profiler.ask.named.ladders import rung_of
+from profiler.ask.named.references import open_named
+from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_rung
-from profiler.ask.references import open_named
-from profiler.ask.settings import Settings
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.errors import MetricsMissing
 from profiler.store.runs.run_id import rung_name

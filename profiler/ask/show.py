@@ -8,11 +8,11 @@ from profiler.analyse.ladder.climb import derive_stalls
 from profiler.analyse.recording.profile import Profile, choose_kernel, choose_kernels
 from profiler.analyse.recording.sheet import Recording, TimingSheet, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
-from profiler.ask.ladders import rung_of
+from profiler.ask.named.ladders import rung_of
+from profiler.ask.named.references import open_named
+from profiler.ask.named.settings import Settings
+from profiler.ask.named.sizes import is_choice
 from profiler.ask.profiles import profile_one, profile_run
-from profiler.ask.references import open_named
-from profiler.ask.settings import Settings
-from profiler.ask.sizes import is_choice
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunDamaged
 from profiler.store.runs.run_store import Run

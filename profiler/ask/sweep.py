@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from profiler.analyse.tuning import TuningFinding, derive_tuning, slowest_correct
-from profiler.ask.settings import Settings
+from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.store.runs.run_id import sweep_name
 from profiler.store.sweeps import StoredSweep, SweepStore

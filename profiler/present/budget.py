@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from profiler.present.encode import to_json
+from profiler.present.render.json import to_json
 
 LIMIT_BYTES = 8000
 

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from profiler.ask.listing import list_stored
-from profiler.ask.settings import Settings
+from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import LadderNotFound

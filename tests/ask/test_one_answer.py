@@ -13,11 +13,11 @@ import pytest
 import profiler
 from profiler.ask.code import find_machine_code
 from profiler.ask.ladder import climb_ladder
+from profiler.ask.named.settings import Settings
 from profiler.ask.report import report_ladder, report_named
-from profiler.ask.settings import Settings
 from profiler.commands.reading.agent_tools import TOOLS
 from profiler.commands.shared.options import VerbSettings
-from profiler.present.encode import to_json
+from profiler.present.render.json import to_json
 
 PAIRS = {"gemm": (5, 6), "relu": (1, 2)}
 

@@ -131,7 +131,7 @@ class Farm:
         """Two kernels at two sizes, two processes each."""
         return [
             "--runs", runs, "collect", "--ladder", "compiled", "--all", "--size", 10, "--size", 20, "--launches", 2,
-            "--repeat", 2, "--repeats", 1, *more,
+            "--processes", 2, "--repeats", 1, *more,
         ]  # fmt: skip
 
     def start(self, runs: Path, *more: object) -> subprocess.Popen[str]:

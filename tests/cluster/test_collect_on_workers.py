@@ -89,7 +89,7 @@ def prof_on(farm: Farm, hosts, cluster, prof_here, reader, monkeypatch, tmp_path
 
     def run(*words: object):
         farm.log.write_text("")
-        common = ("--repeat", 1, "--repeats", 0, "--scheduler", cluster.address)
+        common = ("--processes", 1, "--repeats", 0, "--scheduler", cluster.address)
         return prof_here("--runs", tmp_path / "runs", "collect", *common, *words, cwd=farm.client,
                          env=farm.environment(farm.client))  # fmt: skip
 
@@ -299,7 +299,7 @@ def test_two_clients_never_run_two_ncu_on_one_gpu_at_once(
     for name in ("one", "two"):
         farm.host(name, own_cluster.address, (3,), environment={"TMPDIR": str(farm.folder / "tmp")})
     farm.log.write_text("")
-    words = ("--no-verify", "--repeat", 1, "--scheduler", own_cluster.address)
+    words = ("--no-verify", "--processes", 1, "--scheduler", own_cluster.address)
     clients = [farm.start(tmp_path / name, *words) for name in ("a", "b")]
     most = 0
     while any(client.poll() is None for client in clients):

@@ -262,7 +262,7 @@ class Here:
 
     def collect(self, *words: str, pace: float = 0.0) -> subprocess.Popen[str]:
         command = ["--runs", "runs", "collect", "--ladder", "scripts", "--all", "--size", "100", "--size", "200",
-                   "--launches", "2", "--repeat", "1", "--repeats", "0", "--no-verify", "--slurm", GPU, *words]  # fmt: skip
+                   "--launches", "2", "--processes", "1", "--repeats", "0", "--no-verify", "--slurm", GPU, *words]  # fmt: skip
         environment = {
             "PATH": f"{self.folder}/bin:{os.environ['PATH']}", "FAKE_NCU": "four-way", "FAKE_NCU_PACE": str(pace),
             "FAKE_NCU_LOG": str(self.log),

@@ -59,7 +59,7 @@ class Place:
 
     def start(self, runs: Path, *more: str) -> subprocess.Popen[str]:
         command = [*PROF, "--runs", str(runs), "collect", "--ladder", "scripts", "--all", "--launches", "2",
-                   "--repeat", str(PROCESSES), "--repeats", "1", "--resume", *more]  # fmt: skip
+                   "--processes", str(PROCESSES), "--repeats", "1", "--resume", *more]  # fmt: skip
         if self.gpus > 1:
             command += ["--gpus", "all", "--spread", "kernels"]
         environment = {

@@ -11,7 +11,8 @@ import pytest
 
 from profiler.errors import NotReady
 from profiler.measure.doctor.checks import ABILITIES, Readiness
-from profiler.present.doctor import verdict_lines
+from profiler.present.documents.doctor import doctor_document
+from profiler.present.render.terminal import Window, document_text
 
 REFUSED = (
     "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance "
@@ -129,6 +130,5 @@ def test_names_of_others_cannot_act_on_the_terminal(prof_here, tools, tmp_path: 
 
 
 def test_a_verdict_names_all_that_stands_in_its_way() -> None:
-    assert verdict_lines([Readiness("measuring", "failed", ("counters", "ncu lock"))]) == [
-        "measuring           not ready: counters, ncu lock"
-    ]
+    document = doctor_document([], [Readiness("measuring", "failed", ("counters", "ncu lock"))])
+    assert document_text(document, Window()).endswith("measuring  not ready: counters, ncu lock")

@@ -165,7 +165,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 @pytest.fixture
 def replay_ncu(script, tmp_path: Path):
-    """`replay_ncu("probe")`: installs an ncu that prints and writes what the real one did; returns the log of its calls."""
+    """`replay_ncu("probe")`: installs an ncu that replays a transcript; returns the log of its calls."""
 
     def make(transcript: str) -> Path:
         log, program = tmp_path / "calls", Path(__file__).with_name("fake_ncu.py")

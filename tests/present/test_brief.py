@@ -29,7 +29,7 @@ from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
 from profiler.present.brief import brief
 from profiler.present.budget import LIMIT_BYTES, rounded
-from profiler.present.encode import schema_of, to_json
+from profiler.present.render.json import schema_of, to_json
 from profiler.store.runs.names import name_filter
 
 GEMM = [str(number) for number in range(11)]

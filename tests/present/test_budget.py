@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profiler.present.budget import Cut, Widths, fit, rounded, shortened_in_json
-from profiler.present.encode import to_json
+from profiler.present.render.json import to_json
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
 long_text = st.builds(lambda text, times: text * times, any_text, st.integers(0, 400))

@@ -14,7 +14,7 @@ from subprocess import PIPE
 import pytest
 
 from profiler.errors import QueryFailed, RunDamaged
-from profiler.present.encode import to_json
+from profiler.present.render.json import to_json
 from profiler.store.query import describe_tables, run_query
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import TABLES

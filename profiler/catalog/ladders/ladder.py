@@ -226,12 +226,12 @@ def is_path(reference: str) -> bool:
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether a ladder or a kernel may be called so: it becomes a file's name."""
+    """Returns True for a name that a ladder or a kernel may have: it becomes a file's name."""
     return _NAME.fullmatch(name) is not None
 
 
 def is_ladder_name(name: str) -> bool:
-    """Whether a ladder may be called so: it is also typed where a path could be."""
+    """Returns True for a name that a ladder may have: users also type it where a path could stand."""
     return is_plain_name(name) and not is_path(name)
 
 

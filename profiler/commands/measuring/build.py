@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from profiler.ask.ladders import open_ladder
+from profiler.ask.named.ladders import open_ladder
 from profiler.commands.shared.ladders import (
     JobsOption,
     KernelOption,
@@ -17,12 +17,12 @@ from profiler.commands.shared.ladders import (
     raise_failures,
 )
 from profiler.commands.shared.options import FormatOption, LadderOption, settings_of
-from profiler.commands.shared.output import print_rows
+from profiler.commands.shared.output import print_document
 from profiler.errors import LibraryMissing
 from profiler.measure.rungs.compiled import misfit_text
 from profiler.measure.tools.toolchain import find_gpu
 from profiler.measure.tune.points import compiled_facts
-from profiler.present.rungs import BUILD_HEADER, BUILD_RIGHT, build_row, titles_of
+from profiler.present.documents.rungs import build_row, built_document
 from profiler.text import printable
 
 
@@ -61,7 +61,7 @@ def build(
     rungs = [built for _, built in sorted(done.items())]
     rows = [build_row(built, compiled_facts(built)) for built in rungs]
     if len(rows) > 1 or not any(built.error for built in done.values()):
-        print_rows(BUILD_HEADER, rows, settings, right=BUILD_RIGHT, titles=titles_of(BUILD_HEADER))
+        print_document(built_document(rows), format=settings.format)
     for built in rungs:
         if misfit := misfit_text(built):
             print(printable(f"{built.kernel}: no registers: {misfit}"), file=sys.stderr)

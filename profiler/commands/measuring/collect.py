@@ -91,9 +91,13 @@ def collect(
         int | None,
         typer.Option("--launches", min=1, help=f"Launches to profile in each process [default: {LAUNCHES}]."),
     ] = None,
-    repeat: Annotated[
-        int, typer.Option("--repeat", min=1, help="Processes per kernel, interleaved so that drift cancels.")
+    processes: Annotated[
+        int,
+        typer.Option("--processes", min=1, help="Processes per kernel, interleaved so that drift cancels."),
     ] = 3,
+    repeat: Annotated[
+        int | None, typer.Option("--repeat", min=1, hidden=True, help="The old name of --processes.")
+    ] = None,
     verify: Annotated[bool, typer.Option("--verify/--no-verify", help="Check the result first.")] = True,
     repeats: Annotated[
         int, typer.Option("--repeats", min=0, help="Unprofiled timings in each process; 0 for none.")
@@ -157,7 +161,7 @@ def collect(
 
       prof collect --kernel 6
 
-      prof collect --kernel 5-6 --launches 5 --repeat 3 --size 4096
+      prof collect --kernel 5-6 --launches 5 --processes 3 --size 4096
 
       prof collect --name mine --kernel-regex 'gemm' --launch-skip 3 -- python train.py
 
@@ -181,6 +185,11 @@ def collect(
         cache=cache_control.value,
         extra=tuple(ncu_option or ()),
     )
+    if repeat is not None:
+        print(
+            "--repeat is called --processes now; the next release will refuse the old name", file=sys.stderr
+        )
+        processes = repeat
     signal.signal(signal.SIGTERM, terminate)
     with planned_benches(gpus, crew) if dry_run else open_benches(gpus, crew, settings) as benches:
         targets, missing = (
@@ -201,7 +210,7 @@ def collect(
         plan = CollectPlan(
             device=benches.first,
             recording=recording,
-            processes=repeat,
+            processes=processes,
             repeats=repeats,
             verify=verify,
             timeout_s=timeout,
@@ -212,7 +221,7 @@ def collect(
         if repeats == 0:
             targets = _without_the_timed_alone(targets)
         if dry_run:
-            from profiler.present.dry_run import dry_run_lines
+            from profiler.present.documents.dry_run import dry_run_lines
 
             print("\n".join(dry_run_lines(plan, targets)))
             return
@@ -292,9 +301,8 @@ def terminate(number: int, frame: object) -> None:  # noqa: ARG001
 
 def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], settings: VerbSettings) -> None:
     from profiler.ask.collect import find_collected
-    from profiler.commands.shared.output import print_rows
-    from profiler.present.collected import HEADER, OPTIONAL, RIGHT, cells, collected_row, next_command
-    from profiler.present.rungs import titles_of
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.collected import collected_document, collected_row, next_command
 
     rows, manifests = [], []
     collected = find_collected(store, [outcome.run_id for outcome in outcomes], settings)
@@ -304,7 +312,7 @@ def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], setting
             rows += [collected_row(outcome.status, found.run, one, found.rung) for one in found.profiles]
     if not rows:
         return
-    print_rows(HEADER, rows, settings, right=RIGHT, titles=titles_of(HEADER), cells=cells, optional=OPTIONAL)
+    print_document(collected_document(rows), format=settings.format)
     if not settings.quiet:
         job = outcomes[-1].target.job
         names = [run_id.name for run_id in store.ids()]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from profiler.commands.shared.options import Format, FormatOption, RunsOption, settings_of
-from profiler.commands.shared.output import print_rows
+from profiler.commands.shared.options import FormatOption, RunsOption, settings_of
+from profiler.commands.shared.output import print_document
 
 
 def doctor(
@@ -28,26 +28,10 @@ def doctor(
     from profiler.errors import NotReady
     from profiler.measure.doctor.checks import Machine, derive_readiness
     from profiler.measure.doctor.doctor import examine
-    from profiler.present.doctor import (
-        HEADER,
-        STYLES,
-        TITLES,
-        cells,
-        check_rows,
-        verdict_lines,
-        verdict_rows,
-    )
+    from profiler.present.documents.doctor import doctor_document
 
     settings = settings_of(context, runs, format=format)
     checks = examine(settings.runs_folder, Machine())
-    verdicts = derive_readiness(checks)
-    rows = check_rows(checks)
-    if settings.format is not Format.table:
-        rows += verdict_rows(verdicts)
-    print_rows(
-        HEADER, rows, settings, cells=cells, titles=TITLES, styles=[STYLES[state] for _, _, state, *_ in rows]
-    )  # fmt: skip
-    if settings.format is Format.table:
-        print("\n" + "\n".join(verdict_lines(verdicts)))
+    print_document(doctor_document(checks, derive_readiness(checks)), format=settings.format)
     if failed := [one.name for one in checks if one.state == "failed"]:
         raise NotReady(f"not as it should be: {', '.join(failed)}")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from profiler.commands.measuring.targets import LAUNCHES
-from profiler.commands.shared.options import Format, VerbSettings, terminal_width
+from profiler.commands.shared.options import Format, VerbSettings
 
 if TYPE_CHECKING:
     from profiler.analyse.tuning import TuningFinding
@@ -39,15 +39,12 @@ def print_extremes(
     if settings.format in (Format.json, Format.csv):
         print(f"prof compare {before} {after}", file=sys.stderr)
         return
-    from profiler.present import comparison as page
-    from profiler.present.terminal import wants_colour
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.comparison import comparison_document
 
     (comparison,) = compare(before, after, settings)
-    if settings.format is Format.markdown:
-        print(f"\n{page.comparison_markdown(comparison)}")
-        return
-    layout = page.Layout(colour=wants_colour(sys.stdout.isatty()), width=terminal_width())
-    print(f"\nfrom the slowest point to the best\n\n{page.comparison_text(comparison, layout)}")
+    print("" if settings.format is Format.markdown else "\nfrom the slowest point to the best\n")
+    print_document(comparison_document(comparison), format=settings.format)
 
 
 def _targets(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profiler.ask.ladders import open_ladder, workloads
+from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.commands.shared.ladders import build_rungs, choose_kernels
 from profiler.commands.shared.options import VerbSettings
 

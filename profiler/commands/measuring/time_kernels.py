@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.ask.ladders import open_ladder, workloads
+from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.commands.shared.ladders import (
     JobsOption,
     KernelOption,
@@ -19,7 +19,7 @@ from profiler.commands.shared.ladders import (
     raise_failures,
 )
 from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, settings_of
-from profiler.commands.shared.output import Progress, print_rows
+from profiler.commands.shared.output import Progress, print_document
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
@@ -57,7 +57,7 @@ def time_kernels(
     from profiler.ask.collect import summarise_timings
     from profiler.measure.rungs.time_ladder import TimingPlan, time_ladder
     from profiler.measure.tools.toolchain import find_gpu
-    from profiler.present.rungs import TIME_HEADER, TIME_RIGHT, time_cells, time_row, titles_of
+    from profiler.present.documents.rungs import time_row, timed_document
     from profiler.store.runs.run_store import RunStore
 
     settings = settings_of(context, runs, ladder, format)
@@ -88,9 +88,7 @@ def time_kernels(
                 summary = summarise_timings(outcome.kernel, outcome.values, outcome.timings)
                 rows.append(time_row(outcome.kernel, outcome.values, summary, outcome.run_id))
     if rows:
-        print_rows(
-            TIME_HEADER, rows, settings, right=TIME_RIGHT, titles=titles_of(TIME_HEADER), cells=time_cells
-        )
+        print_document(timed_document(rows), format=settings.format)
     if not errors and missing and (kernel or not rows):
         errors = missing
     raise_failures(errors, len(plan.shapes) * len(kernels), "kernels were not timed")

@@ -20,7 +20,6 @@ from profiler.commands.shared.options import (
     RunsOption,
     VerbSettings,
     settings_of,
-    terminal_width,
 )
 
 if TYPE_CHECKING:
@@ -104,11 +103,11 @@ def tune(
     """
     if schema:
         from profiler.analyse.tuning import TuningFinding
-        from profiler.present.encode import json_schema
+        from profiler.present.render.json import json_schema
 
         print(json_schema(TuningFinding, "prof tune --format json"))
         return
-    from profiler.ask.ladders import open_ladder, workloads
+    from profiler.ask.named.ladders import open_ladder, workloads
     from profiler.ask.sweep import find_best_points, find_newest_sweep
     from profiler.commands.shared.files import tell_written
     from profiler.commands.shared.ladders import choose_kernels
@@ -150,7 +149,7 @@ def tune(
         sweeping = SweepMeasurement(plan, toolchain, SweepStore(settings.runs_folder), current, jobs)
         sweep = _measured(sweeping, settings, afresh=force)
     finding = find_best_points(sweep, current, top)
-    print(_rendered(finding, settings.format))
+    _print(finding, settings.format)
     if picture is not None:
         from profiler.present.charts import tuning_chart
 
@@ -217,26 +216,23 @@ def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: boo
     return stored
 
 
-def _rendered(finding: TuningFinding, format: Format) -> str:
-    from profiler.present import tuning as page
-    from profiler.present.encode import to_csv, to_json
-
+def _print(finding: TuningFinding, format: Format) -> None:
     if format is Format.json:
-        return to_json(finding)
-    if format is Format.csv:
-        return to_csv(*page.point_rows(finding))
-    if format is Format.markdown:
-        return page.tuning_markdown(finding)
-    from profiler.present.terminal import wants_colour
+        from profiler.present.render.json import to_json
 
-    return page.tuning_text(finding, terminal_width(), wants_colour(sys.stdout.isatty()))
+        print(to_json(finding))
+        return
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.sweep import sweep_document
+
+    print_document(sweep_document(finding), format=format)
 
 
 def _apply(finding: TuningFinding, kernel: Kernel, settings: VerbSettings) -> None:
     """The change is shown, then made: the file holds the old values or the new ones, and never half of them."""
     from profiler.commands.shared.files import tell_written, write_whole
     from profiler.measure.tune.defaults import with_defaults
-    from profiler.present.tuning import diff_lines
+    from profiler.present.documents.sweep import diff_lines
 
     before = _read_source(kernel)
     after = with_defaults(before, finding.best.settings)

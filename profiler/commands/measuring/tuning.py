@@ -67,8 +67,8 @@ class TuneProgress:
         self._advance(f"{'uncompiled':<12}{built.kernel.name}" if built.error else "")
 
     def _visited(self, candidate: Candidate, visit: Visit, is_known: bool) -> None:
-        from profiler.present.rungs import duration
-        from profiler.present.tuning import settings_text
+        from profiler.present.documents.sweep import settings_text
+        from profiler.text import duration
 
         self._known += is_known
         line, settings = "", settings_text(candidate.settings)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from profiler.ask.ladders import open_ladder, workloads
+from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.commands.shared.ladders import (
     JobsOption,
     KernelOption,
@@ -21,12 +21,10 @@ from profiler.commands.shared.ladders import (
     raise_failures,
 )
 from profiler.commands.shared.options import FormatOption, LadderOption, settings_of
-from profiler.commands.shared.output import Progress, print_rows
+from profiler.commands.shared.output import Progress, print_document
 
 if TYPE_CHECKING:
     from profiler.measure.rungs.verify import Checked
-
-_STYLES = {"correct": "green", "wrong": "red", "failed": "red", "refused": "yellow", "unavailable": "yellow"}
 
 
 def verify(
@@ -58,7 +56,7 @@ def verify(
     from profiler.measure.rungs.program import RungJob, fresh_seed
     from profiler.measure.rungs.verify import Checked, check_kernel
     from profiler.measure.tools.toolchain import find_gpu
-    from profiler.present.rungs import CHECK_HEADER, CHECK_RIGHT, check_cells, check_row, titles_of
+    from profiler.present.documents.rungs import check_row, verified_document
 
     settings = settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
@@ -85,17 +83,7 @@ def verify(
             ended = error
     if ended is not None and not checked:
         raise ended
-    rows = [check_row(one) for one in checked]
-    styles = [_STYLES[one.verdict] for one in checked]
-    print_rows(
-        CHECK_HEADER,
-        rows,
-        settings,
-        right=CHECK_RIGHT,
-        titles=titles_of(CHECK_HEADER),
-        cells=check_cells,
-        styles=styles,
-    )
+    print_document(verified_document([check_row(one) for one in checked]), format=settings.format)
     if ended is not None:
         print(f"only {len(checked)} of {whole} were verified", file=sys.stderr)
         raise ended

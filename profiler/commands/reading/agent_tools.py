@@ -31,7 +31,7 @@ from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.output import json_answer
 from profiler.errors import InternalError, ProfError
 from profiler.present.budget import Cut, fit
-from profiler.present.encode import to_json
+from profiler.present.render.json import to_json
 
 INSTRUCTIONS = """\
 prof reads recorded Nsight Compute profiles of CUDA kernels and says what changed between two of them, why, and how surely.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +16,6 @@ from profiler.commands.shared.options import (
     RunsOption,
     VerbSettings,
     settings_of,
-    terminal_width,
 )
 
 if TYPE_CHECKING:
@@ -75,7 +73,7 @@ def check(
     """
     if schema:
         from profiler.analyse.check import CheckFinding
-        from profiler.present.encode import json_schema
+        from profiler.present.render.json import json_schema
 
         print(json_schema(CheckFinding, "prof check --format json"))
         return
@@ -88,14 +86,14 @@ def check(
     _check_choice(baseline, candidate, settings)
     finding = ask(baseline, candidate, settings, kernel_name=kernel_name, every=every)
     _write_files(finding, summary, junit, allow_unclear)
-    print(_rendered(finding, settings.format))
+    _print(finding, settings.format)
     _finish(finding, allow_unclear)
 
 
 def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) -> None:
     """Refuses reports where only stored runs can be found or told apart."""
     from profiler.ask.check import is_store
-    from profiler.ask.references import is_report_path
+    from profiler.ask.named.references import is_report_path
 
     if is_store(baseline):
         if candidate is not None and is_report_path(candidate, settings):
@@ -106,20 +104,16 @@ def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) 
         raise typer.BadParameter("give a candidate too: prof check --baseline before.ncu-rep after.ncu-rep")
 
 
-def _rendered(finding: CheckFinding, format: Format) -> str:
-    from profiler.present import check as page
-
+def _print(finding: CheckFinding, format: Format) -> None:
     if format is Format.json:
-        from profiler.present.encode import to_json
+        from profiler.present.render.json import to_json
 
-        return to_json(finding)
-    if format is Format.csv:
-        return page.check_csv(finding)
-    if format is Format.markdown:
-        return page.check_markdown(finding)
-    from profiler.present.terminal import wants_colour
+        print(to_json(finding))
+        return
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.check import check_document
 
-    return page.check_text(finding, colour=wants_colour(sys.stdout.isatty()), width=terminal_width())
+    print_document(check_document(finding), format=format)
 
 
 def _write_files(
@@ -127,23 +121,25 @@ def _write_files(
 ) -> None:
     """Before anything is printed: whoever reads the output may be gone."""
     from profiler.errors import OutputNotWritable
-    from profiler.present.check import check_junit, check_markdown
+    from profiler.present.documents.check import check_document
+    from profiler.present.render.junit import check_junit
+    from profiler.present.render.markdown import document_markdown
 
     summary = summary or Path(os.environ.get("GITHUB_STEP_SUMMARY", ""))
-    written = [(summary, "a", check_markdown)] if summary.name else []
+    written = [(summary, "a", document_markdown(check_document(finding)))] if summary.name else []
     if junit is not None:
-        written.append((junit, "w", lambda finding: check_junit(finding, allow_unclear=allow_unclear)))
-    for path, mode, render in written:
+        written.append((junit, "w", check_junit(finding, allow_unclear=allow_unclear)))
+    for path, mode, text in written:
         try:
             with path.open(mode, encoding="utf-8") as file:
-                file.write(f"{render(finding)}\n")
+                file.write(f"{text}\n")
         except OSError as error:
             raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def _finish(finding: CheckFinding, allow_unclear: bool) -> None:
     from profiler.errors import CheckUndecided, NotComparable
-    from profiler.present.check import sentence
+    from profiler.present.documents.check import sentence
 
     if finding.outcome == "regression":
         raise typer.Exit(_REGRESSION)

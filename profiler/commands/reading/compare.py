@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,7 +16,6 @@ from profiler.commands.shared.options import (
     RunSizeOption,
     RunsOption,
     settings_of,
-    terminal_width,
 )
 
 if TYPE_CHECKING:
@@ -99,14 +97,14 @@ def compare(
         from profiler.present.charts import comparison_chart
 
         picture.write(comparison_chart(comparisons[0]))
-    print(_rendered(comparisons, settings.format, every, full, tuple(metric or ())))
+    _print(comparisons, settings.format, every, full, tuple(metric or ()))
     if picture is not None:
         tell_written(picture.path, settings)
 
 
 def _print_schema(every: bool) -> None:
     from profiler.analyse.findings import Comparison, Comparisons
-    from profiler.present.encode import json_schema
+    from profiler.present.render.json import json_schema
 
     if every:
         print(json_schema(Comparisons, "prof compare --all --format json"))
@@ -114,31 +112,18 @@ def _print_schema(every: bool) -> None:
         print(json_schema(Comparison, "prof compare --format json"))
 
 
-def _rendered(
+def _print(
     comparisons: list[Comparison], format: Format, every: bool, full: bool, wanted: tuple[str, ...]
-) -> str:
-    from profiler.analyse.findings import SCHEMA_VERSION, Comparisons
-
+) -> None:
     if format is Format.json:
+        from profiler.analyse.findings import SCHEMA_VERSION, Comparisons
         from profiler.commands.shared.output import json_answer
 
-        return json_answer(
-            Comparisons(SCHEMA_VERSION, comparisons) if every else comparisons[0], full, wanted
-        )
-    from profiler.present import comparison as page, timed
+        finding = Comparisons(SCHEMA_VERSION, comparisons) if every else comparisons[0]
+        print(json_answer(finding, full, wanted))
+        return
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.comparison import comparison_document
 
-    times_alone = comparisons[0].before.timing is not None
-    if format is Format.csv:
-        return timed.timed_csv(comparisons[0]) if times_alone else page.comparisons_csv(comparisons)
-    if format is Format.markdown:
-        if times_alone:
-            return timed.timed_markdown(comparisons[0])
-        return "\n\n".join(page.comparison_markdown(one) for one in comparisons)
-    from profiler.present.terminal import wants_colour
-
-    layout = page.Layout(
-        full=full, colour=wants_colour(sys.stdout.isatty()), width=terminal_width(), wanted=wanted
-    )
-    if times_alone:
-        return timed.timed_text(comparisons[0], layout)
-    return "\n\n\n".join(page.comparison_text(one, layout) for one in comparisons)
+    documents = [comparison_document(one, full=full, wanted=wanted) for one in comparisons]
+    print_document(*documents, format=format)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,15 +18,17 @@ from profiler.commands.shared.options import (
     RunsOption,
     VerbSettings,
     settings_of,
-    terminal_width,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from altair.typing import ChartType
 
     from profiler.analyse.ladder.climb import Climb
     from profiler.analyse.ladder.ideas import IdeasFinding
     from profiler.analyse.ladder.ladder import LadderFinding
+    from profiler.present.document import Document
 
 
 class ViewOption(StrEnum):
@@ -116,9 +117,9 @@ def ladder(
     if ideas:
         from profiler.ask.ladder import find_ideas
 
-        print(_rendered_ideas(find_ideas(climb), settings.format, full))
+        _print_ideas(find_ideas(climb), settings.format, full)
     else:
-        print(_rendered(climb.finding, climb.others, settings.format, full))
+        _print_ladder(climb.finding, climb.others, settings.format, full)
     if output is not None:
         tell_written(output, settings)
     if picture is not None:
@@ -135,7 +136,7 @@ def _drawn(climb: Climb, settings: VerbSettings) -> ChartType:
 def _print_schema(ideas: bool) -> None:
     from profiler.analyse.ladder.ideas import IdeasFinding
     from profiler.analyse.ladder.ladder import LadderFinding
-    from profiler.present.encode import json_schema
+    from profiler.present.render.json import json_schema
 
     if ideas:
         print(json_schema(IdeasFinding, "prof ladder --ideas --format json"))
@@ -143,33 +144,26 @@ def _print_schema(ideas: bool) -> None:
         print(json_schema(LadderFinding, "prof ladder --format json"))
 
 
-def _rendered_ideas(finding: IdeasFinding, format: Format, full: bool) -> str:
+def _print_ideas(finding: IdeasFinding, format: Format, full: bool) -> None:
+    from profiler.present.documents.ideas import ideas_document
+
+    _print(finding, lambda: ideas_document(finding), format, full)
+
+
+def _print_ladder(finding: LadderFinding, others: list[str], format: Format, full: bool) -> None:
+    from profiler.present.documents.ladder import ladder_document
+
+    _print(finding, lambda: ladder_document(finding, others), format, full)
+
+
+def _print(
+    finding: LadderFinding | IdeasFinding, document: Callable[[], Document], format: Format, full: bool
+) -> None:
     if format is Format.json:
         from profiler.commands.shared.output import json_answer
 
-        return json_answer(finding, full)
-    from profiler.present.ideas import ideas_csv, ideas_markdown, ideas_text
+        print(json_answer(finding, full))
+    else:
+        from profiler.commands.shared.output import print_document
 
-    if format is Format.csv:
-        return ideas_csv(finding)
-    if format is Format.markdown:
-        return ideas_markdown(finding)
-    from profiler.present.terminal import wants_colour
-
-    return ideas_text(finding, colour=wants_colour(sys.stdout.isatty()), width=terminal_width())
-
-
-def _rendered(finding: LadderFinding, others: list[str], format: Format, full: bool) -> str:
-    if format is Format.json:
-        from profiler.commands.shared.output import json_answer
-
-        return json_answer(finding, full)
-    from profiler.present import ladder as page
-
-    if format is Format.csv:
-        return page.ladder_csv(finding)
-    if format is Format.markdown:
-        return page.ladder_markdown(finding)
-    from profiler.present.terminal import wants_colour
-
-    return page.ladder_text(finding, others, colour=wants_colour(sys.stdout.isatty()), width=terminal_width())
+        print_document(document(), format=format)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER
-from profiler.ask.ladders import open_ladder, require_ladder
 from profiler.ask.listing import ladder_rows, newest_rows, require_whole, run_rows, why_nothing
-from profiler.ask.references import meant_by
+from profiler.ask.named.ladders import open_ladder, require_ladder
+from profiler.ask.named.references import meant_by
 from profiler.commands.shared.options import (
     Format,
     FormatOption,
@@ -19,17 +19,13 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
-from profiler.commands.shared.output import print_rows
+from profiler.commands.shared.output import print_document
 from profiler.errors import LadderNotFound
-from profiler.present.rungs import titles_of
+from profiler.present.documents.listing import kernels_document, runs_document
 from profiler.text import printable
 
 if TYPE_CHECKING:
     from profiler.store.runs.run_store import RunStore
-
-_NUMBERS = ("runs", "launches")
-_NARROW = ("ncu", "gpu", "recorded", "origin", "launches")  # columns that a narrow window has no room for
-_KERNEL_NUMBERS = ("kernel", "profiled", "timed", "tuned")
 
 
 def list_runs(
@@ -73,16 +69,8 @@ def list_runs(
     listed = newest_rows(store, is_meant) if name is None else run_rows(store, is_meant)
     if listed or settings.format is not Format.table:
         header = NAMES_HEADER if name is None else RUNS_HEADER
-        # A run id is there to be copied.
-        print_rows(
-            header,
-            [tuple(row.values()) for row in listed],
-            settings,
-            right=[header.index(title) for title in _NUMBERS if title in header],
-            titles=titles_of(header),
-            optional=[header.index(title) for title in _NARROW],
-            folds=False,
-        )
+        rows = [tuple(row.values()) for row in listed]
+        print_document(runs_document(header, rows), format=settings.format)
         require_whole(store, listed)
     if not listed:
         print(printable(why_nothing(store, name, settings)), file=sys.stderr)
@@ -98,8 +86,7 @@ def _print_kernels(store: RunStore, settings: VerbSettings, required: bool) -> b
             raise
         return False
     rows = [tuple(row.values()) for row in ladder_rows(found, store)]
-    right = [LADDER_HEADER.index(title) for title in _KERNEL_NUMBERS]
-    print_rows(LADDER_HEADER, rows, settings, right=right)
+    print_document(kernels_document(LADDER_HEADER, rows), format=settings.format)
     if settings.format is Format.table:
         print()
     return True

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from profiler.ask.reach import Reach
+from profiler.ask.named.reach import Reach
 from profiler.commands.shared.options import LadderOption, RunsOption, VerbSettings, settings_of
 from profiler.errors import McpNotInstalled
-from profiler.present.encode import schema_of
+from profiler.present.render.json import schema_of
 from profiler.store.runs.manifest import prof_version
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from profiler.catalog.metrics import CATALOGUE, SMALLEST_SHARE_OF_WHOLE, derivation, find_metric
-from profiler.commands.shared.options import Format, FormatOption, settings_of
-from profiler.commands.shared.output import print_rows
+from profiler.catalog.metrics import CATALOGUE, find_metric
+from profiler.commands.shared.options import FormatOption, settings_of
+from profiler.commands.shared.output import print_document
+from profiler.present.documents.catalogue import metric_document, metrics_document
 
 
 def metrics(
@@ -24,29 +25,6 @@ def metrics(
 
       prof metrics lsu_pipe_pct
     """
-
     settings = settings_of(context, None, None, format)
-    chosen = CATALOGUE if name is None else (find_metric(name),)
-    header = ("name", "unit", "better", "group", "meaning", "ncu")
-    rows = [
-        (
-            metric.name,
-            metric.unit,
-            metric.better or "",
-            metric.group,
-            metric.doc,
-            " ".join(metric.ncu) or derivation(metric),
-        )
-        for metric in chosen
-    ]
-    if settings.format is not Format.table:
-        print_rows(header, rows, settings)
-    elif name is not None:
-        for title, value in zip(header, rows[0], strict=True):
-            if value:
-                print(f"{title:<9}{value}")
-        if whole := chosen[0].part_of:
-            share = f"a change below {SMALLEST_SHARE_OF_WHOLE:.1%} of it counts as none".replace("%", " %")
-            print(f"part of  {' + '.join(whole)}: {share}")
-    else:
-        print_rows(("name", "unit", "better", "meaning"), [(*row[:3], row[4]) for row in rows], settings)
+    document = metrics_document(CATALOGUE) if name is None else metric_document(find_metric(name))
+    print_document(document, format=settings.format)

@@ -15,7 +15,6 @@ from profiler.catalog.ladders.ladder import find_ladder
 from profiler.commands.shared.files import tell_written, write_whole
 from profiler.commands.shared.ladders import ParameterOption
 from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, VerbSettings, settings_of
-from profiler.commands.shared.output import print_rows
 from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritable, RunNotFound
 
 if TYPE_CHECKING:
@@ -79,9 +78,14 @@ def notebook(
 
 
 def _list(settings: VerbSettings) -> None:
+    from profiler.commands.shared.output import print_document
+    from profiler.present.document import Column
+    from profiler.present.documents.parts.rows import rows_document
+
     folder = _shipped_folder()
     rows = [(name, about, str(_shown(folder / f"{name}{_SUFFIX}"))) for name, about in SHIPPED.items()]
-    print_rows(("name", "about", "file"), rows, settings, optional=(1,))
+    columns = (Column("name"), Column("about", stays=0), Column("file", folds=True))
+    print_document(rows_document(("name", "about", "file"), rows, columns), format=settings.format)
 
 
 def _shipped_folder() -> Path:

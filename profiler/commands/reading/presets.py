@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from profiler.catalog.presets import MEASURED_ON, PRESETS, find_preset
-from profiler.commands.shared.options import Format, FormatOption, settings_of
-from profiler.commands.shared.output import print_rows
+from profiler.catalog.presets import PRESETS, find_preset
+from profiler.commands.shared.options import FormatOption, settings_of
+from profiler.commands.shared.output import print_document
+from profiler.present.documents.catalogue import preset_document, presets_document
 
 
 def presets(
@@ -28,28 +29,5 @@ def presets(
     """
 
     settings = settings_of(context, None, None, format)
-    chosen = PRESETS if name is None else (find_preset(name),)
-    header = ("preset", "passes", "sections", "metrics", "records")
-    rows = [
-        (
-            one.name,
-            one.passes,
-            f"--set {one.set}" if one.set else " ".join(one.sections),
-            " ".join(one.metrics),
-            one.doc,
-        )
-        for one in chosen
-    ]
-    if settings.format is not Format.table:
-        print_rows(header, rows, settings, right=(1,))
-    elif name is not None:
-        sections = rows[0][2]
-        print(f"{chosen[0].doc}\n\npasses    {chosen[0].passes} on {MEASURED_ON}")
-        if sections:
-            print(f"sections  {sections}")
-        print("metrics   " + "\n          ".join(chosen[0].metrics))
-    else:
-        print_rows(
-            ("preset", "passes", "records"), [(*row[:2], row[4]) for row in rows], settings, right=(1,)
-        )
-        print(f"\npasses as counted on {MEASURED_ON}; --section, --metric and --set add to a preset")
+    document = presets_document(PRESETS) if name is None else preset_document(find_preset(name))
+    print_document(document, format=settings.format)

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from profiler.commands.shared.options import FormatOption, RunsOption, settings_of
-from profiler.commands.shared.output import print_rows
+from profiler.commands.shared.output import print_document
+from profiler.present.documents.parts.rows import rows_document
 from profiler.store.runs.run_store import RunStore
 
 
@@ -39,4 +40,4 @@ def query(
         from profiler.store.query import run_query
 
         header, rows = run_query(RunStore(settings.runs_to_read), sql)
-    print_rows(header, rows, settings)
+    print_document(rows_document(header, rows), format=settings.format)

@@ -53,7 +53,7 @@ def report(
     """
     from profiler.ask.report import report_ladder, report_named
     from profiler.commands.shared.files import check_ending, write_whole
-    from profiler.present.ladder import missing_lines
+    from profiler.present.documents.ladder import missing_lines
     from profiler.present.page import render_page
     from profiler.present.page.drawing import Drawing
     from profiler.present.page.drawn import draw_report

@@ -16,12 +16,10 @@ from profiler.commands.shared.options import (
     RunSizeOption,
     RunsOption,
     settings_of,
-    terminal_width,
 )
 
 if TYPE_CHECKING:
     from profiler.analyse.code.machine_code import View
-    from profiler.present.columns import Layout
 
 
 def sass(
@@ -64,7 +62,7 @@ def sass(
     """
     if schema:
         from profiler.analyse.code.machine_code import MachineCode
-        from profiler.present.encode import json_schema
+        from profiler.present.render.json import json_schema
 
         print(json_schema(MachineCode, "prof sass --format json"))
         return
@@ -83,59 +81,29 @@ def sass(
     view = find_machine_code(before, after, settings, kernel_name=kernel_name, whole=full, size=size)
     if reveal:
         _reveal(view, listing)
-    else:
-        print(_rendered(view, listing, settings.format, full))
-
-
-def _rendered(view: View, listing: bool, format: Format, full: bool) -> str:
-    from profiler.present import code_rows, sass
-    from profiler.present.encode import to_csv
-
-    code = view.finding
-    if format is Format.json:
+    elif settings.format is Format.json:
         from profiler.commands.shared.output import json_answer
 
-        return json_answer(code, full)
-    if format is Format.table:
-        return _page(view, listing)
-    if listing:
-        header, rows = code_rows.instruction_rows(code, view.listing())
+        print(json_answer(view.finding, full))
     else:
-        header, rows = code_rows.count_rows(code, view.counts())
-    return to_csv(header, rows) if format is Format.csv else sass.machine_code_markdown(code, header, rows)
+        from profiler.commands.shared.output import print_document
+        from profiler.present.documents.code import code_document
 
-
-def _page(view: View, listing: bool) -> str:
-    from profiler.present import code_rows, sass
-
-    code, layout = view.finding, _layout()
-    if listing:
-        body = code_rows.instructions_text(code, view.listing(), layout)
-    else:
-        body = code_rows.counts_text(code, view.counts(), layout)
-    parts = (
-        sass.heading_text(code, layout),
-        sass.figures_text(code, layout),
-        sass.loads_text(code, layout),
-        body,
-    )
-    return "\n\n".join(part for part in parts if part)
-
-
-def _layout() -> Layout:
-    from profiler.present.columns import Layout
-    from profiler.present.terminal import wants_colour
-
-    return Layout(colour=wants_colour(sys.stdout.isatty()), width=terminal_width())
+        print_document(code_document(view, listing=listing), format=settings.format)
 
 
 def _reveal(view: View, listing: bool) -> None:
-    """The first kernel, and on a key the second and what changed; no waiting where nobody can press one."""
-    from profiler.present import sass
+    """Print the first kernel, and on a key the second and what changed; without a wait where nobody can press one."""
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.code import changes_document, code_document
 
-    print(_page(view.side(0), listing), flush=True)
+    print_document(code_document(view.side(0), listing=listing), format=Format.table)
+    sys.stdout.flush()
     _wait_for_key(f"any key shows {view.finding.kernels[1].label} ")
-    print(f"\n{_page(view.side(1), listing)}\n\n{sass.loads_text(view.finding, _layout())}")
+    print()
+    print_document(code_document(view.side(1), listing=listing), format=Format.table)
+    print()
+    print_document(changes_document(view.finding), format=Format.table)
 
 
 def _wait_for_key(prompt: str) -> None:

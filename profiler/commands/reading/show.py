@@ -18,13 +18,12 @@ from profiler.commands.shared.options import (
     RunsOption,
     VerbSettings,
     settings_of,
-    terminal_width,
 )
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
 
-    from profiler.analyse.recording.sheet import Recording, TimingSheet
+    from profiler.analyse.recording.sheet import Recording
     from profiler.store.runs.run_store import Run
 
 
@@ -62,7 +61,7 @@ def show(
     """
     if schema:
         from profiler.analyse.recording.sheet import Sheets, TimingSheet
-        from profiler.present.encode import json_schema
+        from profiler.present.render.json import json_schema
 
         print(json_schema((Sheets, TimingSheet), "prof show --format json"))
         return
@@ -80,7 +79,7 @@ def show(
     recording = ask(source, settings, kernel_name=kernel_name, full=full, timed=timed, size=size)
     if picture is not None:
         picture.write(_drawn(recording.run, settings, kernel_name))
-    print(_rendered(recording, settings.format, full))
+    _print(recording, settings.format, full)
     if picture is not None:
         tell_written(picture.path, settings)
     if size is None:
@@ -112,29 +111,14 @@ def _drawn(run: Run, settings: VerbSettings, kernel_name: str | None) -> ChartTy
     return recording_chart(*find_hot_lines(run, settings, kernel_name))
 
 
-def _rendered(recording: Recording, format: Format, full: bool) -> str:
-    from profiler.present import sheet
-
-    run, sheets, timing = recording.run, recording.sheets, recording.timing
+def _print(recording: Recording, format: Format, full: bool) -> None:
     if format is Format.json:
         from profiler.commands.shared.output import json_answer
 
-        return json_answer(recording.finding, full)
-    if timing is not None and not run.manifest.is_profiled:
-        return _rendered_timing(timing, format)
-    if format is Format.csv:
-        return sheet.sheets_csv(sheets)
-    if format is Format.markdown:
-        return sheet.sheets_markdown(run, sheets, timing)
-    from profiler.present.terminal import wants_colour
+        print(json_answer(recording.finding, full))
+        return
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.recording import recording_document
 
-    colour = wants_colour(sys.stdout.isatty())
-    return sheet.sheets_text(run, sheets, timing, colour=colour, width=terminal_width())
-
-
-def _rendered_timing(timing: TimingSheet, format: Format) -> str:
-    from profiler.present import sheet
-
-    if format is Format.csv:
-        return sheet.timing_csv(timing)
-    return sheet.timing_markdown(timing) if format is Format.markdown else sheet.timing_text(timing)
+    document = recording_document(recording.run, recording.sheets, recording.timing)
+    print_document(document, format=format)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from profiler.ask.settings import Settings
+from profiler.ask.named.settings import Settings
 from profiler.catalog import DEFAULT_LADDER
 
 

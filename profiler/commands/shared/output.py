@@ -1,4 +1,4 @@
-"""How verbs print: rows in the format asked for on standard output, progress on standard error."""
+"""How verbs print: documents in the format asked for on standard output, progress on standard error."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from profiler.commands.shared.options import Format, VerbSettings, terminal_widt
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
-
-Row = tuple[Any, ...]
+    from profiler.present.document import Document
+    from profiler.present.render.terminal import Window
 
 
 def json_answer(finding: Any, full: bool, wanted: Sequence[str] = ()) -> str:
     """Returns a finding as JSON: all of it, or what matters most in 8 KB, the `wanted` metrics among it."""
-    from profiler.present.encode import to_json
+    from profiler.present.render.json import to_json
 
     if full:
         return to_json(finding)
@@ -26,54 +26,18 @@ def json_answer(finding: Any, full: bool, wanted: Sequence[str] = ()) -> str:
     return to_json(brief(finding, wanted))
 
 
-def print_rows(
-    header: Sequence[str],
-    rows: Sequence[Row],
-    settings: VerbSettings,
-    *,
-    right: Iterable[int] = (),
-    cells: Callable[[Row], Sequence[str]] | None = None,
-    titles: Sequence[str] | None = None,
-    optional: Sequence[int] = (),
-    folds: bool = True,
-    styles: Sequence[str] = (),
-) -> None:
-    """Programs get names and values as they are, people `titles` and what `cells` makes of a row.
+def print_document(*documents: Document, format: Format) -> None:
+    """Prints them on standard output. As JSON they are their records: findings have a JSON of their own."""
+    from profiler.present.render import render
 
-    Where the window is narrow, the last column is written over several lines if it `folds`, then `optional` columns
-    go. Columns with `titles` of their own go where no row fills them; `right` ones are aligned right.
-    """
-    from profiler.present.encode import to_csv, to_json, to_markdown
-    from profiler.present.terminal import render_table, wants_colour
+    print(render(documents, format.value, window()))
 
-    if settings.format is Format.json:
-        print(to_json([dict(zip(header, row, strict=True)) for row in rows]))
-        return
-    if settings.format is Format.csv:
-        print(to_csv(header, rows))
-        return
-    written = [cells(row) if cells else ["" if cell is None else str(cell) for cell in row] for row in rows]
-    shown = list(range(len(header)))
-    if titles is not None and rows:
-        shown = [index for index in shown if any(row[index] for row in written)]
-    written = [[row[index] for index in shown] for row in written]
-    names = [(titles or header)[index] for index in shown]
-    aligned = [shown.index(index) for index in right if index in shown]
-    if settings.format is Format.markdown:
-        print(to_markdown(names, written, numeric=aligned))
-        return
-    print(
-        render_table(
-            names,
-            written,
-            right=aligned,
-            optional=[shown.index(index) for index in optional if index in shown],
-            styles=styles,
-            fold=len(shown) - 1 if folds else None,
-            colour=wants_colour(sys.stdout.isatty()),
-            width=terminal_width(),
-        )
-    )
+
+def window() -> Window:
+    """What standard output is: how wide, and in colour or not."""
+    from profiler.present.render.terminal import Window, wants_colour
+
+    return Window(wants_colour(sys.stdout.isatty()), terminal_width())
 
 
 class Progress:

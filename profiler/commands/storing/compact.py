@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profiler.commands.shared.options import Format, FormatOption, RunsOption, settings_of
-from profiler.commands.shared.output import Progress, print_rows
+from profiler.commands.shared.output import Progress, print_document
 from profiler.store.packs.plan import compact as pack, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.runs.run_store import RunStore
@@ -35,9 +35,9 @@ def compact(
     runs: RunsOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Pack many small runs into few files. No answer changes.
+    """Pack many small runs into few files.
 
-    At a URL far fewer requests are needed then, and `prof query` reads a few large files. May be interrupted at any
+    No answer changes. At a URL far fewer requests are needed then, and `prof query` reads a few large files. May be interrupted at any
     moment, and run while others read, ingest or collect; what is packed well is not packed again.
 
     Examples:
@@ -57,7 +57,10 @@ def compact(
             done = pack(store, plan, progress.advance)
     after = stored_files(store.place) if done else before
     if settings.format is not Format.table:
-        print_rows(_HEADER, [_row(plan, done, dry_run, before, after)], settings)
+        from profiler.present.documents.parts.rows import rows_document
+
+        rows = [_row(plan, done, dry_run, before, after)]
+        print_document(rows_document(_HEADER, rows), format=settings.format)
     else:
         for line in _lines(store, plan, done, before, after):
             print(line)

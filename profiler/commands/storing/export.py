@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from profiler.ask.references import open_named
+from profiler.ask.named.references import open_named
 from profiler.commands.shared.options import LadderOption, RunSizeOption, RunsOption, settings_of
 from profiler.store.runs.export import export_reports
 from profiler.text import printable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.ask.ladders import ladder_name
+from profiler.ask.named.ladders import ladder_name
 from profiler.commands.shared.crew_options import (
     CrewChoice,
     SchedulerOption,
@@ -28,7 +28,7 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
-from profiler.commands.shared.output import Progress, print_rows
+from profiler.commands.shared.output import Progress, print_document
 
 if TYPE_CHECKING:
     from profiler.store.ingest.ingest import Ingested, IngestOptions
@@ -124,7 +124,9 @@ def ingest(
             progress.advance(error=outcome.error)
             outcomes.append(outcome)
     if settings.format is not Format.table:
-        print_rows(_HEADER, [_row(outcome) for outcome in outcomes], settings, right=(2,))
+        from profiler.present.documents.parts.rows import rows_document
+
+        print_document(rows_document(_HEADER, list(map(_row, outcomes))), format=settings.format)
     failed = [outcome for outcome in outcomes if outcome.error]
     if not settings.quiet:
         print(_summary(outcomes), file=sys.stderr)

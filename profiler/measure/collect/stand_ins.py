@@ -19,7 +19,7 @@ _NO_GPU = Gpu("", "sm_XX", "", "")
 
 
 def dry_run_device(gpus: str | None) -> LocalDevice:
-    """Returns the GPU that a dry run names. `gpus` is what `--gpus` gave; it is checked only if this machine has GPUs."""
+    """Returns the GPU that a dry run names. `gpus`, given by `--gpus`, is checked only on a machine with GPUs."""
     try:
         ncu = find_ncu()
     except ToolNotFound:

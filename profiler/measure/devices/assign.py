@@ -188,7 +188,7 @@ class _FleetCollection:
         except WorkerLost as error:
             self._last_loss = error
             if not self._groups.is_closed:
-                wait = f"what it had begun waits {self._patience.return_s:g} s for its GPU"
+                wait = f"its unfinished kernels wait {self._patience.return_s:g} s for its GPU to come back"
                 self._observer.note(f"lost        {error.message}; {wait}")
         except _Unfit as unfit:
             self._observer.note(f"left out    worker {worker.name}: {unfit.error.message}")

@@ -104,7 +104,7 @@ class LocalDevice:
                 hear=hear,
             )
         except ProgramTimedOut as error:
-            message = f"{target.label}: profiling did not end within {order.timeout_s:g} s and was ended"
+            message = f"{target.label}: profiling did not end within {order.timeout_s:g} s and was killed"
             remedy = "Give it longer with --timeout SECONDS, fewer --launches, or a cheaper --preset."
             details = [*command_details(typed), *error.details[1:]]
             raise ProgramTimedOut(message, details=details, remedy=remedy) from None

@@ -42,7 +42,7 @@ class JobFiles:
 
 
 def list_job_files(job: RungJob) -> JobFiles | None:
-    """Returns None if the rung may need files that its ladder does not name, or that lie outside the ladders' folder."""
+    """Returns the job's files; None if it may need others, or one that lies outside the ladders' folder."""
     kernel, folder = job.kernel, Path(os.path.abspath(job.ladder.folder))
     places: dict[str, Path] = {}
 

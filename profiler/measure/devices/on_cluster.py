@@ -136,7 +136,7 @@ class WorkerDevice:
 
 
 class ClusterFleet:
-    """The workers of a crew whose GPU and ncu are those that most of them have. `note` gets a line for each worker left out."""
+    """The workers of a crew that have the most common GPU and ncu. `note` receives a line for each one left out."""
 
     def __init__(self, crew: WorkerPool, note: Callable[[str], None]) -> None:
         self._crew = crew

@@ -90,7 +90,7 @@ def describe_worker() -> WorkerFacts:
 def run_task(
     task: WorkerTask, files: Mapping[str, bytes] | None, device: LocalDevice | None = None
 ) -> TaskAnswer:
-    """Measures on `device`, by default the worker's own; `files` are the bytes of the job's files, if they were sent."""
+    """Measures on `device`, by default the worker's own; `files` are the job's files, if they were sent."""
     _check_folders(task)
     device = device or _worker_device()
     with _occupying(device.gpu) as is_ours:

@@ -114,10 +114,10 @@ def check_lock(machine: Machine) -> HealthCheck:
             os.close(descriptor)
         if not free:
             return HealthCheck(
-                "ncu lock", "measuring", "warn", f"another ncu is at work: it holds {path}",
-                "Wait until it has finished: two at once wait for each other, and spoil each other's figures.",
+                "ncu lock", "measuring", "warn", f"another ncu is running: it holds {path}",
+                "Wait until it has finished: two at once wait for each other and disturb each other's figures.",
             )  # fmt: skip
-    return HealthCheck("ncu lock", "measuring", "ok", f"no other ncu at work in {folder}")
+    return HealthCheck("ncu lock", "measuring", "ok", f"no other ncu is running in {folder}")
 
 
 def _lock_files(folder: Path) -> list[Path]:
@@ -151,9 +151,11 @@ def _check_dcgm(names: set[str], *, free: bool) -> HealthCheck:
     if not running:
         return HealthCheck("DCGM", "measuring", "ok", "not running")
     if free:
-        return HealthCheck("DCGM", "measuring", "ok", f"{running} runs, and left the counters free just now")
+        return HealthCheck(
+            "DCGM", "measuring", "ok", f"{running} is running, and the counters were free just now"
+        )
     return HealthCheck(
-        "DCGM", "measuring", "warn", f"{running} runs, and may hold the counters",
+        "DCGM", "measuring", "warn", f"{running} is running and may hold the counters",
         "Let it pause while you measure: `dcgmi profile --pause`, and `dcgmi profile --resume` afterwards.",
     )  # fmt: skip
 
@@ -163,7 +165,7 @@ def _check_mps(names: set[str], machine: Machine) -> HealthCheck:
     if not any(name.startswith(_MPS) for name in names) and not (pipes / "control").exists():
         return HealthCheck("MPS", "measuring", "ok", "not running")
     return HealthCheck(
-        "MPS", "measuring", "warn", f"it runs, with its pipes in {pipes}, and ncu does not profile its clients",
+        "MPS", "measuring", "warn", f"it is running, with its pipes in {pipes}; ncu does not profile its clients",
         "Stop it while you measure: `echo quit | nvidia-cuda-mps-control`.",
     )  # fmt: skip
 

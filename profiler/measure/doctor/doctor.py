@@ -85,7 +85,7 @@ def check_building(machine: Machine) -> list[HealthCheck]:
     else:
         checks.append(HealthCheck("g++", "building", "ok", host))
     if toolchain.cublas is None:
-        found = "not found: rungs that need it and percentages of it are left out"
+        found = "not found: rungs that need it are left out, and so are percentages of cuBLAS"
         remedy = "`pip install nvidia-cublas`, or install it with the CUDA toolkit."
         checks.append(HealthCheck("cuBLAS", "building", "warn", found, remedy))
     else:
@@ -126,10 +126,12 @@ def check_ncu(machine: Machine) -> tuple[Ncu | None, HealthCheck]:
         return None, HealthCheck("ncu", "measuring", *_absence(error), error.remedy)
     found, reader = f"{ncu.version}, {ncu.path}", reader_version()
     if _release(ncu.version) < COLLECT_WANTS:
-        found += f"; older than {COLLECT_WANTS[0]}.{COLLECT_WANTS[1]}, it lacks some of what `prof collect` asks for"
+        found += (
+            f"; older than {COLLECT_WANTS[0]}.{COLLECT_WANTS[1]}, it lacks some options of `prof collect`"
+        )
         return ncu, HealthCheck("ncu", "measuring", "warn", found, NcuTooOld.remedy)
     if reader and _release(reader) < _release(ncu.version):
-        found += f"; its reports may hold what the older {READER} {reader} does not know"
+        found += f"; the older {READER} {reader} may not know all that its reports hold"
         remedy = f"`pip install --upgrade {READER}`."
         return ncu, HealthCheck("ncu", "measuring", "warn", found, remedy)
     return ncu, HealthCheck("ncu", "measuring", "ok", found)

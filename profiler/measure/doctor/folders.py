@@ -151,7 +151,7 @@ def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: 
             name,
             ability,
             "warn",
-            f"{what}, {size(free)} free, which is little",
+            f"{what}, only {size(free)} free",
             f"Free some space. {remedy}",
         )
     return HealthCheck(name, ability, "ok", f"{what}, {size(free)} free")

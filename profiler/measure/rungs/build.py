@@ -23,7 +23,7 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.errors import BuildFailed, DiskFull, LadderInvalid, LibraryMissing, ProfError
-from profiler.measure.tools.process import command_details, end_all, run
+from profiler.measure.tools.process import Finished, command_details, end_all, run
 from profiler.measure.tools.ptxas import Resources, parse_resources
 from profiler.measure.tools.toolchain import Toolchain
 from profiler.store.runs.commit import locked
@@ -73,7 +73,7 @@ def build_folder(ladder: Ladder, arch: str) -> Path:
 
 
 def build_flags(kernel: Kernel, arch: str) -> list[str]:
-    """Returns the flags that decide the machine code: always line information, fast math only if the ladder asks for it."""
+    """Returns the flags that decide the machine code: line information, and fast math only if the ladder asks."""
     target = kernel.targets.get(arch, arch).removeprefix("sm_")
     return ["-lineinfo", f"-gencode=arch=compute_{target},code=sm_{target}", *kernel.flags]
 
@@ -147,7 +147,7 @@ def _build(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> Bui
     try:
         if known := _read_fresh(kernel, arch, toolchain, binary):
             return Built(kernel, "unchanged", binary, known)
-        # Another process may build it too. No two outputs of nvcc are alike, so a lock keeps binary and record together.
+        # Another process may build it too, and no two outputs of nvcc are alike: keep binary and record together.
         with locked(binary.with_name(f".{binary.name}.lock")):
             if known := _read_fresh(kernel, arch, toolchain, binary):
                 return Built(kernel, "unchanged", binary, known)
@@ -189,21 +189,7 @@ def _compile(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> B
                 f"{kernel} does not compile ({finished.how})",
                 details=command_details(command, finished.stdout, finished.stderr),
             )
-        sources = [kernel.source, *_files_read(unfinished, dependencies, toolchain)]
-        record = BuildRecord(
-            kernel=kernel.number,
-            name=kernel.name,
-            arch=arch,
-            command=command,
-            nvcc_version=toolchain.version,
-            fast_math=_uses_fast_math(command),
-            without=[name for name in kernel.uses if name == "cublas" and toolchain.cublas is None],
-            sources={str(path): sha256_of(path) for path in dict.fromkeys(sources) if path},
-            binary_sha256=sha256_of(unfinished),
-            built=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-            seconds=round(finished.seconds, 2),
-            resources=parse_resources(finished.stderr),
-        )
+        record = _make_record(kernel, arch, toolchain, command, unfinished, finished)
         for path in map(Path, record.sources):
             if started_ns - _CLOCK_TICK_NS <= path.stat().st_mtime_ns <= time.time_ns():
                 raise BuildFailed(f"{path}: changed while it was compiled", remedy="Build again.")
@@ -213,6 +199,26 @@ def _compile(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> B
     finally:
         unfinished.unlink(missing_ok=True)
         dependencies.unlink(missing_ok=True)
+
+
+def _make_record(
+    kernel: Kernel, arch: str, toolchain: Toolchain, command: list[str], made: Path, finished: Finished
+) -> BuildRecord:
+    sources = [kernel.source, *_files_read(made, _dependencies_path(made), toolchain)]
+    return BuildRecord(
+        kernel=kernel.number,
+        name=kernel.name,
+        arch=arch,
+        command=command,
+        nvcc_version=toolchain.version,
+        fast_math=_uses_fast_math(command),
+        without=[name for name in kernel.uses if name == "cublas" and toolchain.cublas is None],
+        sources={str(path): sha256_of(path) for path in dict.fromkeys(sources) if path},
+        binary_sha256=sha256_of(made),
+        built=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        seconds=round(finished.seconds, 2),
+        resources=parse_resources(finished.stderr),
+    )
 
 
 def _read_fresh(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> BuildRecord | None:

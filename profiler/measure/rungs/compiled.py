@@ -67,7 +67,7 @@ def _demangled(names: tuple[str, ...], tools: Sequence[Path]) -> tuple[str, ...]
 
 
 def _tools() -> Iterator[Path]:
-    """Yields the demanglers. The toolkit's own writes template arguments as ncu does, `<(int)4>`; `c++filt` writes `<4>`."""
+    """Yields the demanglers. The toolkit's own writes `<(int)4>` as ncu does; `c++filt` writes `<4>`."""
     yield from (tool for tool in toolkit_candidates("cu++filt", os.environ) if tool.is_file())
     if found := shutil.which("c++filt"):
         yield Path(found)

@@ -86,7 +86,7 @@ def run_program(job: RungJob, mode: Mode, timeout_s: float, accept: tuple[int, .
         )
     except ProgramTimedOut as error:
         remedy = "Give it longer with --timeout SECONDS, or a smaller workload."
-        message = f"{job.label} did not end within {timeout_s:g} s and was ended"
+        message = f"{job.label} did not end within {timeout_s:g} s and was killed"
         raise ProgramTimedOut(message, details=error.details, remedy=remedy) from None
     if finished.exit_code not in accept:
         details = command_details(finished.command, finished.stdout, finished.stderr)

@@ -70,6 +70,22 @@ def run(
     standard output piece by piece, as it is written.
     """
     started = time.monotonic()
+    process = _start(command, folder, environment, leash)
+    try:
+        stdout, stderr = _read(process, command, started + timeout_s, timeout_s, hear)
+    finally:
+        with _running_lock:
+            _running.discard(process.pid)
+        _end_group(process.pid)
+        if leash:
+            release(process.pid)  # before the number can be used again
+        process.wait()
+    return Finished(tuple(command), process.returncode, stdout, stderr, time.monotonic() - started)
+
+
+def _start(
+    command: Sequence[str], folder: Path | None, environment: Mapping[str, str] | None, leash: bool
+) -> subprocess.Popen[bytes]:
     words: list[str] = list(command)
     inherited: tuple[int, ...] = ()
     try:
@@ -95,20 +111,11 @@ def run(
             details=command_details(command),
             remedy="Check the program's path and that it may be executed.",
         ) from None
-    try:
-        stdout, stderr = _read(process, command, started + timeout_s, timeout_s, hear)
-    finally:
-        with _running_lock:
-            _running.discard(process.pid)
-        _end_group(process.pid)
-        if leash:
-            release(process.pid)  # before the number can be used again
-        process.wait()
-    return Finished(tuple(command), process.returncode, stdout, stderr, time.monotonic() - started)
+    return process
 
 
 def _executable(program: str, folder: Path | None) -> str:
-    """Returns the program as a shell in that folder would find it; raises OSError if it is missing or not executable."""
+    """Returns the program as a shell in that folder would find it; raises OSError if it cannot be executed."""
     if "/" not in program:
         return shutil.which(program) or _raise_missing(program)
     path = (folder or Path()) / program
@@ -177,12 +184,12 @@ def _read(
                 total += len(piece)
             if total > _MOST_BYTES:
                 raise OutputInvalid(
-                    f"{command[0]} printed more than {_MOST_BYTES >> 20} MB and was ended",
+                    f"{command[0]} printed more than {_MOST_BYTES >> 20} MB and was killed",
                     details=command_details(command),
                 )
             if time.monotonic() >= deadline:
                 raise ProgramTimedOut(
-                    f"{command[0]} did not end within {timeout_s:g} s and was ended",
+                    f"{command[0]} did not end within {timeout_s:g} s and was killed",
                     details=command_details(command, *(_text(piece) for piece in pieces.values())),
                 )
             if not selector.get_map():

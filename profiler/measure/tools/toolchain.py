@@ -196,7 +196,7 @@ def _version_of(nvcc: Path) -> str:
 
 
 def _root_of(nvcc: Path) -> Path:
-    """Returns the toolkit's folder according to nvcc itself: the file found may be a link, or a script that calls it."""
+    """Returns the toolkit's folder according to nvcc itself: the file found may be a link or a script."""
     answer = run([str(nvcc), "--dryrun", "-c", "any.cu"], timeout_s=_TOOL_TIMEOUT_S)
     top = re.search(r"^#\$ TOP=(.+)$", answer.stderr, re.MULTILINE)
     return Path(os.path.normpath(top[1].strip())) if top else nvcc.resolve().parent.parent

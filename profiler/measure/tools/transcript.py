@@ -100,7 +100,7 @@ def judge(
         code = int(failed[1]) if is_rung else None
         return program_failure(label, code, f"exit code {failed[1]} under ncu", details)
     if any("does not exist or is not an executable" in line for line in errors):
-        remedy = "Give the program as it is found from there, for example ./mine, or its whole path; --cwd changes the folder."
+        remedy = "Give the program's path as seen from that folder, for example ./mine, or its whole path; --cwd changes the folder."
         return ProgramFailed(f"{label}: there is no such program", details=details, remedy=remedy)
     if errors or finished.exit_code:
         what = errors[0].removeprefix(_ERROR).strip() if errors else f"ncu failed ({finished.how})"

@@ -37,7 +37,9 @@ def _definition(text: str, name: str) -> re.Match[str]:
     found = list(_pattern(name).finditer(text))
     if len(found) != 1:
         times = f"{len(found)} times" if found else "nowhere"
-        raise DefaultsNotFound(f"the source defines {name} as a whole number {times}, and should once")
+        raise DefaultsNotFound(
+            f"the source defines {name} as a whole number {times}; it must do so exactly once"
+        )
     return found[0]
 
 

@@ -31,7 +31,7 @@ _LONGEST_NAME = 120
 
 @dataclass(frozen=True)
 class Choice:
-    """The points to compile, in the order of measurement, and the number of combinations that each constraint excludes."""
+    """The points to compile, in the order of measurement, and how many combinations each constraint excludes."""
 
     points: list[SweepPoint]
     combinations: int

@@ -8,7 +8,7 @@ from hypothesis import assume, given, strategies as st
 from profiler.analyse.compare.pairs import compare_pair, judge_speedup, unmatched_kernels
 from profiler.analyse.findings import Speedup
 from profiler.ask.check import pair_kernels
-from profiler.ask.settings import Settings
+from profiler.ask.named.settings import Settings
 from profiler.errors import KernelAmbiguous, NotComparable
 
 OPPOSITE = {"better": "worse", "worse": "better"}

@@ -10,7 +10,8 @@ from profiler.analyse.compare.compare import derive_deltas
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.analyse.recording.sheet import derive_sheet, derive_timing_sheet
 from profiler.errors import RunDamaged
-from profiler.present.sheet import sheets_text
+from profiler.present.documents.recording import recording_document
+from profiler.present.render.terminal import Window, document_text
 from profiler.store.tables.columns import TableBuilder
 
 
@@ -25,7 +26,7 @@ def sheet_of(make_run, *found: tuple[int, str, str, float | None, int | None], l
         )  # fmt: skip
     run._tables["rules"] = builder.finish()
     sheet = derive_sheet(run, profile_kernel(run, "k"), full=False)
-    return sheet, sheets_text(run, [sheet], None, colour=False, width=None)
+    return sheet, document_text(recording_document(run, [sheet], None), Window())
 
 
 def test_every_line_that_a_rule_marks_is_there(make_run):

@@ -264,7 +264,7 @@ def test_what_a_lost_worker_had_begun_starts_over_on_another_gpu(collecting, spr
     assert [one.status for one in outcomes] == ["collected"] * 2
     assert where(collecting) == {(GPUS[0].uuid, "100"): 3, (GPUS[1].uuid, "100"): 4}
     assert spread.heard.notes == [
-        "lost        worker w died or left; what it had begun waits 0.3 s for its GPU"
+        "lost        worker w died or left; its unfinished kernels wait 0.3 s for its GPU to come back"
     ]
     assert sorted(spread.heard.again) == [target.label for target in group]
     assert not (collecting.store.local / UNFINISHED_FOLDER).exists()

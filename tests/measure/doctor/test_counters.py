@@ -226,7 +226,7 @@ def test_another_ncu_at_work_is_not_disturbed(machine: Machine, lock: Path, repl
         checks = checks_of(machine)
 
     assert checks["ncu lock"].state == checks["counters"].state == "warn"
-    assert f"another ncu is at work: it holds {lock}" in checks["ncu lock"].found
+    assert f"another ncu is running: it holds {lock}" in checks["ncu lock"].found
     assert log.read_text() == "", "nothing was profiled"
     assert checks_of(machine)["counters"].state == "ok", "it has ended since"
 

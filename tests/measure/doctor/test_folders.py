@@ -111,7 +111,7 @@ def test_little_space_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     runs = check_runs_folder(tmp_path)
 
-    assert (runs.state, runs.found) == ("warn", f"{tmp_path}: 0 runs, 260 MB free, which is little")
+    assert (runs.state, runs.found) == ("warn", f"{tmp_path}: 0 runs, only 260 MB free")
     assert runs.remedy.startswith("Free some space")
 
 

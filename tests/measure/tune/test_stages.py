@@ -145,7 +145,7 @@ def test_what_the_source_has_now_goes_all_the_way_however_slow(place: Place) -> 
         ("wrong", "wrong", "computes a wrong result, seed 1"),
         ("refuses", "refused", "the program refuses this shape"),
         ("fails", "failed", "exit code 1: too many resources requested for launch"),
-        ("hangs", "hung", "did not end within 0.5 s and was ended"),
+        ("hangs", "hung", "did not end within 0.5 s and was killed"),
     ],
 )
 def test_a_point_that_does_not_work_is_recorded_with_its_reason(
