@@ -20,10 +20,10 @@ campaign:
 bench:
     {{ python }} -m pytest -m benchmark -s
 
-# Regenerate the README's output and pictures, and the notebooks, from runs/.
+# Regenerate the outputs, tables and pictures of the README and of docs/, and the notebooks, from runs/.
 docs:
-    {{ python }} tests/readme.py --write
-    {{ python }} tests/notebooks.py --write
+    {{ python }} docs/generate.py --write
+    {{ python }} docs/notebooks.py --write
 
 # Resolve the dependencies again; the tests' first, which hold all others.
 lock:

@@ -22,20 +22,21 @@ if TYPE_CHECKING:
     from profiler.analyse.ladder.climb import Climb, LadderSheet
     from profiler.analyse.ladder.roofline import Roofline
     from profiler.analyse.recording.source_lines import SourceLines
+    from profiler.ask.named.settings import Settings
     from profiler.store.runs.run_store import Run, RunStore
 
 __all__ = ["compare", "ladder", "open_runs", "read_report", "roofline", "source_lines"]
 
 
 def open_runs(location: str | Path = "runs") -> RunStore:
-    """The runs in a folder or at a URL such as `s3://bucket/runs`: `.ids()`, `.find("5", ladder="gemm")`, `.manifests()`."""
+    """Returns the runs in a folder or at a URL such as `s3://bucket/runs`: `.ids()`, `.find("5", ladder="gemm")`, `.manifests()`."""
     from profiler.store.runs.run_store import RunStore
 
     return RunStore(location)
 
 
 def read_report(path: str | Path) -> Run:
-    """A `.ncu-rep` file, not stored anywhere: `.table("metrics")`, `.to_pandas("metrics")`."""
+    """Returns a `.ncu-rep` file as a run that is stored nowhere: `.table("metrics")`, `.to_pandas("metrics")`."""
     from profiler.store.runs.run_store import open_report
 
     return open_report(Path(path))
@@ -48,54 +49,47 @@ def compare(
     kernel_name: str | None = None,
     force: bool = False,
 ) -> Comparison:
-    """How one kernel differs from another, given as runs or as paths of reports; of times alone where not both were profiled."""
-    from profiler.analyse.compare.compare import compare_profiles
-    from profiler.analyse.compare.timed import compare_timings
-    from profiler.analyse.recording.profile import match_kernels, profile_kernel
+    """Returns how one kernel differs from another, both given as runs or as paths of reports; by their times alone unless both were profiled."""
+    from profiler.ask.compare import compare_runs
+    from profiler.ask.named.settings import Settings
 
     left, right = (read_report(side) if isinstance(side, (str, Path)) else side for side in (before, after))
-    if kernel_name is None and not (left.manifest.is_profiled and right.manifest.is_profiled):
-        return compare_timings(left, right, force=force)
-    ((left_kernel, right_kernel),) = match_kernels(left, right, kernel_name, every=False)
-    return compare_profiles(
-        profile_kernel(left, left_kernel), profile_kernel(right, right_kernel), force=force
-    )
+    (comparison,) = compare_runs(left, right, Settings(), kernel_name=kernel_name, force=force)
+    return comparison
 
 
 def ladder(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> LadderSheet:
-    """Every rung of a ladder and every step, given its name or its file: `.to_pandas()`, `.steps_to_pandas()`.
+    """Returns every rung and every step of a ladder, given its name or its file: `.to_pandas()`, `.steps_to_pandas()`.
 
-    Of the `workload` asked for, or of what most rungs were recorded with.
+    They are of the `workload` asked for, or of the one that most rungs were recorded with.
     """
-    from profiler.analyse.ladder.climb import derive_ladder_sheet
+    from profiler.ask.ladder import find_sheet
 
-    return derive_ladder_sheet(_climb(name, runs, workload))
+    return find_sheet(_climb(name, runs, workload))
 
 
 def roofline(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> Roofline:
-    """How close the rungs of a ladder come to what the ladder `ceilings` reached on the same GPU."""
-    from profiler.analyse.ladder.roofline import find_roofline
-    from profiler.catalog.ceilings import read_ceilings
+    """Returns how close the rungs of a ladder come to what the ladder `ceilings` reached on the same GPU."""
+    from profiler.ask.ladder import find_roofline
 
-    return find_roofline(_climb(name, runs, workload), runs, read_ceilings(*_ladder_places(runs)))
+    return find_roofline(_climb(name, runs, workload), runs, _settings(name, runs))
 
 
 def source_lines(run: Run, *, kernel_name: str | None = None) -> SourceLines | None:
-    """Executed instructions and stall samples of each source line; None where the run holds no lines."""
-    from profiler.analyse.recording.profile import choose_kernel
-    from profiler.analyse.recording.source_lines import find_source_lines
+    """Returns executed instructions and stall samples of each source line; None where the run holds no lines."""
+    from profiler.ask.show import find_lines
 
-    return find_source_lines(run, choose_kernel(run, kernel_name)) if run.manifest.is_profiled else None
+    return find_lines(run, kernel_name)
 
 
 def _climb(name: str, runs: RunStore, workload: Mapping[str, int] | None) -> Climb:
-    from profiler.analyse.ladder.climb import find_climb
-    from profiler.catalog.ladders.ladder import find_ladder
-    from profiler.catalog.ladders.ladder_file import read_ladder
+    from profiler.ask.ladder import find_climb
+    from profiler.ask.named.ladders import open_ladder
 
-    return find_climb(runs, read_ladder(find_ladder(name, *_ladder_places(runs))), workload)
+    return find_climb(runs, open_ladder(_settings(name, runs)), workload)
 
 
-def _ladder_places(runs: RunStore) -> tuple[Path, ...]:
-    """Here, then beside the runs."""
-    return (Path.cwd(), *([runs.root.absolute()] if isinstance(runs.root, Path) else []))
+def _settings(ladder: str, runs: RunStore) -> Settings:
+    from profiler.ask.named.settings import Settings
+
+    return Settings(runs=runs.root, ladder=ladder, ladder_given=True)

@@ -1,7 +1,6 @@
-"""The command line: the verbs, the options they share, and the one error boundary.
+"""The command line: a table of the verbs, the options they share, and the one error boundary.
 
-Start-up is part of the product: this module imports typer, the verbs' signatures and
-nothing heavier. Each verb imports what it needs when it runs.
+Start-up is part of the product: a verb's module, and what that imports, is imported when the verb is called.
 """
 
 from __future__ import annotations
@@ -10,52 +9,91 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from copy import copy
+from functools import cache
+from importlib import import_module
 from io import TextIOWrapper
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from profiler.commands import (
-    build,
-    check,
-    collect,
-    compact,
-    compare,
-    doctor,
-    export,
-    ingest,
-    ladder,
-    list_runs,
-    mcp,
-    metrics,
-    notebook,
-    presets,
-    query,
-    report,
-    sass,
-    show,
-    time_kernels,
-    tune,
-    verify,
-    worker,
-)
-from profiler.commands.options import FormatOption, Given, GlobalRunsOption, LadderOption
+from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.errors import InternalError, ProfError
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
-# What a verb that answers once makes lives until it ends: looking for garbage every 700 objects took 7 % of `prof compare`.
+# Commands are short-lived, so the garbage collector mostly wastes time: 7 % of `prof compare`.
 _GC_THRESHOLD = 50_000
 _FLAGS = ("--quiet", "-q", "--verbose", "-v")
 
 
+VERBS = {
+    # verb: its module in `profiler.commands`, where the function has the module's name; and what its help begins with
+    "compare": ("reading.compare", "Compare two kernels: what changed, and how surely."),
+    "ladder": ("reading.ladder", "Draw the ladder: every rung and its change."),
+    "check": ("reading.check", "Fail when a kernel got worse than its baseline."),
+    "show": ("reading.show", "Show one recording: provenance, kernels, metrics, rules."),
+    "sass": ("reading.sass", "Show the machine code of a hot loop, or of two side by side."),
+    "report": ("reading.report", "Write the page: one HTML file with everything in it."),
+    "list": ("reading.list_runs", "List what is stored."),
+    "collect": ("measuring.collect", "Build, verify, time, profile and store."),
+    "ingest": ("storing.ingest", "Store reports as runs, in Parquet."),
+    "worker": ("storing.worker", "Lend this host's GPUs to a cluster until Ctrl-C."),
+    "export": ("storing.export", "Write a run's reports for the Nsight Compute UI."),
+    "compact": ("storing.compact", "Pack many small runs into few files."),
+    "build": ("measuring.build", "Compile what changed, with a record beside each binary."),
+    "verify": ("measuring.verify", "Check every kernel's result against its reference."),
+    "time": ("measuring.time_kernels", "Time every kernel without the profiler; store the timings."),
+    "tune": ("measuring.tune", "Find the fastest values of a kernel's parameters."),
+    "query": ("reading.query", "Ask the stored runs anything, in SQL."),
+    "metrics": ("reading.metrics", "Print the catalogue of metrics, or one of them."),
+    "doctor": ("measuring.doctor", "Say what works on this machine, and how to mend what does not."),
+    "presets": ("reading.presets", "Print the presets of `prof collect`."),
+    "notebook": ("reading.notebook", "List, open or write a notebook over recorded runs."),
+    "mcp": ("reading.mcp", "Serve the same answers to coding agents, read-only."),
+}
+
+
+class _Commands(Mapping[str, Any]):
+    """The verbs by name; one is imported, and its signature read, when it is looked up."""
+
+    def __getitem__(self, verb: str) -> Any:
+        return _command(*VERBS[verb])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(VERBS)
+
+    def __len__(self) -> int:
+        return len(VERBS)
+
+
+@cache
+def _command(place: str, _: str) -> Any:
+    module = import_module(f"profiler.commands.{place}")
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    alone.command()(getattr(module, place.rpartition(".")[2]))
+    return get_command(alone)
+
+
 class _Verbs(TyperGroup):
-    """Typer would end a broken pipe with exit code 1, which here means a regression."""
+    """A group that imports a verb only when it is called, and ends quietly when a pipe breaks.
+
+    Typer would end that with exit code 1, which here means a regression.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = cast("dict[str, Any]", _Commands())  # verbs are looked up in it, and none is added
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(VERBS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb, text) for verb, (_, text) in VERBS.items()])
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         with _quiet_pipe():  # prints the help
@@ -68,7 +106,7 @@ class _Verbs(TyperGroup):
 
 @contextmanager
 def _quiet_pipe() -> Iterator[None]:
-    """The reader of a pipe has gone, as in `prof list | head`: nothing is wrong."""
+    """Ends quietly when the reader of a pipe has gone, as in `prof list | head`."""
     try:
         yield
     except BrokenPipeError:
@@ -113,47 +151,23 @@ def _root(
     context.obj = Given(runs=runs, ladder=ladder, format=format, quiet=quiet, verbose=verbose)
 
 
-app.command("compare")(compare.compare)
-app.command("ladder")(ladder.ladder)
-app.command("check")(check.check)
-app.command("show")(show.show)
-app.command("sass")(sass.sass)
-app.command("report")(report.report)
-app.command("list")(list_runs.list_runs)
-app.command("collect")(collect.collect)
-app.command("ingest")(ingest.ingest)
-app.command("worker")(worker.worker)
-app.command("export")(export.export)
-app.command("compact")(compact.compact)
-app.command("build")(build.build)
-app.command("verify")(verify.verify)
-app.command("time")(time_kernels.time_kernels)
-app.command("tune")(tune.tune)
-app.command("query")(query.query)
-app.command("metrics")(metrics.metrics)
-app.command("doctor")(doctor.doctor)
-app.command("presets")(presets.presets)
-app.command("notebook")(notebook.notebook)
-app.command("mcp")(mcp.mcp)
-
-
 @atexit.register
 def _leave_the_garbage() -> None:
-    """Python looks for garbage once more when it ends, a sixth of `prof compare`; not in what is frozen.
+    """Freezes all objects, so that Python does not look for garbage when it ends, which took a sixth of `prof compare`.
 
-    DuckDB says of all that is left that it leaked.
+    DuckDB would report what is left as leaked.
     """
     if "duckdb" not in sys.modules:
         gc.freeze()
 
 
 def main() -> NoReturn:
-    """Run a verb; whatever goes wrong ends here, as one message and one exit code."""
+    """Runs a verb; whatever goes wrong ends here, as one message and one exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a name that the locale cannot write is no failure
             stream.reconfigure(errors="backslashreplace")
     gc.set_threshold(_GC_THRESHOLD)
-    verbs = get_command(_app_for(sys.argv[1:]))
+    verbs = get_command(app)
     assert isinstance(verbs, TyperGroup)
     flags, words = split_flags(sys.argv[1:], verbs)
     verbose = "--verbose" in flags or "-v" in flags
@@ -175,22 +189,8 @@ def main() -> NoReturn:
     sys.exit(0)
 
 
-def _app_for(arguments: list[str]) -> typer.Typer:
-    """The app with the verb that comes first alone: Typer reads the signatures of all that it has, one by one.
-
-    With every verb where none comes first, so that help, completion and what is misspelled know them all.
-    """
-    verb = next((word for word in arguments if word not in _FLAGS), None)
-    asked = [one for one in app.registered_commands if one.name == verb]
-    if not asked:
-        return app
-    alone = copy(app)
-    alone.registered_commands = asked
-    return alone
-
-
 def split_flags(arguments: list[str], verbs: TyperGroup) -> tuple[list[str], list[str]]:
-    """`prof compare 5 6 --verbose` is what people type: these flags may stand anywhere but where a value is expected."""
+    """Returns the shared flags and the other words: people type `prof compare 5 6 --verbose`, with a flag anywhere."""
     flags: list[str] = []
     words: list[str] = []
     command: Any = verbs
@@ -209,13 +209,13 @@ def split_flags(arguments: list[str], verbs: TyperGroup) -> tuple[list[str], lis
 
 
 def _valued_options(command: Any) -> set[str]:
-    """Those that the next word belongs to."""
+    """Returns the options that take the next word as their value."""
     options = [one for one in command.params if one.param_type_name == "option" and not one.is_flag]
     return {name for one in options for name in one.opts}
 
 
 def _discard_output() -> None:
-    """So that nothing is left to flush when Python ends."""
+    """Sends what is still to be flushed nowhere, so that Python ends quietly."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -232,7 +232,7 @@ def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
 
 
 def _traceback_lines(error: BaseException) -> Iterator[str]:
-    """The frames as Python prints them; a message on one line, whatever names it holds."""
+    """Yields the frames as Python prints them, and the message on one line, whatever names it holds."""
     from traceback import format_exception
 
     for part in format_exception(error):

@@ -17,6 +17,7 @@ _HIDDEN_CATEGORIES = {"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"}
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _TINY = 1e-4  # below it, more zeros than digits
+_UNITS_NS = (("s", 1e9), ("ms", 1e6), ("us", 1e3))
 
 
 def printable(text: str) -> str:
@@ -82,11 +83,24 @@ def half_width(ci: tuple[float, float] | None) -> str:
     return "" if ci is None else number((ci[1] - ci[0]) / 2)
 
 
+def percent(value: float) -> str:
+    """Two decimals where they count."""
+    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+
+
 def size(count: float) -> str:
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= factor:
             return f"{number(count / factor)} {unit}"
     return f"{number(count)} B"
+
+
+def duration(ns: float) -> str:
+    """Four significant digits, also where the last are zeros: durations stand below each other."""
+    shown_ns = float(f"{ns:.4g}") + 0.0  # first, so that 999,960 ns are 1.000 ms
+    unit, unit_ns = next((one for one in _UNITS_NS if shown_ns >= one[1]), ("ns", 1.0))
+    value = shown_ns / unit_ns
+    return f"{f'{value:#.4g}' if value < 1000 else number(value)} {unit}"
 
 
 def _escaped(character: str) -> str:
@@ -96,3 +110,8 @@ def _escaped(character: str) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def natural_order(text: str) -> list[str | int]:
+    """Returns a key that sorts gemm-9 before gemm-10: texts and numbers take turns."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", text)]

@@ -22,20 +22,25 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
+from profiler.catalog.ladders.ladder import Ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import OPCODES
 from profiler.measure.tools.toolchain import find_packaged, toolkit_candidates
-from profiler.store.ingest.ingest import Options, ingest_reports
+from profiler.store.ingest.ingest import IngestOptions, ingest_reports
+from profiler.store.reports.request import Timing
 from profiler.store.reports.sandbox import Sandbox, available_cores
 from profiler.store.runs.manifest import (
     KernelCount,
     Manifest,
-    RunId,
+    Provenance,
     StoredReport,
     StoredTable,
     read_manifest,
     write_manifest,
 )
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.timed_run import TimedRun, commit_timings
 from profiler.store.tables.columns import TableBuilder
 from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
 
@@ -77,7 +82,7 @@ LONG = (
     "store/runs/test_store_killed.py",
     "store/runs/test_disk_full.py",
     "test_needs.py",
-    "test_readme.py",
+    "test_docs.py",
 )
 
 
@@ -232,7 +237,7 @@ def store(once) -> RunStore:
 
     def ingest(folder: Path) -> None:
         outcomes = list(
-            ingest_reports(sorted(REPORTS.glob("*.ncu-rep")), RunStore(folder / "runs"), Options())
+            ingest_reports(sorted(REPORTS.glob("*.ncu-rep")), RunStore(folder / "runs"), IngestOptions())
         )
         assert [one.status for one in outcomes] == ["stored"] * len(outcomes)
 
@@ -455,3 +460,90 @@ def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
             ncu_version=f"2025.3 {everything}",
         )  # fmt: skip
     return RunStore(root)
+
+
+# Stores of made-up runs of a made-up ladder
+
+_LADDER = """
+title = "Made up"
+reference = 0
+command = ["program"]
+flops = "2 * m"
+bytes = "8 * m"
+
+[workload]
+m = 4096
+"""
+_KERNEL = """
+[[kernel]]
+number = {number}
+name = "rung_{number}"
+idea = "idea {number}"
+regex = "kernel_{number}"
+"""
+
+
+@pytest.fixture(scope="session")
+def made_ladder(tmp_path_factory: pytest.TempPathFactory) -> Ladder:
+    """Rungs 0 to 3; 0 is the reference, and a launch makes `2 * m` operations."""
+    path = tmp_path_factory.mktemp("ladder") / "made" / "ladder.toml"
+    path.parent.mkdir()
+    path.write_text(_LADDER + "".join(_KERNEL.format(number=number) for number in range(4)))
+    return read_ladder(path)
+
+
+class MadeStore:
+    """Fills a folder of runs; every run is a second newer than the one before."""
+
+    def __init__(
+        self, root: Path, make_run: Callable[..., Any], date: Callable[[Path, int], str], second: int = 0
+    ) -> None:
+        self.store = RunStore(root)
+        self._make_run = make_run
+        self._date = date
+        self._second = second
+
+    def profile(self, name: str, *durations: float, kernel: str = "kernel", **fields: Any) -> str:
+        """A profiled run of these durations; `counters` by ncu's name and `opcodes` are the same in every launch."""
+        counters, opcodes = fields.pop("counters", {}), fields.pop("opcodes", {})
+        launches = [
+            {
+                "kernel": kernel,
+                "opcodes": opcodes,
+                "metrics": {"gpu__time_duration.sum": (ns, "ns"), **counters},
+            }
+            for ns in durations
+        ]
+        run = self._make_run(*launches, name=name, root=self.store.root, **fields)
+        return self._dated(run.path)
+
+    def time(self, ladder: str, number: int, *durations: float, **fields: Any) -> str:
+        """A run of timings alone, of so many `processes`; the reference beside each took `reference_ns`."""
+        repeats = len(durations) // fields.pop("processes", 1)
+        reference_ns, workload = fields.pop("reference_ns", None), fields.pop("workload", {"m": 4096})
+        timings = [
+            Timing(place // repeats, place % repeats, ns, reference_ns) for place, ns in enumerate(durations)
+        ]
+        timed = TimedRun(
+            ladder, number, workload, datetime(2026, 1, 1, tzinfo=UTC), "NVIDIA H200", "",
+            Provenance(**fields), timings,
+        )  # fmt: skip
+        (run_id,) = commit_timings(self.store, [timed])
+        return self._dated(self.store.root / run_id)
+
+    def _dated(self, folder: Path) -> str:
+        self._second += 1
+        return self._date(folder, self._second)
+
+
+@pytest.fixture
+def made(tmp_path: Path, make_run: Callable[..., Any], dated: Callable[[Path, int], str]) -> MadeStore:
+    return MadeStore(tmp_path / "runs", make_run, dated)
+
+
+@pytest.fixture
+def made_elsewhere(
+    tmp_path: Path, make_run: Callable[..., Any], dated: Callable[[Path, int], str]
+) -> MadeStore:
+    """A second folder, for a baseline: what is recorded there is not what is recorded in the other."""
+    return MadeStore(tmp_path / "elsewhere", make_run, dated, second=100)

@@ -17,7 +17,7 @@ import pytest
 import typer
 
 from profiler.catalog.metrics import CATALOGUE
-from profiler.cli import app, split_flags
+from profiler.cli import VERBS as TABLE, app, split_flags
 from profiler.errors import InternalError
 from profiler.store.runs.run_store import RunStore
 
@@ -74,6 +74,25 @@ def test_the_first_line_of_a_help_fits_beside_its_verb():
         first = command.help.splitlines()[0]
         assert first.endswith("."), verb
         assert len(first) <= 66, verb
+
+
+@every_verb
+def test_the_root_help_says_of_a_verb_what_its_own_help_begins_with(verb):
+    assert VERBS[verb].help.splitlines()[0] == TABLE[verb][1]
+
+
+def test_a_verb_that_is_misspelt_gets_the_nearest_ones(prof_here):
+    result = prof_here("comare")
+    assert result.returncode == 2
+    assert "Did you mean 'compare'" in result.stderr
+
+
+@pytest.mark.parametrize(("words", "imported"), [("--help", set()), ("metrics", {"reading.metrics"})])
+def test_a_verbs_module_is_imported_when_it_is_called_and_no_others(words, imported):
+    code = "import sys; from profiler.cli import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
+    result = subprocess.run([sys.executable, "-c", code, words], capture_output=True, text=True, check=True)
+    modules = {name.removeprefix("profiler.commands.") for name in result.stderr.split()}
+    assert modules & {place for place, _ in TABLE.values()} == imported
 
 
 def test_the_version_is_the_packages(prof_here):

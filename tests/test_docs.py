@@ -1,9 +1,11 @@
-"""What `docs/` shows are commands that prof takes, limits that it reads and codes that it ends with."""
+"""The README and `docs/`: what they show is what the commands print, and every command in them is one that prof takes."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,39 +15,201 @@ from markdown_it import MarkdownIt
 from profiler import errors
 from profiler.catalog.thresholds import find_thresholds
 from profiler.cli import app
+from profiler.store.runs.run_store import RunStore
 
 ROOT = Path(__file__).resolve().parent.parent
-CI = ROOT / "docs" / "ci.md"
+sys.path.insert(0, str(ROOT / "docs"))
+import generate  # noqa: E402
+import recorded_tables  # noqa: E402
+
+README, DOCS = ROOT / "README.md", ROOT / "docs"
+PAGES = [README, *sorted(DOCS.glob("*.md"))]
+CI, INDEX, REFERENCE = DOCS / "ci.md", DOCS / "index.md", DOCS / "commands.md"
 GROUP = typer.main.get_command(app)
 
-
-def blocks(language):
-    tokens = MarkdownIt("commonmark").parse(CI.read_text())
-    return [token.content for token in tokens if token.type == "fence" and token.info == language]
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
-def commands():
-    """Every `prof` command of the shell examples and of the workflows."""
-    lines = [line for block in (*blocks("sh"), *blocks("yaml")) for line in block.splitlines()]
-    found = [re.search(r"(?:^\s*|run: )(prof .+)$", line) for line in lines]
-    return [match[1] for match in found if match]
+def tokens(page):
+    """Every token of the page, those inside of paragraphs and table cells too."""
+    for token in MarkdownIt("commonmark").enable("table").parse(page.read_text()):
+        yield token
+        yield from token.children or ()
+
+
+def blocks(page, *languages):
+    return [token.content for token in tokens(page) if token.type == "fence" and token.info in languages]
+
+
+def commands(page):
+    """Every `prof` command of the page: in shell examples, in workflows and in the text."""
+    lines = [line for block in blocks(page, "sh", "console", "yaml") for line in block.splitlines()]
+    found = [re.search(r"(?:^\s*|^\$ |run: |&& \.venv/bin/)(prof .+)$", line) for line in lines]
+    inline = [token.content for token in tokens(page) if token.type == "code_inline"]
+    return [match[1] for match in found if match] + [code for code in inline if code.startswith("prof ")]
 
 
 def options_of(command):
     return {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
 
 
-@pytest.mark.parametrize("command", commands())
-def test_every_command_shown_is_a_verb_with_options_that_it_has(command):
-    words = shlex.split(command, comments=True)[1:]
-    verb = next(word for word in words if word in GROUP.commands)
-    before, after = words[: words.index(verb)], words[words.index(verb) :]
-    assert {word for word in before if word.startswith("-")} <= options_of(GROUP)
-    assert {word for word in after if word.startswith("-")} <= options_of(GROUP.commands[verb])
+def links(page):
+    for token in tokens(page):
+        address = token.attrGet("href") or token.attrGet("src")
+        if address and not re.match(r"https?://", str(address)):
+            yield str(address)
+
+
+def anchors(page):
+    """The anchors that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+# What is generated
+
+
+@pytest.mark.parametrize("page", generate.PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_shows_is_what_the_commands_print_today(page):
+    assert generate.generated_page(page.read_text()) == page.read_text(), "run `just docs`"
+
+
+@pytest.mark.parametrize("picture", generate.PICTURES, ids=lambda picture: picture.name)
+def test_a_picture_is_drawn_from_what_is_stored_today_and_shown(picture):
+    assert picture.read_text() == generate.PICTURES[picture](), "run `just docs`"
+    shown = {(page.parent / address).resolve() for page in PAGES for address in links(page)}
+    assert picture in shown
+
+
+def test_the_pictures_load_nothing_from_elsewhere():
+    addresses = re.findall(r"https?://[^\"' )]+", generate.COMPARISON.read_text())
+    assert set(addresses) <= {"http://www.w3.org/2000/svg", "https://www.textualize.io"}, addresses
+
+
+def test_an_output_that_is_cut_says_how_much_is_missing():
+    page = "<!-- output: prof metrics issue_active_pct | first 2 lines -->\n<!-- end -->"
+    whole = generate.generated_page(
+        "<!-- output: prof metrics issue_active_pct -->\n<!-- end -->"
+    ).splitlines()[2:-2]
+    cut = generate.generated_page(page).splitlines()[2:-2]
+    assert cut == [*whole[:2], f"... ({len(whole) - 2} more lines)"]
+
+
+def test_an_output_is_not_marked_as_cut_where_nothing_is_missing():
+    with pytest.raises(AssertionError, match="the output has"):
+        generate.generated_page("<!-- output: prof presets | first 900 lines -->\n<!-- end -->")
+
+
+def test_the_generator_says_which_pages_are_not_current(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- output: prof presets -->\nsomething older\n<!-- end -->\n")
+    command = [sys.executable, DOCS / "generate.py"]
+
+    def generator(action):
+        return subprocess.run([*command, action, page], capture_output=True, text=True, check=False)
+
+    assert generator("--check").returncode == 1
+    assert generator("--write").returncode == 0
+    assert "something older" not in page.read_text()
+    assert generator("--check").returncode == 0
+
+
+def test_every_ladder_that_moves_bytes_has_its_table():
+    text = (DOCS / "memory.md").read_text()
+    for climb in recorded_tables.recorded_climbs(ROOT / "kernels", RunStore(ROOT / "runs")):
+        if climb.ladder.reference == 0 and climb.ladder.name != "gemm":
+            assert f"<!-- ladder: {climb.ladder.name} -->" in text
+
+
+# What a reader types
+
+
+@every_page
+def test_every_command_shown_is_a_verb_with_options_that_it_has(page):
+    for command in commands(page):
+        words = shlex.split(command, comments=True)[1:]
+        words = words[: words.index("--")] if "--" in words else words  # what follows is another program's
+        verb = next((word for word in words if word in GROUP.commands), None)
+        asked = {word for word in words if re.fullmatch(r"--?[a-z][\w-]*", word)}
+        if verb is None:
+            assert "VERB" in words or asked, command
+        known = options_of(GROUP) | (options_of(GROUP.commands[verb]) if verb else set())
+        assert asked <= known | {"-h", "--help"}, command
+
+
+def test_the_walk_above_sees_the_commands_of_every_kind():
+    shown = [command.split()[1] for page in PAGES for command in commands(page)]
+    assert set(GROUP.commands) <= set(shown)
+    assert len(shown) > 150
+
+
+@pytest.mark.parametrize("verb", GROUP.commands)
+def test_every_verb_is_explained_by_a_page_that_the_index_names(verb):
+    rows = re.findall(r"^\| \[.+?\]\((.+?)\) \| (.+?) \|", INDEX.read_text(), re.MULTILINE)
+    pages = [DOCS / page for page, verbs in rows if f"`{verb}`" in verbs]
+    assert pages
+    for page in pages:
+        assert f"prof {verb}" in page.read_text(), page.name
+
+
+@pytest.mark.parametrize("verb", GROUP.commands)
+def test_every_option_of_every_verb_is_in_the_reference(verb):
+    section = re.search(rf"^## prof {verb}$.*?(?=^## |\Z)", REFERENCE.read_text(), re.MULTILINE | re.DOTALL)[
+        0
+    ]
+    listed = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", section))
+    visible = [option for option in GROUP.commands[verb].params if not getattr(option, "hidden", False)]
+    assert {name for option in visible for name in option.opts if name.startswith("-")} <= listed
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name
+)
+def test_the_python_shown_runs(page, tmp_path):
+    """In a folder with two reports, a third, the shipped runs and the shipped ladders."""
+    for name, report in {"before": "gemm_5", "after": "gemm_6", "mine": "triton_matmul"}.items():
+        (tmp_path / f"{name}.ncu-rep").symlink_to(ROOT / "tests" / "data" / "reports" / f"{report}.ncu-rep")
+    for folder in ("runs", "kernels"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    for example in blocks(page, "python"):
+        done = subprocess.run(
+            [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+# How a reader finds it
+
+
+def test_the_readme_is_short_and_begins_with_two_commands():
+    text = README.read_text()
+    assert len(text.splitlines()) <= 250
+    install, test = blocks(README, "sh")[:2]
+    assert "prof compare 5 6" in install
+    assert "pytest" in test
+    assert text.index("mine.ncu-rep") < text.index("```sh")
+
+
+def test_the_index_leads_to_every_page():
+    assert "docs/index.md" in set(links(README))
+    assert {page.name for page in DOCS.glob("*.md")} - {INDEX.name} <= set(links(INDEX))
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "kernels" / "README.md"], ids=lambda page: str(page.relative_to(ROOT)))  # fmt: skip
+def test_no_link_leads_nowhere(page):
+    for address in links(page):
+        path, _, anchor = address.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), address
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), address
+
+
+# A gate for CI
 
 
 def test_both_workflows_are_shown():
-    collecting, reading = blocks("yaml")
+    collecting, reading = blocks(CI, "yaml")
     assert "self-hosted" in collecting
     assert "prof --runs" in collecting
     assert "runs-on: ubuntu-latest" in reading
@@ -55,13 +219,13 @@ def test_both_workflows_are_shown():
 
 
 def test_the_limits_shown_are_read(tmp_path):
-    (example,) = blocks("toml")
+    (example,) = blocks(CI, "toml")
     (tmp_path / "prof.toml").write_text(example)
     shown = set(re.findall(r"^(\w+)\.\w+_pct", example, re.MULTILINE))
     assert {limit.metric.name for limit in find_thresholds(tmp_path).limits} == shown
 
 
-def test_the_exit_codes_told_are_those_of_the_errors():
-    told = {int(code) for code in re.findall(r"^\| (\d+) \|", CI.read_text(), re.MULTILINE)}
+def test_the_exit_codes_of_a_check_are_those_of_the_errors():
+    listed = {int(code) for code in re.findall(r"^\| (\d+) \|", CI.read_text(), re.MULTILINE)}
     ours = (errors.NotComparable, errors.MetricNotFound, errors.CheckUndecided, errors.ThresholdsInvalid)
-    assert told == {0, 1, *(error.exit_code for error in ours)}
+    assert listed == {0, 1, *(error.exit_code for error in ours)}

@@ -8,14 +8,12 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from functools import cache
+from functools import wraps
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-
-import typer
 
 import profiler
 from profiler import errors
-from profiler.cli import app
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = sorted((ROOT / "profiler").rglob("*.py"))
@@ -27,37 +25,59 @@ RANK = {
     "store": 2,
     "measure": 3,
     "analyse": 3,
+    "ask": 4,
     "present": 4,
     "commands": 5,
     "cli": 6,
 }
-VERBS = typer.main.get_command(app).commands
+
+
+def every_module(check):
+    """Makes one test of a check for one module: it lists all modules that break the rule, and how."""
+
+    @wraps(check)
+    def test():
+        broken = []
+        for path in MODULES:
+            try:
+                check(path)
+            except AssertionError as error:
+                broken.append(f"{path.relative_to(ROOT)}: {error}")
+        assert "\n".join(broken) == ""
+
+    del test.__wrapped__  # pytest would ask it for the fixture `path`
+    return test
 
 
 def room_of(path):
     return path.relative_to(ROOT / "profiler").parts[0].removesuffix(".py")
 
 
-def shown(path):
-    return path.relative_to(ROOT).as_posix()
-
-
-@cache
-def tree_of(path):
-    return ast.parse(path.read_text())
-
-
-@cache
 def imports_of(path):
     """Every module imported anywhere in the file: inside functions and for type checking too."""
     found = set()
-    for node in ast.walk(tree_of(path)):
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return found
+
+
+def circle_of(root):
+    """The modules of one circle of imports below `root`, in order; [] when there is none."""
+    names = {
+        path: ".".join(path.relative_to(root.parent).with_suffix("").parts) for path in root.rglob("*.py")
+    }
+    names = {path: name.removesuffix(".__init__") for path, name in names.items()}
+    modules = set(names.values())
+    graph = {name: imports_of(path) & modules - {name} for path, name in names.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1][::-1]
+    return []
 
 
 def error_classes(cls=errors.ProfError):
@@ -72,40 +92,102 @@ def test_every_room_has_its_place_in_the_order():
     assert rooms <= set(RANK)
 
 
-def test_imports_point_only_left():
-    """The façade and the entry point may reach everywhere; the façade itself is for users, not for the house."""
-    offenders = []
-    for path in MODULES:
-        room = room_of(path)
-        if room in ("__init__", "__main__"):
+@every_module
+def test_imports_point_only_left(path):
+    room = room_of(path)
+    if room in ("__init__", "__main__"):
+        return  # the façade and the entry point may reach everywhere
+    for name in imports_of(path):
+        if name == "profiler" or not name.startswith("profiler."):
+            assert name != "profiler" or room == "cli", "the façade is for users, not for the house"
             continue
-        for name in sorted(imports_of(path)):
-            if name == "profiler":
-                allowed = room == "cli"
-            elif name.startswith("profiler."):
-                there = name.split(".")[1]
-                allowed = there == room or RANK[there] < RANK[room]
-            else:
-                allowed = True
-            if not allowed:
-                offenders.append(f"{shown(path)} imports {name}")
-    assert offenders == []
+        there = name.split(".")[1]
+        assert there == room or RANK[there] < RANK[room], f"{room} imports {name}"
 
 
 def test_the_walk_above_sees_imports_in_functions_and_for_type_checking(tmp_path):
     path = tmp_path / "module.py"
     path.write_text(
-        "if TYPE_CHECKING:\n    from profiler.cli import app\ndef f():\n    import profiler.commands.show\n"
+        "if TYPE_CHECKING:\n    from profiler.cli import app\ndef f():\n    import profiler.commands.reading.show\n"
     )
-    assert imports_of(path) == {"profiler.cli", "profiler.cli.app", "profiler.commands.show"}
+    assert imports_of(path) == {"profiler.cli", "profiler.cli.app", "profiler.commands.reading.show"}
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    assert " -> ".join(circle_of(ROOT / "profiler")) == ""
+
+
+def test_a_circle_counts_when_it_closes_in_a_function_or_for_type_checking(tmp_path):
+    room = tmp_path / "room"
+    room.mkdir()
+    (room / "first.py").write_text("def f():\n    from room import second\n")
+    (room / "second.py").write_text("if TYPE_CHECKING:\n    from room.third import Name\n")
+    (room / "third.py").write_text("")
+    assert circle_of(room) == []
+    (room / "third.py").write_text("from room.first import f\n")
+    assert sorted(circle_of(room)[1:]) == ["room.first", "room.second", "room.third"]
 
 
 def test_one_module_alone_knows_nvidias_reader():
-    users = {shown(path) for path in MODULES if "ncu_report" in imports_of(path)}
+    users = {path.relative_to(ROOT).as_posix() for path in MODULES if "ncu_report" in imports_of(path)}
     assert users == {"profiler/store/reports/nvidia_reader.py"}
 
 
-def test_analysis_touches_no_file_and_the_catalogue_runs_no_process():
+# What of the store a room may know that opens no store: a run that it is given, and the types that a run is made of.
+GIVEN = ("runs.run", "runs.manifest", "runs.timed_run", "tables", "sweeps")
+
+
+@every_module
+def test_analysis_and_presentation_open_no_store(path):
+    """They are given runs and findings; whoever asks opens them. The drawing processes count their cores as readers do."""
+    if room_of(path) not in ("analyse", "present"):
+        return
+    known = [f"profiler.store.{one}" for one in GIVEN] + ["profiler.store.reports.sandbox"]
+    for name in imports_of(path):
+        if name.startswith("profiler.store."):
+            assert name.startswith(tuple(known)), name
+            assert not name.endswith("Store"), name
+
+
+@every_module
+def test_questions_know_no_format_and_print_nothing(path):
+    if room_of(path) not in ("ask", "analyse"):
+        return
+    tops = {name.split(".")[0] for name in imports_of(path)}
+    assert tops & {"typer", "rich", "altair", "vl_convert", "jinja2", "csv", "json", "sys"} == set()
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    assert "print" not in {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+
+
+@every_module
+def test_commands_ask_and_compute_nothing(path):
+    """Of analysis they know the types of findings, and no function."""
+    if room_of(path) not in ("commands", "__init__"):
+        return
+    for name in imports_of(path):
+        if name.startswith("profiler.analyse."):
+            *_, last = name.split(".")
+            assert not last.islower() or is_module(name), f"{name}: ask for it"
+
+
+def is_module(name):
+    place = ROOT.joinpath(*name.split("."))
+    return place.is_dir() or place.with_suffix(".py").is_file()
+
+
+def test_a_ladders_work_joins_a_profile_in_one_place():
+    """So that no two questions count its bytes differently."""
+    users = {
+        path.relative_to(ROOT).as_posix()
+        for path in MODULES
+        if imports_of(path)
+        & {f"profiler.analyse.recording.work.{name}" for name in ("with_work", "find_useful_bytes")}
+    }
+    assert users == {"profiler/ask/profiles.py"}
+
+
+@every_module
+def test_analysis_touches_no_file_and_the_catalogue_runs_no_process(path):
     never = {
         "analyse": {"os", "pathlib", "io", "shutil", "subprocess", "tempfile", "glob", "typer", "rich"},
         "catalog": {"subprocess", "multiprocessing", "typer", "rich"},
@@ -113,13 +195,8 @@ def test_analysis_touches_no_file_and_the_catalogue_runs_no_process():
         "store": {"typer", "rich"},
         "measure": {"typer", "rich", "ncu_report"},
     }
-    offenders = [
-        f"{shown(path)} imports {name}"
-        for path in MODULES
-        for name in sorted(imports_of(path))
-        if name.split(".")[0] in never.get(room_of(path), ())
-    ]
-    assert offenders == []
+    tops = {name.split(".")[0] for name in imports_of(path)}
+    assert tops & never.get(room_of(path), set()) == set()
 
 
 def test_the_facade_promises_what_a_notebook_needs():
@@ -165,17 +242,14 @@ def test_every_error_that_can_be_raised_has_a_remedy():
             assert cls.remedy.endswith("."), cls.__name__
 
 
-def test_only_errors_with_a_remedy_are_raised():
+@every_module
+def test_only_errors_with_a_remedy_are_raised(path):
     """A class for a whole group has none of its own, so whoever raises it writes one."""
     general = {cls.__name__ for cls in error_classes() if cls.__subclasses__()}
-    offenders = []
-    for path in MODULES:
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-                name, given = ast.unparse(node.exc.func), {keyword.arg for keyword in node.exc.keywords}
-                if name in general and "remedy" not in given:
-                    offenders.append(f"{shown(path)}:{node.lineno} raises {name}")
-    assert offenders == []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            name, given = ast.unparse(node.exc.func), {keyword.arg for keyword in node.exc.keywords}
+            assert name not in general or "remedy" in given, f"line {node.lineno}"
 
 
 def test_the_tree_in_the_docstring_is_the_tree_of_the_classes():
@@ -199,29 +273,24 @@ def test_an_error_keeps_its_lines_and_its_remedy_on_the_way_between_processes():
 # Size, documentation, words
 
 
-def test_every_module_opens_with_a_docstring():
-    assert [shown(path) for path in MODULES if not ast.get_docstring(tree_of(path))] == []
-
-
-def test_no_module_is_longer_than_400_lines():
-    lengths = {shown(path): len(path.read_text().splitlines()) for path in MODULES}
-    assert {path: length for path, length in lengths.items() if length > 400} == {}
-
-
-def test_every_verb_is_in_the_readme():
-    readme = (ROOT / "README.md").read_text()
-    assert [verb for verb in VERBS if f"prof {verb}" not in readme] == []
+@every_module
+def test_a_module_says_what_it_is_for_and_stays_readable_in_one_sitting(path):
+    source = path.read_text()
+    assert ast.get_docstring(ast.parse(source))
+    assert len(source.splitlines()) <= 400
 
 
 def test_no_text_of_the_house_speaks_of_where_or_how_it_was_written():
     words = ("cla" + "ude", "anth" + "ropic", "chat" + "gpt", "/wo" + "rk/", "/tmp/" + "lab", "as an a" + "i")
     pattern = re.compile("|".join([*map(re.escape, words), "\\bissue" + r" #?\d"]), re.IGNORECASE)
     suffixes = {".py", ".md", ".toml", ".cu", ".cuh", ".yaml", ".yml", ".ipynb", ".html"}
-    places = ["profiler", "tests", "kernels", "dashboards", ".ci", ".github"]
+    places = ["profiler", "tests", "kernels", "docs", "dashboards", ".ci", ".github"]
     files = [path for place in places for path in (ROOT / place).rglob("*") if path.suffix in suffixes]
-    # In a worktree `.git` is a file: git writes there where the repository lies.
-    at_the_root = [path for path in ROOT.glob("*") if path.is_file() and path.name != ".git"]
-    files += [path for path in at_the_root if path.suffix in {*suffixes, ""}]
+    files += [
+        path
+        for path in ROOT.glob("*")
+        if path.is_file() and path.suffix in {*suffixes, ""} and path.name != ".git"
+    ]
     assert len(files) > 40
     found = [
         f"{path.relative_to(ROOT)}: {match.group()}"

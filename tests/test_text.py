@@ -8,8 +8,7 @@ import unicodedata
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.present.rungs import duration
-from profiler.text import half_width, number, printable, relative, shortened, signed, size
+from profiler.text import duration, half_width, number, printable, relative, shortened, signed, size
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
 

@@ -11,8 +11,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from profiler.analyse.compare.changes import PairChange, compare_pair
 from profiler.analyse.compare.compare import durations_of, typical_ns
-from profiler.analyse.compare.pairs import Change, compare_pair
 from profiler.analyse.findings import CI, SCHEMA_VERSION, MetricDelta, Reason, Speedup
 from profiler.analyse.recording.profile import Profile, brief_name, require_metrics
 from profiler.analyse.statistics.differences import are_identical
@@ -144,7 +144,7 @@ def _duration_check(
     )
 
 
-def _metric_check(change: Change, limit: Threshold) -> MetricCheck:
+def _metric_check(change: PairChange, limit: Threshold) -> MetricCheck:
     delta = next(one for one in change.metrics if one.name == limit.metric.name)
     percent = 100.0 / abs(delta.before) if delta.before else None
     outcome, reason = _judge_metric(delta, limit)

@@ -6,16 +6,21 @@ Schema is generated from these classes (`prof compare --schema`).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
+from profiler.analyse.importance import Importance
 from profiler.analyse.statistics.timings import TimingSummary
+from profiler.catalog.metrics import DURATION, HEADLINE
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = 1
+
+_CLOCK = "sm_frequency_hz"
 
 VerdictName = Literal["better", "worse", "same", "unclear", "changed"]
 SETTLED: tuple[VerdictName, ...] = ("same", "unclear")  # of these nothing is told as a change
@@ -72,7 +77,7 @@ class Side(Struct, frozen=True):
 
 class Comparability(Struct, frozen=True):
     ok: bool
-    warnings: list[str]
+    warnings: Annotated[list[str], Importance(99, each=4)]
 
 
 class Speedup(Struct, frozen=True):
@@ -102,7 +107,7 @@ class MissingMetric(Struct, frozen=True):
     missing_in: Literal["before", "after", "both"]
 
 
-class Check(Struct, frozen=True):
+class ExpectedChange(Struct, frozen=True):
     """`ok` is null where the metric is missing or its change unclear."""
 
     metric: str
@@ -115,7 +120,7 @@ class Confirmation(Struct, frozen=True, omit_defaults=True):
 
     name: str
     confirmed: bool
-    checks: list[Check]
+    checks: list[ExpectedChange]
     does_not_apply: str = ""
 
 
@@ -145,14 +150,18 @@ class LoadChange(Struct, frozen=True):
 class HotLoop(Struct, frozen=True):
     """What a warp executes: `per` iteration, or per step where both sides' accumulators tell how many there are."""
 
-    before: list[LoopInstruction]
-    after: list[LoopInstruction]
+    before: Annotated[list[LoopInstruction], Importance(71, each=1.5, counted_as="hot_loop")]
+    after: Annotated[list[LoopInstruction], Importance(71, each=1.5, counted_as="hot_loop")]
     per: Literal["iteration", "step"] = "iteration"
-    changes: list[LoadChange] = []
+    changes: Annotated[list[LoadChange], Importance(88, each=1)] = []
+
+
+def _changed(opcode: Opcode, *_: object) -> int | None:
+    return 0 if opcode.before != opcode.after else None
 
 
 class Instructions(Struct, frozen=True):
-    opcodes: list[Opcode]
+    opcodes: Annotated[list[Opcode], Importance(87, each=2, by=_changed)]
     hot_loop: HotLoop | None = None
 
 
@@ -196,8 +205,8 @@ class Attribution(Struct, frozen=True):
     profiled_ratio: float
     factors: list[Factor]
     closure_error_pct: float
-    stalls: list[Part] = []
-    traffic: list[Part] = []
+    stalls: Annotated[list[Part], Importance(90, each=4)] = []
+    traffic: Annotated[list[Part], Importance(90, each=4)] = []
     clock: Literal["measured", "inferred"] | None = None
 
 
@@ -214,20 +223,35 @@ class Suspect(Struct, frozen=True):
     weight_pct: float | None
 
 
+def _says_most(delta: MetricDelta, comparison: Comparison, wanted: Collection[str]) -> int | None:
+    """The headline, what the cautions are about, what changed, and what too few launches cannot tell."""
+    has_moved = delta.verdict not in SETTLED
+    if delta.name in HEADLINE or not {delta.name, delta.ncu}.isdisjoint(wanted):
+        return 0
+    if any(delta.name in warning for warning in comparison.comparable.warnings):
+        return 1
+    if has_moved:
+        return 1 if delta.name == _CLOCK else 2
+    return 3 if delta.reason == "too_few_launches" else None
+
+
 class Comparison(Struct, frozen=True):
     schema_version: int
     before: Side
     after: Side
     comparable: Comparability
     speedup: Speedup | None
-    metrics: list[MetricDelta]
-    missing: list[MissingMetric]
-    confirmations: list[Confirmation]
-    attribution: Attribution | None
+    metrics: Annotated[
+        list[MetricDelta],
+        Importance(100, each=1.6, by=_says_most, counted_as=lambda delta: f"metrics_{delta.verdict}"),
+    ]
+    missing: Annotated[list[MissingMetric], Importance(72, each=1)]
+    confirmations: Annotated[list[Confirmation], Importance(98, each=6)]
+    attribution: Annotated[Attribution | None, Importance(97)]
     instructions: Instructions
-    suspects: list[Suspect]
-    suspects_missing: list[str] = []
-    attribution_missing: list[MissingMetric] = []
+    suspects: Annotated[list[Suspect], Importance(95, each=7)]
+    suspects_missing: Annotated[list[str], Importance(94, each=0.5)] = []
+    attribution_missing: Annotated[list[MissingMetric], Importance(96, each=0.5)] = []
     left_out: LeftOut = {}
 
     def to_pandas(self) -> pd.DataFrame:
@@ -238,9 +262,20 @@ class Comparison(Struct, frozen=True):
         return pd.DataFrame(rows, columns=MetricDelta.__struct_fields__).set_index("name")
 
 
+def _time_changed_ns(comparison: Comparison, *_: object) -> float:
+    """Returns the time gained or lost over all launches, and zero where the duration is not known."""
+    durations = (one for one in comparison.metrics if one.name == DURATION)
+    return sum(
+        abs(one.after * comparison.after.launches - one.before * comparison.before.launches)
+        for one in durations
+    )
+
+
 class Comparisons(Struct, frozen=True):
     """Every common kernel of two recordings (`prof compare --all`)."""
 
     schema_version: int
-    comparisons: list[Comparison]
+    comparisons: Annotated[
+        list[Comparison], Importance(100, each=0.4, by=_time_changed_ns, largest_first=True)
+    ]
     left_out: LeftOut = {}

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from profiler.analyse.statistics.differences import Readings, mean_difference
 from profiler.analyse.statistics.timings import TimingSummary, summarise
-from profiler.store.sweeps import Repeat, Stage, StoredSweep, SweptPoint
+from profiler.store.sweeps import Stage, StoredSweep, SweepRepeat, SweptPoint
 
 SCHEMA_VERSION = 1
 _STAGES: tuple[Stage, ...] = ("final", "full", "screen")
@@ -38,7 +38,7 @@ class RankedPoint(Struct, frozen=True):
     is_current: bool  # what the source has now
 
 
-class Step(Struct, frozen=True):
+class TuningStep(Struct, frozen=True):
     """How much slower another point is than the best, by the repeats of the last stage."""
 
     settings: dict[str, int]
@@ -96,8 +96,8 @@ class TuningFinding(Struct, frozen=True):
     within_pct: float
     reference_spread_pct: float | None  # of the reference's medians over the sweep
     points: list[RankedPoint]
-    runner_up: Step | None
-    current: Step | None  # None where the source has the best, or none of the points
+    runner_up: TuningStep | None
+    current: TuningStep | None  # None where the source has the best, or none of the points
     parameters: list[ParameterWorth]
     fates: list[Fate]
 
@@ -161,7 +161,7 @@ def _has(point: SweptPoint, stage: Stage) -> bool:
     return any(repeat.stage == stage for repeat in point.repeats)
 
 
-def _of_stage(point: SweptPoint) -> list[Repeat]:
+def _of_stage(point: SweptPoint) -> list[SweepRepeat]:
     stage = _stage(point)
     return [repeat for repeat in point.repeats if repeat.stage == stage]
 
@@ -191,15 +191,15 @@ def _slower_pct(time_ns: float, best_ns: float) -> float:
     return 100 * (time_ns / best_ns - 1)
 
 
-def _step(best: SweptPoint, other: SweptPoint) -> Step:
+def _step(best: SweptPoint, other: SweptPoint) -> TuningStep:
     """Of the medians of processes, in logarithms, so that the interval is one of a ratio."""
     sides = [_logarithms(point) for point in (best, other)]
     difference = mean_difference(*sides) if all(len(set(side.processes)) > 1 for side in sides) else None
     if difference is None:
         slower_pct = _slower_pct(_time(other).median_ns, _time(best).median_ns)
-        return Step(other.settings, slower_pct, None, False)
+        return TuningStep(other.settings, slower_pct, None, False)
     slower_pct, low, high = (100 * math.expm1(log) for log in (difference.delta, *difference.interval()))
-    return Step(other.settings, slower_pct, (low, high), not low <= 0 <= high)
+    return TuningStep(other.settings, slower_pct, (low, high), not low <= 0 <= high)
 
 
 def _logarithms(point: SweptPoint) -> Readings:

@@ -1,4 +1,4 @@
-"""The ladder whose rungs measure what a GPU can do at most; a roofline is drawn under what they reached."""
+"""Finds the ladder `ceilings`: its rungs measure the most that a GPU can do, which a roofline needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CEILINGS_LADDER = "ceilings"
 
 
 def read_ceilings(*starts: Path) -> Ladder | None:
-    """From `kernels/` in one of these folders or further up; None where there is no such ladder."""
+    """Reads it from `kernels/` in one of these folders or in a parent. Returns None if it is not there."""
     try:
         return read_ladder(find_ladder(CEILINGS_LADDER, *starts))
     except LadderNotFound:

@@ -1,9 +1,8 @@
-"""The metrics that prof speaks of: one entry each, our name first.
+"""Lists the metrics of prof, one entry each.
 
-An entry gives ncu's names for the same thing, newest first, so that a report of an older
-version resolves too; the unit; which direction is better, if any; and one line of
-documentation. A utilisation has no better direction: a busier pipe may be progress or
-waste, and duration decides.
+An entry has prof's name, ncu's names for the same metric, the unit, the better direction if there is one, and one
+line of documentation. ncu's newest name comes first; the others let reports of older versions resolve too.
+A utilisation has no better direction: a busier pipe may be progress or waste, and duration decides.
 """
 
 from __future__ import annotations
@@ -55,18 +54,18 @@ LSU_OPCODES = frozenset(
 )
 
 
-# By each thread for itself; generic ones count as global, and atomics are neither loads nor stores.
+# Each thread moves its own data. Generic accesses count as global; atomics are neither loads nor stores.
 GLOBAL_LOADS = frozenset(["LDG", "LD", "LDGSTS"])
 GLOBAL_STORES = frozenset(["STG", "ST"])
-# One instruction copies a block, and does not say how large: by address, or as a tile of a tensor.
+# One instruction copies a block of unknown size: by address, or as a tile of a tensor.
 BULK_LOADS = frozenset(["UBLKCP.S.G", "UTMALDG"])
 BULK_STORES = frozenset(["UBLKCP.G.S", "UTMASTG"])
 
 
 @dataclass(frozen=True)
 class FromOpcodes:
-    """How a metric follows from the instructions executed by opcode: of those that are called as one of
-    `opcodes`, or that and modifiers, the share of all in %, their mean width in bits, or how many they are."""
+    """Describes a metric that is computed from the executed instructions with one of `opcodes`, modifiers aside:
+    their share of all instructions in %, their mean width in bits, or their count."""
 
     what: Literal["share", "width", "count"]
     opcodes: frozenset[str]
@@ -81,25 +80,25 @@ class Metric:
     group: str
     doc: str
     better: Direction | None = None
-    fixed: bool = False  # the same in every launch of a binary: one launch decides
+    fixed: bool = False  # the same in every launch of a binary, so one launch decides
     from_opcodes: FromOpcodes | None = None
-    per_useful_byte: str | None = None  # the metric it is made of; known where a ladder says the bytes
-    part_of: tuple[str, ...] = ()  # the metrics that add up to the whole of which this counts a part
+    per_useful_byte: str | None = None  # this metric, divided by the bytes that a ladder declares
+    part_of: tuple[str, ...] = ()  # this counts a part of the sum of these metrics
 
     @property
     def is_counted(self) -> bool:
-        """Counted, not timed: launches that agree agree exactly."""
+        """True for a count, False for a time or a rate: equal launches have exactly equal counts."""
         return self.fixed or not self.ncu or self.unit in ("inst", "wavefront", "sector", "byte")
 
     @property
     def smallest_effect(self) -> float:
-        """Differences below this are nobody's business, however certain (absolute)."""
+        """The smallest absolute difference that matters; a smaller one is ignored, however certain it is."""
         return {"%": 0.1, "cycle/issue": 0.005}.get(self.unit, 0.0)
 
 
-# A relative change below 1 % is called the same, unless a metric is a fixed property.
+# A relative change below 1 % counts as no change, unless the metric is a fixed property.
 SMALLEST_RELATIVE_EFFECT = 0.01
-# So is a change of a part below 0.1 % of its whole, as one of a percentage below 0.1 points is.
+# So does a change of a part below 0.1 % of its whole, and a change of a percentage below 0.1 points.
 SMALLEST_SHARE_OF_WHOLE = 0.001
 
 _DRAM_BYTES = ("dram_bytes_read", "dram_bytes_written")
@@ -131,12 +130,12 @@ _PIPES = [
     Metric("fma_pipe_pct", ("sm__pipe_fma_cycles_active" + ELAPSED,), "%", "pipes",
            "Cycles in which the FMA pipe worked: on GEMM, the share of the peak that is useful."),
     Metric("lsu_pipe_pct", ("sm__inst_executed_pipe_lsu" + ELAPSED,), "%", "pipes",
-           "Load/store instructions against the most that the LSU pipe could take."),
+           "Load/store instructions, of the most that the LSU pipe can take."),
     Metric("lsu_inst_share_pct", (), "%", "pipes",
-           "Load/store instructions as a share of all executed instructions: the other LSU share.",
+           "Load/store instructions, as a share of all executed instructions.",
            from_opcodes=FromOpcodes("share", LSU_OPCODES)),
     Metric("alu_pipe_pct", ("sm__inst_executed_pipe_alu" + ELAPSED,), "%", "pipes",
-           "Integer and logic instructions against the peak of the ALU pipe."),
+           "Integer and logic instructions, of the peak of the ALU pipe."),
     Metric("tensor_pipe_pct", ("sm__pipe_tensor_cycles_active" + ELAPSED,), "%", "pipes",
            "Cycles in which the tensor pipe worked."),
 ]  # fmt: skip
@@ -195,22 +194,22 @@ _MEMORY = [
     Metric("l2_throughput_pct", ("lts__throughput" + ELAPSED,), "%", "memory",
            "L2 throughput, of its peak."),
     Metric("load_width_bits", (), "bit/access", "memory",
-           "Mean width of a thread's loads from global memory, by warp instructions executed.",
+           "Mean width of a thread's loads from global memory, over the executed warp instructions.",
            from_opcodes=FromOpcodes("width", GLOBAL_LOADS)),
     Metric("store_width_bits", (), "bit/access", "memory",
-           "Mean width of a thread's stores to global memory, by warp instructions executed.",
+           "Mean width of a thread's stores to global memory, over the executed warp instructions.",
            from_opcodes=FromOpcodes("width", GLOBAL_STORES)),
     Metric("bulk_loads", (), "inst", "memory",
-           "Bulk and tensor copies from global memory: blocks whose size the instruction does not tell.",
+           "Bulk and tensor copies from global memory; the size of a copy is not in its instruction.",
            from_opcodes=FromOpcodes("count", BULK_LOADS)),
     Metric("bulk_stores", (), "inst", "memory",
-           "Bulk and tensor copies to global memory: blocks whose size the instruction does not tell.",
+           "Bulk and tensor copies to global memory; the size of a copy is not in its instruction.",
            from_opcodes=FromOpcodes("count", BULK_STORES)),
 ]  # fmt: skip
 
 _SHARED = [
     Metric("shared_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",), "wavefront", "shared memory",
-           "Passes through shared memory; one access without conflicts is one.", "lower"),
+           "Passes through shared memory; an access without conflicts takes one.", "lower"),
     Metric("shared_load_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",), "wavefront", "shared memory",
            "Passes through shared memory made by loads.", "lower"),
     Metric("shared_store_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",), "wavefront", "shared memory",
@@ -251,7 +250,7 @@ _INSTRUCTIONS = [
     Metric("inst_executed", ("smsp__inst_executed.sum", "sm__inst_executed.sum", "inst_executed"), "inst", "instructions",
            "Warp instructions executed.", "lower"),
     Metric("inst_per_byte", (), "inst/byte", "instructions",
-           "Instructions of all lanes, 32 for a warp's, per byte that the ladder says the work moves.", "lower",
+           "Lane instructions, 32 for each warp instruction, per byte of work that the ladder declares.", "lower",
            per_useful_byte="inst_executed"),
     Metric("inst_issued", ("smsp__inst_issued.sum", "sm__inst_issued.sum"), "inst", "instructions",
            "Warp instructions issued, replays included.", "lower"),
@@ -272,7 +271,7 @@ DURATION = "duration_ns"
 
 BY_NAME: dict[str, Metric] = {metric.name: metric for metric in CATALOGUE}
 
-# What a comparison leads with, in this order.
+# A comparison shows these first, in this order.
 HEADLINE = (
     "duration_ns",
     "issue_active_pct",
@@ -283,8 +282,8 @@ HEADLINE = (
     "stall_short_scoreboard",
 )
 
-# What a ladder of memory-bound kernels shows instead. The five figures that Nsight Compute prints first of its
-# section MemoryWorkloadAnalysis are among it: Memory Throughput, Max Bandwidth, both hit rates, Mem Pipes Busy.
+# A ladder of memory-bound kernels shows these instead. Among them are the five figures that Nsight Compute prints
+# first in its section MemoryWorkloadAnalysis: Memory Throughput, Max Bandwidth, both hit rates, Mem Pipes Busy.
 MEMORY_HEADLINE = (
     "duration_ns",
     "dram_bytes_per_s",
@@ -302,7 +301,7 @@ MEMORY_HEADLINE = (
 
 
 def find_metric(name: str) -> Metric:
-    """By our name or by one of ncu's; an unknown name is answered with the nearest ones."""
+    """Returns the metric with this name of prof or of ncu; the error for an unknown name lists the nearest ones."""
     if name in BY_NAME:
         return BY_NAME[name]
     for metric in CATALOGUE:
@@ -313,14 +312,14 @@ def find_metric(name: str) -> Metric:
 
 
 def derivation(metric: Metric) -> str:
-    """What a metric that ncu has no name for is made of."""
+    """Returns the source of a metric that ncu has no name for, as text."""
     if metric.from_opcodes:
         return f"{metric.from_opcodes.what} of {metric.from_opcodes.source}"
     return f"{metric.per_useful_byte} and the `bytes` of a ladder" if metric.per_useful_byte else ""
 
 
 def nearest_hint(name: str, known: Sequence[str]) -> str:
-    """Names that contain what was typed, then names that look like it."""
+    """Returns an ending for an error message: names that contain the wrong one, then names that look like it."""
     containing = [candidate for candidate in known if name.lower() in candidate.lower()]
     near = dict.fromkeys([*containing[:3], *difflib.get_close_matches(name, known, n=3, cutoff=0.5)])
     return f"; nearest: {', '.join(list(near)[:3])}" if near else ""

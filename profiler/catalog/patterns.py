@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 MOST_CHARACTERS = 500
 _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
-# Valid whatever the engine, so that most ladders are read without pyarrow, which takes a while to import.
+# Valid in every engine, so that most ladders are read without pyarrow, which takes a while to import.
 _SURELY_VALID = re.compile(r"(?:[^\\.*+?{}\[\]()]|\.[*+?]?)*")
 _SHOWN = 60
 
@@ -44,14 +44,14 @@ def _search(pattern: str, names: Sequence[str]) -> list[bool]:
     try:
         found: list[bool] = pc.match_substring_regex(texts, pattern=pattern).to_pylist()
     except UnicodeEncodeError:
-        raise ValueError(f"{pattern!r} is not a regular expression: it is no Unicode text") from None
+        raise ValueError(f"{pattern!r} is not a regular expression: it is not Unicode text") from None
     except pa.ArrowInvalid as error:
         raise ValueError(f"'{pattern}' is not a regular expression: {_reason(str(error))}") from None
     return found
 
 
 def _reason(message: str) -> str:
-    """RE2's own words, and the limits of its language where the pattern may have met one."""
+    """Returns RE2's message, with the limits of its language if the pattern may have met one."""
     reason = message.removeprefix("Invalid regular expression: ")
     met_a_limit = reason.startswith(("invalid perl operator", "invalid escape", "bad repetition operator"))
     return (

@@ -1,7 +1,10 @@
-"""What to ask ncu for, as data: sections and metrics under a name, and what they cost.
+"""Lists what each preset asks ncu for, and what that costs.
 
-Runs of one preset can be compared with each other. A pass is one replay of the kernel; how many
-a preset needs was counted on the GPU named by `MEASURED_ON`, and differs on others.
+Runs of one preset can be compared with each other. A preset names its metrics itself, in ncu's words: a new entry
+in the catalogue of metrics changes no preset, so it makes no recorded run stale. Add the metric here as well
+to record it from now on. That makes the runs of this preset stale, and its passes must be counted again.
+
+A pass is one replay of the kernel. `MEASURED_ON` names the GPU on which the passes were counted; others differ.
 """
 
 from __future__ import annotations
@@ -10,31 +13,94 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from profiler.catalog.metrics import BY_NAME, CATALOGUE, find_metric
+from profiler.catalog.metrics import find_metric
 from profiler.errors import MetricNotFound, PresetNotFound
 
 MEASURED_ON = "NVIDIA H200, ncu 2025.3.1"
 
 _SECTIONS = ("MemoryWorkloadAnalysis", "WarpStateStats", "InstructionStats")
-# All that a comparison reads. The sections bring most of it; the rest costs one pass.
-_EVERYTHING = tuple(metric.ncu[0] for metric in CATALOGUE if metric.ncu)
+# Everything that a comparison reads. The sections bring most of it; the rest costs one pass.
+_COMPARED = (
+    "gpu__time_duration.sum",
+    "sm__cycles_elapsed.max",
+    "sm__cycles_elapsed.avg.per_second",
+    "sm__issue_active.avg.pct_of_peak_sustained_elapsed",
+    "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed",
+    "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_elapsed",
+    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_tex_throttle_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_membar_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_branch_resolving_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_drain_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_imc_miss_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_no_instruction_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_misc_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_sleeping_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_not_selected_per_issue_active.ratio",
+    "smsp__average_warps_issue_stalled_selected_per_issue_active.ratio",
+    "smsp__average_warp_latency_per_inst_issued.ratio",
+    "dram__bytes.sum.per_second",
+    "dram__bytes_read.sum",
+    "dram__bytes_write.sum",
+    "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+    "gpu__compute_memory_access_throughput.avg.pct_of_peak_sustained_elapsed",
+    "gpu__compute_memory_request_throughput.avg.pct_of_peak_sustained_elapsed",
+    "sm__memory_throughput.avg.pct_of_peak_sustained_elapsed",
+    "l1tex__t_sector_hit_rate.pct",
+    "lts__t_sector_hit_rate.pct",
+    "lts__t_sectors_srcunit_tex.sum",
+    "l1tex__throughput.avg.pct_of_peak_sustained_active",
+    "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "sm__maximum_warps_per_active_cycle_pct",
+    "smsp__warps_active.avg.per_cycle_active",
+    "smsp__warps_eligible.avg.per_cycle_active",
+    "launch__registers_per_thread",
+    "launch__shared_mem_per_block_allocated",
+    "launch__occupancy_limit_registers",
+    "launch__occupancy_limit_shared_mem",
+    "launch__waves_per_multiprocessor",
+    "smsp__inst_executed.sum",
+    "smsp__inst_issued.sum",
+    "sm__inst_executed.avg.per_cycle_elapsed",
+    "smsp__issue_active.avg.per_cycle_active",
+    "smsp__thread_inst_executed_per_inst_executed.ratio",
+    "sass__inst_executed_register_spilling",
+)
 
 
 @dataclass(frozen=True)
 class Preset:
     name: str
     doc: str
-    passes: int | None = None  # not known where something was added
+    passes: int | None = None  # unknown after additions
     sections: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()  # ncu's names
-    required: tuple[str, ...] = ()  # those without which the recording is a failure
+    required: tuple[str, ...] = ()  # without one of these, the recording failed
     set: str | None = None
     import_source: bool = False
 
     def with_more(self, sections: Iterable[str], metrics: Iterable[str], set: str | None) -> Preset:
-        """What a user adds by hand is required: ncu would leave out a misspelt name in silence.
+        """Returns the preset with additions of the user.
 
-        Several metrics may be one word with commas, as ncu takes them.
+        An added metric is required, because ncu leaves out a misspelt name without an error. One word may hold
+        several metrics with commas between them, as ncu takes them.
         """
         names = [name.strip() for word in metrics for name in word.split(",") if name.strip()]
         asked = tuple(dict.fromkeys(map(_ncu_name, names)))
@@ -54,48 +120,50 @@ class Preset:
 PRESETS: tuple[Preset, ...] = (
     Preset(
         "default",
-        "All that a comparison reads: memory, warp states, executed instructions, pipes, occupancy, clock.",
+        "Everything that a comparison reads: memory, warp states, executed instructions, pipes, occupancy, clock.",
         passes=14,
         sections=_SECTIONS,
-        metrics=_EVERYTHING,
+        metrics=_COMPARED,
     ),
     Preset(
         "four-way",
-        "The confirmation alone: duration, issue-active, FMA pipe, LSU pipe and the two stalls.",
+        "Only the four-way confirmation: duration, issue-active, FMA pipe, LSU pipe and two stalls.",
         passes=3,
-        metrics=tuple(
-            BY_NAME[name].ncu[0]
-            for name in (
-                *("duration_ns", "issue_active_pct", "fma_pipe_pct", "lsu_pipe_pct"),
-                *("stall_mio_throttle", "stall_short_scoreboard"),
-            )
+        metrics=(
+            "gpu__time_duration.sum",
+            "sm__issue_active.avg.pct_of_peak_sustained_elapsed",
+            "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_elapsed",
+            "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed",
+            "smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio",
+            "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio",
         ),
     ),
     Preset(
         "memory",
-        "A memory-bound kernel's five figures: throughput, max bandwidth, L1 and L2 hit rate, mem pipes busy.",
+        "The five figures of a memory-bound kernel: throughput, max bandwidth, L1 and L2 hit rate, mem pipes busy.",
         passes=7,
-        metrics=tuple(
-            BY_NAME[name].ncu[0]
-            for name in (
-                *("duration_ns", "dram_bytes_per_s", "max_bandwidth_pct"),
-                *("l1_hit_pct", "l2_hit_pct", "mem_pipes_busy_pct"),
-            )
+        metrics=(
+            "gpu__time_duration.sum",
+            "dram__bytes.sum.per_second",
+            "gpu__compute_memory_request_throughput.avg.pct_of_peak_sustained_elapsed",
+            "l1tex__t_sector_hit_rate.pct",
+            "lts__t_sector_hit_rate.pct",
+            "sm__memory_throughput.avg.pct_of_peak_sustained_elapsed",
         ),
     ),
     Preset(
         "source",
-        "The default, with stall samples of every instruction and the source files in the report.",
+        "The default, plus stall samples of every instruction and the source files in the report.",
         passes=16,
         sections=(*_SECTIONS, "SourceCounters"),
-        metrics=_EVERYTHING,
+        metrics=_COMPARED,
         import_source=True,
     ),
     Preset(
         "full",
         "Every section of Nsight Compute, for its own interface and rules.",
         passes=38,
-        metrics=_EVERYTHING,
+        metrics=_COMPARED,
         set="full",
         import_source=True,
     ),
@@ -113,11 +181,11 @@ def find_preset(name: str) -> Preset:
 
 
 def _ncu_name(name: str) -> str:
-    """Ours in ncu's words; what the catalogue does not know is ncu's own."""
+    """Translates a name of the catalogue into ncu's; any other name must be one of ncu's own."""
     try:
         metric = find_metric(name)
     except MetricNotFound:
-        if "__" not in name:  # every name of ncu's has it, none of ours
+        if "__" not in name:  # every name of ncu has it, none of the catalogue does
             raise
         return name
     if not metric.ncu:

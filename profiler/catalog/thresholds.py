@@ -1,4 +1,6 @@
-"""How much worse a metric may get before `prof check` fails, as a project declares it.
+"""Reads how much worse a metric may get before `prof check` fails.
+
+A project declares these limits.
 
 In `prof.toml`:                          or in `pyproject.toml`:
 
@@ -8,7 +10,7 @@ In `prof.toml`:                          or in `pyproject.toml`:
 
 A key is a metric of the catalogue. Its limits are in percent of the baseline's value: `worse_pct`
 against the metric's better direction, `rise_pct` or `fall_pct` for one that has none. The duration is
-always checked. Whatever else stands there is refused: a limit that is misspelt checks nothing.
+always checked. Any other key is an error, because a misspelt limit checks nothing.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from profiler.catalog.metrics import BY_NAME, DURATION, Metric, nearest_hint
 from profiler.errors import ThresholdsInvalid
 
 DEFAULT_SLOWER_PCT = 2.0
-# How far a reference timed beside a rung may be from itself timed alone, in percent of its time and in points of
-# what the rung reaches of it. References that nothing disturbs differ by up to 0.7 % from process to process, and of a
-# rung at a hundredth of its reference nobody reads the second digit.
+# A reference timed beside a rung may differ by this much from the same reference timed alone: in percent of its time,
+# and in points of the share that the rung reaches. Undisturbed references differ by up to 0.7 % between processes, and
+# nobody reads the second digit of a rung at a hundredth of its reference.
 DISTURBED_REFERENCE_PCT = 1.0
 PROJECT_FILES = ("prof.toml", "pyproject.toml")
 _WAYS = ("worse_pct", "rise_pct", "fall_pct")
@@ -34,7 +36,7 @@ _WAYS = ("worse_pct", "rise_pct", "fall_pct")
 
 @dataclass(frozen=True)
 class Threshold:
-    """The metric may go this way by `limit_pct` percent of the baseline's value, and no further."""
+    """A metric may rise or fall by `limit_pct` percent of the baseline's value, and no further."""
 
     metric: Metric
     way: Literal["rise", "fall"]
@@ -43,14 +45,14 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The duration's first; `path` is where they were declared, None where nothing is."""
+    """The limits, the duration's first; `path` is the file that declares them, None if there is none."""
 
     limits: tuple[Threshold, ...]
     path: Path | None = None
 
 
 def find_thresholds(start: Path) -> Thresholds:
-    """Those of the nearest project file that declares any, here or further up; or the default."""
+    """Returns the limits of the nearest project file that declares any, in `start` or a parent; or the default."""
     for folder in (start, *start.parents):
         for name in PROJECT_FILES:
             path = folder / name
@@ -61,7 +63,7 @@ def find_thresholds(start: Path) -> Thresholds:
 
 
 def _declared(path: Path) -> dict[str, Any] | None:
-    """The table of limits; None in a `pyproject.toml` that is not about prof."""
+    """Returns the table of limits, or None for a `pyproject.toml` without a part for prof."""
     try:
         file = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -89,7 +91,7 @@ def _limits(path: Path, table: dict[str, Any]) -> Iterator[Threshold]:
     for name, ways in table.items():
         metric = BY_NAME.get(name)
         if metric is None:
-            _fail(path, f"'{name}' is no metric of the catalogue{nearest_hint(name, list(BY_NAME))}")
+            _fail(path, f"'{name}' is not a metric of the catalogue{nearest_hint(name, list(BY_NAME))}")
         if not isinstance(ways, dict) or not ways:
             _fail(path, f"{name}: say how far it may go: {name}.{_usual(metric)} = {DEFAULT_SLOWER_PCT:g}")
         for way, limit in ways.items():
@@ -119,7 +121,7 @@ def _sensible(limit: float) -> bool:
 
 
 def _complete(given: Iterable[Threshold]) -> tuple[Threshold, ...]:
-    """With the duration, first; of two limits the same way, the stricter."""
+    """Adds the duration's limit if none is given, and puts it first; keeps the stricter of two limits the same way."""
     strictest: dict[tuple[str, str], Threshold] = {}
     for one in given:
         key = (one.metric.name, one.way)

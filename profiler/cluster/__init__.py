@@ -1,1 +1,6 @@
-"""Other processes, here and on other machines, that do work for this one: reached by Dask, which schedules them."""
+"""Workers: processes on this and other machines that make calls for this one, reached through Dask.
+
+In: a scheduler's address, or options of sbatch.
+Out: a `WorkerPool`, and the results of calls to its workers.
+Refuses to repeat a call behind its caller's back; knows nothing of reports and runs.
+"""

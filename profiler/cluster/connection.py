@@ -1,4 +1,6 @@
-"""Where a crew comes from: a scheduler that runs somewhere, or workers started here for one command."""
+"""Makes worker pools: connects to a scheduler that runs somewhere, or starts workers on this host for one
+command.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from profiler.cluster.crew import Crew
+from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import ClusterNotInstalled, ClusterUnreachable
 
 if TYPE_CHECKING:
@@ -18,12 +20,12 @@ if TYPE_CHECKING:
 
 _CONNECT_S = 10.0
 _START_S = 60.0
-_LARGE = "1 GB"  # binaries and reports travel with the calls: no reason for Dask to warn
+_LARGE = "1 GB"  # binaries and reports travel with the calls, and Dask should not warn about their size
 
 
 @dataclass(frozen=True)
 class Tls:
-    """Files in PEM. What is not given comes from Dask's own configuration."""
+    """Certificate files in PEM format. Dask's own configuration supplies those that are not given."""
 
     ca: Path | None = None
     cert: Path | None = None
@@ -45,8 +47,8 @@ class Tls:
         return Security(**words, require_encryption=True) if words else Security()
 
 
-def connect(address: str, tls: Tls | None = None) -> Crew:
-    """The workers of a scheduler, which may be none yet."""
+def connect(address: str, tls: Tls | None = None) -> WorkerPool:
+    """Connect to a scheduler; there may be no workers yet."""
     client_of = prepare_dask()
     try:
         client = client_of(
@@ -54,15 +56,16 @@ def connect(address: str, tls: Tls | None = None) -> Crew:
         )
     except (OSError, ValueError, RuntimeError, TypeError) as error:
         raise unreachable(address, error) from None
-    return Crew(client)
+    return WorkerPool(client)
 
 
-def local_crew(
+def start_local_workers(
     environments: Sequence[Mapping[str, str]], gpus: bool, names: Sequence[str] | None = None
-) -> Crew:
-    """One worker process on this host for each environment, for as long as the crew is used.
+) -> WorkerPool:
+    """Start one worker process on this host for each environment, for as long as the pool is used.
 
-    They are reached over loopback with a certificate made for this crew alone: other users of the host are not let in.
+    They listen on loopback and accept only a certificate made for this pool, which keeps other users of the
+    host out.
     """
     names = names or [f"worker-{number}" for number in range(len(environments))]
     client_of = prepare_dask()
@@ -107,7 +110,7 @@ def local_crew(
     try:
         client = client_of(cluster, set_as_default=False)
         client.wait_for_workers(len(workers), timeout=_START_S)
-        return Crew(client, close)
+        return WorkerPool(client, close)
     except BaseException as error:
         close()
         if isinstance(error, (OSError, TimeoutError)):
@@ -115,13 +118,13 @@ def local_crew(
         raise
 
 
-# Without a dashboard Dask still serves web pages, unencrypted and on every interface where it is not given an address.
+# Without a dashboard Dask still serves web pages, unencrypted and on every interface unless it is given an address.
 NO_DASHBOARD: dict[str, Any] = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 QUIET_ENVIRONMENT = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 
 
 def prepare_dask() -> type[Client]:
-    """Its client, and Dask told to say nothing of its own: what matters is said by prof."""
+    """Return Dask's client class, and silence Dask's own messages: prof reports what matters."""
     try:
         import dask
         from distributed import Client
@@ -135,7 +138,7 @@ def prepare_dask() -> type[Client]:
 
 
 def unreachable(address: str, error: Exception) -> ClusterUnreachable:
-    if isinstance(error, TypeError):  # what Dask makes of tls:// without certificates
+    if isinstance(error, TypeError):  # Dask raises this for tls:// without certificates
         return ClusterUnreachable(f"{address}: it takes certificates to connect there, and none were given")
     return ClusterUnreachable(f"{address}: no Dask scheduler answers there: {first_cause(error)}")
 

@@ -1,6 +1,7 @@
-"""Workers of this host for a scheduler elsewhere, each a process of its own, until somebody ends them.
+"""Runs workers on this host for a scheduler elsewhere, each in a process of its own, until somebody ends
+them.
 
-One that dies is started again. All of them end with this process, however that ends.
+A worker that dies is started again. All of them end with this process, however it ends.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
 
 _CONNECT_S = 10.0
 _START_S = 60.0
-_CLOSE_S = 2.0  # what a worker is doing then is of no use any more
+_CLOSE_S = 2.0  # nobody needs what a worker is doing then
 
 
 @dataclass(frozen=True)
-class Hosted:
-    """A worker that is to be; `environment` is added to that of its process."""
+class HostedWorker:
+    """A worker to start; `environment` is added to that of its process."""
 
     name: str
     environment: Mapping[str, str]
@@ -40,13 +41,15 @@ class Hosted:
 
 @dataclass(frozen=True)
 class Listening:
-    """Where workers listen: at this host's `host`, or its `interface`, or else where it reaches the scheduler from."""
+    """The address at which workers listen: the address `host`, at `interface`, or else where this host
+    reaches the scheduler from.
+    """
 
     host: str | None = None
     interface: str | None = None
 
     def host_of(self, local_address: str) -> str:
-        """As Dask takes it, where `local_address` is this side of a connection to the scheduler."""
+        """Return the host for Dask; `local_address` is this side of a connection to the scheduler."""
         from distributed.comm.addressing import get_address_host, unparse_host_port
         from distributed.utils import get_ip_interface
 
@@ -63,20 +66,20 @@ class Listening:
 
 
 def host_workers(
-    address: str, tls: Tls, workers: Sequence[Hosted], listening: Listening, begun: Callable[[], None]
+    address: str, tls: Tls, workers: Sequence[HostedWorker], listening: Listening, begun: Callable[[], None]
 ) -> None:
-    """Returns when it is asked to end, by SIGINT or SIGTERM; `begun` is called when all of them are there."""
+    """Run the workers until SIGINT or SIGTERM arrives; calls `begun` when all of them are connected."""
     prepare_dask()
     asyncio.run(_host(address, tls, workers, listening, begun))
 
 
 async def _host(
-    address: str, tls: Tls, workers: Sequence[Hosted], listening: Listening, begun: Callable[[], None]
+    address: str, tls: Tls, workers: Sequence[HostedWorker], listening: Listening, begun: Callable[[], None]
 ) -> None:
     asked_to_end = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, asked_to_end.set)
-    host = listening.host_of(await _knock(address, tls))
+    host = listening.host_of(await _probe(address, tls))
     nannies = [_nanny(address, tls, worker, host) for worker in workers]
     ending: asyncio.Future[Any] = asyncio.ensure_future(asked_to_end.wait())
     try:
@@ -99,8 +102,8 @@ async def _host(
         await asyncio.gather(*(nanny.close(timeout=_CLOSE_S) for nanny in nannies), return_exceptions=True)
 
 
-async def _knock(address: str, tls: Tls) -> str:
-    """Returns the address on this side. A worker would try a wrong address again and again; this fails at once."""
+async def _probe(address: str, tls: Tls) -> str:
+    """Connect to the scheduler once, and return the address on this side. Unlike a worker, this does not try again."""
     from distributed.comm.core import connect
 
     try:
@@ -125,8 +128,8 @@ async def _start(nanny: Nanny, address: str) -> None:
         raise ClusterUnreachable(f"{address}: worker {nanny.name} was not let in: {cause}") from None
 
 
-def _nanny(address: str, tls: Tls, worker: Hosted, host: str) -> Nanny:
-    """It measures one thing at a time, and may start processes of its own."""
+def _nanny(address: str, tls: Tls, worker: HostedWorker, host: str) -> Nanny:
+    """Make a worker that answers one call at a time and may start processes of its own."""
     from distributed import Nanny
 
     return Nanny(

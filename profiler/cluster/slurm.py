@@ -1,8 +1,8 @@
-"""Workers as jobs of Slurm, for as long as one command needs them.
+"""Starts workers as Slurm jobs, for as long as one command needs them.
 
-Work begins as soon as one worker is there. A job that ends by itself gets a successor; one that somebody cancelled does
-not. Whatever happens, no job stays in the queue: and should this process be killed, a worker whose scheduler is gone
-ends within a minute, and its job with it.
+Work begins as soon as one worker is connected. A job that ends by itself is replaced; one that somebody
+cancelled is not. No job ever stays in the queue: when this process is killed, its workers lose their
+scheduler, and end with their jobs within a minute.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from profiler.cluster.connection import prepare_dask
-from profiler.cluster.crew import Crew
 from profiler.cluster.slurm_queue import (
     Ending,
     State,
@@ -30,30 +29,32 @@ from profiler.cluster.slurm_queue import (
     log_of,
     read_states,
 )
+from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import ClusterNotInstalled, SlurmFailed
 
 if TYPE_CHECKING:
-    from profiler.cluster.slurm_jobs import Desk, Job, JobCluster
+    from profiler.cluster.slurm_jobs import SlurmCluster, Submitter, WorkerJob
 
-POLL_S = 5.0  # Slurm's controller serves everybody: it is not to be asked all the time
+POLL_S = 5.0  # Slurm's controller serves everybody, so ask it seldom
 WAIT_S = 3600.0
 PYTHON, INTERFACE = "PROF_CLUSTER_PYTHON", "PROF_CLUSTER_INTERFACE"
 _FIRST_POLL_S = 0.25
 _CLOSE_S = 60.0
 
 
-def slurm_crew(
+def start_slurm_workers(
     options: str,
     workers: int,
     *,
     gpus: bool = True,
     wait_s: float = WAIT_S,
     say: Callable[[str], None] = lambda _: None,
-) -> Crew:
-    """`workers` jobs of one worker each, submitted with `options` as one would type them after sbatch.
+) -> WorkerPool:
+    """Submit `workers` jobs of one worker each, with `options` as one would type them after sbatch.
 
-    With `gpus` each advertises the one that its job was given. Returns when one is there, and fails when none is
-    within `wait_s`. `say` gets a line when there is something to know, from a thread too.
+    With `gpus`, each worker advertises the GPU that its job was given. Returns when the first worker is
+    connected; SlurmFailed when none is within `wait_s`. `say` gets lines for the user, also from another
+    thread.
     """
     words = _words(options)
     if shutil.which("sbatch") is None:
@@ -62,10 +63,10 @@ def slurm_crew(
         )
     client_of = prepare_dask()
     try:
-        with _interrupt_kept():
-            from profiler.cluster.slurm_jobs import Desk, sbatch_command, start_cluster
-        desk = Desk(sbatch_command(words, default_log("%j")))
-        cluster = start_cluster(desk, gpus, os.environ.get(PYTHON), os.environ.get(INTERFACE))
+        with _keeping_interrupt():
+            from profiler.cluster.slurm_jobs import Submitter, sbatch_command, start_cluster
+        submitter = Submitter(sbatch_command(words, default_log("%j")))
+        cluster = start_cluster(submitter, gpus, os.environ.get(PYTHON), os.environ.get(INTERFACE))
     except ImportError as error:
         raise ClusterNotInstalled(f"what Slurm needs is not installed: {error}") from None
     except RuntimeError as error:
@@ -73,28 +74,28 @@ def slurm_crew(
             f"no scheduler for the workers: {error}",
             remedy=f"Correct {INTERFACE}: `ip link` lists the interfaces.",
         ) from None
-    queue = _Queue(cluster, desk, workers, say)
+    queue = _Queue(cluster, submitter, workers, say)
     try:
         cluster.scale(jobs=workers)
         queue.wait_for_one(wait_s)
-        crew = Crew(client_of(cluster, set_as_default=False), queue.close, queue.coming)
+        pool = WorkerPool(client_of(cluster, set_as_default=False), queue.close, queue.coming)
     except BaseException:
         queue.close()
         raise
     queue.watch()
-    return crew
+    return pool
 
 
 @dataclass
 class _Queue:
-    """What became of the jobs of one crew."""
+    """The jobs of one pool: waits for their workers, and replaces jobs that end."""
 
-    cluster: JobCluster
-    desk: Desk
+    cluster: SlurmCluster
+    submitter: Submitter
     workers: int
     say: Callable[[str], None]
-    _joined: set[str] = field(default_factory=set)  # workers that have been there
-    _in_vain: int = 0  # jobs in a row that ended without having been a worker
+    _joined: set[str] = field(default_factory=set)  # workers that have been connected
+    _in_vain: int = 0  # jobs in a row that ended before their worker connected
     _last_said: str = ""
     _ended: Event = field(default_factory=Event)
     _thread: Thread | None = None
@@ -102,13 +103,13 @@ class _Queue:
     def wait_for_one(self, timeout_s: float) -> None:
         deadline = time.monotonic() + timeout_s
         pause_s = _FIRST_POLL_S
-        while not self._look_who_is_there():
-            if len(self.desk.jobs) == self.workers:  # all are submitted
+        while not self._has_worker():
+            if len(self.submitter.jobs) == self.workers:  # all are submitted
                 self._check_not_all_refused()
                 states = read_states()
-                if states is not None and not self._look_who_is_there():
+                if states is not None and not self._has_worker():
                     self._check_some_live(states)
-                    self._say_who_waits(states)
+                    self._say_how_many_wait(states)
             if time.monotonic() > deadline:
                 raise SlurmFailed(
                     f"Slurm started no job within {timeout_s:g} s{self._last_said and ': '}{self._last_said}",
@@ -122,9 +123,9 @@ class _Queue:
         self._thread.start()
 
     def coming(self) -> bool:
-        """Whether a job has no worker there, yet or any more."""
+        """Return whether a job has no connected worker, not yet or not any more."""
         there = self._there()
-        return any(job.number and job.worker not in there for job in list(self.desk.jobs.values()))
+        return any(job.number and job.worker not in there for job in list(self.submitter.jobs.values()))
 
     def close(self) -> None:
         self._ended.set()
@@ -132,10 +133,10 @@ class _Queue:
             self._thread.join(timeout=_CLOSE_S)
         with suppress(Exception):  # the scheduler may be gone already
             self.cluster.close(timeout=_CLOSE_S)
-        jobs = list(self.desk.jobs.values())
+        jobs = list(self.submitter.jobs.values())
         self._cancel_rest([job.number for job in jobs if job.number and not job.is_cancelled])
         for job in jobs:
-            if job.worker in self._joined:  # else its log says why
+            if job.worker in self._joined:  # the log of a job that never had a worker says why
                 default_log(job.number).unlink(missing_ok=True)
 
     def _cancel_rest(self, numbers: Sequence[str]) -> None:
@@ -146,14 +147,14 @@ class _Queue:
 
     def _run(self) -> None:
         while not self._ended.wait(POLL_S):
-            self._look_who_is_there()
+            self._has_worker()
             states = read_states()
             if states is not None:
-                self._replace([job for job in list(self.desk.jobs.values()) if _is_over(job, states)])
-                self._say_who_waits(states)
+                self._replace([job for job in list(self.submitter.jobs.values()) if _is_over(job, states)])
+                self._say_how_many_wait(states)
 
-    def _look_who_is_there(self) -> bool:
-        """Whether anybody is, or was."""
+    def _has_worker(self) -> bool:
+        """Return whether any worker is connected, or was."""
         self._joined |= self._there()
         return bool(self._joined)
 
@@ -162,12 +163,12 @@ class _Queue:
         return {str(worker.name) for worker in list(scheduler.workers.values())}
 
     def _check_not_all_refused(self) -> None:
-        refusals = [job.refusal for job in self.desk.jobs.values()]
+        refusals = [job.refusal for job in self.submitter.jobs.values()]
         if refusals[0] is not None and None not in refusals:
             raise SlurmFailed("Slurm refuses the jobs", details=_indented(refusals[0].splitlines()))
 
     def _check_some_live(self, states: Mapping[str, State]) -> None:
-        jobs = list(self.desk.jobs.values())
+        jobs = list(self.submitter.jobs.values())
         if not all(_is_over(job, states) for job in jobs):
             return
         job = next(job for job in jobs if job.refusal is None)
@@ -180,12 +181,12 @@ class _Queue:
             f"and a way to this host ({INTERFACE}).",
         )
 
-    def _replace(self, jobs: Sequence[Job]) -> None:
+    def _replace(self, jobs: Sequence[WorkerJob]) -> None:
         if not jobs:
             return
         lost = 0
         for job in jobs:
-            del self.desk.jobs[job.worker]
+            del self.submitter.jobs[job.worker]
             self._in_vain = 0 if job.worker in self._joined else self._in_vain + 1
             ending = Ending(False, job.refusal.splitlines()[-1]) if job.refusal else ending_of(job.number)
             goes_on = not ending.was_cancelled and self._in_vain <= self.workers
@@ -199,10 +200,10 @@ class _Queue:
             self.cluster.worker_spec.pop(name, None)
         self.cluster.scale(jobs=self.workers)
 
-    def _say_who_waits(self, states: Mapping[str, State]) -> None:
+    def _say_how_many_wait(self, states: Mapping[str, State]) -> None:
         waiting = [
             states[job.number]
-            for job in list(self.desk.jobs.values())
+            for job in list(self.submitter.jobs.values())
             if job.number in states and states[job.number].state == "PENDING"
         ]
         reasons = sorted({one.reason for one in waiting} - {"None"})
@@ -217,8 +218,8 @@ class _Queue:
 
 
 @contextmanager
-def _interrupt_kept() -> Iterator[None]:
-    """dask-jobqueue takes Ctrl-C for itself when it is imported, and then ends as if all were well."""
+def _keeping_interrupt() -> Iterator[None]:
+    """Keep our own handling of Ctrl-C: dask-jobqueue replaces it when imported, and then exits as if all were well."""
     before = signal.getsignal(signal.SIGINT)
     yield
     if signal.getsignal(signal.SIGINT) is not before:
@@ -232,7 +233,7 @@ def _words(options: str) -> list[str]:
         raise SlurmFailed(f"--slurm {options!r}: {error}") from None
 
 
-def _is_over(job: Job, states: Mapping[str, State]) -> bool:
+def _is_over(job: WorkerJob, states: Mapping[str, State]) -> bool:
     return job.refusal is not None or job.number not in states
 
 

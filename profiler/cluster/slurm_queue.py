@@ -1,4 +1,4 @@
-"""What Slurm says of jobs, asked for with its own commands."""
+"""Asks Slurm about jobs, with its own commands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OVER = {
     "COMPLETED",
     "DEADLINE",
     "FAILED",
-}  # while it is COMPLETING, Slurm does not say how
+}  # a job that is COMPLETING is not over yet: Slurm does not know how it ended
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Ending:
 
 
 def read_states() -> dict[str, State] | None:
-    """Of all jobs of this user that are not over; None when Slurm does not say."""
+    """The states of all jobs of this user that are not over; None when Slurm does not answer."""
     answer = _ask("squeue", "--noheader", "--user", str(os.getuid()), "--format", "%i %T %r")
     if answer is None:
         return None
@@ -53,7 +53,7 @@ def read_states() -> dict[str, State] | None:
 
 
 def ending_of(number: str) -> Ending:
-    """As long as Slurm remembers."""
+    """How the job ended, as long as Slurm remembers it."""
     facts = _facts_of(number)
     state = facts.get("JobState", "")
     code, _, signal = facts.get("ExitCode", "0:0").partition(":")
@@ -92,7 +92,7 @@ def cancel(numbers: list[str]) -> bool:
 
 
 def default_log(number: str) -> Path:
-    """Where a job writes unless it is told otherwise: on most clusters the nodes see that folder too."""
+    """The log of a job unless the user names another; on most clusters the nodes see this folder too."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     folder = Path(state) / "prof" / "slurm"
     folder.mkdir(parents=True, exist_ok=True)

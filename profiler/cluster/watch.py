@@ -1,4 +1,4 @@
-"""Who is there: the workers of a scheduler, asked for again and again in a thread of its own."""
+"""Watches the workers of a scheduler: a thread of its own lists them again and again."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ if TYPE_CHECKING:
     from distributed import Client
 
 POLL_S = 0.5
-_POLL_PER_MEMBER_S = 0.005  # a thousand workers are asked for every five seconds
-_MOST_OF_THE_TIME = 4  # the scheduler shall not be busy with answering this
+_POLL_PER_MEMBER_S = 0.005  # a thousand workers are listed every five seconds
+_PAUSE_FACTOR = 4  # listing takes at most a fifth of the time, since the scheduler has other work
 
 
 @dataclass(frozen=True)
-class Member:
-    """A worker process. One that died and was started again is another."""
+class Worker:
+    """A worker process. A process that replaces a dead one is another worker."""
 
     name: str
     address: str
     host: str
-    gpus: int  # that it advertises, as the resource GPU
+    gpus: int  # how many it advertises, as the resource GPU
     threads: int
-    memory_bytes: int  # that it may take; 0: it has no limit
+    memory_bytes: int  # how much it may take; 0 means no limit
 
 
 class Watch:
-    """`gone` is told of every member that left, and of the end of the scheduler."""
+    """Calls `gone` with every worker that left, and with None when the scheduler ends."""
 
-    def __init__(self, client: Client, gone: Callable[[Member | None], None]) -> None:
+    def __init__(self, client: Client, gone: Callable[[Worker | None], None]) -> None:
         self._client, self._gone = client, gone
-        self._members: dict[str, Member] = {}
-        self._seen: dict[str, tuple[float, float]] = {}  # what the scheduler said, and since when it says so
+        self._workers: dict[str, Worker] = {}
+        self._seen: dict[
+            str, tuple[float, float]
+        ] = {}  # the worker's last sign of life, and since when the scheduler reports it
         self._changed = Condition()
         self._ended = Event()
         self._looked = time.monotonic()
@@ -45,26 +47,26 @@ class Watch:
         self._thread = Thread(target=self._run, name="watch", daemon=True)
         self._thread.start()
 
-    def members(self) -> list[Member]:
+    def workers(self) -> list[Worker]:
         with self._changed:
-            return list(self._members.values())
+            return list(self._workers.values())
 
-    def has(self, member: Member) -> bool:
+    def has(self, worker: Worker) -> bool:
         with self._changed:
-            return self._members.get(member.address) == member
+            return self._workers.get(worker.address) == worker
 
-    def silent_s(self, member: Member) -> float:
-        """How long it has not reported to the scheduler."""
+    def silent_s(self, worker: Worker) -> float:
+        """How long the worker has not reported to the scheduler."""
         with self._changed:
-            _, since = self._seen.get(member.address, (0.0, time.monotonic()))
+            _, since = self._seen.get(worker.address, (0.0, time.monotonic()))
         return time.monotonic() - since
 
     def old_s(self) -> float:
-        """How long the scheduler has not said who is there."""
+        """How long the scheduler has not listed its workers."""
         return time.monotonic() - self._looked
 
     def wait(self, timeout_s: float) -> None:
-        """Until somebody came or left, or the time is up."""
+        """Wait until a worker came or left, or the time is up."""
         with self._changed:
             self._changed.wait(timeout_s)
 
@@ -75,12 +77,12 @@ class Watch:
     def _run(self) -> None:
         took = 0.0
         while not self._ended.wait(
-            max(POLL_S, _POLL_PER_MEMBER_S * len(self._members), _MOST_OF_THE_TIME * took)
+            max(POLL_S, _POLL_PER_MEMBER_S * len(self._workers), _PAUSE_FACTOR * took)
         ):
             started = time.monotonic()
             try:
                 self._look()
-            except Exception as error:  # whatever Dask raises then: it cannot be asked any more
+            except Exception as error:  # whatever Dask raises: the scheduler does not answer any more
                 self._end(error)
                 return
             took = time.monotonic() - started
@@ -89,12 +91,12 @@ class Watch:
         if self._client.status != "running":
             raise ConnectionError(f"the connection is {self._client.status}")
         found: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
-        members = {address: _member(address, facts) for address, facts in found.items()}
+        workers = {address: _worker_of(address, facts) for address, facts in found.items()}
         now = self._looked = time.monotonic()
         with self._changed:
-            left = [member for member in self._members.values() if members.get(member.address) != member]
-            came = members.keys() - self._members.keys()
-            self._members = members
+            left = [worker for worker in self._workers.values() if workers.get(worker.address) != worker]
+            came = workers.keys() - self._workers.keys()
+            self._workers = workers
             self._seen = {
                 address: (said, self._since(address, said, now))
                 for address, facts in found.items()
@@ -102,8 +104,8 @@ class Watch:
             }
             if left or came:
                 self._changed.notify_all()
-        for member in left:
-            self._gone(member)
+        for worker in left:
+            self._gone(worker)
 
     def _since(self, address: str, said: float, now: float) -> float:
         before, since = self._seen.get(address, (None, now))
@@ -114,13 +116,13 @@ class Watch:
             return
         self.lost = SchedulerLost(f"the Dask scheduler is gone: {error}")
         with self._changed:
-            self._members = {}
+            self._workers = {}
             self._changed.notify_all()
         self._gone(None)
 
 
-def _member(address: str, facts: Mapping[str, Any]) -> Member:
-    return Member(
+def _worker_of(address: str, facts: Mapping[str, Any]) -> Worker:
+    return Worker(
         name=str(facts.get("name") or address),
         address=address,
         host=str(facts.get("host", "")),

@@ -1,1 +1,4 @@
-"""Measuring a kernel: the tools, building, checking and timing. Only this room needs CUDA."""
+"""Measures kernels: finds the tools, builds, verifies, times and profiles. The only room that needs CUDA.
+
+In: kernels of a ladder, or any program. Out: runs and sweeps, committed to the store.
+"""

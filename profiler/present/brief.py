@@ -1,238 +1,311 @@
 """The short form of a finding, for agents: what matters most, in at most 8 KB of JSON.
 
-A finding in, the same type out, so that one schema holds for both; `left_out` counts what it
-lacks. Every sentence stays with the figures that it speaks of.
+A finding comes in, and the same type goes out, so that one schema holds for both; `left_out` counts what it lacks.
+The classes of the finding declare how important each entry is (`analyse/importance.py`). The most important entry
+that still fits is kept first, and every sentence stays with the figures that it speaks of.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from heapq import heapify, heappop, heappush
+from math import inf
+from typing import Any, TypeVar, get_args
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import fields, force_setattr, replace
 
-from profiler.analyse.code.hot_loop import LoopSheet
-from profiler.analyse.code.machine_code import MachineCode
-from profiler.analyse.findings import Comparison, Comparisons
-from profiler.analyse.ladder.ideas import Idea, IdeasFinding
-from profiler.analyse.ladder.ladder import LadderFinding, MissingRung, RungFinding
-from profiler.analyse.recording.sheet import Sheet, SheetMetric, Sheets, TimingSheet
-from profiler.catalog.metrics import HEADLINE
-from profiler.present.brief_comparison import (
-    COMPARISON_PLAN,
-    COMPARISONS_PLAN,
-    cut_comparison,
-    cut_comparisons,
-)
-from profiler.present.budget import LIMIT_BYTES, Cut, Plan, fit
-from profiler.present.listing import Listing
-from profiler.store.runs.manifest import Manifest
+from profiler.analyse.importance import ALWAYS, Importance
+from profiler.present.render.json import to_json
+from profiler.present.short_texts import WIDTHS, Widths, rounded, shortened_in_json
+
+LIMIT_BYTES = 8000
 
 Finding = TypeVar("Finding", bound=Struct)
 
-
-def brief(finding: Finding, wanted: Sequence[str] = (), limit: int = LIMIT_BYTES) -> Finding:
-    """`wanted` metrics, by prof's name or ncu's, are as important as the headline."""
-    cut, plan = _HOW[type(finding)]
-    return fit(finding, lambda whole, room: cut(whole, room, wanted), plan, limit)
-
-
-# A sheet
+_SENTENCES = {"sentence", "why", "message", "warnings", "cautions", "refused"}
+_FIGURES = {"evidence", "metrics", "delta"}  # what sentences speak of
+_SMALLEST_ENTRY = 8
+_NO_PARTS: Mapping[str, Importance] = {}
 
 
-def _sheets(whole: Sheets, cut: Cut, _: Sequence[str]) -> Sheets:
-    """The kernels that took most time first."""
-    kept = cut.first("kernels", sorted(whole.kernels, key=_time_ns, reverse=True))
-    return replace(whole, run=_manifest(whole.run, cut), kernels=[_sheet(one, cut) for one in kept])
+def brief(finding: Finding, wanted: Collection[str] = (), limit: int = LIMIT_BYTES) -> Finding:
+    """Shortens a finding; `wanted` metrics, by prof's name or ncu's, are as important as the headline."""
+    for widths in WIDTHS:
+        draft = _Draft(finding, _Wishes(widths, frozenset(wanted)))
+        if draft.fill(limit):
+            break
+    small: Finding = draft.small
+    return small
 
 
-def _sheet(whole: Sheet, cut: Cut) -> Sheet:
-    evidence = {name for suspect in whole.suspects for name in suspect.evidence}
-    cautions = " ".join(whole.cautions)
+@dataclass(frozen=True)
+class _Wishes:
+    """How long the texts may be, and which metrics were asked for."""
 
-    def rank(metric: SheetMetric) -> int:
-        if metric.name in HEADLINE:
-            return HEADLINE.index(metric.name)
-        return len(HEADLINE) + (metric.name not in evidence and metric.name not in cautions)
-
-    rules = cut.first("rules", whole.rules)
-    return replace(
-        whole,
-        nvtx=cut.first("nvtx", whole.nvtx),
-        metrics=cut.first("metrics", sorted(whole.metrics, key=rank)),
-        rules=rules,
-        rules_left_out=whole.rules_left_out + len(whole.rules) - len(rules),
-        cautions=cut.first("cautions", whole.cautions),
-        suspects=cut.first("suspects", whole.suspects),
-        suspects_missing=cut.first("suspects_missing", whole.suspects_missing),
-    )
+    widths: Widths
+    wanted: frozenset[str]
 
 
-def _time_ns(sheet: Sheet) -> float:
-    return sum(one.mean * sheet.launches for one in sheet.metrics if one.name == "duration_ns")
+class _Draft:
+    """A finding that begins without any entry that could be left out, and is filled with them."""
+
+    def __init__(self, finding: Struct, wishes: _Wishes) -> None:
+        skeleton = _Copy(finding, wishes)
+        self.small: Any = skeleton.value
+        self._left_out = skeleton.left_out
+        self._waiting = skeleton.entries
+        heapify(self._waiting)
+
+    def fill(self, limit: int) -> bool:
+        """Returns False where not even the skeleton fits.
+
+        The cost of an entry is an upper bound, so what is left of the room is measured and filled again.
+        """
+        room = limit - self._measure()
+        fits = room >= 0
+        while self._keep_most_important(room):
+            room = limit - self._measure()
+        return fits
+
+    def _keep_most_important(self, room: float) -> bool:
+        """Keeps entries while they fit; where one does not, those after it in the same list wait as well."""
+        waiting, full, has_kept = [], set(), False
+        while self._waiting and room >= _SMALLEST_ENTRY:
+            entry = heappop(self._waiting)
+            if entry.section in full:
+                waiting.append(entry)
+                continue
+            cost = entry.cost + self._growth_of_counts(entry.copy.left_out)
+            if cost > room:
+                waiting.append(entry)
+                full.add(entry.section)
+            elif not entry.is_replaced:
+                has_kept = True
+                room -= cost
+                entry.keep()
+                self._left_out.update(entry.copy.left_out)
+                self._left_out[entry.counted_as] -= 1
+                for inner in entry.copy.entries:
+                    heappush(self._waiting, inner)
+        for entry in waiting:
+            heappush(self._waiting, entry)
+        return has_kept
+
+    def _growth_of_counts(self, more: Counter[str]) -> int:
+        return _counts_in_json(self._left_out + more) - _counts_in_json(+self._left_out)
+
+    def _measure(self) -> int:
+        """Returns the bytes as printed, with the end of the line: `to_json` is ASCII."""
+        force_setattr(self.small, "left_out", dict(sorted((+self._left_out).items())))
+        return len(to_json(self.small)) + 1
 
 
-def _timing_sheet(whole: TimingSheet, cut: Cut, _: Sequence[str]) -> TimingSheet:
-    return replace(whole, run=_manifest(whole.run, cut))
+@dataclass(eq=False)
+class _Section:
+    """A list, an object or an optional member of the draft; `kept` are its entries by place."""
+
+    holder: Struct
+    name: str
+    depth: int
+    kept: dict[int, Any] = field(default_factory=dict)
+
+    def show(self) -> None:
+        values = [self.kept[place] for place in sorted(self.kept)]
+        old = getattr(self.holder, self.name)
+        one = values[0] if values else None
+        force_setattr(
+            self.holder,
+            self.name,
+            values if isinstance(old, list) else dict(values) if isinstance(old, dict) else one,
+        )
+
+    def count_left_out(self, entries: int) -> None:
+        """Some findings count what they lack also beside the list itself."""
+        name = f"{self.name}_left_out"
+        if name in self.holder.__struct_fields__:
+            force_setattr(self.holder, name, getattr(self.holder, name) + entries)
 
 
-def _manifest(whole: Manifest, cut: Cut) -> Manifest:
-    """What was measured and how; the files that hold it come last."""
-    provenance = next(iter(cut.first("run.provenance", [one for one in [whole.provenance] if one])), None)
-    return replace(
-        whole,
-        reports=cut.first("run.reports", whole.reports),
-        kernels=cut.first("run.kernels", whole.kernels),
-        tables=dict(cut.first("run.tables", list(whole.tables.items()))),
-        metrics=cut.first("run.metrics", whole.metrics),
-        provenance=provenance
-        and replace(provenance, sources=dict(cut.first("run.sources", list(provenance.sources.items())))),
-    )
+@dataclass(eq=False)
+class _Entry:
+    """One entry of a section; a stand-in names another, its `original`, while that is left out."""
+
+    section: _Section
+    whole: Any
+    wishes: _Wishes
+    parts: Mapping[str, Importance]
+    counted_as: str = ""
+    importance: float = 0.0
+    place: int = 0
+    original: _Entry | None = None
+    stand_in: _Entry | None = None
+
+    def __lt__(self, other: _Entry) -> bool:
+        return (-self.importance, self.place) < (-other.importance, other.place)
+
+    @cached_property
+    def copy(self) -> _Copy:
+        return _Copy(self.whole, self.wishes, self)
+
+    @cached_property
+    def _text(self) -> str:
+        return to_json(self.copy.value)
+
+    @property
+    def depth(self) -> int:
+        return self.section.depth + 2
+
+    @property
+    def cost(self) -> float:
+        """Returns an upper bound of the bytes, since the first object in a list changes the layout around it."""
+        if isinstance(self.whole, tuple) and self.copy.value[0] in getattr(
+            self.section.holder, self.section.name
+        ):
+            return inf  # another name is the same when both are short
+        freed = len(self.stand_in._text) if self.stand_in and self.stand_in.is_kept else 0
+        if "{" not in self._text:
+            return len(self._text) + 1 - freed
+        lines, around = 1 + self._text.count("\n"), 0 if self.section.kept else 6 * (self.depth + 1)
+        return len(self._text) + 2 + lines * self.depth + around - freed
+
+    @property
+    def is_kept(self) -> bool:
+        return self.place in self.section.kept
+
+    @property
+    def is_replaced(self) -> bool:
+        return self.original is not None and self.original.is_kept
+
+    def keep(self) -> None:
+        self.section.kept[self.place] = self.copy.value
+        self.section.show()
+        self.section.count_left_out(-1)
+        if self.stand_in and self.stand_in.is_kept:
+            del self.stand_in.section.kept[self.stand_in.place]
+            self.stand_in.section.show()
 
 
-_SHEETS_PLAN = (
-    ("kernels", 1), ("cautions", 3), ("suspects", 1), ("metrics", 3), ("kernels", 4), ("metrics", 7),
-    ("suspects", 3), ("suspects_missing", 3), ("nvtx", 2), ("kernels", 8), ("metrics", 12), ("rules", 2),
-    ("run.provenance", 1), ("suspects", 6), ("metrics", 16), ("metrics", 20), ("rules", 4), ("metrics", 24),
-)  # fmt: skip
+class _Copy:
+    """A value as it will be printed, without the `entries` that may be left out; all these are counted as left out."""
+
+    def __init__(self, whole: Any, wishes: _Wishes, entry: _Entry | None = None) -> None:
+        self._wishes = wishes
+        self._at_most = entry.importance if entry else ALWAYS
+        self.entries: list[_Entry] = []
+        self.left_out: Counter[str] = Counter()
+        self.value = (
+            self._of(whole, entry.section.name, entry.depth, entry.parts) if entry else self._of(whole)
+        )
+
+    def _of(
+        self, value: Any, name: str = "", depth: int = 0, parts: Mapping[str, Importance] = _NO_PARTS
+    ) -> Any:
+        """Copies with texts shortened and numbers rounded; `name` is that of the member that this is."""
+        widths = self._wishes.widths
+        if isinstance(value, str):
+            short = shortened_in_json(value, widths.sentence if name in _SENTENCES else widths.name)
+            self.left_out["texts"] += short != value
+            return short
+        if isinstance(value, float):
+            return rounded(value)
+        if isinstance(value, Struct):
+            return self._struct(value, depth, parts)
+        if isinstance(value, dict):
+            kept = len(value) if name in _FIGURES else widths.entries
+            entries = {self._of(one): self._of(value[one]) for one in list(value)[:kept]}
+            self.left_out["entries"] += len(value) - len(entries)  # names may be alike when they are short
+            return entries
+        if isinstance(value, list):
+            kept = widths.entries if value and isinstance(value[0], str) else len(value)
+            self.left_out["entries"] += len(value[kept:])
+            return [self._of(one, name, depth + 1) for one in value[:kept]]
+        return tuple(map(self._of, value)) if isinstance(value, tuple) else value
+
+    def _struct(self, whole: Struct, depth: int, parts: Mapping[str, Importance]) -> Struct:
+        declared = {**_declared(type(whole)), **parts}
+        members = {}
+        for name in whole.__struct_fields__:
+            member, importance = getattr(whole, name), declared.get(name)
+            if importance is None or importance.first == ALWAYS:
+                members[name] = self._of(
+                    member, name, depth + 1, importance.parts if importance else _NO_PARTS
+                )
+            else:
+                members[name] = type(member)() if isinstance(member, (list, dict)) else None
+        draft = replace(whole, **members)
+        self._list_entries(whole, draft, depth, declared)
+        return draft
+
+    def _list_entries(
+        self, whole: Struct, draft: Struct, depth: int, declared: Mapping[str, Importance]
+    ) -> None:
+        cut = {name: one for name, one in declared.items() if one.first < ALWAYS}
+        sections = {name: _Section(draft, name, depth) for name in cut}
+        entries = {
+            name: [
+                _Entry(
+                    sections[name], one, self._wishes, importance.parts, _counted_as(name, importance, one)
+                )
+                for one in _members(getattr(whole, name))
+            ]
+            for name, importance in cut.items()
+        }
+        for name, own in entries.items():
+            sections[name].count_left_out(len(own))
+            self.left_out.update(one.counted_as for one in own)
+            if instead := cut[name].instead:
+                where, shown_as = instead
+                for one in own:
+                    one.stand_in = _Entry(
+                        sections[where], shown_as(one.whole), self._wishes, {}, original=one
+                    )
+        for name, own in entries.items():
+            others = [one.stand_in for there in entries.values() for one in there if one.stand_in]
+            own += [one for one in others if one.section is sections[name]]
+            self._rank(own, whole, cut[name])
+
+    def _rank(self, entries: list[_Entry], holder: Struct, importance: Importance) -> None:
+        by = importance.by or (lambda *_: 0)
+        ranks = [by(one.whole, holder, self._wishes.wanted) for one in entries]
+        ranked = sorted(
+            (place for place, rank in enumerate(ranks) if rank is not None),
+            key=ranks.__getitem__,
+            reverse=importance.largest_first,
+        )
+        for index, place in enumerate(ranked):
+            one = entries[place]
+            one.place = place if importance.keeps_order else index
+            one.importance = min(self._at_most, importance.first - importance.each * index)
+            if one.importance > 0:
+                self.entries.append(one)
 
 
-# The ladder
-
-_NO_ROOM = "cut from the short form"
-
-
-def _ladder(whole: LadderFinding, cut: Cut, _: Sequence[str]) -> LadderFinding:
-    """The reference, the rung that the climb begins with, and the fastest; of each as many metrics."""
-    ranked = sorted(whole.kernels, key=lambda one: (one.before is not None, one.duration_ns or math.inf))
-    kept = {one.kernel for one in cut.first("kernels", ranked)}
-    return replace(
-        whole,
-        kernels=[_rung(one, cut) for one in whole.kernels if one.kernel in kept],
-        missing=_missing(whole, [one for one in whole.kernels if one.kernel not in kept], cut),
-    )
+def _counts_in_json(counts: Counter[str]) -> int:
+    return sum(len(f'"{name}":{count},') for name, count in counts.items())
 
 
-def _missing(
-    whole: LadderFinding | IdeasFinding, dropped: Sequence[RungFinding | Idea], cut: Cut
-) -> list[MissingRung]:
-    """What is not recorded, and what is for want of room, each by its number."""
-    rungs = [*whole.missing, *(MissingRung(one.kernel, one.name, _NO_ROOM) for one in dropped)]
-    return cut.first("missing", sorted(rungs, key=lambda one: one.kernel))
+@lru_cache
+def _declared(cls: type[Struct]) -> dict[str, Importance]:
+    return {
+        member.name: one
+        for member in fields(cls)
+        for one in get_args(member.type)
+        if isinstance(one, Importance)
+    }
 
 
-def _rung(whole: RungFinding, cut: Cut) -> RungFinding:
-    return replace(
-        whole,
-        metrics=dict(cut.first("metrics", sorted(whole.metrics.items(), key=_said_elsewhere))),
-        delta=dict(cut.first("delta", sorted(whole.delta.items(), key=_said_elsewhere))),
-        refused=cut.first("refused", whole.refused),
-        warnings=cut.first("warnings", whole.warnings),
-    )
+def _members(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.items())
+    if isinstance(value, list):
+        return value.copy()
+    return [] if value is None else [value]
 
 
-def _said_elsewhere(metric: tuple[str, object]) -> bool:
-    """By the rung's own duration and its change, or by the pipe that those instructions go to."""
-    return metric[0] in ("duration_ns", "lsu_inst_share_pct")
-
-
-_LADDER_PLAN = (
-    ("kernels", 4), ("missing", 8), ("missing", 16), ("kernels", 8), ("kernels", 12), ("refused", 2), ("warnings", 2), ("metrics", 3),
-    ("metrics", 5), ("delta", 3), ("metrics", 7), ("delta", 5), ("kernels", 16), ("delta", 7),
-    ("refused", 6), ("warnings", 6), ("metrics", 9), ("delta", 9), ("metrics", 12), ("delta", 12), ("kernels", 32), ("missing", 64),
-)  # fmt: skip
-
-
-# What ideas were worth
-
-
-def _ideas(whole: IdeasFinding, cut: Cut, _: Sequence[str]) -> IdeasFinding:
-    """Those of which something is claimed first."""
-    ranked = sorted(whole.ideas, key=lambda idea: idea.claim is None)
-    kept = {one.kernel for one in cut.first("ideas", ranked)}
-    return replace(
-        whole,
-        ideas=[
-            replace(
-                one,
-                refused=cut.first("refused", one.refused),
-                warnings=cut.first("warnings", one.warnings),
-            )
-            for one in whole.ideas
-            if one.kernel in kept
-        ],
-        missing=_missing(whole, [one for one in whole.ideas if one.kernel not in kept], cut),
-    )
-
-
-_IDEAS_PLAN = (
-    ("ideas", 8), ("missing", 16), ("refused", 2), ("warnings", 2), ("ideas", 16), ("refused", 6), ("warnings", 6),
-    ("ideas", 32), ("missing", 64),
-)  # fmt: skip
-
-
-# Machine code
-
-
-def _machine_code(whole: MachineCode, cut: Cut, _: Sequence[str]) -> MachineCode:
-    return replace(
-        whole,
-        kernels=[_loop_sheet(one, cut) for one in whole.kernels],
-        changes=cut.first("changes", whole.changes),
-    )
-
-
-def _loop_sheet(whole: LoopSheet, cut: Cut) -> LoopSheet:
-    opcodes = cut.first("opcodes", whole.opcodes)
-    return replace(
-        whole,
-        operands=[
-            replace(one, loads=cut.first("loads", one.loads), places=cut.first("places", one.places))
-            for one in whole.operands
-        ],
-        opcodes=[replace(one, places=cut.first("places", one.places)) for one in opcodes],
-        opcodes_left_out=whole.opcodes_left_out + len(whole.opcodes) - len(opcodes),
-        cautions=cut.first("cautions", whole.cautions),
-    )
-
-
-_MACHINE_CODE_PLAN = (
-    ("changes", 2), ("cautions", 3), ("loads", 4), ("opcodes", 4), ("opcodes", 8), ("places", 1),
-    ("opcodes", 16), ("places", 3), ("opcodes", 100),
-)  # fmt: skip
-
-
-# What is stored
-
-
-def _listing(whole: Listing, cut: Cut, _: Sequence[str]) -> Listing:
-    """The newest runs, in the order they stood in."""
-    newest = sorted(
-        range(len(whole.runs)), key=lambda place: str(whole.runs[place]["recorded"]), reverse=True
-    )
-    kept = sorted(cut.first("runs", newest))
-    return replace(
-        whole,
-        kernels=cut.first("kernels", whole.kernels),
-        runs=[whole.runs[place] for place in kept],
-    )
-
-
-_LISTING_PLAN = (
-    ("runs", 4), ("kernels", 4), ("runs", 8), ("kernels", 16), ("runs", 16), ("runs", 24), ("runs", 32),
-    ("kernels", 32),
-)  # fmt: skip
-
-
-_HOW: dict[type[Struct], tuple[Callable[[Any, Cut, Sequence[str]], Any], Plan]] = {
-    Comparison: (cut_comparison, COMPARISON_PLAN),
-    Comparisons: (cut_comparisons, COMPARISONS_PLAN),
-    Sheets: (_sheets, _SHEETS_PLAN),
-    TimingSheet: (_timing_sheet, (("run.provenance", 1),)),
-    LadderFinding: (_ladder, _LADDER_PLAN),
-    IdeasFinding: (_ideas, _IDEAS_PLAN),
-    MachineCode: (_machine_code, _MACHINE_CODE_PLAN),
-    Listing: (_listing, _LISTING_PLAN),
-}
+def _counted_as(name: str, importance: Importance, entry: Any) -> str:
+    counted_as = importance.counted_as or name
+    return counted_as if isinstance(counted_as, str) else counted_as(entry)

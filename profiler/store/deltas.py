@@ -1,42 +1,41 @@
-"""The changes along a ladder as one Parquet file, wherever the user wants it.
+"""Writes the changes along a ladder as a Parquet file, wherever the user wants it.
 
-They are not kept among the runs. A run is what was recorded and never changes; a change
-belongs to two runs and depends on which of them are the newest, on the statistics and on the catalogue. Stored
-beside the runs it would be out of date with the next recording and still be read as if it were
-not, so it is derived on request (under a second for a ladder) and names the two runs it is from.
+Changes are not stored with the runs. A run was recorded and never changes; a change belongs to two runs and
+depends on which runs are the newest, on the statistics and on the catalogue. Stored, it would be out of date
+with the next recording. So it is derived on request, in under a second for a ladder, and names the two runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profiler.store.tables.schema import Column, Table, schema_of
+from profiler.store.tables.schema import ColumnSchema, TableSchema, schema_of
 
-DELTAS = Table(
+DELTAS = TableSchema(
     "deltas",
     "one metric's change from one rung of a ladder to one that follows it",
     (
-        Column("ladder", "label", "the ladder's name"),
-        Column("gpu", "label", "name of the GPU"),
-        Column("workload", "label", "its parameters, name=value", nullable=True),
-        Column("kernel_before", "int32", "number of the rung that it follows: the one before, or `against` of the ladder"),
-        Column("kernel", "int32", "number of the rung"),
-        Column("run_id_before", "label", "the run of that rung"),
-        Column("run_id", "label", "the run of the rung"),
-        Column("metric", "label", "prof's name; time_ns is the unprofiled time"),
-        Column("ncu", "label", "Nsight Compute's name; null for the unprofiled time", nullable=True),
-        Column("unit", "label", "of before, after, delta and the interval; empty for a plain number"),
-        Column("before", "float64", "mean over launches; of the unprofiled time, the median of repeats"),
-        Column("after", "float64", "the same, of the rung"),
-        Column("delta", "float64", "after - before"),
-        Column("ci_low", "float64", "95 % interval of the delta, low end; null where none can be given", "", True),
-        Column("ci_high", "float64", "its high end", "", True),
-        Column("verdict", "label", "better, worse, changed, same or unclear"),
-        Column("reason", "label", "why it is the same or unclear; empty otherwise"),
-        Column("speedup", "float64", "of this step: how many times as fast the rung is", "ratio", True),
-        Column("speedup_low", "float64", "its 95 % interval, low end", "ratio", True),
-        Column("speedup_high", "float64", "its high end", "ratio", True),
-        Column("basis", "label", "what the speedup is measured by: unprofiled or profiled time", "", True),
+        ColumnSchema("ladder", "label", "the ladder's name"),
+        ColumnSchema("gpu", "label", "name of the GPU"),
+        ColumnSchema("workload", "label", "its parameters, name=value", nullable=True),
+        ColumnSchema("kernel_before", "int32", "number of the rung that it follows: the one before, or `against` of the ladder"),
+        ColumnSchema("kernel", "int32", "number of the rung"),
+        ColumnSchema("run_id_before", "label", "the run of that rung"),
+        ColumnSchema("run_id", "label", "the run of the rung"),
+        ColumnSchema("metric", "label", "prof's name; time_ns is the unprofiled time"),
+        ColumnSchema("ncu", "label", "Nsight Compute's name; null for the unprofiled time", nullable=True),
+        ColumnSchema("unit", "label", "of before, after, delta and the interval; empty for a plain number"),
+        ColumnSchema("before", "float64", "mean over launches; of the unprofiled time, the median of repeats"),
+        ColumnSchema("after", "float64", "the same, of the rung"),
+        ColumnSchema("delta", "float64", "after - before"),
+        ColumnSchema("ci_low", "float64", "95 % interval of the delta, low end; null where none can be given", "", True),
+        ColumnSchema("ci_high", "float64", "its high end", "", True),
+        ColumnSchema("verdict", "label", "better, worse, changed, same or unclear"),
+        ColumnSchema("reason", "label", "why it is the same or unclear; empty otherwise"),
+        ColumnSchema("speedup", "float64", "of this step: how many times as fast the rung is", "ratio", True),
+        ColumnSchema("speedup_low", "float64", "its 95 % interval, low end", "ratio", True),
+        ColumnSchema("speedup_high", "float64", "its high end", "ratio", True),
+        ColumnSchema("basis", "label", "what the speedup is measured by: unprofiled or profiled time", "", True),
     ),
 )  # fmt: skip
 

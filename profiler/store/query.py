@@ -1,8 +1,8 @@
-"""SQL over the runs, through DuckDB, which has no way to a file.
+"""Runs SQL over the runs with DuckDB, which gets no access to files.
 
-One SELECT at a time. DuckDB is handed the tables as Arrow datasets and may open nothing
-itself, since a SELECT can hold a COPY; the settings are locked before the statement is
-seen. A table that the statement names is hashed first, and refused when it changed.
+One SELECT at a time. DuckDB gets the tables as Arrow datasets and may open nothing itself, since a SELECT can
+contain a COPY; its settings are locked before it sees the statement. Each table that the statement names is
+hashed first, and refused when it changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
 from profiler.errors import QueryFailed
-from profiler.store.runs.files import LooseFiles, read_ahead
+from profiler.store.runs.files import FolderFiles, read_ahead
 from profiler.store.tables.schema import TABLES, arrow_schema
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 
 
 def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Column names, each of them once, and rows of plain Python values."""
+    """Run a SELECT; returns distinct column names, and rows of plain Python values."""
     connection = _connect(store, _named_tables(sql))
     try:
         statements = connection.extract_statements(sql)
@@ -53,7 +53,7 @@ def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[An
 
 
 def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Header and rows: every column of every table."""
+    """Return a header and one row for each column of each table."""
     rows: list[tuple[Any, ...]] = [
         (table.name, column.name, column.unit, column.doc)
         for table in TABLES.values()
@@ -64,14 +64,14 @@ def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
 
 
 def _named_tables(sql: str) -> list[str]:
-    """All of them where none is named: the statement may ask which there are."""
+    """The tables that the statement names; all when it names none, since it may ask which there are."""
     words = set(re.findall(r"\w+", sql.lower()))
     named = words & set(_NAMES)
     return [name for name in TABLES if name in named or not named]
 
 
 def _hints(message: str, given: list[str]) -> list[str]:
-    """For a table that there is not, DuckDB knows only those that were handed to it, and its own."""
+    """The error's further lines. For an unknown table, suggests ours: DuckDB knows only those that it was given."""
     missing = _NO_TABLE.search(message)
     if missing is None:
         return given
@@ -81,7 +81,7 @@ def _hints(message: str, given: list[str]) -> list[str]:
 
 
 def _connect(store: RunStore, tables: Iterable[str]) -> duckdb.DuckDBPyConnection:
-    """A connection that knows only `tables`, unchanged since they were recorded, and the runs."""
+    """Connect DuckDB to `tables` alone, verified as recorded, and to the list of runs."""
     runs = store.open_all(store.ids())
     connection = duckdb.connect(
         config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
@@ -89,16 +89,16 @@ def _connect(store: RunStore, tables: Iterable[str]) -> duckdb.DuckDBPyConnectio
     for name in tables:
         connection.register(name, _dataset(runs, name))
     connection.register("runs", _manifest_table(run.manifest for run in runs))
-    connection.execute("set enable_progress_bar = false")  # it goes to standard output
+    connection.execute("set enable_progress_bar = false")  # it would print to standard output
     connection.execute("set python_enable_replacements = false")
-    connection.execute("set temp_directory = ''")  # it could be written to
+    connection.execute("set temp_directory = ''")  # DuckDB could write there
     connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")
     return connection
 
 
 def _dataset(runs: list[Run], name: str) -> pa.Table | ds.Dataset:
-    """In the order of the runs, wherever they lie: without an ORDER BY, that order shows."""
+    """One table of all runs, in the order of the runs: a query without ORDER BY shows it."""
     schema, files, format = arrow_schema(name), LocalFileSystem(), ds.ParquetFileFormat()
     parts: list[tuple[Path, list[int] | None]] = []
     for path, groups in _parquet(runs, name):
@@ -115,31 +115,31 @@ def _dataset(runs: list[Run], name: str) -> pa.Table | ds.Dataset:
 
 
 def _parquet(runs: list[Run], name: str) -> Iterator[tuple[Path, range | None]]:
-    """What is far away is fetched many at a time."""
+    """Each run's verified file and row groups. From a URL, many are fetched at a time."""
     for start in range(0, len(runs), _AT_ONCE):
         some = runs[start : start + _AT_ONCE]
-        read_ahead([run.files for run in some if run.is_far and isinstance(run.files, LooseFiles)], name)
+        read_ahead([run.files for run in some if run.is_far and isinstance(run.files, FolderFiles)], name)
         yield from (run.parquet(name) for run in some)
 
 
 def _execute(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> pa.Table:
-    """In a thread of its own: DuckDB does not heed an interrupt, so Python has to wait for one."""
+    """Execute in a thread of its own: DuckDB ignores Ctrl-C, so this thread waits for it."""
     with ThreadPoolExecutor(1) as thread:
-        # Through Arrow: DuckDB's own conversion wants pytz for a timestamp with a time zone.
+        # Through Arrow: DuckDB's own conversion needs pytz for a timestamp with a time zone.
         result = thread.submit(lambda: connection.sql(statement).to_arrow_table())
         try:
             return result.result()
         except KeyboardInterrupt:
-            while not result.done():  # one that comes before the query starts is lost
+            while not result.done():  # an interrupt before the query starts would be lost
                 connection.interrupt()
                 wait([result], timeout=0.05)
             raise
 
 
 def _values(connection: duckdb.DuckDBPyConnection, column: pa.ChunkedArray) -> list[Any]:
-    """Python's own, or DuckDB's text for dates and times that Python has none for."""
+    """A column as Python values, or as DuckDB's text for dates and times that Python cannot hold."""
     if not _BEYOND_PYTHON.search(str(column.type)):
-        with suppress(OverflowError):  # a year past 9999, or no end
+        with suppress(OverflowError):  # a year past 9999, or infinity
             return [_plain(value) for value in column.to_pylist()]
     connection.register("answer", pa.table({"value": column}))
     texts: list[Any] = (
@@ -149,7 +149,7 @@ def _values(connection: duckdb.DuckDBPyConnection, column: pa.ChunkedArray) -> l
 
 
 def _plain(value: Any) -> Any:
-    """A sum of integers comes as a Decimal, which JSON would hold as text."""
+    """Turn Decimals into numbers: a sum of integers comes as a Decimal, which JSON would hold as text."""
     if isinstance(value, Decimal):
         return float(value) if value.as_tuple().exponent else int(value)
     if isinstance(value, dict):
@@ -160,7 +160,7 @@ def _plain(value: Any) -> Any:
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """`a`, `a`, `a` as `a`, `a_2`, `a_3`: a JSON object holds each name once."""
+    """Make names distinct, since a JSON object holds each once: `a`, `a`, `a` become `a`, `a_2`, `a_3`."""
     given = list(names)
     taken: dict[str, None] = {}
     for name in given:

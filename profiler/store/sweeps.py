@@ -1,7 +1,8 @@
-"""Sweeps: what `prof tune` measured of each point, as one Parquet table in a folder of its own.
+"""Stores sweeps: everything that `prof tune` measured, point by point, as one Parquet table.
 
-They lie in `runs/sweeps/`, since a run is one program and a sweep is many; they are prepared, locked, committed
-and verified as runs are. Until then each visit of a point is a file, written as soon as the visit is over.
+A sweep has a folder in `runs/sweeps/`, since a run is one program and a sweep is many. It is prepared,
+locked, committed and verified like a run. Until it is committed, each visit of a point is a file, written
+when the visit ends.
 """
 
 from __future__ import annotations
@@ -19,43 +20,42 @@ from profiler.errors import RunDamaged, RunNotFound, StoreNotWritable
 from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location, location_of
 from profiler.store.runs.commit import Staging, flush, storage_error, write_table
-from profiler.store.runs.manifest import (
-    Manifest,
-    RunId,
-    read_manifest,
-    sweep_name,
-    write_manifest,
-)
+from profiler.store.runs.manifest import Manifest, read_manifest, write_manifest
+from profiler.store.runs.run_id import RunId, sweep_name
 from profiler.store.runs.run_store import SWEEPS_FOLDER, Run, RunStore
 from profiler.store.runs.timed_run import Unprofiled
-from profiler.store.runs.unfinished import Pending
+from profiler.store.runs.unfinished import UnfinishedCollection
 from profiler.store.tables.decoding import decodable
-from profiler.store.tables.schema import Column, Table, schema_of
+from profiler.store.tables.schema import ColumnSchema, TableSchema, schema_of
 
 _MEASURE_ONE = "`prof tune` without --stored measures one, on a machine with a GPU."
-POINTS = Table(
+POINTS = TableSchema(
     "points",
     "one point of a sweep: a value for every parameter, and what became of it",
     (
-        Column("run_id", "label", "the sweep this row belongs to"),
-        Column("point", "int32", "its place in the order of measurement, from 0"),
-        Column("settings", "settings", "every parameter's value"),
-        Column("status", "label", "correct, excluded, uncompiled, refused, wrong, failed or hung"),
-        Column("reason", "label", "why it is not correct; empty where it is"),
-        Column(
+        ColumnSchema("run_id", "label", "the sweep this row belongs to"),
+        ColumnSchema("point", "int32", "its place in the order of measurement, from 0"),
+        ColumnSchema("settings", "settings", "every parameter's value"),
+        ColumnSchema("status", "label", "correct, excluded, uncompiled, refused, wrong, failed or hung"),
+        ColumnSchema("reason", "label", "why it is not correct; empty where it is"),
+        ColumnSchema(
             "registers", "int64", "registers per thread, null where it was not compiled", "register", True
         ),
-        Column("shared_bytes", "int64", "static shared memory per block", "byte", True),
-        Column("spill_bytes", "int64", "registers kept in local memory, stores and loads", "byte", True),
-        Column("relative_error", "float64", "of its result, as verified first", "", True),
-        Column("repeats", "repeats", "every repeat without the profiler: of which stage and process", "ns"),
+        ColumnSchema("shared_bytes", "int64", "static shared memory per block", "byte", True),
+        ColumnSchema(
+            "spill_bytes", "int64", "registers kept in local memory, stores and loads", "byte", True
+        ),
+        ColumnSchema("relative_error", "float64", "of its result, as verified first", "", True),
+        ColumnSchema(
+            "repeats", "repeats", "every repeat without the profiler: of which stage and process", "ns"
+        ),
     ),
 )
 Stage = Literal["screen", "full", "final"]
 Status = Literal["correct", "excluded", "uncompiled", "refused", "wrong", "failed", "hung"]
 
 
-class Repeat(msgspec.Struct, frozen=True):
+class SweepRepeat(msgspec.Struct, frozen=True):
     stage: Stage
     process: int
     kernel_ns: float
@@ -72,18 +72,18 @@ class SweptPoint(msgspec.Struct, frozen=True):
     shared_bytes: int | None = None
     spill_bytes: int | None = None
     relative_error: float | None = None
-    repeats: list[Repeat] = []
+    repeats: list[SweepRepeat] = []
 
 
 class Visit(msgspec.Struct, frozen=True):
-    """One process of one point. `code` is the hash of what the program was compiled from."""
+    """One process that measured one point. `code` is the hash of what the program was compiled from."""
 
     code: str
     status: Status
     reason: str = ""
     relative_error: float | None = None
     reference: str | None = None
-    repeats: list[Repeat] = []
+    repeats: list[SweepRepeat] = []
 
 
 class SweepFacts(msgspec.Struct, frozen=True):
@@ -92,7 +92,7 @@ class SweepFacts(msgspec.Struct, frozen=True):
     parameters: dict[str, list[int]]
     constraints: list[str]
     combinations: int  # before anything is excluded
-    excluded: dict[str, int]  # those that break each constraint, and so were not compiled
+    excluded: dict[str, int]  # how many points break each constraint, and so were not compiled
     limit: int | None
     screen_repeats: int
     repeats: int
@@ -109,7 +109,7 @@ class SweepManifest(Manifest, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class MeasuredSweep(Unprofiled):
-    """What a commit is given. `key` is the hash of all that was asked for, by which it is found again."""
+    """A sweep to commit. `key` is the hash of everything that was asked for, by which it is found again."""
 
     sweep: SweepFacts
     points: Sequence[SweptPoint]
@@ -123,11 +123,11 @@ class StoredSweep:
     points: list[SweptPoint]
 
 
-class PendingSweep(Pending):
-    """The visits of a sweep under way; one prof at a time may have it."""
+class UnfinishedSweep(UnfinishedCollection):
+    """The visits of an unfinished sweep, for one prof at a time."""
 
     def visit(self, stage: Stage, process: int, settings: Mapping[str, int], code: str) -> Visit | None:
-        """What an earlier call measured, unless the program has changed since."""
+        """The visit of an earlier call; None when there is none, or the program has changed since."""
         known = self._read(_visit_file(stage, process, settings), Visit)
         return known if known is not None and known.code == code else None
 
@@ -146,15 +146,15 @@ class SweepStore:
             )
         self.root = Path(location_of(runs)) / SWEEPS_FOLDER
 
-    def pending(self, key: str) -> PendingSweep:
-        return PendingSweep(self.root, key)
+    def unfinished(self, key: str) -> UnfinishedSweep:
+        return UnfinishedSweep(self.root, key)
 
     def find(self, name: str, key: str) -> list[SweepManifest]:
-        """Sweeps of exactly this, newest first."""
+        """The sweeps with this name and key, newest first."""
         return [manifest for manifest in self._manifests(name) if manifest.collection == key]
 
     def newest(self, name: str, workload: Mapping[str, int]) -> StoredSweep:
-        """Whatever was tried in it; or RunNotFound, with the workloads that were swept."""
+        """The newest sweep of this workload, whatever it tried; RunNotFound lists the workloads that were swept."""
         manifests = self._manifests(name)
         for manifest in manifests:
             if manifest.workload == workload:
@@ -167,12 +167,12 @@ class SweepStore:
         )
 
     def _manifests(self, name: str) -> list[SweepManifest]:
-        """Newest first."""
+        """The manifests of the sweeps with this name, newest first."""
         ids = [run_id for run_id in RunStore(self.root).ids() if run_id.name == name]
         return [_read_manifest(self.root / str(run_id)) for run_id in reversed(ids)]
 
     def open(self, run_id: str) -> StoredSweep:
-        """Verified: a table that is not the one recorded is RunDamaged."""
+        """Open and verify a sweep; RunDamaged when its table is not the one recorded."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -192,7 +192,7 @@ class SweepStore:
         return StoredSweep(path, manifest, points)
 
     def commit(self, measured: MeasuredSweep) -> str:
-        """The id of the sweep, which now exists whole."""
+        """Commit a sweep and return its id."""
         sha256 = hashlib.sha256(msgspec.json.encode(measured)).hexdigest()
         run_id = RunId.make(measured.recorded, sweep_name(measured.ladder, measured.kernel), sha256)
         with Staging(self.root) as staging:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from profiler.analyse.tuning import TuningFinding, derive_tuning, slowest_correct
 from profiler.store.runs.manifest import Provenance
-from profiler.store.sweeps import Repeat, Stage, StoredSweep, SweepFacts, SweepManifest, SweptPoint
+from profiler.store.sweeps import Stage, StoredSweep, SweepFacts, SweepManifest, SweepRepeat, SweptPoint
 
 
 def sweep_of(*points: SweptPoint) -> StoredSweep:
@@ -25,11 +25,15 @@ def sweep_of(*points: SweptPoint) -> StoredSweep:
     return StoredSweep(Path("id"), manifest, [replace(one, point=place) for place, one in enumerate(points)])
 
 
-def repeats(stage: Stage, *processes: Sequence[float], reference_ns: float | None = None) -> list[Repeat]:
-    return [Repeat(stage, number, ns, reference_ns) for number, times in enumerate(processes) for ns in times]
+def repeats(
+    stage: Stage, *processes: Sequence[float], reference_ns: float | None = None
+) -> list[SweepRepeat]:
+    return [
+        SweepRepeat(stage, number, ns, reference_ns) for number, times in enumerate(processes) for ns in times
+    ]
 
 
-def point(settings: dict[str, int], *measured: list[Repeat]) -> SweptPoint:
+def point(settings: dict[str, int], *measured: list[SweepRepeat]) -> SweptPoint:
     return SweptPoint(0, settings, "correct", repeats=[repeat for group in measured for repeat in group])
 
 

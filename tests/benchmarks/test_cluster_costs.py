@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from profiler.cluster.connection import local_crew
-from profiler.cluster.crew import Crew
-from profiler.store.ingest.ingest import Options, Settling, ingest_reports, request_for
-from profiler.store.ingest.on_workers import ingest_on_crew
+from profiler.cluster.connection import start_local_workers
+from profiler.cluster.worker_pool import WorkerPool
+from profiler.store.ingest.ingest import IngestOptions, RunCommitter, ingest_reports, request_for
+from profiler.store.ingest.on_workers import ingest_on_workers
 from profiler.store.ingest.worker import write_files
 from profiler.store.reports.locate import Report, size_bytes
 from profiler.store.reports.sandbox import Sandbox
@@ -48,23 +48,23 @@ def many(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Report
 
 
 @pytest.fixture(scope="module")
-def crew() -> Iterator[Crew]:
+def pool() -> Iterator[WorkerPool]:
     """Two workers, both of which have read before."""
-    with local_crew([{"PYTHONPATH": str(Path(work.__file__).parent)}] * 2, gpus=False) as made:
+    with start_local_workers([{"PYTHONPATH": str(Path(work.__file__).parent)}] * 2, gpus=False) as made:
         yield made
 
 
-class First(Crew):
-    """The first worker of another crew alone."""
+class First(WorkerPool):
+    """The first worker of another pool alone."""
 
-    def __init__(self, crew: Crew) -> None:
-        self._crew, self.coming = crew, crew.coming
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool, self.coming = pool, pool.coming
 
-    def members(self):
-        return self._crew.members()[:1]
+    def available(self):
+        return self._pool.available()[:1]
 
     def call(self, *arguments, **words):
-        return self._crew.call(*arguments, **words)
+        return self._pool.call(*arguments, **words)
 
 
 def own_cpu_s() -> float:
@@ -73,15 +73,15 @@ def own_cpu_s() -> float:
 
 
 def test_ingest_on_workers_of_this_machine_beside_ingest_without_them(
-    crew, many, tmp_path, monkeypatch
+    pool, many, tmp_path, monkeypatch
 ) -> None:
     sandboxes = Sandbox(workers=2)
     monkeypatch.setattr("profiler.store.ingest.ingest.Sandbox", lambda *_, **__: Kept(sandboxes))
     megabytes = sum(map(size_bytes, many)) / 1e6
     ways: dict[str, Callable[[RunStore], object]] = {
-        "here, 2 readers": lambda store: list(ingest_reports(many, store, Options())),
-        "1 worker": lambda store: list(ingest_on_crew(many, store, Options(), First(crew))),
-        "2 workers": lambda store: list(ingest_on_crew(many, store, Options(), crew)),
+        "here, 2 readers": lambda store: list(ingest_reports(many, store, IngestOptions())),
+        "1 worker": lambda store: list(ingest_on_workers(many, store, IngestOptions(), First(pool))),
+        "2 workers": lambda store: list(ingest_on_workers(many, store, IngestOptions(), pool)),
     }
     took, cpu = dict.fromkeys(ways, float("inf")), dict.fromkeys(ways, float("inf"))
     for number in range(ROUNDS):
@@ -115,23 +115,23 @@ class Kept:
     def __exit__(self, *_: object) -> None: ...
 
 
-def test_a_call_there_and_back(crew) -> None:
-    member = crew.members()[0]
+def test_a_call_there_and_back(pool) -> None:
+    worker = pool.available()[0]
     times = []
     for _ in range(200):
         started = time.perf_counter()
-        crew.call(member, work.add, 1, 2, timeout_s=10)
+        pool.call(worker, work.add, 1, 2, timeout_s=10)
         times.append(time.perf_counter() - started)
     print(f"\na call: median {statistics.median(times) * 1e3:.1f} ms, of 200")
     assert statistics.median(times) < 0.1
 
 
-def test_calls_that_one_client_makes_at_the_same_time(crew) -> None:
-    members, made, end = crew.members(), [], time.monotonic() + 5
+def test_calls_that_one_client_makes_at_the_same_time(pool) -> None:
+    workers, made, end = pool.available(), [], time.monotonic() + 5
 
     def call(number: int) -> None:
         while time.monotonic() < end:
-            crew.call(members[number % len(members)], work.add, 1, 2, timeout_s=10)
+            pool.call(workers[number % len(workers)], work.add, 1, 2, timeout_s=10)
             made.append(number)
 
     before = own_cpu_s()
@@ -145,12 +145,12 @@ def test_calls_that_one_client_makes_at_the_same_time(crew) -> None:
 
 
 @pytest.mark.parametrize("megabytes", [1, 32])
-def test_bytes_there_and_back(crew, megabytes: int) -> None:
-    member, data = crew.members()[0], bytes(megabytes * 1_000_000)
+def test_bytes_there_and_back(pool, megabytes: int) -> None:
+    worker, data = pool.available()[0], bytes(megabytes * 1_000_000)
     times, before = [], own_cpu_s()
     for _ in range(10):
         started = time.perf_counter()
-        assert len(crew.call(member, work.echo, data, timeout_s=60)) == len(data)
+        assert len(pool.call(worker, work.echo, data, timeout_s=60)) == len(data)
         times.append(time.perf_counter() - started)
     one_way_s = min(times) / 2
     print(
@@ -163,16 +163,16 @@ def test_bytes_there_and_back(crew, megabytes: int) -> None:
 def test_what_a_result_holds_and_what_its_commit_takes(many, tmp_path, runs: int) -> None:
     """From the bytes in memory to a run that a crash of the machine would leave whole, beside `runs` others."""
     store = RunStore(tmp_path / "source")
-    assert {one.status for one in ingest_reports(many, store, Options())} == {"stored"}
+    assert {one.status for one in ingest_reports(many, store, IngestOptions())} == {"stored"}
     target, sizes, writes, commits = RunStore(tmp_path / "target"), [], [], []
     for number in range(runs):
         os.makedirs(target.root / f"20260101t000000z-other-{number:012x}")
-    with Settling(target) as settling:
+    with RunCommitter(target) as settling:
         for run_id in store.ids():
             folder = store.root / str(run_id)
             files = {path.name: path.read_bytes() for path in folder.iterdir()}
             sizes.append(sum(map(len, files.values())))
-            request = request_for(many[0], settling.folder(), Options(), frozenset(), copied=True)
+            request = request_for(many[0], settling.folder(), IngestOptions(), frozenset(), copied=True)
             started = time.perf_counter()
             write_files(files, request.folder)
             written = time.perf_counter()

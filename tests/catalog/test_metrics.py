@@ -9,12 +9,11 @@ import pytest
 
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE, MEMORY_HEADLINE, find_metric
+from profiler.catalog.presets import find_preset
 from profiler.errors import MetricNotFound
 
-every_metric = pytest.mark.parametrize("metric", CATALOGUE, ids=lambda metric: metric.name)
-
-# What no recording tells by itself: the bytes of the work are declared.
-OF_A_LADDER = ["inst_per_byte"]
+# A recording alone has no such metric: a ladder declares the bytes of the work.
+OF_A_LADDER = {metric.name for metric in CATALOGUE if metric.per_useful_byte}
 
 # How ncu 2025.3 writes the units of metrics that we name more exactly, or leaves out.
 OTHER_UNITS = {
@@ -26,37 +25,49 @@ OTHER_UNITS = {
 }
 
 
-@every_metric
-def test_a_metric_says_what_it_is(metric):
-    assert re.fullmatch(r"[a-z][a-z0-9_]*", metric.name)
-    assert metric.unit
-    assert metric.group
-    assert metric.doc.endswith(".")
-    assert "\n" not in metric.doc
-    assert len(metric.doc) < 120
+def collected_by(preset):
+    """The metrics of the catalogue that a recording of this preset can have."""
+    asked = find_preset(preset).metrics
+    return {metric.name for metric in CATALOGUE if metric.from_opcodes or set(metric.ncu) & set(asked)}
 
 
-@every_metric
-def test_a_metric_comes_from_somewhere(metric):
-    assert [bool(metric.ncu), bool(metric.from_opcodes), bool(metric.per_useful_byte)].count(True) == 1
-    assert metric.per_useful_byte is None or BY_NAME[metric.per_useful_byte].ncu
-    assert len(set(metric.ncu)) == len(metric.ncu)
+def metrics_that_fail(rule):
+    return [metric.name for metric in CATALOGUE if not rule(metric)]
 
 
-@every_metric
-def test_the_name_ends_in_the_unit_where_it_has_one(metric):
+def test_every_name_is_plain_and_every_metric_says_what_it_is():
+    assert metrics_that_fail(lambda metric: re.fullmatch(r"[a-z][a-z0-9_]*", metric.name)) == []
+    assert metrics_that_fail(lambda metric: metric.unit and metric.group) == []
+    assert metrics_that_fail(lambda metric: re.fullmatch(r"[A-Z].{1,116}\.", metric.doc)) == []
+
+
+def test_every_metric_comes_from_ncu_from_opcodes_or_from_the_bytes_of_a_ladder():
+    sources = {
+        metric.name: [bool(metric.ncu), bool(metric.from_opcodes), bool(metric.per_useful_byte)]
+        for metric in CATALOGUE
+    }
+    assert [name for name, given in sources.items() if given.count(True) != 1] == []
+    assert [
+        metric.name
+        for metric in CATALOGUE
+        if metric.per_useful_byte and not BY_NAME[metric.per_useful_byte].ncu
+    ] == []
+
+
+def test_the_name_ends_in_the_unit_where_it_has_one():
     suffixes = {"_pct": "%", "_ns": "ns", "_hz": "hz", "_bytes": "byte/block", "_per_s": "byte/s"}
-    for suffix, unit in suffixes.items():
-        if metric.name.endswith(suffix):
-            assert metric.unit == unit
-    if metric.unit == "%":
-        assert metric.name.endswith("_pct")
+    wrong = [
+        (metric.name, metric.unit)
+        for metric in CATALOGUE
+        for suffix, unit in suffixes.items()
+        if metric.name.endswith(suffix) and metric.unit != unit
+    ]
+    assert wrong == []
+    assert metrics_that_fail(lambda metric: metric.unit != "%" or metric.name.endswith("_pct")) == []
 
 
-@every_metric
-def test_a_busier_unit_is_never_better_by_itself(metric):
-    if metric.unit == "%":
-        assert metric.better is None
+def test_a_busier_unit_is_never_better_by_itself():
+    assert metrics_that_fail(lambda metric: metric.unit != "%" or metric.better is None) == []
 
 
 def test_names_are_unique_and_so_is_the_meaning_of_each_of_ncus():
@@ -89,7 +100,7 @@ def test_a_figure_of_memory_is_the_one_that_ncu_prints_under_that_label(reports,
     assert pair in (reports / "gemm_6.ncu-rep").read_bytes()
 
 
-def test_everything_that_the_delivery_names_is_there():
+def test_the_metrics_that_users_were_promised_are_there():
     reasons = (
         "mio_throttle short_scoreboard long_scoreboard lg_throttle tex_throttle math_pipe_throttle barrier membar "
         "branch_resolving dispatch drain imc_miss no_instruction gmma misc sleeping wait not_selected selected"
@@ -106,7 +117,8 @@ def test_everything_that_the_delivery_names_is_there():
 
 def test_a_full_report_resolves_every_metric_by_its_newest_name(store):
     series = profile_kernel(store.find("triton_add_full", "gemm"), "add_kernel").series
-    assert [name for name in BY_NAME if name not in series] == OF_A_LADDER
+    assert collected_by("full") - set(series) == set()
+    assert OF_A_LADDER & set(series) == set()
     assert [
         one.metric.name for one in series.values() if one.metric.ncu and one.ncu != one.metric.ncu[0]
     ] == []
@@ -121,14 +133,16 @@ def test_the_catalogue_has_every_stall_reason_that_a_full_report_has(store):
     assert in_the_report <= catalogued
 
 
-def test_the_default_preset_brings_all_that_the_catalogue_knows(recorded):
-    """Tensor copies have no width of loads."""
+def test_a_recording_of_the_default_preset_has_every_metric_that_it_asked_for(recorded):
+    """A kernel of tensor copies alone has no loads or stores whose width is known."""
     for number in range(15):
         run = recorded.find(str(number), "gemm")
         assert run.manifest.preset == "default"
         series = profile_kernel(run, run.manifest.kernels[0].name).series
-        widths = ["load_width_bits"] * (10 <= number <= 13) + ["store_width_bits"] * (11 <= number <= 13)
-        assert set(BY_NAME) - set(series) == {*OF_A_LADDER, *widths}
+        missing = collected_by("default") - set(series)
+        assert ("load_width_bits" in missing) == (10 <= number <= 13)
+        assert ("store_width_bits" in missing) == (11 <= number <= 13)
+        assert {name for name in missing if not name.endswith("_width_bits")} == set()
 
 
 def test_what_the_textbook_kernels_lack_is_what_their_sections_do_not_collect(recorded):
@@ -137,12 +151,12 @@ def test_what_the_textbook_kernels_lack_is_what_their_sections_do_not_collect(re
         "cycles", "sm_frequency_hz", "alu_pipe_pct", "tensor_pipe_pct", "dram_bytes_read", "dram_bytes_written",
         "dram_throughput_pct", "l1_throughput_pct", "l2_sectors", "l2_throughput_pct", "shared_wavefronts", "shared_load_wavefronts",
         "shared_store_wavefronts", "shared_load_conflicts", "shared_store_conflicts", "shared_conflicts",
-        "occupancy_pct", "active_warps", "eligible_warps", "inst_per_cycle", *OF_A_LADDER,
+        "occupancy_pct", "active_warps", "eligible_warps", "inst_per_cycle",
     }  # fmt: skip
     for number in "56":
         run = recorded.find(f"textbook-{number}", "gemm")
         series = profile_kernel(run, run.manifest.kernels[0].name).series
-        assert set(BY_NAME) - set(series) == missing
+        assert collected_by("default") - set(series) == missing
 
 
 @pytest.mark.parametrize(

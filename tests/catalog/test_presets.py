@@ -1,19 +1,31 @@
-"""Presets are data: what each asks ncu for, and that nothing a comparison reads is missing from it."""
+"""Presets are data: what each asks ncu for, and that it covers what a comparison reads."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import runpy
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from profiler.analyse.compare.fingerprints import FINGERPRINTS
-from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE
+from profiler.catalog import metrics, presets
+from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE, MEMORY_HEADLINE, Metric
 from profiler.catalog.presets import MEASURED_ON, PRESETS, Preset, find_preset
 from profiler.errors import MetricNotFound, PresetNotFound
+from profiler.measure.collect.target import Target, collection_key
+from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection
+from profiler.store.runs.manifest import Provenance
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts"
+NEEDED_BY_ATTRIBUTION = (
+    "duration_ns", "cycles", "sm_frequency_hz", "inst_issued", "issue_rate", "issue_active_pct", "active_warps",
+    "warp_latency", "dram_bytes_read", "dram_bytes_written", "dram_bytes_per_s", "dram_throughput_pct",
+    "fma_pipe_pct", "alu_pipe_pct", "lsu_pipe_pct", "tensor_pipe_pct",
+)  # fmt: skip
 every_preset = pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
 
 
@@ -44,10 +56,59 @@ def test_the_passes_are_those_that_ncu_counted(name: str) -> None:
     assert sections == list(find_preset(name).sections)
 
 
+def requests_of(presets: Iterable[Preset]) -> dict[str, str]:
+    """For each preset a hash of what it asks ncu for, which is part of the key of every run made with it."""
+    asked = {one.name: (one.sections, one.metrics, one.set, one.import_source) for one in presets}
+    return {
+        name: hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16] for name, facts in asked.items()
+    }
+
+
+def test_a_preset_asks_for_what_it_always_asked_for() -> None:
+    """Another hash makes every run of that preset stale, and its passes need to be counted again on a GPU."""
+    assert requests_of(PRESETS) == {
+        "default": "8de16f8d7bdd3a39",
+        "four-way": "e25615002842a361",
+        "memory": "b8c69b317c3d648e",
+        "source": "5b7bf376cece3fa8",
+        "full": "b2ba808188ce68de",
+    }
+
+
+def test_a_new_metric_of_the_catalogue_changes_no_preset_and_makes_no_run_stale(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    new = Metric("l2_new_pct", ("lts__new.sum",), "%", "memory", "A metric that somebody adds.")
+    monkeypatch.setattr(metrics, "CATALOGUE", (new, *CATALOGUE))
+    monkeypatch.setattr(metrics, "BY_NAME", {new.name: new, **BY_NAME})
+    presets_with_it = runpy.run_path(presets.__file__)
+    assert presets_with_it["find_metric"]("lts__new.sum") is new
+    assert requests_of(presets_with_it["PRESETS"]) == requests_of(PRESETS)
+    assert [one.passes for one in presets_with_it["PRESETS"]] == [one.passes for one in PRESETS]
+    keys = [
+        [
+            collection_key(Target("mine", Selection(), 1, program=("./mine",)), NcuOptions(preset), Provenance(),
+                           "NVIDIA H200", Ncu(Path("ncu"), "2025.3.1.0"), 3, None)
+            for preset in one_catalogue
+        ]
+        for one_catalogue in (PRESETS, presets_with_it["PRESETS"])
+    ]  # fmt: skip
+    assert keys[0] == keys[1]
+
+
+@every_preset
+def test_each_metric_asked_for_is_in_the_catalogue_by_its_newest_name(preset: Preset) -> None:
+    newest = {metric.ncu[0] for metric in CATALOGUE if metric.ncu}
+    assert [name for name in preset.metrics if name not in newest] == []
+
+
 @pytest.mark.parametrize("name", ["default", "source", "full"])
-def test_nothing_that_a_comparison_reads_is_missing(name: str) -> None:
-    metrics = set(find_preset(name).metrics)
-    assert {metric.ncu[0] for metric in CATALOGUE if metric.ncu} == metrics
+def test_nothing_that_a_verdict_or_an_explanation_needs_is_missing(name: str) -> None:
+    needed = {*HEADLINE, *MEMORY_HEADLINE, *NEEDED_BY_ATTRIBUTION}
+    for fingerprint in FINGERPRINTS:
+        needed |= set(dict(fingerprint.expected))
+    asked = set(find_preset(name).metrics)
+    assert [one for one in needed if BY_NAME[one].ncu and BY_NAME[one].ncu[0] not in asked] == []
 
 
 def test_the_default_has_the_executed_instructions_that_derived_metrics_come_from() -> None:

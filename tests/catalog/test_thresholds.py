@@ -94,7 +94,7 @@ def test_a_pyproject_about_something_else_is_passed_by(declare, tmp_path):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("duraton_ns.worse_pct = 2", "'duraton_ns' is no metric of the catalogue; nearest: duration_ns"),
+        ("duraton_ns.worse_pct = 2", "'duraton_ns' is not a metric of the catalogue; nearest: duration_ns"),
         ("duration_ns.worse = 2", "unknown key 'duration_ns.worse'; nearest: worse_pct"),
         ("duration_ns = 2", "duration_ns: say how far it may go: duration_ns.worse_pct = 2"),
         ("registers = {}", "registers.rise_pct"),

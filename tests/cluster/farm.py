@@ -20,7 +20,7 @@ from typing import Any
 
 from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.run_store import Run, RunStore
-from profiler.store.runs.unfinished import PENDING_FOLDER
+from profiler.store.runs.unfinished import UNFINISHED_FOLDER
 
 FAKE_NCU = Path(__file__).parents[1] / "measure" / "fake_ncu.py"
 PROF = "from profiler.cli import main; main()"
@@ -131,7 +131,7 @@ class Farm:
         """Two kernels at two sizes, two processes each."""
         return [
             "--runs", runs, "collect", "--ladder", "compiled", "--all", "--size", 10, "--size", 20, "--launches", 2,
-            "--repeat", 2, "--repeats", 1, *more,
+            "--processes", 2, "--repeats", 1, *more,
         ]  # fmt: skip
 
     def start(self, runs: Path, *more: object) -> subprocess.Popen[str]:
@@ -211,5 +211,5 @@ def check_runs(runs: Path) -> list[Run]:
             run.manifest.provenance.driver_version
         )
     assert all(len(drivers) == 1 for drivers in places.values()), places
-    assert not {STAGING_FOLDER, PENDING_FOLDER} & set(os.listdir(runs))
+    assert not {STAGING_FOLDER, UNFINISHED_FOLDER} & set(os.listdir(runs))
     return found

@@ -10,10 +10,10 @@ from profiler.store.ingest import worker as reading
 _read = reading._read
 
 
-def _read_or_die(parcel, sandbox):
-    if "poison" in parcel.request.shown:
+def _read_or_die(task, sandbox):
+    if "poison" in task.request.shown:
         os.kill(os.getpid(), signal.SIGKILL)
-    return _read(parcel, sandbox)
+    return _read(task, sandbox)
 
 
 reading._read = _read_or_die

@@ -21,10 +21,10 @@ from threading import Event, Thread
 import pytest
 
 from profiler.cluster.connection import connect
-from profiler.cluster.crew import Crew
+from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import ProfError
-from profiler.store.ingest.ingest import Options
-from profiler.store.ingest.on_workers import Observer, ingest_on_crew
+from profiler.store.ingest.ingest import IngestOptions
+from profiler.store.ingest.on_workers import IngestObserver, ingest_on_workers
 from profiler.store.reports.locate import find_reports
 from profiler.store.runs.run_store import RunStore
 
@@ -86,22 +86,22 @@ def sessions() -> list[tuple[int, int]]:
 def gang(cluster) -> Gang:
     made = Gang(cluster)
     made.fill()
-    with connect(cluster.address) as crew:
+    with connect(cluster.address) as pool:
         deadline = time.monotonic() + 60
-        while len(crew.members()) < WORKERS and time.monotonic() < deadline:
-            crew.wait(0.2)
+        while len(pool.available()) < WORKERS and time.monotonic() < deadline:
+            pool.wait(0.2)
     return made
 
 
-class Losses(Observer):
+class Losses(IngestObserver):
     def __init__(self) -> None:
         self.reports: list[int] = []
 
-    def lost(self, member, reports: int, error: ProfError) -> None:
+    def lost(self, worker, reports: int, error: ProfError) -> None:
         self.reports.append(reports)
 
 
-def trial(gang: Gang, crew: Crew, folder: Path, runs: Path, rng: random.Random) -> Counter[str]:
+def trial(gang: Gang, pool: WorkerPool, folder: Path, runs: Path, rng: random.Random) -> Counter[str]:
     """One ingest of all reports while one or two workers are killed."""
     losses, over = Losses(), Event()
 
@@ -114,7 +114,7 @@ def trial(gang: Gang, crew: Crew, folder: Path, runs: Path, rng: random.Random) 
     killer.start()
     store = RunStore(runs)
     try:
-        outcomes = list(ingest_on_crew(find_reports([str(folder)]), store, Options(), crew, losses))
+        outcomes = list(ingest_on_workers(find_reports([str(folder)]), store, IngestOptions(), pool, losses))
     finally:
         over.set()
         killer.join()
@@ -131,9 +131,9 @@ def trial(gang: Gang, crew: Crew, folder: Path, runs: Path, rng: random.Random) 
 def campaign(gang: Gang, folder: Path, root: Path, trials: int, seed: int) -> Counter[str]:
     rng = random.Random(seed)
     seen: Counter[str] = Counter()
-    with connect(gang.cluster.address) as crew:
+    with connect(gang.cluster.address) as pool:
         for number in range(trials):
-            seen += trial(gang, crew, folder, root / str(number), rng)
+            seen += trial(gang, pool, folder, root / str(number), rng)
     return seen
 
 

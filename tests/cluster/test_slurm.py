@@ -19,7 +19,7 @@ from distributed.security import Security
 
 from profiler.cluster import slurm as module
 from profiler.cluster.connection import Tls, connect
-from profiler.cluster.slurm import slurm_crew
+from profiler.cluster.slurm import start_slurm_workers
 from profiler.cluster.slurm_queue import default_log
 from profiler.errors import ClusterUnreachable, SlurmFailed
 from profiler.store.runs.run_store import RunStore
@@ -65,14 +65,14 @@ def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, eventually: Event
     """Of three, one has to wait; what the user says to sbatch overrules what we say."""
     said: list[str] = []
     options = f"{GPU} -J 'two words' --cpus-per-task=2 --mem 512M"
-    with slurm_crew(options, 3, say=said.append) as crew:
-        eventually(lambda: len(crew.members()) == 2)
+    with start_slurm_workers(options, 3, say=said.append) as pool:
+        eventually(lambda: len(pool.available()) == 2)
         assert sorted(slurm.queue(variables)) == ["PENDING", "RUNNING", "RUNNING"]
-        assert crew.coming()
-        assert {(one.gpus, one.memory_bytes) for one in crew.members()} == {(1, 512 << 20)}
+        assert pool.coming()
+        assert {(one.gpus, one.memory_bytes) for one in pool.available()} == {(1, 512 << 20)}
         gpus = {
-            crew.call(member, os.getenv, "CUDA_VISIBLE_DEVICES", timeout_s=10, gpu=True)
-            for member in crew.members()
+            pool.call(worker, os.getenv, "CUDA_VISIBLE_DEVICES", timeout_s=10, gpu=True)
+            for worker in pool.available()
         }
         assert gpus == {"0", "1"}
         (job, _) = slurm.running_jobs(variables)
@@ -90,10 +90,10 @@ def test_nobody_else_gets_in(tmp_path: Path) -> None:
     other = Security.temporary()
     (tmp_path / "cert").write_text(other.tls_client_cert)
     (tmp_path / "key").write_text(other.tls_client_key)
-    with slurm_crew("", 1, gpus=False) as crew:
-        assert not crew.coming()
-        assert [member.gpus for member in crew.members()] == [0]
-        address = crew._client.scheduler.address
+    with start_slurm_workers("", 1, gpus=False) as pool:
+        assert not pool.coming()
+        assert [worker.gpus for worker in pool.available()] == [0]
+        address = pool._client.scheduler.address
         assert address.startswith("tls://")
         with pytest.raises(ClusterUnreachable):
             connect(address.replace("tls://", "tcp://"))
@@ -108,13 +108,13 @@ def test_a_job_that_dies_has_a_successor_and_one_that_somebody_cancels_has_none(
     variables, eventually: Eventually, nothing_left
 ) -> None:
     said: list[str] = []
-    with slurm_crew(GPU, 1, say=said.append) as crew:
-        (member,) = crew.members()
+    with start_slurm_workers(GPU, 1, say=said.append) as pool:
+        (worker,) = pool.available()
         (job,) = slurm.running_jobs(variables)
-        os.kill(crew.call(member, os.getppid, timeout_s=10), signal.SIGKILL)  # what the job's script runs
-        eventually(lambda: crew.members() not in ([], [member]))
+        os.kill(pool.call(worker, os.getppid, timeout_s=10), signal.SIGKILL)  # what the job's script runs
+        eventually(lambda: pool.available() not in ([], [worker]))
         assert said[-1] == f"job {job} ended with exit code 137; another takes its place"
-        assert crew.call(crew.members()[0], work.add, 1, 2, timeout_s=10, gpu=True) == 3
+        assert pool.call(pool.available()[0], work.add, 1, 2, timeout_s=10, gpu=True) == 3
         (job,) = slurm.running_jobs(variables)
         slurm.cancel(job, variables)
         eventually(lambda: f"job {job} was cancelled; its place stays empty" in said)
@@ -129,9 +129,9 @@ def script(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     path = tmp_path / "script.py"
     path.write_text(
         "import signal, sys, time\n"
-        "from profiler.cluster.slurm import slurm_crew\n"
+        "from profiler.cluster.slurm import start_slurm_workers\n"
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))\n"
-        "with slurm_crew('--gres gpu:2', int(sys.argv[1])):\n"
+        "with start_slurm_workers('--gres gpu:2', int(sys.argv[1])):\n"
         "    print('there', flush=True)\n"
         "    time.sleep(600)\n"
     )
@@ -170,7 +170,7 @@ def test_workers_end_by_themselves_when_this_process_is_killed(
 
 def refused(options: str, **words: float) -> SlurmFailed:
     with pytest.raises(SlurmFailed) as caught:
-        slurm_crew(options, 2, **words)
+        start_slurm_workers(options, 2, **words)
     return caught.value
 
 
@@ -262,7 +262,7 @@ class Here:
 
     def collect(self, *words: str, pace: float = 0.0) -> subprocess.Popen[str]:
         command = ["--runs", "runs", "collect", "--ladder", "scripts", "--all", "--size", "100", "--size", "200",
-                   "--launches", "2", "--repeat", "1", "--repeats", "0", "--no-verify", "--slurm", GPU, *words]  # fmt: skip
+                   "--launches", "2", "--processes", "1", "--repeats", "0", "--no-verify", "--slurm", GPU, *words]  # fmt: skip
         environment = {
             "PATH": f"{self.folder}/bin:{os.environ['PATH']}", "FAKE_NCU": "four-way", "FAKE_NCU_PACE": str(pace),
             "FAKE_NCU_LOG": str(self.log),

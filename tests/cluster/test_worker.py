@@ -38,10 +38,10 @@ def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together
     farm: Farm, cluster, eventually
 ) -> None:
     host = farm.host("two", cluster.address, (1, 2))
-    with connect(cluster.address) as crew:
-        eventually(lambda: len(crew.members()) == 2)
-        before = crew.members()
-        assert {(member.name, member.gpus, member.threads) for member in before} == {
+    with connect(cluster.address) as pool:
+        eventually(lambda: len(pool.available()) == 2)
+        before = pool.available()
+        assert {(worker.name, worker.gpus, worker.threads) for worker in before} == {
             ("two-gpu0", 1, 1),
             ("two-gpu1", 1, 1),
         }
@@ -52,13 +52,13 @@ def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together
         )
 
         os.kill(worker_pids(host)[0], signal.SIGKILL)
-        eventually(lambda: len(crew.members()) == 2 and set(crew.members()) != set(before))
+        eventually(lambda: len(pool.available()) == 2 and set(pool.available()) != set(before))
 
         pids = worker_pids(host)
         host.send_signal(signal.SIGTERM)
         assert host.wait(timeout=30) == 0
         assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-        eventually(lambda: not crew.members())
+        eventually(lambda: not pool.available())
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import os
 import time
 from threading import Event
 
-from profiler.cluster.working import stoppable, tell
+from profiler.cluster.worker_side import send_message, stoppable
 from profiler.errors import ReportDamaged
 
 
@@ -20,12 +20,12 @@ def pid() -> int:
 
 def say(*words: str) -> int:
     for word in words:
-        tell(word)
+        send_message(word)
     return len(words)
 
 
 def sleep(seconds: float) -> str:
-    tell("asleep")
+    send_message("asleep")
     time.sleep(seconds)
     return "awake"
 
@@ -33,7 +33,7 @@ def sleep(seconds: float) -> str:
 def wait_to_be_stopped(seconds: float) -> str:
     stopped = Event()
     with stoppable(stopped.set):
-        tell("waiting")
+        send_message("waiting")
         return "stopped" if stopped.wait(seconds) else "in vain"
 
 

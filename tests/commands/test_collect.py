@@ -76,7 +76,7 @@ class Here:
 
     def scripts(self, *words: object) -> subprocess.CompletedProcess[str]:
         """Neither verified nor timed, once, with as many launches as the transcript `four-way` has."""
-        quick = ("--no-verify", "--repeats", 0, "--repeat", 1, "--launches", 2)
+        quick = ("--no-verify", "--repeats", 0, "--processes", 1, "--launches", 2)
         return self.collect("--ladder", "scripts", *quick, *words)
 
     def replay(self, *names: str, pace: float = 0.0) -> None:
@@ -160,7 +160,7 @@ def after(call: dict[str, Any], option: str) -> str:
 
 
 def test_a_compiled_rung_becomes_a_run_and_is_not_measured_twice(here: Here) -> None:
-    words = ("--ladder", "compiled", "--kernel", "1-2", "--launches", 2, "--repeat", 1)
+    words = ("--ladder", "compiled", "--kernel", "1-2", "--launches", 2, "--processes", 1)
     done = here.collect(*words)
     assert done.returncode == 0, done.stderr
     assert [line.split()[:2] for line in done.stdout.splitlines()[1:3]] == [
@@ -210,7 +210,7 @@ def test_with_cwd_it_runs_where_it_is_told_to(here: Here) -> None:
 def test_any_program_gets_its_words_as_they_are(here: Here) -> None:
     words = ["./mine", "$HOME; touch x", "a  b", "*", "`id`", "'\"", "", "-v", "--name", "--", "ü"]
     done = here.collect("--name", "Mine, all", "--kernel-regex", "ge|mm $x", "--launch-skip", 3, "--launches", 2,
-                        "--repeat", 1, "--", *words)  # fmt: skip
+                        "--processes", 1, "--", *words)  # fmt: skip
     assert done.returncode == 0, done.stderr
     (call,) = here.calls
     assert call["words"][-len(words) :] == words
@@ -224,15 +224,15 @@ def test_any_program_gets_its_words_as_they_are(here: Here) -> None:
 
 def test_a_program_that_launches_less_than_nobody_asked_for_is_fine(here: Here) -> None:
     """Without --launches, five at most; with it, exactly so many."""
-    done = here.collect("--name", "mine", "--repeat", 1, "--", "./mine")
+    done = here.collect("--name", "mine", "--processes", 1, "--", "./mine")
     assert done.returncode == 0, done.stderr
     assert after(here.calls[0], "--launch-count") == "5"
-    assert here.collect("--name", "mine", "--repeat", 1, "--launches", 5, "--", "./mine").returncode == 66
+    assert here.collect("--name", "mine", "--processes", 1, "--launches", 5, "--", "./mine").returncode == 66
 
 
 def test_what_is_timed_and_verified_stands_in_the_sheet(here: Here) -> None:
     done = here.collect(
-        "--ladder", "scripts", "--kernel", 1, "--launches", 2, "--repeat", 1, "--format", "json"
+        "--ladder", "scripts", "--kernel", 1, "--launches", 2, "--processes", 1, "--format", "json"
     )
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)
@@ -245,7 +245,7 @@ def test_what_is_timed_and_verified_stands_in_the_sheet(here: Here) -> None:
 def test_a_rung_without_a_kernel_of_its_own_is_timed_and_stands_in_the_ladder(here: Here) -> None:
     ladder = here.folder / "kernels" / "scripts" / "ladder.toml"
     ladder.write_text(ladder.read_text().replace('name = "rung1"', 'name = "copy"\nprofile = false', 1))
-    words = ("--ladder", "scripts", "--kernel", "1-2", "--launches", 2, "--repeat", 1)
+    words = ("--ladder", "scripts", "--kernel", "1-2", "--launches", 2, "--processes", 1)
 
     dry = here.collect(*words, "--dry-run").stdout.splitlines()
     assert dry[0] == "# kernel 1 (copy) at size=100 is timed, not profiled"
@@ -316,7 +316,7 @@ def test_the_command_of_an_error_can_be_run_by_hand(here: Here) -> None:
 
 
 def test_a_wrong_result_is_not_profiled(here: Here) -> None:
-    done = here.collect("--ladder", "scripts", "--kernel", 4, "--repeat", 1)
+    done = here.collect("--ladder", "scripts", "--kernel", 4, "--processes", 1)
     assert done.returncode == 60
     assert "computes a wrong result, seed" in done.stderr
     assert "program.py 4 check 100" in done.stderr
@@ -372,6 +372,19 @@ def test_of_several_that_cannot_be_read_each_is_told(here: Here) -> None:
         assert f"failed      scripts-{number}-four-way: ncu recorded nothing for no__such" in done.stderr
 
 
+def test_the_old_name_of_processes_still_works_and_says_so(here: Here) -> None:
+    words = ("--ladder", "scripts", "--kernel", 1, "--no-verify", "--repeats", 0, "--dry-run")
+    old, new = here.collect(*words, "--repeat", 2), here.collect(*words, "--processes", 2)
+
+    assert old.stdout == new.stdout
+    assert len(typed(new)) == 2
+    assert old.stderr.splitlines() == [
+        "--repeat is called --processes now; the next release will refuse the old name",
+        *new.stderr.splitlines(),
+    ]
+    assert "--repeat " not in here.collect("--help").stdout
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -384,7 +397,7 @@ def test_of_several_that_cannot_be_read_each_is_told(here: Here) -> None:
         (["--kernel", "9" * 5000], "a range such as 4-6"),
         (["--kernel", "3-2"], "a range such as 4-6"),
         (["--kernel", "one"], "a range such as 4-6"),
-        (["--kernel", "1", "--repeat", "0"], "--repeat"),
+        (["--kernel", "1", "--processes", "0"], "--processes"),
         (["--kernel", "1", "--clock-control", "fast"], "--clock-control"),
         (["--kernel", "1", "--cwd", "nowhere"], "--cwd"),
     ],
@@ -430,7 +443,7 @@ def without_place(words: list[str]) -> list[str]:
 
 
 def test_it_prints_what_would_be_run_in_that_order_and_starts_nothing(here: Here) -> None:
-    words = ("--ladder", "scripts", "--kernel", "1-2", "--repeat", 2, "--launches", 2, "--size", 10)
+    words = ("--ladder", "scripts", "--kernel", "1-2", "--processes", 2, "--launches", 2, "--size", 10)
     lines = typed(here.collect(*words, "--dry-run"))
     assert not here.log.read_text()
     assert not (here.folder / "runs").exists()
@@ -445,7 +458,7 @@ def test_it_prints_what_would_be_run_in_that_order_and_starts_nothing(here: Here
 
 
 def test_it_prints_the_compiler_too_and_the_same_words_for_a_compiled_rung(here: Here) -> None:
-    words = ("--ladder", "compiled", "--kernel", 3, "--repeat", 1, "--launches", 2)
+    words = ("--ladder", "compiled", "--kernel", 3, "--processes", 1, "--launches", 2)
     compiler, profiler = typed(here.collect(*words, "--dry-run"))
     assert compiler[0] == str(here.folder / "bin" / "nvcc")
     assert compiler[-1] == str(here.folder / "build" / "compiled" / "sm_90" / "03_rung3")
@@ -458,7 +471,7 @@ def test_it_prints_the_compiler_too_and_the_same_words_for_a_compiled_rung(here:
 
 def test_words_are_quoted_as_a_shell_needs_them(here: Here) -> None:
     words = ["./mine", "$HOME; touch x", "a  b", "*", "'\"", ""]
-    (line,) = typed(here.collect("--name", "mine", "--repeat", 1, "--dry-run", "--", *words))
+    (line,) = typed(here.collect("--name", "mine", "--processes", 1, "--dry-run", "--", *words))
     assert line[-len(words) :] == words
 
 
@@ -520,7 +533,7 @@ def bare(here: Here) -> Here:
 
 
 def test_a_machine_without_a_gpu_and_its_tools_prints_it_with_words_that_stand_for_them(bare: Here) -> None:
-    done = bare.collect("--ladder", "compiled", "--kernel", 3, "--repeat", 1, "--dry-run")
+    done = bare.collect("--ladder", "compiled", "--kernel", 3, "--processes", 1, "--dry-run")
     assert (done.returncode, done.stderr) == (0, "")
     *comments, compiler, profiler = done.stdout.splitlines()
     assert comments == [
@@ -535,7 +548,7 @@ def test_a_machine_without_a_gpu_and_its_tools_prints_it_with_words_that_stand_f
 
 def test_there_only_what_a_command_names_is_missing(bare: Here) -> None:
     script = bare.scripts("--kernel", 1, "--dry-run")
-    program = bare.collect("--name", "mine", "--repeat", 1, "--gpus", "all", "--dry-run", "--", "./mine")
+    program = bare.collect("--name", "mine", "--processes", 1, "--gpus", "all", "--dry-run", "--", "./mine")
     for done in (script, program):
         comment, command = done.stdout.splitlines()
         assert comment == "# no ncu was found here: `ncu` stands for its path"

@@ -23,7 +23,7 @@ import pytest
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.run_store import RunStore
-from profiler.store.runs.unfinished import PENDING_FOLDER
+from profiler.store.runs.unfinished import UNFINISHED_FOLDER
 
 FAKE_NCU = Path(__file__).parents[1] / "measure" / "fake_ncu.py"
 PROF = [sys.executable, "-c", "from profiler.cli import main; main()"]
@@ -59,7 +59,7 @@ class Place:
 
     def start(self, runs: Path, *more: str) -> subprocess.Popen[str]:
         command = [*PROF, "--runs", str(runs), "collect", "--ladder", "scripts", "--all", "--launches", "2",
-                   "--repeat", str(PROCESSES), "--repeats", "1", "--resume", *more]  # fmt: skip
+                   "--processes", str(PROCESSES), "--repeats", "1", "--resume", *more]  # fmt: skip
         if self.gpus > 1:
             command += ["--gpus", "all", "--spread", "kernels"]
         environment = {
@@ -125,14 +125,14 @@ def whole_runs(runs: Path) -> list:
         assert len(run.manifest.reports) == PROCESSES
     if runs.exists():
         others = set(os.listdir(runs)) - {run.path.name for run in found}
-        assert others <= {".lock", STAGING_FOLDER, PENDING_FOLDER}
+        assert others <= {".lock", STAGING_FOLDER, UNFINISHED_FOLDER}
     return found
 
 
 def kept(runs: Path) -> Counter[str]:
     """How many processes of each kernel are measured for good, each of them whole."""
     found = Counter(dict.fromkeys(KERNELS, 0))
-    for plan in runs.glob(f"{PENDING_FOLDER}/*/plan.json"):
+    for plan in runs.glob(f"{UNFINISHED_FOLDER}/*/plan.json"):
         kernel = json.loads(plan.read_text())["name"].rpartition("-")[2]
         for report in plan.parent.glob("process-*.ncu-rep"):
             assert sha256_of_report(report) in report.name
@@ -261,7 +261,7 @@ def test_two_at_once_do_not_collect_the_very_same(place: Place) -> None:
 
     assert second.returncode == 69
     assert "another prof collects the very same" in said
-    assert "its run will then be there" in said
+    assert "its run will be there then" in said
     assert sum(place.calls().values()) == 1
     end(first, "kill")
     first.communicate(timeout=20)

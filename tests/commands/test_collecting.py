@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from profiler.commands import collecting
-from profiler.commands.collecting import CollectProgress
-from profiler.commands.display import clock
-from profiler.commands.options import Format, Settings
+from profiler.commands.measuring import collecting
+from profiler.commands.measuring.collecting import CollectProgress
+from profiler.commands.shared.display import clock
+from profiler.commands.shared.options import VerbSettings
 from profiler.errors import ProgramFailed
-from profiler.measure.collect.collection import Step
+from profiler.measure.collect.collection import CollectStep
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript
 
-SETTINGS = Settings(None, "gemm", False, Format.table, quiet=False, verbose=False)
+SETTINGS = VerbSettings()
 FIVE, SIX = "kernel 5 at m=1", "kernel 6 at m=1"
 GPU = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-02345678-abcd")
 
@@ -33,9 +33,13 @@ class Labelled:
     label: str
 
 
-def steps(*labels: str, processes: int = 2) -> list[Step]:
+def steps(*labels: str, processes: int = 2) -> list[CollectStep]:
     per_process = [(what, process) for process in range(processes) for what in ("time", "profile")]
-    return [Step(label, what, process) for label in labels for what, process in [("verify", 0), *per_process]]
+    return [
+        CollectStep(label, what, process)
+        for label in labels
+        for what, process in [("verify", 0), *per_process]
+    ]
 
 
 class Clock:
@@ -50,7 +54,7 @@ def told(monkeypatch):
     clock = Clock(monkeypatch)
     progress = CollectProgress(steps(FIVE, SIX), 5, 2, 14, SETTINGS)
 
-    def take(step: Step, seconds: float, line: str = "done") -> None:
+    def take(step: CollectStep, seconds: float, line: str = "done") -> None:
         progress.observer().begin(step)
         clock.now += seconds
         progress.observer().end(step, line, None)
@@ -64,12 +68,12 @@ def told(monkeypatch):
 def test_nothing_is_known_until_each_kind_of_step_was_seen(told) -> None:
     progress, clock, take = told
     assert progress.remaining_s(clock.now) is None
-    take(Step(FIVE, "verify"), 2)
-    take(Step(SIX, "verify"), 2)
-    take(Step(FIVE, "time", 0), 3)
+    take(CollectStep(FIVE, "verify"), 2)
+    take(CollectStep(SIX, "verify"), 2)
+    take(CollectStep(FIVE, "time", 0), 3)
     assert progress.remaining_s(clock.now) is None
-    take(Step(SIX, "time", 0), 5)
-    take(Step(FIVE, "profile", 0), 10)
+    take(CollectStep(SIX, "time", 0), 5)
+    take(CollectStep(FIVE, "profile", 0), 10)
     # Kernel 6 is expected to be profiled as kernel 5 was; the rest is known of each.
     assert progress.remaining_s(clock.now) == 10 + 3 + 5 + 10 + 10
 
@@ -77,26 +81,26 @@ def test_nothing_is_known_until_each_kind_of_step_was_seen(told) -> None:
 def test_each_kernel_takes_as_long_as_it_took_the_last_time(told) -> None:
     progress, clock, take = told
     for label, seconds in ((FIVE, 1.0), (SIX, 100.0)):
-        take(Step(label, "verify"), 1)
-        take(Step(label, "time", 0), 1)
-        take(Step(label, "profile", 0), seconds)
+        take(CollectStep(label, "verify"), 1)
+        take(CollectStep(label, "time", 0), 1)
+        take(CollectStep(label, "profile", 0), seconds)
     assert progress.remaining_s(clock.now) == (1 + 1) + (1 + 100)
-    take(Step(FIVE, "time", 1), 1)
-    take(Step(FIVE, "profile", 1), 3)
-    take(Step(SIX, "time", 1), 1)
+    take(CollectStep(FIVE, "time", 1), 1)
+    take(CollectStep(FIVE, "profile", 1), 3)
+    take(CollectStep(SIX, "time", 1), 1)
     assert progress.remaining_s(clock.now) == 100
-    take(Step(SIX, "profile", 1), 90)
+    take(CollectStep(SIX, "profile", 1), 90)
     assert progress.remaining_s(clock.now) == 0
 
 
 def test_a_step_under_way_counts_down_and_never_below_nothing(told) -> None:
     progress, clock, take = told
     for label in (FIVE, SIX):
-        take(Step(label, "verify"), 1)
-        take(Step(label, "time", 0), 1)
-        take(Step(label, "profile", 0), 10)
-        take(Step(label, "time", 1), 1)
-    progress.observer().begin(Step(FIVE, "profile", 1))
+        take(CollectStep(label, "verify"), 1)
+        take(CollectStep(label, "time", 0), 1)
+        take(CollectStep(label, "profile", 0), 10)
+        take(CollectStep(label, "time", 1), 1)
+    progress.observer().begin(CollectStep(FIVE, "profile", 1))
     seen = []
     for _ in range(4):
         seen.append(progress.remaining_s(clock.now))
@@ -107,11 +111,11 @@ def test_a_step_under_way_counts_down_and_never_below_nothing(told) -> None:
 def test_a_kernel_that_failed_is_not_waited_for(told) -> None:
     progress, clock, take = told
     for label in (FIVE, SIX):
-        take(Step(label, "verify"), 1)
-        take(Step(label, "time", 0), 1)
-    take(Step(FIVE, "profile", 0), 10)
-    progress.observer().begin(Step(SIX, "profile", 0))
-    progress.observer().end(Step(SIX, "profile", 0), "", ProgramFailed("it failed"))
+        take(CollectStep(label, "verify"), 1)
+        take(CollectStep(label, "time", 0), 1)
+    take(CollectStep(FIVE, "profile", 0), 10)
+    progress.observer().begin(CollectStep(SIX, "profile", 0))
+    progress.observer().end(CollectStep(SIX, "profile", 0), "", ProgramFailed("it failed"))
     assert progress.remaining_s(clock.now) == 1 + 10
 
 
@@ -134,10 +138,10 @@ def test_time_as_a_clock_shows_it(seconds: float, text: str) -> None:
 def test_what_a_lost_worker_had_begun_is_to_be_done_again(told) -> None:
     progress, clock, take = told
     for label in (FIVE, SIX):
-        take(Step(label, "verify"), 1)
-        take(Step(label, "time", 0), 1)
-        take(Step(label, "profile", 0), 10)
-    progress.audience().observer("h0-gpu0", GPU).begin(Step(FIVE, "time", 1))
+        take(CollectStep(label, "verify"), 1)
+        take(CollectStep(label, "time", 0), 1)
+        take(CollectStep(label, "profile", 0), 10)
+    progress.audience().observer("h0-gpu0", GPU).begin(CollectStep(FIVE, "time", 1))
     clock.now += 50
     progress.audience().again([Labelled(FIVE)])
     assert progress.remaining_s(clock.now) == (1 + 2 * 11) + 11
@@ -149,10 +153,10 @@ def test_what_a_lost_worker_had_begun_is_to_be_done_again(told) -> None:
 def test_elsewhere_lines_stay_and_nothing_moves(told, capsys) -> None:
     progress, _, take = told
     with progress:
-        take(Step(FIVE, "verify"), 1, "verified    kernel 5")
-        progress.observer().at(Step(FIVE, "profile", 0), Transcript(launches=3))
-        take(Step(FIVE, "time", 0), 1, "")
-        take(Step(FIVE, "profile", 0), 1, "profiled    kernel 5\x1b[31m")
+        take(CollectStep(FIVE, "verify"), 1, "verified    kernel 5")
+        progress.observer().at(CollectStep(FIVE, "profile", 0), Transcript(launches=3))
+        take(CollectStep(FIVE, "time", 0), 1, "")
+        take(CollectStep(FIVE, "profile", 0), 1, "profiled    kernel 5\x1b[31m")
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == ["verified    kernel 5", "profiled    kernel 5\\x1b[31m"]
@@ -161,7 +165,7 @@ def test_elsewhere_lines_stay_and_nothing_moves(told, capsys) -> None:
 def test_elsewhere_a_worker_s_lines_say_whose_they_are(told, capsys) -> None:
     progress, _, _ = told
     audience = progress.audience()
-    audience.observer("h0-gpu0", GPU).end(Step(FIVE, "verify"), "verified    kernel 5", None)
+    audience.observer("h0-gpu0", GPU).end(CollectStep(FIVE, "verify"), "verified    kernel 5", None)
     audience.note("lost        worker h0-gpu0 died or left")
     assert capsys.readouterr().err.splitlines() == [
         "verified    kernel 5, on h0-gpu0",
@@ -171,15 +175,15 @@ def test_elsewhere_a_worker_s_lines_say_whose_they_are(told, capsys) -> None:
 
 def test_quiet_tells_failures_alone(capsys) -> None:
     progress = CollectProgress(steps(FIVE, SIX), 5, 2, 14, replace(SETTINGS, quiet=True))
-    progress.observer().end(Step(FIVE, "verify"), "verified", None)
-    progress.observer().end(Step(SIX, "verify"), "", ProgramFailed("it failed", details=["  ./mine"]))
+    progress.observer().end(CollectStep(FIVE, "verify"), "verified", None)
+    progress.observer().end(CollectStep(SIX, "verify"), "", ProgramFailed("it failed", details=["  ./mine"]))
     lines = capsys.readouterr().err.splitlines()
     assert lines[:2] == ["failed      it failed", "  ./mine"]
 
 
 def test_the_failure_of_the_only_kernel_is_left_to_the_end(capsys) -> None:
     progress = CollectProgress(steps(SIX), 5, 2, 14, SETTINGS)
-    progress.observer().end(Step(SIX, "verify"), "", ProgramFailed("it failed"))
+    progress.observer().end(CollectStep(SIX, "verify"), "", ProgramFailed("it failed"))
     assert capsys.readouterr().err == ""
 
 
@@ -187,14 +191,14 @@ def test_the_failure_of_the_only_kernel_is_left_to_the_end(capsys) -> None:
 
 TERMINAL = """
 import sys, time
-from profiler.commands.collecting import CollectProgress
-from profiler.commands.display import clock
-from profiler.commands.options import Format, Settings
-from profiler.measure.collect.collection import Step
+from profiler.commands.measuring.collecting import CollectProgress
+from profiler.commands.shared.display import clock
+from profiler.commands.shared.options import VerbSettings
+from profiler.measure.collect.collection import CollectStep
 from profiler.measure.tools.transcript import Transcript
-settings = Settings(None, "gemm", False, Format.table, quiet=sys.argv[1] == "quiet", verbose=False)
+settings = VerbSettings(quiet=sys.argv[1] == "quiet")
 pause = 0.0 if settings.quiet else 0.3
-steps = [Step("kernel 6 [x] at m=1", "profile", process) for process in (0, 1)]
+steps = [CollectStep("kernel 6 [x] at m=1", "profile", process) for process in (0, 1)]
 with CollectProgress(steps, 5, 2, 14, settings) as progress:
     observer = progress.observer()
     observer.begin(steps[0])
@@ -211,13 +215,13 @@ with CollectProgress(steps, 5, 2, 14, settings) as progress:
 
 BOARD = """
 import time
-from profiler.commands.collecting import CollectProgress
-from profiler.commands.options import Format, Settings
-from profiler.measure.collect.collection import Step
+from profiler.commands.measuring.collecting import CollectProgress
+from profiler.commands.shared.options import VerbSettings
+from profiler.measure.collect.collection import CollectStep
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript
-settings = Settings(None, "gemm", False, Format.table, quiet=False, verbose=False)
-steps = [Step(f"kernel {number} at m=1", "profile") for number in range(40)]
+settings = VerbSettings()
+steps = [CollectStep(f"kernel {number} at m=1", "profile") for number in range(40)]
 with CollectProgress(steps, 5, 1, 14, settings) as progress:
     audience = progress.audience()
     for number, step in enumerate(steps):

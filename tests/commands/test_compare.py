@@ -202,17 +202,23 @@ def test_csv_has_a_row_for_every_metric_and_opcode_with_every_digit(compare):
     assert float(opcodes["LDS"]["after"]) == 0
 
 
-def test_markdown_has_a_table_of_sides_metrics_checks_suspects_and_opcodes(compare):
+def test_markdown_in_full_has_a_table_of_sides_metrics_checks_suspects_and_opcodes(compare):
     found = json.loads(compare("5", "6", "--full", "--format", "json").stdout)
-    tokens = markdown.parse(compare("5", "6", "--format", "markdown").stdout)
+    tokens = markdown.parse(compare("5", "6", "--full", "--format", "markdown").stdout)
     rows, tables = 0, []
     for token in tokens:
         rows = 0 if token.type == "tbody_open" else rows + (token.type == "tr_open")
         if token.type == "tbody_close":
             tables.append(rows)
-    changed = [one for one in found["instructions"]["opcodes"] if one["before"] != one["after"]]
+    opcodes = ["all", *found["instructions"]["opcodes"]]
     assert tables[:3] == [2, len(found["metrics"]), 4]
-    assert tables[-2:] == [len(found["suspects"]), len(changed)]
+    assert tables[-2:] == [len(found["suspects"]), len(opcodes)]
+
+
+def test_markdown_has_the_hot_loop_and_what_full_would_add(compare):
+    page = compare("5", "6", "--format", "markdown").stdout
+    assert "hot loop, A operand: 8 LDS -&gt; 2 LDS.128 per k-step" in page
+    assert "more with --full: " in page
 
 
 def test_markdown_of_every_kernel_names_each(prof_here, store):

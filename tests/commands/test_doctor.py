@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import NotReady
-from profiler.measure.doctor.health import ABILITIES, Verdict
-from profiler.present.doctor import verdict_lines
+from profiler.measure.doctor.checks import ABILITIES, Readiness
+from profiler.present.documents.doctor import doctor_document
+from profiler.present.render.terminal import Window, document_text
 
 REFUSED = (
     "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance "
@@ -25,9 +26,10 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
-    # What is installed on this machine outside of PATH must not be found; no option turns that search off.
-    monkeypatch.setattr("profiler.measure.tools.toolchain._nvcc_candidates", lambda environment: iter([]))
-    monkeypatch.setattr("profiler.measure.tools.ncu._candidates", lambda environment: iter([folder / "ncu"]))
+    monkeypatch.setattr("profiler.measure.tools.toolchain.nvcc_candidates", lambda environment: iter([]))
+    monkeypatch.setattr(
+        "profiler.measure.tools.ncu.ncu_candidates", lambda environment: iter([folder / "ncu"])
+    )
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
@@ -70,7 +72,7 @@ def test_a_runs_folder_that_is_not_there_may_be_new_or_misspelt_and_is_no_failur
     assert shown.returncode == 0
     (line,) = [line for line in shown.stdout.splitlines() if line.startswith("runs folder")]
     assert f"{tmp_path / 'rusn'}: not there yet, " in line
-    assert line.endswith("check --runs, or PROF_RUNS where that is set.")
+    assert line.endswith("check --runs, or PROF_RUNS if that is set.")
 
 
 def test_refused_counters_are_a_failure(prof_here, tools, tmp_path: Path) -> None:
@@ -122,12 +124,11 @@ def test_names_of_others_cannot_act_on_the_terminal(prof_here, tools, tmp_path: 
     shown = prof_here("--runs", tmp_path / "runs", "doctor")
 
     (line,) = [line for line in shown.stdout.splitlines() if line.startswith("unfinished")]
-    assert "not whole yet: " in line
+    assert "not complete: " in line
     assert "and 5 more" in line
     assert line.isprintable()
 
 
 def test_a_verdict_names_all_that_stands_in_its_way() -> None:
-    assert verdict_lines([Verdict("measuring", "failed", ("counters", "ncu lock"))]) == [
-        "measuring           not ready: counters, ncu lock"
-    ]
+    document = doctor_document([], [Readiness("measuring", "failed", ("counters", "ncu lock"))])
+    assert document_text(document, Window()).endswith("measuring  not ready: counters, ncu lock")

@@ -6,13 +6,13 @@ import os
 
 import pytest
 
-from profiler.cluster.watch import Member
-from profiler.commands.ingesting import Workers
-from profiler.errors import MemberLost, StoreNotWritable
+from profiler.cluster.watch import Worker
+from profiler.commands.storing.ingesting import Workers
+from profiler.errors import StoreNotWritable, WorkerLost
 
 
-def member(name: str) -> Member:
-    return Member(name, f"tcp://{name}:1", name, gpus=0, threads=1, memory_bytes=0)
+def member(name: str) -> Worker:
+    return Worker(name, f"tcp://{name}:1", name, gpus=0, threads=1, memory_bytes=0)
 
 
 def test_each_worker_has_a_line_with_what_it_is_at() -> None:
@@ -35,7 +35,7 @@ def test_a_lost_worker_is_told_once_by_its_name_and_has_no_line_any_more() -> No
     for name in ("a", "b"):
         workers.began(member(name), 1, 0)
 
-    workers.lost(member("a"), 12, MemberLost("worker a died or left"))
+    workers.lost(member("a"), 12, WorkerLost("worker a died or left"))
     workers.lost(member("b"), 1, StoreNotWritable("/tmp: cannot be written"))
 
     assert workers.lines() == []

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from profiler.present.listing import RUNS_HEADER
+from profiler.analyse.listing import RUNS_HEADER
 from profiler.store.packs.plan import FEWEST_RUNS
 
 

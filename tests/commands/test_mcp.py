@@ -16,6 +16,7 @@ import time
 import unicodedata
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -23,7 +24,7 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-from profiler.commands.reach import Reach
+from profiler.ask.named.reach import Reach
 from profiler.store.runs.run_store import RunStore
 
 TOOLS = ["compare", "ladder", "show", "sass", "list"]
@@ -234,16 +235,16 @@ def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(ask):
 
 def test_a_bug_is_told_as_one_and_ends_nothing(monkeypatch, recorded):
     """In this process, where one can be made."""
-    from profiler.commands import agent_tools, answers
-    from profiler.commands.options import Settings
+    from profiler.commands.reading import agent_tools
+    from profiler.commands.shared.options import VerbSettings
 
     def broken(*_, **__):
         raise ZeroDivisionError("of all things")
 
-    monkeypatch.setattr(answers, "find_recording", broken)
+    monkeypatch.setattr(agent_tools, "show", broken)
     (show,) = [tool for tool in agent_tools.TOOLS if tool.name == "show"]
     with pytest.raises(agent_tools.ToolFailed) as failed:
-        show.call({"source": 6}, Settings(recorded.root, "gemm", False, "json", False, False))
+        show.call({"source": 6}, VerbSettings(runs=recorded.root))
     failure = json.loads(str(failed.value))["error"]
     assert failure["exit_code"] == 70
     assert failure["message"] == "ZeroDivisionError: of all things"
@@ -430,19 +431,39 @@ def test_a_ladder_is_read_by_its_name_or_within_reach_alone(ask, places):
         assert "password" not in text_of(result)
 
 
-def test_a_run_cannot_have_a_ladder_or_a_report_of_its_choice_opened(ask, recorded, tmp_path):
+@pytest.fixture
+def foreign_run(recorded, tmp_path):
+    """A folder with one run whose manifest can be changed, and a ladder file outside it that holds a secret."""
     run = RunStore(recorded.root).find("gemm-6", "gemm")
     folder = tmp_path / "runs" / run.path.name
     shutil.copytree(run.path, folder)
     ladder = tmp_path / "ladder.toml"
     ladder.write_text("password = 'secret'\n")
-    manifest = json.loads((folder / "run.json").read_text())
-    manifest["ladder"] = str(ladder)
-    report = {**manifest["reports"][0], "file": None, "reference": str(ladder)}
-    manifest["reports"] = [report, *manifest["reports"][1:]]
-    (folder / "run.json").write_text(json.dumps(manifest))
-    (result,) = ask(("show", {"source": manifest["run_id"]}), runs=folder.parent, cwd=folder)
+
+    def change(manifest):
+        (folder / "run.json").write_text(json.dumps(manifest))
+
+    return SimpleNamespace(
+        folder=folder, ladder=ladder, manifest=json.loads((folder / "run.json").read_text()), change=change
+    )
+
+
+def test_a_run_cannot_have_a_ladder_of_its_choice_opened(ask, foreign_run):
+    foreign_run.change({**foreign_run.manifest, "ladder": str(foreign_run.ladder)})
+    run_id = foreign_run.manifest["run_id"]
+    (result,) = ask(("show", {"source": run_id}), runs=foreign_run.folder.parent, cwd=foreign_run.folder)
+    assert failure_of(result)["exit_code"] == 22
+    assert "secret" not in text_of(result)
+
+
+def test_a_run_cannot_have_a_report_of_its_choice_opened(ask, foreign_run):
+    first, *others = foreign_run.manifest["reports"]
+    elsewhere = {**first, "file": None, "reference": str(foreign_run.ladder)}
+    foreign_run.change({**foreign_run.manifest, "reports": [elsewhere, *others]})
+    run_id = foreign_run.manifest["run_id"]
+    (result,) = ask(("show", {"source": run_id}), runs=foreign_run.folder.parent, cwd=foreign_run.folder)
     assert not result.is_error, text_of(result)
+    assert "secret" not in text_of(result)
 
 
 @pytest.mark.parametrize("pattern", ["(.*)*(.*)*(.*)*(.*)*(.*)*Q", "(a|b|[a-z_0-9])*(a|b|[a-z_0-9])*!"])

@@ -14,7 +14,7 @@ import nbformat
 import pytest
 
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.commands.notebook import SHIPPED
+from profiler.commands.reading.notebook import SHIPPED
 from profiler.present.notebook import Subject, ladder_notebook
 
 ROOT = Path(__file__).resolve().parents[2]

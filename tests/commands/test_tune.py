@@ -323,7 +323,7 @@ def test_interrupted_it_keeps_what_is_there_and_says_so(place: Place) -> None:
 def test_the_extremes_are_profiled_under_names_of_their_own_and_compared(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("profiler.commands.extremes.LAUNCHES", 3)  # as many as were recorded
+    monkeypatch.setattr("profiler.commands.measuring.extremes.LAUNCHES", 3)  # as many as were recorded
     ncu = place.folder / "bin" / "ncu"
     ncu.write_text(f'#!/bin/sh\nexec {sys.executable} -S "{FAKE_NCU}" "$@"\n')
     ncu.chmod(0o755)

@@ -14,11 +14,11 @@ import pytest
 from msgspec.structs import replace
 
 import profiler
-from profiler.commands.notebook import SHIPPED
+from profiler.commands.reading.notebook import SHIPPED
 from profiler.present import charts
 
 ROOT = Path(__file__).resolve().parents[2]
-GENERATOR = ROOT / "tests" / "notebooks.py"
+GENERATOR = ROOT / "docs" / "notebooks.py"
 
 
 def _generator():

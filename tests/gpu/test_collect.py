@@ -21,8 +21,8 @@ from profiler.store.runs.run_store import Run, RunStore
 ROOT = Path(__file__).resolve().parents[2]
 PROF = [sys.executable, "-c", "from profiler.cli import main; main()"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
-PAIR = ("--kernel", "5-6", "--size", "512", "--launches", "2", "--repeat", "2", "--repeats", "3")
-QUICK = ("--preset", "four-way", "--repeat", "1")
+PAIR = ("--kernel", "5-6", "--size", "512", "--launches", "2", "--processes", "2", "--repeats", "3")
+QUICK = ("--preset", "four-way", "--processes", "1")
 
 # Asks for more memory than any GPU has, and says what CUDA says.
 HOG = """
@@ -163,7 +163,7 @@ def test_what_is_collected_already_is_skipped(pair: list[Run], collect: Collect)
 
 
 def test_a_dry_run_prints_what_ncu_takes(pair: list[Run], collect: Collect, place: Path) -> None:
-    done = collect("--kernel", "6", "--size", "512", "--launches", 1, "--repeat", 1, "--repeats", 0,
+    done = collect("--kernel", "6", "--size", "512", "--launches", 1, "--processes", 1, "--repeats", 0,
                    "--no-verify", "--preset", "four-way", "--dry-run")  # fmt: skip
     _, line = done.stdout.splitlines()
     typed = subprocess.run(["bash", "-c", line], cwd=place, capture_output=True, text=True, check=False)

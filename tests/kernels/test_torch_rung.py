@@ -17,7 +17,7 @@ import pytest
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.measure.rungs.program import Job, program_command
+from profiler.measure.rungs.program import RungJob, program_command
 from profiler.measure.rungs.timing import parse_timings
 from profiler.measure.rungs.verify import parse_check
 from profiler.measure.tools.process import Finished
@@ -89,16 +89,16 @@ def test_a_workload_that_the_operation_does_not_take_is_refused(rung, capsys) ->
 
 
 @pytest.fixture
-def job() -> Job:
+def job() -> RungJob:
     ladder = next(ladder for ladder in LADDERS if ladder.name == "relu")
-    return Job(ladder, ladder.kernels[-1], ladder.workload.values())
+    return RungJob(ladder, ladder.kernels[-1], ladder.workload.values())
 
 
 def printed(*lines: dict[str, Any], exit_code: int = 0) -> Finished:
     return Finished(("python3",), exit_code, "\n".join(map(json.dumps, lines)), "", 1.0)
 
 
-def test_prof_reads_its_timings(rung, job: Job) -> None:
+def test_prof_reads_its_timings(rung, job: RungJob) -> None:
     kernel_ns, reference_ns = [500.4, 400.0, 600.0], [300.0, 500.0, 400.0]
     lines = [rung.repeat_line(i, *pair) for i, pair in enumerate(zip(kernel_ns, reference_ns, strict=True))]
     summary = rung.time_line(kernel_ns, reference_ns, moved_bytes=2000)
@@ -122,7 +122,7 @@ def test_its_reference_is_called_as_that_of_the_rungs_in_cuda(rung) -> None:
     [(0.0, 0, "correct"), (1e-6, 0, "correct"), (2e-6, 0, "wrong"), (0.0, 1, "wrong"), (math.nan, 0, "wrong"),
      (math.inf, 0, "wrong")],
 )  # fmt: skip
-def test_prof_reads_its_verdict(rung, job: Job, error: float, not_finite: int, verdict: str) -> None:
+def test_prof_reads_its_verdict(rung, job: RungJob, error: float, not_finite: int, verdict: str) -> None:
     line = rung.check_line(error, 1e-6, not_finite)
     exit_code = rung.DONE if line["ok"] else rung.MISMATCH
     assert parse_check(job, printed(line, exit_code=exit_code)).verdict == verdict
@@ -155,7 +155,7 @@ def test_a_rung_gets_the_workload_that_its_operation_takes(rung, ladder: Ladder,
     names = [argument.arg for argument in operation.args.args if argument.arg != "seed"]
     defaults = dict(zip(names, map(ast.literal_eval, operation.args.defaults), strict=True))
     assert defaults.items() <= ladder.workload.parameters.items()
-    job = Job(ladder, kernel, ladder.workload.values(), seed=5, launches=3, repeats=4, warmup=6)
+    job = RungJob(ladder, kernel, ladder.workload.values(), seed=5, launches=3, repeats=4, warmup=6)
     for mode in kernel.commands:
         command = program_command(job, mode)
         assert command[:2] == ["python3", str(kernel.source)]

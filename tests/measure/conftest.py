@@ -1,4 +1,4 @@
-"""A ladder whose program is a Python script, and a GPU that is a script too: no CUDA anywhere."""
+"""Fixtures that measure without CUDA: a ladder whose programs are Python scripts, and an ncu that is a script too."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.presets import find_preset
 from profiler.errors import ProfError
-from profiler.measure.collect.collection import CollectPlan, Observer, Step
+from profiler.measure.collect.collection import CollectObserver, CollectPlan, CollectStep
 from profiler.measure.collect.target import Target, rung_target
-from profiler.measure.collect.turns import Outcome, collect
-from profiler.measure.devices.bench import LocalBench
-from profiler.measure.doctor.health import Machine
-from profiler.measure.rungs.program import Job
-from profiler.measure.tools.ncu import Ncu, Recording, Selection
+from profiler.measure.collect.turns import CollectOutcome, collect_here
+from profiler.measure.devices.device import LocalDevice
+from profiler.measure.doctor.checks import Machine
+from profiler.measure.rungs.program import RungJob
+from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.reports.sandbox import Sandbox
-from profiler.store.runs.commit import Staging
 from profiler.store.runs.run_store import RunStore
 
-# What it does is said by its first argument; the rest is what the ladder passes on.
+# The first argument chooses the behaviour; the ladder passes the others.
 PROGRAM = """
 import json, os, sys, time
 what, mode, size, repeats, seed = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+if log := os.environ.get("PROGRAM_LOG"):
+    print(what, size, file=open(log, "a"))
 if what == "refuses":
     print("error: this kernel takes multiples of 128", file=sys.stderr); sys.exit(3)
 if what == "memory":
@@ -102,15 +103,15 @@ def write_ladder(folder: Path, *whats: str) -> Path:
     return folder / "ladder.toml"
 
 
-def job_of(ladder: Ladder, number: int = 1, **changes: object) -> Job:
-    return Job(ladder, ladder.kernel(number), ladder.workload.values(), seed=7, **changes)  # type: ignore[arg-type]
+def job_of(ladder: Ladder, number: int = 1, **changes: object) -> RungJob:
+    return RungJob(ladder, ladder.kernel(number), ladder.workload.values(), seed=7, **changes)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def job(tmp_path: Path):
-    """`job("fails")`: one kernel that behaves so."""
+    """`job("fails")`: a job for one kernel with that behaviour."""
 
-    def make(what: str, **changes: object) -> Job:
+    def make(what: str, **changes: object) -> RungJob:
         return job_of(read_ladder(write_ladder(tmp_path / "kernels" / "scripts", what)), **changes)
 
     return make
@@ -147,7 +148,7 @@ def make_ladder():
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """Nothing is installed on it but the scripts that a test makes, no driver is loaded, and nothing runs."""
+    """A machine without a driver or other processes, where only the scripts that a test makes are installed."""
     folder = tmp_path / "bin"
     for place in (folder, tmp_path / "tmp", tmp_path / "proc"):
         place.mkdir(exist_ok=True)
@@ -155,15 +156,16 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     def installed(tool: str):
         return lambda environment: iter([folder / tool] if (folder / tool).exists() else [])
 
-    monkeypatch.setattr("profiler.measure.tools.ncu._candidates", installed("ncu"))
-    monkeypatch.setattr("profiler.measure.tools.toolchain._nvcc_candidates", installed("nvcc"))
+    # Both look in fixed folders too, where this machine may have the real tools.
+    monkeypatch.setattr("profiler.measure.tools.ncu.ncu_candidates", installed("ncu"))
+    monkeypatch.setattr("profiler.measure.tools.toolchain.nvcc_candidates", installed("nvcc"))
     environment = {"PATH": str(folder), "TMPDIR": str(tmp_path / "tmp")}
     return Machine(environment, tmp_path / "proc")
 
 
 @pytest.fixture
 def replay_ncu(script, tmp_path: Path):
-    """`replay_ncu("probe")`: an ncu that says and leaves what the real one did; the file logs its calls."""
+    """`replay_ncu("probe")`: installs an ncu that replays a transcript; returns the log of its calls."""
 
     def make(transcript: str) -> Path:
         log, program = tmp_path / "calls", Path(__file__).with_name("fake_ncu.py")
@@ -182,7 +184,7 @@ GPU = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
 class Collecting:
     """Collects kernels of a ladder of scripts with an ncu that replays transcripts.
 
-    `plan` and `recording` hold what a test did not change; `told` is what an observer heard.
+    `plan` is the plan that a test may change; `told` lists what the observer received.
     """
 
     ladder: Ladder
@@ -190,30 +192,29 @@ class Collecting:
     log: Path
     plan: CollectPlan
     sandbox: Sandbox
-    told: list[tuple[str, Step, object]] = field(default_factory=list)
+    told: list[tuple[str, CollectStep, object]] = field(default_factory=list)
 
     def rung(self, number: int, launches: int = 2, **values: int) -> Target:
-        job = Job(self.ladder, self.ladder.kernel(number), {**self.ladder.workload.values(), **values})
+        job = RungJob(self.ladder, self.ladder.kernel(number), {**self.ladder.workload.values(), **values})
         return rung_target(job, None, launches, self.plan.recording)
 
     def program(self, *words: str, launches: int = 2) -> Target:
         return Target("mine", Selection(None, 0, launches), launches, program=words)
 
-    def collect(self, targets: Sequence[Target], **changes: Any) -> list[Outcome]:
+    def collect(self, targets: Sequence[Target], **changes: Any) -> list[CollectOutcome]:
         plan = replace(self.plan, **changes)
-        with Staging(self.store.root) as staging:
-            return list(collect(plan, targets, self.store, staging, self.sandbox, self.observer()))
+        return list(collect_here(plan, targets, self.store, self.observer(), self.sandbox))
 
     def error(self, *targets: Target, **changes: Any) -> ProfError:
-        """What one target fails with; no run is committed."""
+        """Returns the error of one target, of which no run is committed."""
         (outcome,) = self.collect(targets, **changes)
         assert (outcome.status, outcome.run_id) == ("failed", "")
         assert outcome.error is not None
         assert self.store.ids() == []
         return outcome.error
 
-    def observer(self) -> Observer:
-        return Observer(
+    def observer(self) -> CollectObserver:
+        return CollectObserver(
             lambda step: self.told.append(("begin", step, None)),
             lambda step, transcript: self.told.append(("at", step, transcript.launches)),
             lambda step, line, error: self.told.append(("end", step, error or line)),
@@ -221,16 +222,16 @@ class Collecting:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """Every call of ncu, in their order."""
+        """All calls of ncu, in their order."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     @property
     def profiled(self) -> list[str]:
-        """What each call profiled: the first word of the ladder's own."""
+        """The behaviour of the program that each call profiled."""
         return [call["words"][call["words"].index("profile") - 1] for call in self.calls]
 
     def replay(self, *names: str, pace: float = 0.0) -> None:
-        """From now on: one transcript a call, the last for all that follow."""
+        """Sets the transcripts of the next calls, one for each call; the last one serves all later calls."""
         self.log.write_text("")
         os.environ.update(FAKE_NCU=",".join(names), FAKE_NCU_PACE=str(pace))
 
@@ -246,8 +247,13 @@ def collecting(tmp_path: Path, script, reader: Sandbox, monkeypatch: pytest.Monk
     for name, value in (("FAKE_NCU", "four-way"), ("FAKE_NCU_PACE", "0"), ("FAKE_NCU_LOG", str(log))):
         monkeypatch.setenv(name, value)
     log.touch()
-    recording = Recording(find_preset("default"))
+    recording = NcuOptions(find_preset("default"))
     plan = CollectPlan(
-        LocalBench(GPU, Ncu(ncu, "2025.3.1.0")), recording, processes=1, repeats=0, verify=False, timeout_s=60
+        LocalDevice(GPU, Ncu(ncu, "2025.3.1.0")),
+        recording,
+        processes=1,
+        repeats=0,
+        verify=False,
+        timeout_s=60,
     )
     return Collecting(read_ladder(path), RunStore(tmp_path / "runs"), log, plan, reader)

@@ -1,12 +1,12 @@
-"""Stands in for ncu where there is no GPU: replays what the real one said and left behind.
+"""Stands in for ncu on a machine without a GPU: replays the output and the report of the real one.
 
-`tests/data/transcripts/NAME.json` holds a call of the real ncu on an H200: its command, every piece
-of its output with the second it came, its exit code; `NAME.ncu-rep.gz` the report it wrote. Which one
-is replayed is the value of FAKE_NCU: one name for every call, or names separated by commas for
-one call each, the last for all that follow. FAKE_NCU_PACE stretches the recorded time.
+`tests/data/transcripts/NAME.json` holds a call of the real ncu on an H200: its command, every piece of its output with
+its time, and its exit code; `NAME.ncu-rep.gz` is the report that it wrote. FAKE_NCU names the transcript to replay:
+one name for every call, or names separated by commas for one call each, the last one for all later calls.
+FAKE_NCU_PACE stretches the recorded time.
 
-Like the real one it writes to `--export`, runs a program (one that sleeps), and can be ended at any moment,
-which leaves that program behind. Its calls are logged in the file FAKE_NCU_LOG.
+Like the real one it writes to `--export` and runs a program, which sleeps. If it is killed, that program is left
+behind. It logs its calls in the file FAKE_NCU_LOG.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Collecting into runs at a URL: what is under way stays on this machine, and the runs are there once."""
+"""Collecting into runs at a URL: unfinished work stays on this machine, and each run is committed once."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from itertools import count
 
 import pytest
 
-from profiler.measure.collect.turns import collect
 from profiler.store.reports.request import Timing
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
-from profiler.store.runs.unfinished import PENDING_FOLDER
+from profiler.store.runs.unfinished import UNFINISHED_FOLDER
 
 NAMES = count()
 
 
 @pytest.fixture
 def far(collecting, tmp_path, monkeypatch):
-    """The same, with its runs at a URL."""
+    """`collecting` with its runs at a URL."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     collecting.store = RunStore(f"memory://collected-{next(NAMES)}")
     collecting.plan = replace(collecting.plan, resume=True)
@@ -28,8 +27,7 @@ def far(collecting, tmp_path, monkeypatch):
 
 
 def collected(far, *targets):
-    with far.store.staging() as staging:
-        return list(collect(far.plan, targets, far.store, staging, far.sandbox, far.observer()))
+    return far.collect(targets)
 
 
 def test_a_kernel_is_collected_once(far):
@@ -40,7 +38,7 @@ def test_a_kernel_is_collected_once(far):
     run = far.store.open(run_id)
     run.verify()
     assert (str(run_id), run.manifest.origin) == (first.run_id, "collected")
-    assert not (far.store.local / PENDING_FOLDER).exists()
+    assert not (far.store.local / UNFINISHED_FOLDER).exists()
 
 
 def test_what_was_recorded_before_a_failure_is_kept_on_this_machine(far):
@@ -49,7 +47,7 @@ def test_what_was_recorded_before_a_failure_is_kept_on_this_machine(far):
     (failed,) = collected(far, far.rung(1))
     assert failed.status == "failed"
     assert far.store.ids() == []
-    assert list((far.store.local / PENDING_FOLDER).rglob("process-0-*.ncu-rep"))
+    assert list((far.store.local / UNFINISHED_FOLDER).rglob("process-0-*.ncu-rep"))
     far.replay("four-way")
     (outcome,) = collected(far, far.rung(1))
     assert outcome.status == "collected"

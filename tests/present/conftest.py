@@ -1,4 +1,4 @@
-"""What tests of charts ask of a spec."""
+"""What tests of documents ask of their blocks, and tests of charts of a spec."""
 
 from __future__ import annotations
 

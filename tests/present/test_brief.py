@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from itertools import combinations_with_replacement
+from typing import Annotated
 
 import jsonschema
 import msgspec
@@ -16,19 +17,21 @@ from msgspec.structs import fields, replace
 from profiler.analyse.causes.patterns import PATTERNS
 from profiler.analyse.code.machine_code import MachineCode, view_machine_code
 from profiler.analyse.compare.compare import compare_profiles
-from profiler.analyse.compare.timed import compare_timings
+from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons
+from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ladder import MissingRung, derive_ladder, derive_steps
-from profiler.analyse.ladder.rungs import choose_conditions, find_runs, gather_rungs, group_runs
+from profiler.analyse.ladder.rungs import choose_conditions, group_runs
+from profiler.analyse.recording.overview import Sheets, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.profile import choose_kernel, match_kernels, profile_kernel
-from profiler.analyse.recording.sheet import Sheets, derive_sheet, derive_timing_sheet
+from profiler.ask.listing import derive_listing
+from profiler.ask.rungs import find_runs, gather_rungs
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
-from profiler.present.brief import brief
-from profiler.present.budget import LIMIT_BYTES, rounded
-from profiler.present.encode import schema_of, to_json
-from profiler.present.listing import derive_listing
+from profiler.present.brief import LIMIT_BYTES, brief
+from profiler.present.render.json import schema_of, to_json
+from profiler.present.short_texts import rounded
 from profiler.store.runs.names import name_filter
 
 GEMM = [str(number) for number in range(11)]
@@ -279,6 +282,76 @@ def test_of_many_runs_the_newest_stay(recorded):
     small = brief(replace(whole, runs=whole.runs * 5))
     assert max(run["recorded"] for run in whole.runs) in {run["recorded"] for run in small.runs}
     assert small.left_out["runs"] == 5 * len(whole.runs) - len(small.runs)
+
+
+# Importance
+
+
+def initial(title):
+    return title[:1]
+
+
+class Shelf(Struct, frozen=True):
+    """A book is among the `lost` by its first letter while there is no room for it."""
+
+    books: Annotated[list[str], Importance(100, each=2, instead=("lost", initial))]
+    prices: Annotated[dict[str, float], Importance(99, each=1, by=lambda price, *_: price[1])] = {}
+    lost: Annotated[list[str], Importance(50, each=1)] = []
+    notes: Annotated[list[str], Importance(30, by=lambda note, *_: None if note == "idle" else 0)] = []
+    notes_left_out: int = 0
+    scraps: Annotated[list[str], Importance(0)] = []
+    left_out: dict[str, int] = {}
+
+
+TITLES = [f"title {number}" for number in range(16)]
+
+
+@settings(deadline=None)
+@given(st.integers(200, 1500))
+def test_the_most_important_is_there_first_and_the_rest_is_counted(limit):
+    whole = Shelf(TITLES, {f"book {number}": 100.5 - number for number in range(100)})
+    small = brief(whole, limit=limit)
+    assert len(to_json(small)) < limit
+    assert small.books == TITLES[: len(small.books)]
+    assert list(small.prices) == [f"book {99 - rank}" for rank in range(len(small.prices))]
+    assert small.left_out.get("books", 0) == 16 - len(small.books)
+    assert small.left_out.get("prices", 0) == 100 - len(small.prices)
+
+
+def test_an_entry_that_does_not_fit_is_no_reason_to_stop():
+    small = brief(Shelf(["x" * 150], {"short": 0.5}), limit=200)
+    assert (small.books, small.prices) == ([], {"short": 0.5})
+
+
+def test_what_fits_is_whole_and_counts_nothing():
+    whole = Shelf(TITLES, {"title 0": 1.5}, notes=["a", "b"])
+    assert brief(whole) == whole
+
+
+def test_what_is_of_no_importance_and_what_has_no_rank_are_left_out_of_a_large_room():
+    small = brief(Shelf([], notes=["idle", "telling"], scraps=["a", "b"]))
+    assert (small.notes, small.scraps) == (["telling"], [])
+    assert small.left_out == {"notes": 1, "scraps": 2}
+    assert small.notes_left_out == 1
+
+
+def test_an_entry_is_named_elsewhere_only_while_it_is_left_out():
+    whole = Shelf(["x" * 150, *TITLES, "y" * 150])
+    small = brief(whole, limit=500)
+    assert small.lost == [title[0] for title in whole.books if title not in small.books]
+    assert small.lost
+
+
+def test_names_that_are_alike_when_short_are_counted():
+    whole = Shelf([], {f"{'x' * 200}{number}{'x' * 200}": 1.5 for number in range(3)})
+    small = brief(whole)
+    assert (len(small.prices), small.left_out["prices"]) == (1, 2)
+
+
+@given(st.text(st.characters(codec=None, exclude_categories=())), st.integers(0, 400))
+def test_shortened_texts_are_counted(text, times):
+    small = brief(Shelf(["short", text * times]))
+    assert small.left_out.get("texts", 0) == (small.books[1] != text * times)
 
 
 # Sentences

@@ -16,8 +16,9 @@ from hypothesis import assume, given, strategies as st
 import profiler
 from profiler.analyse.findings import Attribution, Comparison, Factor, Part
 from profiler.analyse.ladder.ladder import derive_ladder, derive_steps
-from profiler.analyse.ladder.rungs import choose_conditions, find_runs, gather_rungs, group_runs
+from profiler.analyse.ladder.rungs import choose_conditions, group_runs
 from profiler.analyse.recording.profile import profile_kernel
+from profiler.ask.rungs import find_runs, gather_rungs
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import MetricNotFound, MetricsMissing
 from profiler.present import charts

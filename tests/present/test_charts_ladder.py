@@ -12,25 +12,24 @@ import pytest
 from msgspec.structs import replace
 
 import profiler
-from profiler.analyse.compare.pairs import profile_timings
+from profiler.analyse.compare.changes import profile_timings
 from profiler.analyse.ladder.climb import (
     LadderSheet,
     RungStalls,
     StepDeltas,
     derive_ladder_sheet,
-    find_climb,
-    find_workloads,
 )
 from profiler.analyse.ladder.roofline import Ceiling, Point, Roofline, Stream
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.analyse.recording.source_lines import SourceLine, SourceLines
+from profiler.ask.ladder import find_climb, find_workloads
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
 from profiler.errors import MetricsMissing
 from profiler.present import charts
 from profiler.present.charts import roof, style
 from profiler.present.charts.render import chart_spec, title_of
-from profiler.present.rungs import duration
+from profiler.text import duration
 
 
 @pytest.fixture(scope="module")

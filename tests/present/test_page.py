@@ -13,14 +13,18 @@ import vl_convert
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import MetricDelta
 from profiler.analyse.recording.profile import choose_kernel, profile_kernel
-from profiler.commands.answers import find_comparisons
-from profiler.commands.options import Settings
-from profiler.present import charts, comparison as words
-from profiler.present.attribution import speedup_sentence
+from profiler.ask.compare import compare
+from profiler.ask.named.settings import Settings
+from profiler.present import charts
 from profiler.present.charts.render import chart_spec
 from profiler.present.charts.style import BLUE
+from profiler.present.document import Table
+from profiler.present.documents import comparison as words
+from profiler.present.documents.parts.attribution import speedup_sentence
 from profiler.present.page.drawing import Drawing, derive_look, draw
-from profiler.present.page.pair_view import confirmation_views, metric_cells
+from profiler.present.page.pair_view import confirmation_views
+from profiler.present.page.tables import page_table
+from profiler.present.render.cells import table_texts
 from profiler.text import printable
 
 
@@ -77,7 +81,7 @@ def document(html):
 
 @pytest.fixture(scope="session")
 def compared(recorded):
-    (comparison,) = find_comparisons("5", "6", Settings(recorded.root, "gemm", False, "json", False, False))
+    (comparison,) = compare("5", "6", Settings(runs=recorded.root, ladder="gemm", ladder_given=False))
     return comparison
 
 
@@ -127,22 +131,22 @@ def test_tables_are_announced_and_their_headings_say_what_they_head(document):
 
 
 def test_the_metrics_are_the_rows_of_prof_compare(document, compared):
-    shown, hidden = words.shown_metrics(compared, words.Layout())
+    shown, hidden = words.shown_metrics(compared)
     for caption, deltas in (("Metrics", shown), ("Other metrics", hidden)):
         header, *rows = document.tables[caption]
-        assert tuple(header) == words.METRICS_HEADER
-        assert rows == [list(words.metric_cells(delta)) for delta in deltas]
+        assert header == [column.title for column in words.METRIC_COLUMNS]
+        made = Table(words.METRIC_COLUMNS, [words.metric_row(delta) for delta in deltas])
+        assert rows == table_texts(made, "").rows
 
 
 def test_a_change_is_sorted_by_its_size_whether_it_is_written_in_percent_or_as_a_factor():
-    relative = words.METRICS_HEADER.index("relative")
-    column = [
-        metric_cells(MetricDelta("x", "x", "", 1.0, after, after - 1.0, None, "changed", ""))[relative]
-        for after in (0.5, 10.9, 25.0)
-    ]
-    assert [cell.text for cell in column] == ["-50.0 %", "+990.0 %", "25x"]
-    assert [cell.value for cell in column] == [-0.5, 9.9, 24.0]
-    assert metric_cells(MetricDelta("x", "x", "", 0.0, 1.0, 1.0, None, "changed", ""))[relative].value is None
+    (relative,) = [place for place, column in enumerate(words.METRIC_COLUMNS) if column.title == "relative"]
+    changes = [(1.0, 0.5), (1.0, 10.9), (1.0, 25.0), (0.0, 1.0)]
+    deltas = [MetricDelta("x", "x", "", *one, one[1] - one[0], None, "changed", "") for one in changes]
+    made = page_table("x", Table(words.METRIC_COLUMNS, [words.metric_row(delta) for delta in deltas]))
+    column = [row[relative] for row in made.rows]
+    assert [cell.text for cell in column] == ["-50.0 %", "+990.0 %", "25x", "from 0"]
+    assert [cell.value for cell in column] == [-0.5, 9.9, 24.0, None]
 
 
 def test_the_sentences_are_those_of_prof_compare(document, compared):
@@ -165,7 +169,8 @@ def test_a_fingerprint_that_does_not_apply_is_a_note_without_checks(recorded):
 def test_every_opcode_that_changed_is_counted(document, compared):
     changed = [one for one in compared.instructions.opcodes if one.before != one.after]
     rows = document.tables["Executed instructions that changed"][1:]
-    assert rows == [list(words.opcode_cells(one)) for one in changed]
+    made = Table(words.OPCODE_COLUMNS, [words.opcode_row(one) for one in changed])
+    assert rows == table_texts(made, "").rows
 
 
 def test_a_sheet_holds_every_metric_of_the_recording(document, recorded):

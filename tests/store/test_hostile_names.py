@@ -23,12 +23,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from profiler.errors import RunDamaged
-from profiler.store.file_names import is_report_file, is_table_file
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, is_pack, pack_name, read_line
 from profiler.store.packs.plan import Limits, compact, plan_packs
 from profiler.store.remote.objects import ObjectPlace
-from profiler.store.remote.places import Folder
-from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, RunId, decode_manifest, encode_manifest
+from profiler.store.remote.places import FolderPlace
+from profiler.store.runs.file_names import is_report_file, is_table_file
+from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifest, encode_manifest
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 from profiler.store.sweeps import SweepStore
 from profiler.store.tables.schema import TABLES
@@ -364,7 +365,7 @@ def test_a_name_in_a_pack_is_one_of_its_own(pack, published, index, line, fault)
 def test_a_listing_holds_what_lies_there_and_nothing_else(runs, precious):
     """A server may list what it likes; a name that leads elsewhere is no file of the place."""
     url = f"memory://listed-{next(NAMES)}"
-    place = ObjectPlace(url)
+    place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
     system = place._system
     folder = the_run(runs).name
     entries = {f"/{url.removeprefix('memory://')}/{name}": {"size": 1} for name in (
@@ -434,9 +435,9 @@ def test_a_line_of_a_pack_names_tables_alone(name):
 @given(HOSTILE)
 def test_no_place_joins_a_name_that_leads_out_of_it(name):
     """The last wall: whatever was decoded, and by whom."""
-    far = ObjectPlace("memory://nowhere")
+    far = ObjectPlace("memory://nowhere", last_files=(MANIFEST_FILE,))
     for joined, root in (
-        (Folder(Path("/nowhere/runs"))._path, Path("/nowhere/runs")),
+        (FolderPlace(Path("/nowhere/runs"))._path, Path("/nowhere/runs")),
         (far._copy_of, far._spool),
     ):
         try:

@@ -14,7 +14,7 @@ from subprocess import PIPE
 import pytest
 
 from profiler.errors import QueryFailed, RunDamaged
-from profiler.present.encode import to_json
+from profiler.present.render.json import to_json
 from profiler.store.query import describe_tables, run_query
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import TABLES
@@ -40,10 +40,10 @@ def test_an_empty_store_has_empty_tables(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_a_quote_in_its_name_can_be_asked(reports: Path, tmp_path: Path) -> None:
-    from profiler.store.ingest.ingest import Options, ingest_reports
+    from profiler.store.ingest.ingest import IngestOptions, ingest_reports
 
     store = RunStore(tmp_path / 'it\'s "here"')
-    list(ingest_reports([reports / "graph.ncu-rep"], store, Options()))
+    list(ingest_reports([reports / "graph.ncu-rep"], store, IngestOptions()))
 
     assert run_query(store, "select count(*) from launches")[1] == [(2,)]
 

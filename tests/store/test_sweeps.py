@@ -13,10 +13,10 @@ from profiler.errors import CollectBusy, RunDamaged, RunNotFound
 from profiler.store.query import run_query
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
-from profiler.store.sweeps import MeasuredSweep, Repeat, SweepFacts, SweepStore, SweptPoint, Visit
+from profiler.store.sweeps import MeasuredSweep, SweepFacts, SweepRepeat, SweepStore, SweptPoint, Visit
 
 POINTS = [
-    SweptPoint(0, {"TILE": 8, "UNROLL": -1}, "correct", "", 40, 4352, 0, 1e-7, [Repeat("screen", 0, 2000.0, 1900.0), Repeat("final", 2, 2001.0, None)]),
+    SweptPoint(0, {"TILE": 8, "UNROLL": -1}, "correct", "", 40, 4352, 0, 1e-7, [SweepRepeat("screen", 0, 2000.0, 1900.0), SweepRepeat("final", 2, 2001.0, None)]),
     SweptPoint(1, {"TILE": 16, "UNROLL": 1}, "uncompiled", "static assertion failed"),
 ]  # fmt: skip
 FACTS = SweepFacts({"TILE": [8, 16], "UNROLL": [-1, 1]}, ["TILE > 4"], 4, {"TILE > 4": 2}, None, 5, 20, 3, 5.0, 4, {"tile.cu": "0" * 64})  # fmt: skip
@@ -78,15 +78,15 @@ def test_a_changed_file_is_damage(sweeps: SweepStore, file: str) -> None:
 
 
 def test_a_visit_is_kept_for_the_program_that_it_was_made_with(sweeps: SweepStore) -> None:
-    visit = Visit("code", "correct", "", 1e-7, "the library", [Repeat("full", 0, 2.0, 1.0)])
-    with sweeps.pending("key") as pending:
-        pending.keep_visit("full", 0, {"TILE": 8}, visit)
-        with pytest.raises(CollectBusy), sweeps.pending("key"):
+    visit = Visit("code", "correct", "", 1e-7, "the library", [SweepRepeat("full", 0, 2.0, 1.0)])
+    with sweeps.unfinished("key") as unfinished:
+        unfinished.keep_visit("full", 0, {"TILE": 8}, visit)
+        with pytest.raises(CollectBusy), sweeps.unfinished("key"):
             pass
-    with sweeps.pending("key") as pending:
-        assert pending.visit("full", 0, {"TILE": 8}, "code") == visit
-        assert pending.visit("full", 0, {"TILE": 8}, "changed") is None
-        assert pending.visit("full", 1, {"TILE": 8}, "code") is None
-        assert pending.visit("full", 0, {"TILE": 9}, "code") is None
-        pending.discard()
-    assert list(sweeps.root.glob(".pending/*")) == []
+    with sweeps.unfinished("key") as unfinished:
+        assert unfinished.visit("full", 0, {"TILE": 8}, "code") == visit
+        assert unfinished.visit("full", 0, {"TILE": 8}, "changed") is None
+        assert unfinished.visit("full", 1, {"TILE": 8}, "code") is None
+        assert unfinished.visit("full", 0, {"TILE": 9}, "code") is None
+        unfinished.discard()
+    assert list(sweeps.root.glob(".unfinished/*")) == []

@@ -31,7 +31,7 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 
 
 @dataclass(frozen=True)
-class Condition:
+class FigureCondition:
     """A figure against a number or another figure."""
 
     figure: str
@@ -57,7 +57,7 @@ class Pattern:
     share: str
     sentence: str
     at_least: float = _WORTH_NAMING
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[FigureCondition, ...] = ()
     stall: bool = False
     unit: str = ""
     also: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ PATTERNS = (
         "launch-too-short-to-trust",
         "",
         "The launch took {duration_ns:,.0f} ns: below 20,000, counters of different passes do not fit together.",
-        conditions=(Condition("duration_ns", "<", _SHORTEST_NS),),
+        conditions=(FigureCondition("duration_ns", "<", _SHORTEST_NS),),
     ),
     Pattern(
         "hbm-bound",
@@ -109,7 +109,7 @@ PATTERNS = (
         "{warp_latency:.1f} cycles from one instruction of a warp to the next, {stall_short_scoreboard:.1f} are for "
         "results of shared memory (short scoreboard) and {stall_mio_throttle:.1f} for room in its queue (MIO throttle).",
         _BUSY,
-        conditions=(Condition("shared_of_l1_pct", ">=", 50.0),),  # the greater part
+        conditions=(FigureCondition("shared_of_l1_pct", ">=", 50.0),),  # the greater part
         unit="l1",
         also=("shared_pct",),
     ),
@@ -120,10 +120,10 @@ PATTERNS = (
         "store: lanes side by side need at most 4.",
         _BUSY,
         conditions=(
-            Condition("l1_cycles_per_access", ">", _COALESCED_CYCLES),
+            FigureCondition("l1_cycles_per_access", ">", _COALESCED_CYCLES),
             # More than a line for each lane: not loads and stores, but textures or copies keep it busy.
-            Condition("l1_cycles_per_access", "<=", 32.0),
-            Condition("shared_of_l1_pct", "<", 50.0),
+            FigureCondition("l1_cycles_per_access", "<=", 32.0),
+            FigureCondition("shared_of_l1_pct", "<", 50.0),
         ),
         unit="l1",
         also=("lsu_pipe_pct", "stall_lg_throttle"),
@@ -134,7 +134,7 @@ PATTERNS = (
         "L1 is used to {l1_pct:.0f} % of its peak, {l1_cycles_per_access:.1f} cycles for each load or store.",
         _BUSY,
         # At one cycle each, it is the instructions that are too many: lsu-bound says so.
-        conditions=(Condition("l1_cycles_per_access", ">", 1.1),),
+        conditions=(FigureCondition("l1_cycles_per_access", ">", 1.1),),
         unit="l1",
         also=("l1_hit_pct",),
     ),
@@ -153,7 +153,7 @@ PATTERNS = (
         "{other_slots_pct:.0f} % for everything else.",
         _BUSY,
         # Otherwise saving every other instruction wins less than is worth naming: the pipe binds.
-        conditions=(Condition("other_slots_pct", ">=", _WORTH_NAMING),),
+        conditions=(FigureCondition("other_slots_pct", ">=", _WORTH_NAMING),),
         also=("eligible_warps",),
     ),
     Pattern(
@@ -199,8 +199,8 @@ PATTERNS = (
         "(blocks: {blocks_by_registers:.0f}, by shared memory {blocks_by_shared:.0f}); more would hide part of the "
         "{latency_pct:.0f} % of the time that is latency.",
         conditions=(
-            Condition("blocks_by_registers", "<=", "blocks_by_shared"),
-            Condition("blocks_by_registers", "<", "blocks_by_size"),
+            FigureCondition("blocks_by_registers", "<=", "blocks_by_shared"),
+            FigureCondition("blocks_by_registers", "<", "blocks_by_size"),
         ),
         stall=True,
     ),
@@ -211,8 +211,8 @@ PATTERNS = (
         "warps that it could (blocks: {blocks_by_shared:.0f}, by registers {blocks_by_registers:.0f}); more would "
         "hide part of the {latency_pct:.0f} % of the time that is latency.",
         conditions=(
-            Condition("blocks_by_shared", "<", "blocks_by_registers"),
-            Condition("blocks_by_shared", "<", "blocks_by_size"),
+            FigureCondition("blocks_by_shared", "<", "blocks_by_registers"),
+            FigureCondition("blocks_by_shared", "<", "blocks_by_size"),
         ),
         stall=True,
     ),

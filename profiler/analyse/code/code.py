@@ -18,7 +18,7 @@ from profiler.store.tables.columns import labels_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from profiler.store.runs.run_store import Run
+    from profiler.store.runs.run import Run
 
 _TARGET = re.compile(r"(?<![\w+])0x([0-9a-f]+)$")
 _BACKSLASH = "\\"

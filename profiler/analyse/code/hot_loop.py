@@ -11,17 +11,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
 from profiler.analyse.code.code import Code, Instruction
 from profiler.analyse.code.loops import find_hot_loop
-from profiler.analyse.code.naming import find_a
 from profiler.analyse.code.opcodes import fmas_of, width_bits
 from profiler.analyse.code.product import Operand, Product, trace_product
 from profiler.analyse.findings import LoopInstruction
+from profiler.analyse.importance import Importance
 from profiler.analyse.recording.profile import Profile
 from profiler.errors import MetricsMissing
 
@@ -39,7 +39,7 @@ class OpcodeCount(Struct, frozen=True):
     opcode: str
     count: float
     width_bits: int | None
-    places: list[str]
+    places: Annotated[list[str], Importance(92, each=8)]
     samples_pct: float | None
 
 
@@ -47,8 +47,8 @@ class OperandLoads(Struct, frozen=True):
     """What loads one factor of the FMAs. It is A or B where the stored result tells, else unnamed."""
 
     name: Literal["A", "B", ""]
-    loads: list[LoopInstruction]
-    places: list[str]
+    loads: Annotated[list[LoopInstruction], Importance(98, each=2)]
+    places: Annotated[list[str], Importance(92, each=8)]
 
 
 class SharedLoads(Struct, frozen=True):
@@ -84,8 +84,8 @@ class LoopSheet(Struct, frozen=True):
     steps: int | None
     shared: SharedLoads | None
     operands: list[OperandLoads]
-    opcodes: list[OpcodeCount]
-    cautions: list[str]
+    opcodes: Annotated[list[OpcodeCount], Importance(97, each=0.6)]
+    cautions: Annotated[list[str], Importance(99, each=1)]
     opcodes_left_out: int = 0
 
 
@@ -239,7 +239,7 @@ def _shared_loads(region: Region, fmas: float) -> SharedLoads | None:
 def _operand_loads(region: Region, product: Product) -> list[OperandLoads]:
     if product.operands is None:
         return []
-    a = find_a(product, region.after)
+    a = product.find_a(region.after)
     if a is None:
         return [_loads(region, operand, "") for operand in product.operands]
     return [

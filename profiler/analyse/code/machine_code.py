@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,6 +26,7 @@ from profiler.analyse.code.hot_loop import (
 )
 from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.findings import SCHEMA_VERSION, HotLoop, LeftOut, LoadChange, LoopInstruction
+from profiler.analyse.importance import Importance
 from profiler.analyse.recording.profile import Profile
 
 Per = Literal["iteration", "step", "warp"]
@@ -41,7 +42,7 @@ class MachineCode(Struct, frozen=True):
     schema_version: int
     kernels: list[LoopSheet]
     per: Per
-    changes: list[LoadChange]
+    changes: Annotated[list[LoadChange], Importance(100, each=1)]
     left_out: LeftOut = {}
 
 
@@ -58,6 +59,14 @@ class View:
 
     finding: MachineCode
     regions: list[Region]
+
+    def counts(self) -> list[Stretch[OpcodeCount]]:
+        """Returns each opcode of a stretch once, with its count; of two kernels side by side."""
+        return count_side_by_side(self.regions)
+
+    def listing(self) -> list[Stretch[Instruction]]:
+        """Returns every instruction that was executed, of two kernels side by side."""
+        return list_side_by_side(self.regions)
 
     def side(self, index: int) -> View:
         """One kernel alone, counted in the same unit."""

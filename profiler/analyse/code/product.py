@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import fmas_of
+from profiler.analyse.code.operands import Multiplication, find_a, split_operands
 from profiler.analyse.code.registers import NOTHING, State, Value, Values, follow_loop, register_of
-from profiler.analyse.code.sides import Edge, split_sides
 
 _ADDRESS_REGISTER = re.compile(r"(?<=[\[+])U?R\d+")
 _LOADS = ("LDS", "LDSM", "LDG", "LD", "LDL")
@@ -40,6 +40,11 @@ class Product:
     steps: int
     operands: tuple[Operand, Operand] | None
     exit_values: Mapping[str, int]
+
+    def find_a(self, after: Iterable[Instruction]) -> int | None:
+        """Returns which operand is A, 0 or 1, from the instructions after the loop."""
+        groups = [operand.across for operand in self.operands or ()]
+        return find_a(groups, after, self.exit_values) if groups else None
 
 
 @dataclass(frozen=True)
@@ -119,13 +124,13 @@ def _operands(
     addresses: Mapping[int, object],
 ) -> tuple[Operand, Operand] | None:
     """None unless every multiplication takes one loaded element from either side."""
-    edges = []
+    multiplications = []
     for position, fma in fmas.items():
         left, right = _only(fma.left), _only(fma.right)
         if left is None or right is None or not all(body[at].name in _LOADS for at, _ in (left, right)):
             return None
-        edges.append(Edge(left, right, accumulator_of[position]))
-    sides = split_sides(edges, addresses)
+        multiplications.append(Multiplication(left, right, accumulator_of[position]))
+    sides = split_operands(multiplications, addresses)
     if sides is None:
         return None
     first, second = (

@@ -40,17 +40,13 @@ _SOURCES: Mapping[str, tuple[str, ...]] = {
 
 Found = tuple[Attribution | None, list[MissingMetric]]
 Means = dict[str, tuple[float, float]]
-UsefulBytes = tuple[float | None, float | None]
 
 
-def attribute(before: Profile, after: Profile, useful_bytes: UsefulBytes = (None, None)) -> Found:
-    """By the issue of instructions, or by bytes where device memory binds the slower side.
-
-    `useful_bytes` are those that the work of each side has to move, where its ladder says so.
-    """
+def attribute(before: Profile, after: Profile) -> Found:
+    """By the issue of instructions, or by bytes where device memory binds the slower side."""
     sides = _Sides(before, after)
     bound = _find_bound(sides)
-    return _by_bytes(sides, bound, useful_bytes) if bound.view == "bytes" else _by_issue(sides, bound)
+    return _by_bytes(sides, bound) if bound.view == "bytes" else _by_issue(sides, bound)
 
 
 # Which view applies
@@ -152,12 +148,12 @@ def _stall_means(sides: _Sides) -> Means:
     return means | {UNATTRIBUTED: (before, after)} if relative > _NEGLIGIBLE else means
 
 
-def _by_bytes(sides: _Sides, bound: _Bound, useful_bytes: UsefulBytes) -> Found:
+def _by_bytes(sides: _Sides, bound: _Bound) -> Found:
     duration, moved = _read(sides, "duration_ns"), _read(sides, "dram_bytes")
     bandwidth = _read(sides, "dram_bytes_per_s")
     if not (duration and moved and bandwidth):
         return None, _missing(sides, ("duration_ns", *_TRAFFIC, "dram_bytes_per_s"))
-    useful = _quantity(*(Readings([count or 0.0]) for count in useful_bytes))
+    useful = _quantity(*(Readings([side.useful_bytes or 0.0]) for side in sides))
     overhead = moved.per(useful) if useful else moved
     factors: tuple[_Term, ...] = ()
     if useful:

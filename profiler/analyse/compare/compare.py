@@ -10,7 +10,7 @@ from typing import Literal
 from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
-from profiler.analyse.compare.attribution import UsefulBytes, attribute, bounded_exp
+from profiler.analyse.compare.attribution import attribute, bounded_exp
 from profiler.analyse.compare.fingerprints import FINGERPRINTS, confirm
 from profiler.analyse.findings import (
     SCHEMA_VERSION,
@@ -24,7 +24,7 @@ from profiler.analyse.findings import (
     Speedup,
 )
 from profiler.analyse.recording.arithmetic import find_unlike_arithmetic
-from profiler.analyse.recording.plausible import find_doubts
+from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
 from profiler.analyse.statistics.verdicts import judge_metrics
@@ -47,15 +47,11 @@ def compare_profiles(
     *,
     force: bool = False,
     metrics: Iterable[str] = (),
-    useful_bytes: UsefulBytes = (None, None),
 ) -> Comparison:
-    """Refuses a pair that was measured differently, unless `force` keeps it as warnings.
-
-    `useful_bytes` are those that the work of each side has to move, where its ladder says so.
-    """
+    """Refuses a pair that was measured differently, unless `force` keeps it as warnings."""
     obstacles = refuse_obstacles(before, after, force=force)
     wanted = require_metrics(metrics, (before, after))
-    attribution, attribution_missing = attribute(before, after, useful_bytes)
+    attribution, attribution_missing = attribute(before, after)
     deltas = derive_deltas(before, after, wanted)
     return Comparison(
         schema_version=SCHEMA_VERSION,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from profiler.analyse.findings import Check, Confirmation, MetricDelta
+from profiler.analyse.findings import Confirmation, ExpectedChange, MetricDelta
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ FINGERPRINTS = (FOUR_WAY,)
 def confirm(fingerprint: Fingerprint, deltas: Sequence[MetricDelta]) -> Confirmation:
     by_name = {delta.name: delta for delta in deltas}
     checks = [
-        Check(metric, expected, _holds(by_name.get(metric), expected))
+        ExpectedChange(metric, expected, _holds(by_name.get(metric), expected))
         for metric, expected in fingerprint.expected
     ]
     about = by_name.get(fingerprint.about)

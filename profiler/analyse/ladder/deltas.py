@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from profiler.analyse.compare.compare import typical_ns
 from profiler.analyse.findings import MetricDelta, Speedup
-from profiler.analyse.ladder.ladder import LadderFinding, RungFinding, Step
+from profiler.analyse.ladder.ladder import LadderFinding, LadderStep, RungFinding
 
 
-def delta_rows(finding: LadderFinding, steps: Sequence[Step]) -> list[dict[str, object]]:
+def delta_rows(finding: LadderFinding, steps: Sequence[LadderStep]) -> list[dict[str, object]]:
     """Every metric of every step, and its unprofiled time."""
     workload = " ".join(f"{name}={value}" for name, value in (finding.workload or {}).items())
     found = {one.kernel: one for one in finding.kernels}
@@ -44,7 +44,7 @@ def _speedup_columns(speedup: Speedup | None) -> dict[str, object]:
     }
 
 
-def _time_columns(step: Step, after: RungFinding) -> list[dict[str, object]]:
+def _time_columns(step: LadderStep, after: RungFinding) -> list[dict[str, object]]:
     """The interval of this one is the speedup's."""
     if after.speedup is None or after.speedup.basis != "unprofiled":
         return []

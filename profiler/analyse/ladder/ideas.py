@@ -8,16 +8,17 @@ no better where no gain was claimed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from profiler.analyse.compare.pairs import judge_speedup
+from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
+from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.climb import Climb
-from profiler.analyse.ladder.ladder import MissingRung, Step
+from profiler.analyse.ladder.ladder import LadderStep, MissingRungs, name_cut
 from profiler.analyse.ladder.reasons import explain_step
-from profiler.analyse.recording.plausible import is_part_of_step
+from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.catalog.ladders.ladder import Claim, Kernel, Ladder, Published
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 
@@ -58,8 +59,8 @@ class Idea(Struct, frozen=True):
     verdict: VerdictName | None
     story: Story
     reason: str
-    refused: list[str]
-    warnings: list[str] = []
+    refused: Annotated[list[str], Importance(93, each=3)]
+    warnings: Annotated[list[str], Importance(93, each=3)] = []
 
 
 class IdeasFinding(Struct, frozen=True):
@@ -73,8 +74,17 @@ class IdeasFinding(Struct, frozen=True):
     title: str
     gpu: str
     workload: dict[str, int] | None
-    ideas: list[Idea]
-    missing: list[MissingRung] = []
+    ideas: Annotated[
+        list[Idea],
+        Importance(
+            100,
+            each=0.7,
+            by=lambda idea, *_: idea.claim is None,  # what something is claimed of first
+            keeps_order=True,
+            instead=("missing", name_cut),
+        ),
+    ]
+    missing: MissingRungs = []
     left_out: LeftOut = {}
 
 
@@ -90,7 +100,7 @@ def derive_ideas(climb: Climb) -> IdeasFinding:
     )
 
 
-def _idea(ladder: Ladder, step: Step) -> Idea:
+def _idea(ladder: Ladder, step: LadderStep) -> Idea:
     before, after = step.before, step.after
     published = find_published_step(before.kernel, after.kernel)
     claim = _claim(ladder, before.kernel, after.kernel, published)

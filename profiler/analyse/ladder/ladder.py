@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from math import inf
+from typing import Annotated, Literal, Protocol
 
 from msgspec import Struct
 
+from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
 from profiler.analyse.compare.compare import typical_ns
-from profiler.analyse.compare.pairs import Change, compare_pair, judge_speedup
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
+from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.rungs import Conditions, Rung
-from profiler.analyse.recording.plausible import find_doubts, is_part_of_step
-from profiler.analyse.recording.sheet import summarise_rung
+from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
+from profiler.analyse.recording.overview import summarise_rung
 from profiler.analyse.statistics.timings import TimingSummary
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.metrics import DURATION, HEADLINE, MEMORY_HEADLINE
@@ -31,6 +33,11 @@ HEADLINES: dict[LadderView, tuple[str, ...]] = {"compute": HEADLINE, "memory": M
 class RungDelta(Struct, frozen=True):
     delta: float
     verdict: VerdictName
+
+
+def _is_repeated(metric: tuple[str, object], *_: object) -> bool:
+    """Ranks last what the rung's own duration says too, and what the pipe of those instructions says."""
+    return metric[0] in (DURATION, "lsu_inst_share_pct")
 
 
 class RungFinding(Struct, frozen=True):
@@ -52,13 +59,13 @@ class RungFinding(Struct, frozen=True):
     gbytes_per_s: float | None
     reference_pct: float | None
     reference: str
-    metrics: dict[str, float]
+    metrics: Annotated[dict[str, float], Importance(95, each=1.4, by=_is_repeated)]
     before: int | None
     speedup: Speedup | None
     verdict: VerdictName | None
-    delta: dict[str, RungDelta]
-    refused: list[str]
-    warnings: list[str]
+    delta: Annotated[dict[str, RungDelta], Importance(89, each=1.4, by=_is_repeated)]
+    refused: Annotated[list[str], Importance(97, each=3)]
+    warnings: Annotated[list[str], Importance(97, each=3)]
     binding: str | None
     launches: int
     run_id: str
@@ -74,6 +81,28 @@ class MissingRung(Struct, frozen=True):
     why: str
 
 
+class Numbered(Protocol):
+    """A rung as a finding has it."""
+
+    @property
+    def kernel(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+
+
+def name_cut(rung: Numbered) -> MissingRung:
+    """Returns what the short form of a finding says of a rung that it has no room for."""
+    return MissingRung(rung.kernel, rung.name, "cut from the short form")
+
+
+MissingRungs = Annotated[list[MissingRung], Importance(98, each=0.3, by=lambda rung, *_: rung.kernel)]
+
+
+def _ranks_first(rung: RungFinding, *_: object) -> tuple[bool, float]:
+    """The reference and the rung that the climb begins with, then the fastest."""
+    return rung.before is not None, rung.duration_ns or inf
+
+
 class LadderFinding(Struct, frozen=True):
     """All rungs were recorded on this GPU with this workload, null where the runs do not say it.
 
@@ -86,9 +115,12 @@ class LadderFinding(Struct, frozen=True):
     title: str
     gpu: str
     workload: dict[str, int] | None
-    kernels: list[RungFinding]
+    kernels: Annotated[
+        list[RungFinding],
+        Importance(100, each=0.8, by=_ranks_first, keeps_order=True, instead=("missing", name_cut)),
+    ]
     view: LadderView = "compute"
-    missing: list[MissingRung] = []
+    missing: MissingRungs = []
     left_out: LeftOut = {}
 
     def branches(self) -> dict[int, list[int]]:
@@ -101,16 +133,16 @@ class LadderFinding(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Step:
+class LadderStep:
     """What changed from one rung to one that follows it; no `change` where they may not be compared."""
 
     before: Rung
     after: Rung
-    change: Change | None
+    change: PairChange | None
     refused: tuple[str, ...] = ()
 
 
-def derive_steps(ladder: Ladder, rungs: Sequence[Rung]) -> list[Step]:
+def derive_steps(ladder: Ladder, rungs: Sequence[Rung]) -> list[LadderStep]:
     """Every rung against the one before that has runs, or the one that the ladder says it follows, if that has.
 
     A reference numbered 0 is what the rungs are measured by, not a step of the climb.
@@ -126,11 +158,13 @@ def derive_steps(ladder: Ladder, rungs: Sequence[Rung]) -> list[Step]:
     return steps
 
 
-def _step(before: Rung, after: Rung) -> Step:
+def _step(before: Rung, after: Rung) -> LadderStep:
     try:
-        return Step(before, after, compare_pair(before.profile, after.profile))
+        return LadderStep(before, after, compare_pair(before.profile, after.profile))
     except NotComparable as error:
-        return Step(before, after, None, tuple(line.strip() for line in error.details) or (error.message,))
+        return LadderStep(
+            before, after, None, tuple(line.strip() for line in error.details) or (error.message,)
+        )
 
 
 def choose_view(ladder: Ladder) -> LadderView:
@@ -143,7 +177,7 @@ def derive_ladder(
     ladder: Ladder,
     conditions: Conditions,
     rungs: Sequence[Rung],
-    steps: Sequence[Step],
+    steps: Sequence[LadderStep],
     view: LadderView | None = None,
 ) -> LadderFinding:
     """In the `view` asked for, or the one that fits the ladder."""
@@ -170,7 +204,7 @@ def _finding(
     rung: Rung,
     summaries: dict[int, TimingSummary | None],
     reference: Rung | None,
-    step: Step | None,
+    step: LadderStep | None,
     headline: Sequence[str],
 ) -> RungFinding:
     number, profile = rung.kernel.number, rung.profile
@@ -205,7 +239,7 @@ def _finding(
     )
 
 
-def _lost_start(rung: Rung, step: Step | None) -> list[str]:
+def _lost_start(rung: Rung, step: LadderStep | None) -> list[str]:
     followed = rung.kernel.against
     return [f"it follows rung {followed}, which has no run here"] if followed is not None and not step else []
 
@@ -277,7 +311,7 @@ def _timed_reference(rung: Rung) -> str | None:
     return provenance.reference if provenance else None
 
 
-def _deltas(step: Step, headline: Sequence[str]) -> dict[str, RungDelta]:
+def _deltas(step: LadderStep, headline: Sequence[str]) -> dict[str, RungDelta]:
     """Of the headline. The duration's is of what both were measured by: unprofiled, or else profiled."""
     if step.change is None:
         return {}

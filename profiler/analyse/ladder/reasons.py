@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from profiler.analyse.causes.time_shares import Figures, derive_figures
-from profiler.analyse.recording.plausible import is_part_of_step
+from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.profile import Profile
 
 # What can be busy, as it is called; device memory is named whenever it is, the busiest of the others else.

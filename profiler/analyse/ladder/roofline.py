@@ -1,6 +1,6 @@
 """How close the rungs of a ladder come to what the same GPU was measured to do at most.
 
-A ladder's climb and those of a ladder of ceilings in; a `Roofline` out. A rung of the ceilings that declares
+A ladder's climb and the ceilings in; a `Roofline` out. A rung of the ceilings that declares
 `flops` is a ceiling of its arithmetic, one that declares `bytes` of its memory, and both are called as their rung is. Work is
 what a ladder declares, time is without the profiler, and bytes moved are counted under it. A ceiling that was not
 measured is named as missing and never looked up: a data sheet says what a GPU should do.
@@ -8,22 +8,20 @@ measured is named as missing and never looked up: a data sheet says what a GPU s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, to_builtins
 
 from profiler.analyse.findings import SCHEMA_VERSION
 from profiler.analyse.ladder.climb import Climb
-from profiler.analyse.ladder.rungs import Rung, find_runs, gather_rungs, group_runs
+from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.arithmetic import find_arithmetic
-from profiler.analyse.recording.plausible import is_part_of_step
+from profiler.analyse.recording.doubts import is_part_of_step
+from profiler.analyse.recording.overview import summarise_rung
 from profiler.analyse.recording.profile import Profile
-from profiler.analyse.recording.sheet import summarise_rung
 from profiler.analyse.statistics.timings import TimingSummary
 from profiler.catalog.ladders.ladder import Ladder
-from profiler.errors import RunNotFound
-from profiler.store.runs.run_store import RunStore
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,28 +100,6 @@ class Roofline(Struct, frozen=True):
         return pd.DataFrame(rows, columns=list(kind.__struct_fields__)).set_index("kernel")
 
 
-def find_ceilings(store: RunStore, ladder: Ladder, gpu: str) -> list[Ceiling]:
-    """The highest that each rung of the ceilings reached on this GPU, whatever its workload."""
-    try:
-        groups = group_runs(find_runs(store, ladder))
-    except RunNotFound:
-        return []
-    best: dict[str, Ceiling] = {}
-    for conditions, runs in groups.items():
-        workload = _known_workload(ladder, conditions.workload)
-        for rung in gather_rungs(ladder, runs) if conditions.gpu == gpu else ():
-            found = _ceiling(rung, workload)
-            if found and (found.name not in best or found.value > best[found.name].value):
-                best[found.name] = found
-    return sorted(best.values(), key=lambda one: (one.unit, one.value, one.name))
-
-
-def find_roofline(climb: Climb, store: RunStore, ladder: Ladder | None) -> Roofline:
-    """Under what this store holds of the `ladder` of ceilings; without that ladder, under none."""
-    ceilings = find_ceilings(store, ladder, climb.conditions.gpu) if ladder else []
-    return derive_roofline(climb, ceilings, [kernel.name for kernel in ladder.kernels] if ladder else ())
-
-
 def derive_roofline(climb: Climb, ceilings: Iterable[Ceiling], expected: Iterable[str] = ()) -> Roofline:
     """`expected` ceilings are named as missing too where they were not measured."""
     by_name = {ceiling.name: ceiling for ceiling in ceilings}
@@ -165,6 +141,18 @@ def _summary(rung: Rung, workload: Mapping[str, int] | None) -> TimingSummary | 
     return summarise_rung(
         rung.kernel if workload is not None else None, workload or {}, rung.profile.timings_ns, ()
     )
+
+
+def highest_ceilings(ladder: Ladder, groups: Iterable[tuple[Conditions, Sequence[Rung]]]) -> list[Ceiling]:
+    """Returns the most that each rung of the ladder of ceilings reached, whatever its workload."""
+    best: dict[str, Ceiling] = {}
+    for conditions, rungs in groups:
+        workload = _known_workload(ladder, conditions.workload)
+        for rung in rungs:
+            found = _ceiling(rung, workload)
+            if found and (found.name not in best or found.value > best[found.name].value):
+                best[found.name] = found
+    return sorted(best.values(), key=lambda one: (one.unit, one.value, one.name))
 
 
 def _ceiling(rung: Rung, workload: Mapping[str, int] | None) -> Ceiling | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from profiler.store.runs.manifest import KernelCount, Manifest
-    from profiler.store.runs.run_store import Run
+    from profiler.store.runs.run import Run
 
 # Beyond this is damage, not measurement; its square would overflow.
 _LARGEST_VALUE = 1e100
@@ -70,6 +70,7 @@ class Profile:
     raw: Mapping[str, Series] = field(default_factory=dict, repr=False)
     shapes: list[LaunchShape] = field(default_factory=list)
     run: Run | None = field(default=None, repr=False, compare=False)  # for what few analyses read
+    useful_bytes: float | None = None  # what the work has to move, where a ladder says so
 
     def find(self, name: str) -> Series | None:
         return self.series.get(name) or self.raw.get(name)

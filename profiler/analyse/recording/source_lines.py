@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from profiler.store.runs.run_store import Run
+    from profiler.store.runs.run import Run
 
 _COLUMNS = ("file", "line", "source", "executed", "samples", "stalls")
 _BACKSLASH = "\\"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from profiler.analyse.recording.plausible import is_part_of_step
+from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import CATALOGUE
@@ -36,7 +36,7 @@ def find_useful_bytes(profile: Profile, kernel: Kernel | None) -> float | None:
 
 
 def with_work(profile: Profile, bytes: float | None) -> Profile:
-    """The same with the metrics that are counts for each of those bytes."""
+    """Returns the profile with those bytes, and with the metrics that are counts for each of them."""
     if not bytes:
         return profile
     series = dict(profile.series)
@@ -45,4 +45,4 @@ def with_work(profile: Profile, bytes: float | None) -> Profile:
         if counted is not None:
             readings = (_LANES * count / bytes for count in counted.values)
             series[metric.name] = Series(metric, counted.ncu, Readings(readings, counted.values.processes))
-    return replace(profile, series=series)
+    return replace(profile, series=series, useful_bytes=bytes)

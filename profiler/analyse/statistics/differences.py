@@ -71,7 +71,7 @@ def are_identical(before: Readings, after: Readings) -> bool:
     return left == right
 
 
-class Error(NamedTuple):
+class StandardError(NamedTuple):
     """Student's, with so many degrees of freedom."""
 
     value: float
@@ -85,7 +85,7 @@ class Difference(NamedTuple):
     """Of two means, as unsure as the least sure of its errors; without any it is exact."""
 
     delta: float
-    errors: tuple[Error, ...]
+    errors: tuple[StandardError, ...]
 
     def interval(self) -> Interval:
         reach = max((error.reach() for error in self.errors), default=0.0)
@@ -110,14 +110,14 @@ def mean_difference(before: Readings, after: Readings) -> Difference | None:
     sides = [_noise(before.by_process()), _noise(after.by_process())]
     if not all(side.freedom for side in sides):
         return None
-    alone = tuple(Error(math.sqrt(side.value), side.freedom) for side in sides if side.value)
+    alone = tuple(StandardError(math.sqrt(side.value), side.freedom) for side in sides if side.value)
     return Difference(after.mean() - before.mean(), (*alone, _welch(sides)) if len(alone) > 1 else alone)
 
 
-def _welch(sides: Sequence[_Variance]) -> Error:
+def _welch(sides: Sequence[_Variance]) -> StandardError:
     total = sum(side.value for side in sides)
     doubts = ((side.value / total) ** 2 / side.freedom for side in sides)
-    return Error(math.sqrt(total), 1 / sum(doubts))
+    return StandardError(math.sqrt(total), 1 / sum(doubts))
 
 
 def _noise(groups: Sequence[Sequence[float]]) -> _Variance:

@@ -1,4 +1,4 @@
-"""Ladders as files declare them: kernels that do the same work, one idea apart.
+"""Reads ladders: kernels that do the same work, one idea apart.
 
-In: `ladder.toml`. Out: a `Ladder` with its workload, commands, sweeps and work; or an error with the line.
+In: `ladder.toml`. Out: a `Ladder` with its workload, commands, sweeps and work; or an error with its line.
 """

@@ -1,8 +1,7 @@
-"""A ladder: kernels that do the same work, one idea apart, as a file declares them.
+"""Holds a ladder as plain values: its kernels do the same work, one idea apart.
 
-`find_ladder` looks for `kernels/<name>/ladder.toml` as git looks for its repository;
-`ladder_file.py` reads it. What stands here is the result: plain values, and the two
-questions asked of them, a workload's sizes and a command's words.
+`find_ladder` looks for `kernels/<name>/ladder.toml` as git looks for its repository, and `ladder_file.py` reads
+it. A workload returns its sizes, and `fill_command` the words of a command.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ CHOOSE_LADDER = "Give one of these, or a file: --ladder path/to/ladder.toml."
 Mode = Literal["profile", "time", "check"]
 Claim = Literal["faster", "same", "slower"]
 CLAIMS: tuple[Claim, ...] = get_args(Claim)
-# What a command may mention beside the workload's parameters.
+# A command may mention these and the workload's parameters.
 PLACEHOLDERS = {
     "binary": "the compiled program",
     "source": "the kernel's source file",
@@ -44,7 +43,7 @@ PLACEHOLDERS = {
 
 @dataclass(frozen=True)
 class Published:
-    """What somebody reported for this kernel, and the GPU that it holds for."""
+    """Figures that somebody published for this kernel, and the GPU that they hold for."""
 
     gpu: str
     gflops: float | None = None
@@ -56,22 +55,22 @@ class Published:
 @dataclass(frozen=True)
 class Workload:
     parameters: Mapping[str, int]  # with their defaults
-    size: tuple[str, ...] = ()  # those that --size sets
+    size: tuple[str, ...] = ()  # the parameters that --size sets
 
     def values(self, size: int | str | None = None, given: Mapping[str, int] | None = None) -> dict[str, int]:
-        """The sizes to run: defaults, then `size`, then what was given one by one."""
+        """Returns the sizes to run: the defaults, changed by `size`, changed by single parameters."""
         values = dict(self.parameters)
         if size is not None:
             values |= self._sized(str(size))
         for name, value in (given or {}).items():
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
-                raise WorkloadInvalid(f"'{name}' is no parameter of this workload; it has: {known}")
+                raise WorkloadInvalid(f"'{name}' is not a parameter of this workload; it has: {known}")
             values[name] = _checked(value, 0, f"--set-param {name}={value}: a parameter")
         return values
 
     def _sized(self, text: str) -> dict[str, int]:
-        """`4096` for each of them, or `512x4096x1024`, one number for each in their order."""
+        """Reads `4096`, one number for all sizes, or `512x4096x1024`, one for each."""
         if not self.size:
             raise WorkloadInvalid(f"--size {text}: this ladder's workload has no size to set")
         words = [word.strip() for word in text.split("x")]
@@ -87,9 +86,9 @@ class Workload:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One rung. Its commands are lists of words, as programs receive them: no shell reads them.
+    """A rung. Its commands are lists of words, as programs receive them: no shell reads them.
 
-    One that is not profiled launches no kernel of its own: it is verified and timed alone.
+    A rung that is not profiled launches no kernel of its own: prof only verifies and times it.
     """
 
     number: int
@@ -99,9 +98,11 @@ class Kernel:
     commands: Mapping[Mode, tuple[str, ...]]
     is_profiled: bool = True
     source: Path | None = None
-    further_sources: tuple[Path, ...] | None = None  # what else it reads; None where the ladder does not say
+    further_sources: tuple[Path, ...] | None = (
+        None  # other files that it reads; None if the ladder does not list them
+    )
     skip: int = 0
-    has_window: bool = False  # its program says by cudaProfilerStart and -Stop which launches count
+    has_window: bool = False  # its program marks with cudaProfilerStart and -Stop which launches count
     flags: tuple[str, ...] = ()
     targets: Mapping[str, str] = field(default_factory=dict)  # sm_90 -> sm_90a
     needs: tuple[str, ...] = ()
@@ -109,9 +110,9 @@ class Kernel:
     flops: Expression | None = None
     bytes: Expression | None = None
     published: tuple[Published, ...] = ()
-    against: int | None = None  # the rung that this one follows, where it is not the one before
-    expects: Claim | None = None  # of the step from there, where the claim has no figure
-    sweep: Sweep | None = None  # of `prof tune`
+    against: int | None = None  # the rung that this one is compared with, if it is not the one before
+    expects: Claim | None = None  # how this step changes the time, if the claim has no figure
+    sweep: Sweep | None = None  # for `prof tune`
 
     @property
     def is_compiled(self) -> bool:
@@ -140,7 +141,7 @@ class Ladder:
 
     @property
     def published(self) -> dict[int, Published]:
-        """What was reported first for each kernel."""
+        """The first published figures of each kernel."""
         return {kernel.number: kernel.published[0] for kernel in self.kernels if kernel.published}
 
     def kernel(self, number: int) -> Kernel:
@@ -151,7 +152,7 @@ class Ladder:
         raise RungNotFound(f"ladder '{self.name}' has no kernel {number}; it has {there_are}")
 
     def choose(self, numbers: Iterable[int] | None) -> list[Kernel]:
-        """The kernels of these numbers in the ladder's order, or all of them."""
+        """Returns the kernels with these numbers in the ladder's order, or all kernels for None."""
         wanted = {number: self.kernel(number) for number in numbers or ()}
         return [kernel for kernel in self.kernels if not wanted or kernel.number in wanted]
 
@@ -163,12 +164,12 @@ def _checked(value: int, smallest: int, what: str) -> int:
 
 
 def fill_command(words: Iterable[str], values: Mapping[str, object]) -> list[str]:
-    """The words with their placeholders filled; checked when the ladder was read."""
+    """Returns the words with their placeholders filled. They were checked when the ladder was read."""
     return [word.format_map(dict(values)) for word in words]
 
 
 def placeholders_of(word: str) -> list[str]:
-    """The names in braces; ValueError when braces do not pair or hold more than a name."""
+    """Returns the names in braces; raises ValueError if braces do not pair or hold more than a name."""
     names = []
     for _, name, specification, conversion in string.Formatter().parse(word):
         if name is None:
@@ -180,14 +181,14 @@ def placeholders_of(word: str) -> list[str]:
 
 
 def size_text(values: Mapping[str, int]) -> str:
-    """`m=n=k=4096` where they are equal, as one writes it."""
+    """Returns `m=n=k=4096` if all sizes are equal, else `m=1 n=2 k=3`."""
     if len(values) > 1 and len(set(values.values())) == 1:
         return "=".join([*values, str(next(iter(values.values())))])
     return " ".join(f"{name}={value}" for name, value in values.items())
 
 
 def spans_text(numbers: Iterable[int]) -> str:
-    """Kernel numbers, the lowest first: `0 to 6, 8, 10 to 12`."""
+    """Returns ascending kernel numbers as spans: `0 to 6, 8, 10 to 12`."""
     spans: list[tuple[int, int]] = []
     for number in numbers:
         if spans and spans[-1][1] == number - 1:
@@ -198,7 +199,10 @@ def spans_text(numbers: Iterable[int]) -> str:
 
 
 def find_ladder(reference: str, *starts: Path) -> Path:
-    """A ladder's file, by path or by name: `kernels/<name>/ladder.toml` in the first start, further up, or in the next."""
+    """Returns the ladder file of this path or name.
+
+    A name means `kernels/<name>/ladder.toml` in the first start or one of its parents, then in the next start.
+    """
     if is_path(reference):
         path = Path(reference)
         path = path / LADDER_FILE if path.is_dir() else path
@@ -222,17 +226,17 @@ def is_path(reference: str) -> bool:
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether a ladder or a kernel may be called so: it becomes a file's name."""
+    """Returns True for a name that a ladder or a kernel may have: it becomes a file's name."""
     return _NAME.fullmatch(name) is not None
 
 
 def is_ladder_name(name: str) -> bool:
-    """Whether a ladder may be called so: it is also typed where a path could be."""
+    """Returns True for a name that a ladder may have: users also type it where a path could stand."""
     return is_plain_name(name) and not is_path(name)
 
 
 def known_ladders(*starts: Path) -> list[str]:
-    """Those that `find_ladder` finds by name, in the nearest folder that has any."""
+    """Returns the names that `find_ladder` finds, from the nearest folder that has any."""
     for folder in _upwards(starts):
         names = sorted(path.parent.name for path in folder.glob(f"kernels/*/{LADDER_FILE}"))
         if names:

@@ -1,20 +1,21 @@
-"""Reads `ladder.toml`: every key known, every value of its type, or an error with its line.
+"""Reads `ladder.toml`. An unknown key or a bad value is an error with its line.
 
-`kernels/README.md` describes the format for those who write one; `_LADDER_KEYS` and
-`_KERNEL_KEYS` below are all there is.
+`kernels/README.md` describes the format. `_LADDER_KEYS` and `_KERNEL_KEYS` list every key.
+
+The values are checked one by one, not by decoding into structs: an error then names its key and shows the value,
+also inside [workload] and `targets`, whose keys msgspec leaves out of its errors.
 """
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, cast
 
 from profiler.catalog.ladders.expressions import Expression, parse_expression
 from profiler.catalog.ladders.ladder import (
@@ -32,7 +33,8 @@ from profiler.catalog.ladders.ladder import (
     placeholders_of,
 )
 from profiler.catalog.ladders.sweep import Sweep, read_sweep
-from profiler.catalog.ladders.toml_lines import Place, line_of
+from profiler.catalog.ladders.toml_lines import KeyPath
+from profiler.catalog.ladders.toml_reader import TomlReader, nearest, syntax_error
 from profiler.catalog.patterns import check_pattern
 from profiler.errors import ExpressionError, LadderInvalid, LadderNotFound
 
@@ -47,8 +49,9 @@ _KERNEL_KEYS = {
 _PUBLISHED_KEYS = {"gpu", "gflops", "gbytes_per_s", "time_us", "reference_pct"}
 
 _TARGET = re.compile(r"sm_\d{2,3}[af]?")
+_NAME_RULE = "must be letters a-z, digits, '.', '_' and '-', at most 40 (it becomes a file's name)"
+_PARAMETER_RULE = f"a parameter is a whole number from 0 to {LARGEST_SIZE}"
 _MOST_LINES = 2000
-Value = TypeVar("Value")
 
 
 def read_ladder(path: Path) -> Ladder:
@@ -59,30 +62,22 @@ def read_ladder(path: Path) -> Ladder:
     except (OSError, UnicodeDecodeError) as error:
         raise LadderInvalid(f"{path}: cannot be read as text: {error}") from None
     if text.count("\n") > _MOST_LINES:
-        raise LadderInvalid(f"{path}: more than {_MOST_LINES} lines: this is no ladder file")
+        raise LadderInvalid(f"{path}: more than {_MOST_LINES} lines: this is not a ladder file")
     return _parsed(path, text)
 
 
-@lru_cache(maxsize=4)  # both sides of a comparison ask for theirs
+@lru_cache(maxsize=4)  # for the two sides of a comparison
 def _parsed(path: Path, text: str) -> Ladder:
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise _syntax_error(path, str(error)) from None
-    return _Reader(path, text).ladder(table)
+        raise syntax_error(path, str(error)) from None
+    return _LadderReader(path, text).ladder(table)
 
 
-def _syntax_error(path: Path, message: str) -> LadderInvalid:
-    place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
-    where = f"{path}:{place[1]}" if place and place[1] else str(path)
-    reason = message[: place.start()] if place and place[1] else message
-    return LadderInvalid(f"{where}: not TOML: {reason}")
-
-
-class _Reader:
+class _LadderReader(TomlReader):
     def __init__(self, path: Path, text: str) -> None:
-        self._path = path
-        self._text = text
+        super().__init__(path, text)
         self._defaults: Mapping[str, int] = {}
 
     def ladder(self, table: dict[str, Any]) -> Ladder:
@@ -94,7 +89,7 @@ class _Reader:
         self._defaults = workload.parameters
         rows = self._take(table, (), "kernel", list)
         if not rows:
-            self._fail(("kernel",), "a ladder has at least one [[kernel]]")
+            self._fail(("kernel",), "a ladder needs at least one [[kernel]]")
         kernels = [self._kernel(row, table, ("kernel", index)) for index, row in enumerate(rows)]
         self._distinct(kernels)
         self._known_others(kernels)
@@ -126,10 +121,10 @@ class _Reader:
         size = self._words(table, (), "size") if "size" in table else tuple(parameters)
         for name in size:
             if name not in parameters:
-                self._fail(("size",), f"'{name}' is not in [workload]{_nearest(name, parameters)}")
+                self._fail(("size",), f"'{name}' is not in [workload]{nearest(name, parameters)}")
         return Workload(parameters, size)
 
-    def _kernel(self, row: object, ladder: dict[str, Any], place: Place) -> Kernel:
+    def _kernel(self, row: object, ladder: dict[str, Any], place: KeyPath) -> Kernel:
         if not isinstance(row, dict):
             self._fail(("kernel",), "kernels are written as [[kernel]] tables")
         self._known_keys(row, _KERNEL_KEYS, place)
@@ -142,7 +137,7 @@ class _Reader:
         source = self._take(row, place, "source", str, None)
         skip = self._take(row, place, "skip", int, 0)
         if skip < 0:
-            self._fail((*place, "skip"), f"skip counts launches, so not {skip}")
+            self._fail((*place, "skip"), f"skip counts launches, so it cannot be {skip}")
         is_profiled = self._flag(row, place, "profile", True)
         flags = [
             self._words(owner, at, "flags") for owner, at in ((ladder, ()), (row, place)) if "flags" in owner
@@ -173,7 +168,12 @@ class _Reader:
         )
 
     def _commands(
-        self, row: dict[str, Any], ladder: dict[str, Any], place: Place, source: str | None, is_profiled: bool
+        self,
+        row: dict[str, Any],
+        ladder: dict[str, Any],
+        place: KeyPath,
+        source: str | None,
+        is_profiled: bool,
     ) -> Mapping[Mode, tuple[str, ...]]:
         commands: dict[Mode, tuple[str, ...]] = {}
         absent = {"binary"} if source is None or not source.endswith(".cu") else set()
@@ -197,9 +197,9 @@ class _Reader:
         return commands
 
     def _further_sources(
-        self, row: dict[str, Any], place: Place, source: str | None
+        self, row: dict[str, Any], place: KeyPath, source: str | None
     ) -> tuple[Path, ...] | None:
-        """All in the ladder's folder or in one beside it, so that they can be copied as they lie."""
+        """Returns the files of `sources`: in the ladder's folder or in one beside it, so that a copy keeps their places."""
         if "sources" not in row:
             return None
         folder = self._path.parent
@@ -214,7 +214,7 @@ class _Reader:
                 )
         return tuple(folder / name for name in names)
 
-    def _placeholders(self, word: str, at: Place, absent: set[str], kernel: Place) -> None:
+    def _placeholders(self, word: str, at: KeyPath, absent: set[str], kernel: KeyPath) -> None:
         try:
             names = placeholders_of(word)
         except ValueError as error:
@@ -222,12 +222,12 @@ class _Reader:
         known = [*PLACEHOLDERS, *self._defaults]
         for name in names:
             if name not in known:
-                self._fail(at, f"'{word}': unknown placeholder {{{name}}}{_nearest(name, known)}")
+                self._fail(at, f"'{word}': unknown placeholder {{{name}}}{nearest(name, known)}")
             if name in absent:
                 lacks = "source" if name == "source" else "source that ends in .cu"
                 self._fail(kernel, f"the command says {{{name}}}, but this kernel has no {lacks}")
 
-    def _regex(self, row: dict[str, Any], place: Place) -> str:
+    def _regex(self, row: dict[str, Any], place: KeyPath) -> str:
         pattern = self._take(row, place, "regex", str)
         try:
             check_pattern(pattern)
@@ -236,7 +236,7 @@ class _Reader:
         return pattern
 
     def _expression(
-        self, row: dict[str, Any], ladder: dict[str, Any], place: Place, key: str
+        self, row: dict[str, Any], ladder: dict[str, Any], place: KeyPath, key: str
     ) -> Expression | None:
         owner, at = (row, place) if key in row else (ladder, ())
         if key not in owner:
@@ -250,11 +250,11 @@ class _Reader:
         except ExpressionError as error:
             self._fail((*at, key), str(error))
         if unknown:
-            hint = _nearest(unknown[0], self._defaults)
+            hint = nearest(unknown[0], self._defaults)
             self._fail((*at, key), f"'{unknown[0]}' is not in [workload]{hint}")
         return expression
 
-    def _targets(self, row: dict[str, Any], place: Place) -> dict[str, str]:
+    def _targets(self, row: dict[str, Any], place: KeyPath) -> dict[str, str]:
         targets = self._take(row, place, "targets", dict, {})
         for arch in targets:
             target = self._take(targets, (*place, "targets"), arch, str)
@@ -265,14 +265,14 @@ class _Reader:
                 )
         return targets
 
-    def _libraries(self, row: dict[str, Any], place: Place, key: str) -> tuple[str, ...]:
+    def _libraries(self, row: dict[str, Any], place: KeyPath, key: str) -> tuple[str, ...]:
         libraries = self._words(row, place, key) if key in row else ()
         for library in libraries:
             if library not in LIBRARIES:
                 self._fail((*place, key), f"unknown library '{library}'; known: {', '.join(LIBRARIES)}")
         return libraries
 
-    def _published(self, row: dict[str, Any], place: Place) -> tuple[Published, ...]:
+    def _published(self, row: dict[str, Any], place: KeyPath) -> tuple[Published, ...]:
         figures = []
         for index, table in enumerate(self._take(row, place, "published", list, [])):
             at = (*place, "published", index)
@@ -287,13 +287,13 @@ class _Reader:
             figures.append(Published(gpu, **numbers))
         return tuple(figures)
 
-    def _claim(self, row: dict[str, Any], place: Place) -> Claim | None:
+    def _claim(self, row: dict[str, Any], place: KeyPath) -> Claim | None:
         claim = self._take(row, place, "expects", str, None)
         if claim is not None and claim not in CLAIMS:
             self._fail((*place, "expects"), f"expects is one of {', '.join(CLAIMS)}, not '{claim}'")
         return cast("Claim | None", claim)
 
-    def _sweep(self, row: dict[str, Any], place: Place, source: str | None) -> Sweep | None:
+    def _sweep(self, row: dict[str, Any], place: KeyPath, source: str | None) -> Sweep | None:
         if "tune" not in row:
             return None
         at = (*place, "tune")
@@ -320,63 +320,3 @@ class _Reader:
                     ("kernel", index, "against"),
                     f"against is the number of another kernel of the ladder, not {kernel.against}",
                 )
-
-    # One value
-
-    def _take(self, table: dict[str, Any], place: Place, key: str, kind: type[Value], *default: Any) -> Value:
-        if key not in table:
-            if default:
-                return cast(Value, default[0])
-            self._fail(place, f"'{key}' is missing")
-        value = table[key]
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            self._fail((*place, key), f"{key} must be {_KINDS[kind]}, not {_shown(value)}")
-        if isinstance(value, str) and not value.strip():
-            self._fail((*place, key), f"{key} is empty")
-        return value
-
-    def _flag(self, table: dict[str, Any], place: Place, key: str, default: bool) -> bool:
-        value = table.get(key, default)
-        if not isinstance(value, bool):
-            self._fail((*place, key), f"{key} must be true or false, not {_shown(value)}")
-        return value
-
-    def _words(self, table: dict[str, Any], place: Place, key: str) -> tuple[str, ...]:
-        words = self._take(table, place, key, list)
-        for word in words:
-            if not isinstance(word, str) or "\0" in word:
-                self._fail((*place, key), f"{key} must be a list of words in quotes, not {_shown(word)}")
-        return tuple(words)
-
-    def _known_keys(self, table: dict[str, Any], known: set[str], place: Place) -> None:
-        for key in table:
-            if key not in known:
-                self._fail((*place, key), f"unknown key '{key}'{_nearest(key, known)}")
-
-    def _fail(self, place: Place, reason: str) -> NoReturn:
-        line = line_of(self._text, place)
-        raise LadderInvalid(f"{self._path}:{line}: {reason}" if line else f"{self._path}: {reason}")
-
-
-_NAME_RULE = "must be letters a-z, digits, '.', '_' and '-', at most 40 (it becomes a file's name)"
-_PARAMETER_RULE = f"a parameter is a whole number from 0 to {LARGEST_SIZE}"
-_KINDS: dict[type, str] = {
-    str: "text in quotes",
-    int: "a whole number",
-    float: "a number",
-    list: "a list",
-    dict: "a table",
-}
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
-    return f"; did you mean '{near[0]}'?" if near else f"; known: {', '.join(sorted(known))}"
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:57]}..."

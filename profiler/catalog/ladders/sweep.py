@@ -1,7 +1,7 @@
-"""A sweep: which points of a kernel's parameters are worth measuring, as `[kernel.tune]` declares them.
+"""Reads `[kernel.tune]` of a ladder file: the points of a kernel's parameters that are worth measuring.
 
-The table of a ladder file in, a `Sweep` out. Its constraints are asked twice: before a point is compiled,
-with what follows from its parameters, and after, with what the compiler says of it.
+In: the table. Out: a `Sweep`. Its constraints are checked twice: before a point is compiled, with the values
+that follow from its parameters, and afterwards, with what the compiler reports.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from itertools import product
 from typing import Any, NoReturn, TypeVar
 
 from profiler.catalog.ladders.expressions import (
-    Condition,
+    Constraint,
     Expression,
     Number,
-    parse_condition,
+    parse_constraint,
     parse_expression,
 )
-from profiler.catalog.ladders.toml_lines import Place
+from profiler.catalog.ladders.toml_lines import KeyPath
 from profiler.errors import ExpressionError
 
-# What the compiler says of a point: the largest of the kernels that the rung's regular expression means.
+# The compiler reports these for a point: the largest among the kernels that the rung's regular expression matches.
 COMPILED = {
     "registers": "registers of a thread",
     "shared_bytes": "static shared memory of a block",
@@ -34,28 +34,28 @@ MOST_COMBINATIONS = 1_000_000
 _MACRO = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,59}")
 _LARGEST_VALUE = 2**31 - 1  # what an `int` of the program holds
 
-Parsed = TypeVar("Parsed", Expression, Condition)
-Settings = dict[str, int]  # a point: every parameter's value
-Fail = Callable[[Place, str], NoReturn]
+Parsed = TypeVar("Parsed", Expression, Constraint)
+SweepPoint = dict[str, int]  # every parameter's value
+Fail = Callable[[KeyPath, str], NoReturn]
 
 
 @dataclass(frozen=True)
 class Sweep:
     parameters: Mapping[str, tuple[int, ...]]
     derived: Mapping[str, Expression]
-    constraints: tuple[Condition, ...]
+    constraints: tuple[Constraint, ...]
 
     @property
     def combinations(self) -> int:
         return math.prod(len(values) for values in self.parameters.values())
 
-    def grid(self) -> Iterator[Settings]:
-        """Every combination, the last parameter changing fastest."""
+    def grid(self) -> Iterator[SweepPoint]:
+        """Yields every combination; the last parameter changes fastest."""
         for values in product(*self.parameters.values()):
             yield dict(zip(self.parameters, values, strict=True))
 
-    def broken(self, known: Mapping[str, Number]) -> Condition | None:
-        """The first constraint that does not hold, of those that what is known decides."""
+    def broken(self, known: Mapping[str, Number]) -> Constraint | None:
+        """Returns the first constraint that fails, or None; skips constraints with names that are not known yet."""
         values = dict(known)
         for name, expression in self.derived.items():
             if all(needed in values for needed in expression.names):
@@ -68,7 +68,7 @@ class Sweep:
 
 
 def read_sweep(table: Any, workload: Mapping[str, int], fail: Fail) -> Sweep:
-    """`fail` is told where in the table, and why; it does not return."""
+    """Returns the sweep, or calls `fail` with the keys of the bad value and the reason; `fail` must raise."""
     if not isinstance(table, dict):
         fail((), "tune is a table: [kernel.tune]")
     for key in table:
@@ -78,9 +78,9 @@ def read_sweep(table: Any, workload: Mapping[str, int], fail: Fail) -> Sweep:
     taken = {*parameters, *workload, *COMPILED}
     derived: dict[str, Expression] = {}
     for name, text in _table(table, "derived", fail).items():
-        at: Place = ("derived", name)
+        at: KeyPath = ("derived", name)
         if not _MACRO.fullmatch(name) or name in taken:
-            fail(at, f"'{name}' {'already means something else' if name in taken else 'is no name'}")
+            fail(at, f"'{name}' {'already means something else' if name in taken else 'is not a name'}")
         derived[name] = _parsed(parse_expression, text, {*taken, *derived}, at, fail)
     constraints = table.get("constraints", [])
     if not isinstance(constraints, list):
@@ -89,22 +89,22 @@ def read_sweep(table: Any, workload: Mapping[str, int], fail: Fail) -> Sweep:
     return Sweep(
         parameters,
         derived,
-        tuple(_parsed(parse_condition, text, names, ("constraints",), fail) for text in constraints),
+        tuple(_parsed(parse_constraint, text, names, ("constraints",), fail) for text in constraints),
     )
 
 
 def _parameters(table: Any, workload: Mapping[str, int], fail: Fail) -> dict[str, tuple[int, ...]]:
     if not isinstance(table, dict) or not table:
-        fail(("parameters",), "a sweep has [kernel.tune.parameters]: macros, each with a list of values")
+        fail(("parameters",), "a sweep needs [kernel.tune.parameters]: macros, each with a list of values")
     parameters = {}
     for name, values in table.items():
-        at: Place = ("parameters", name)
+        at: KeyPath = ("parameters", name)
         if not _MACRO.fullmatch(name):
-            fail(at, f"'{name}' is no name of a macro")
+            fail(at, f"'{name}' is not the name of a macro")
         if name in workload or name in COMPILED:
             fail(at, f"'{name}' already means something else")
         if not isinstance(values, list) or not values or not all(map(_is_value, values)):
-            fail(at, f"{name} has a list of whole numbers, at least one, none beyond {_LARGEST_VALUE}")
+            fail(at, f"{name} needs a list of whole numbers: at least one, none beyond {_LARGEST_VALUE}")
         if len(set(values)) < len(values):
             fail(at, f"{name} names a value twice")
         parameters[name] = tuple(values)
@@ -124,7 +124,7 @@ def _table(table: Mapping[str, Any], key: str, fail: Fail) -> Mapping[str, Any]:
     return value
 
 
-def _parsed(parse: Callable[[str], Parsed], text: object, known: set[str], at: Place, fail: Fail) -> Parsed:
+def _parsed(parse: Callable[[str], Parsed], text: object, known: set[str], at: KeyPath, fail: Fail) -> Parsed:
     if not isinstance(text, str):
         fail(at, f"{at[0]} are written in quotes, not {text!r}")
     try:
@@ -133,5 +133,5 @@ def _parsed(parse: Callable[[str], Parsed], text: object, known: set[str], at: P
         fail(at, error.message)
     for name in parsed.names:
         if name not in known:
-            fail(at, f"'{text}': '{name}' is nothing that is known here; known: {', '.join(sorted(known))}")
+            fail(at, f"'{text}': '{name}' is not known here; known: {', '.join(sorted(known))}")
     return parsed

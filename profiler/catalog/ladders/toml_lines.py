@@ -1,6 +1,6 @@
-"""Where in a TOML file a value stands: the parser of the standard library does not tell.
+"""Finds the line of a value in a TOML file, since the parser of the standard library reports no positions.
 
-The text of a valid file and the way to a value in it in; the number of a line out.
+In: the text of a valid file and the keys that lead to a value. Out: the number of a line.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import tomllib
 from bisect import bisect_left
 from collections.abc import Iterable
 
-# Strings and comments whole, so that the brackets and line ends left are those of the file itself.
+# Strings and comments match whole, so that only the file's own brackets and line ends are left.
 _TOML_TOKEN = re.compile(
     r'"""(?:\\.|[^\\])*?"{3,5}'
     r"|'''.*?'{3,5}"
@@ -18,24 +18,24 @@ _TOML_TOKEN = re.compile(
     r"|'[^'\n]*'|#[^\n]*|[\[\]{}\n]",
     re.DOTALL,
 )
-Place = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 
-def line_of(text: str, place: Place) -> int:
-    """The line that brings `place` into the file: where the first statement starts that makes a parser see it.
+def line_of(text: str, keys: KeyPath) -> int:
+    """Returns the line of the statement that defines `keys`, or 0 if none does.
 
-    tomllib tells no positions. But the lines up to the end of any statement are a valid
-    file, and what one such part of the file holds, every longer one does too.
+    The lines up to the end of any statement are a valid file, and a longer such part holds everything
+    that a shorter one does. So a binary search finds the first part in which a parser sees the keys.
     """
     ends = _statement_ends(text)
-    seen = bisect_left(ends, True, key=lambda end: _reaches(tomllib.loads(text[:end]), place))
-    if not place or seen == len(ends):
+    seen = bisect_left(ends, True, key=lambda end: _has(tomllib.loads(text[:end]), keys))
+    if not keys or seen == len(ends):
         return 0
     return 1 + text.count("\n", 0, ends[seen - 1] if seen else 0)
 
 
 def _statement_ends(text: str) -> list[int]:
-    """Of a valid file: the place after each line that no bracket and no string carries on."""
+    """Returns where the statements of a valid file end: after each line that no bracket and no string continues."""
     ends = []
     depth = 0
     for token in _TOML_TOKEN.finditer(text):
@@ -48,14 +48,14 @@ def _statement_ends(text: str) -> list[int]:
     return [*ends, len(text)]
 
 
-def _reaches(value: object, place: Iterable[str | int]) -> bool:
-    for step in place:
-        if isinstance(step, int):
-            if not isinstance(value, list) or step >= len(value):
+def _has(value: object, keys: Iterable[str | int]) -> bool:
+    for key in keys:
+        if isinstance(key, int):
+            if not isinstance(value, list) or key >= len(value):
                 return False
-            value = value[step]
-        elif isinstance(value, dict) and step in value:
-            value = value[step]
+            value = value[key]
+        elif isinstance(value, dict) and key in value:
+            value = value[key]
         else:
             return False
     return True

@@ -1,1 +1,4 @@
-"""Collections: a kernel on its way to a committed run, or a program of the user's own."""
+"""Collections: each takes one kernel, or a program of the user's own, to a committed run.
+
+In: targets and a plan. Out: one outcome for each target: a new run, one that was known already, or an error.
+"""

@@ -1,7 +1,7 @@
-"""One target on its way to a run: verified, timed, profiled process by process, read, committed.
+"""Takes one target to a run: verifies it, times it, profiles it process by process, reads the reports, commits.
 
-What a process recorded is kept at once (`store/runs/unfinished.py`): whoever calls again after a kill goes on
-from there. `collect.py` lets several of them take turns.
+Each process's results are kept at once (`store/runs/unfinished.py`), so that the next call goes on after a kill.
+`turns.py` lets several targets take turns.
 """
 
 from __future__ import annotations
@@ -22,82 +22,88 @@ from profiler.errors import (
     CountersRefused,
     DiskFull,
     GpuNotFound,
-    MemberLost,
     MetricsMissing,
     ProfError,
     ReportDamaged,
     SchedulerLost,
     StoreNotWritable,
+    WorkerLost,
 )
 from profiler.measure.collect.target import Target, collection_key, program_provenance, typed_command
-from profiler.measure.devices.bench import Bench, Order
+from profiler.measure.devices.device import Device, Order
 from profiler.measure.rungs.build import build_folder
-from profiler.measure.rungs.program import Job, fresh_seed, program_command
-from profiler.measure.tools.ncu import Ncu, Recording
+from profiler.measure.rungs.program import RungJob, fresh_seed
+from profiler.measure.rungs.provenance import derive_provenance, read_commit
+from profiler.measure.rungs.timing import timed_run
+from profiler.measure.tools.ncu import Ncu, NcuOptions
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import command_details, shown
-from profiler.measure.tools.provenance import derive_provenance, read_commit
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript
-from profiler.store.reports.request import Collected, Request, Timing
+from profiler.store.reports.request import CollectionFacts, Request, Timing
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import Staging
-from profiler.store.runs.manifest import Manifest, Provenance, path_name, preset_name
+from profiler.store.runs.manifest import Manifest, Provenance
+from profiler.store.runs.run_id import path_name, preset_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, stage_timings
-from profiler.store.runs.unfinished import Pending, Plan, ProcessTimings
+from profiler.store.runs.unfinished import CollectionPlan, ProcessTimings, UnfinishedCollection
 
-# What meets every kernel alike: no other will fare better.
+# Errors that every other kernel would meet too.
 FATAL = (GpuNotFound, CountersRefused, CountersBusy, DiskFull, StoreNotWritable, SchedulerLost)
 
 
 @dataclass(frozen=True)
 class CollectPlan:
-    bench: Bench
-    recording: Recording
+    """The settings that all targets of one call share: the device, ncu's options, and how often each step runs."""
+
+    device: Device
+    recording: NcuOptions
     processes: int = 3
-    repeats: int = 20  # timed, per process; 0: not timed
+    repeats: int = 20  # timed repeats in each process; 0: no timing
     warmup: int = 5
     verify: bool = True
     timeout_s: float = 600.0
     cwd: Path | None = None
     force: bool = False
-    resume: bool = False  # also what prof did not compile, and so cannot know to be unchanged
-    keep: bool = False  # go on with what was kept a moment ago, whatever is said of older things
+    resume: bool = False  # trust that programs which prof did not compile are unchanged
+    keep: bool = False  # go on with what this very call kept, whatever `force` and `resume` say
 
     @property
     def gpu(self) -> Gpu:
-        return self.bench.gpu
+        return self.device.gpu
 
     @property
     def ncu(self) -> Ncu:
-        return self.bench.ncu
+        return self.device.ncu
 
 
 @dataclass(frozen=True)
-class Step:
+class CollectStep:
+    """One step of a collection: the target's label, what is done, and in which process."""
+
     label: str
     what: Literal["verify", "time", "profile"]
     process: int = 0
 
 
 @dataclass(frozen=True)
-class Observer:
-    """Who wants to know how far it is. `end` gets a line worth reading, or the error."""
+class CollectObserver:
+    """Callbacks that receive the progress. `end` receives a line for the user, or the error."""
 
-    begin: Callable[[Step], None]
-    at: Callable[[Step, Transcript], None]
-    end: Callable[[Step, str, ProfError | None], None]
+    begin: Callable[[CollectStep], None]
+    at: Callable[[CollectStep, Transcript], None]
+    end: Callable[[CollectStep, str, ProfError | None], None]
 
 
-def steps_of(plan: CollectPlan, target: Target) -> list[Step]:
-    """What collecting it takes, from nothing."""
-    steps = [Step(target.label, "verify")] if _is_verified(plan, target) else []
+def steps_of(plan: CollectPlan, target: Target) -> list[CollectStep]:
+    """Returns the steps that collecting the target takes if nothing of it is kept."""
+    steps = [CollectStep(target.label, "verify")] if _is_verified(plan, target) else []
     for process in range(plan.processes):
         if _is_timed(plan, target):
-            steps.append(Step(target.label, "time", process))
+            steps.append(CollectStep(target.label, "time", process))
         if target.is_profiled:
-            steps.append(Step(target.label, "profile", process))
+            steps.append(CollectStep(target.label, "profile", process))
     return steps
 
 
@@ -116,14 +122,14 @@ class Collection:
     relative_error: float | None = None
     seconds: float = 0.0
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
-    pending: Pending = field(init=False)
+    pending: UnfinishedCollection = field(init=False)
     key: str = field(init=False)
     provenance: Provenance = field(init=False)
     extracting: tuple[Request, Future[Extracted]] | None = None
 
     def __post_init__(self) -> None:
         plan, target = self.plan, self.target
-        self.provenance = _provenance(plan, target, self.store)
+        self.provenance = _find_provenance(plan, target, self.store)
         timed = (plan.repeats, plan.warmup) if _is_timed(plan, target) else None
         self.key = collection_key(
             target, plan.recording, self.provenance, plan.gpu.name, plan.ncu, plan.processes, timed
@@ -136,6 +142,7 @@ class Collection:
         return path_name(preset_name(self.target.name, self.plan.recording.preset.name))
 
     def known_run(self) -> str | None:
+        """Returns the id of a run of the very same collection, if one exists and may be used."""
         if not self.goes_on:
             return None
         for run_id in reversed(self.store.ids()):
@@ -149,81 +156,82 @@ class Collection:
 
     @property
     def goes_on(self) -> bool:
-        """Whether what an earlier call recorded of it is of use."""
+        """True if the results of an earlier call may be used."""
         return not self.plan.force and (self.plan.resume or self.target.is_compiled)
 
     def open(self) -> None:
+        """Takes the seed of the kept results, or discards them and begins anew."""
         if not (self.plan.keep or self.goes_on):
             self.pending.discard()
-        plan = self.pending.plan(Plan(self.run_name, fresh_seed(), self.plan.gpu.uuid))
+        plan = self.pending.plan(CollectionPlan(self.run_name, fresh_seed(), self.plan.gpu.uuid))
         if self.target.job is not None:
             self.target = replace(self.target, job=replace(self.target.job, seed=plan.seed))
 
-    def attempt(self, step: Callable[[Observer], None], observer: Observer) -> None:
-        """A failure ends this target's way, unless it would meet all of them, or its bench is what was lost."""
+    def attempt(self, step: Callable[[CollectObserver], None], observer: CollectObserver) -> None:
+        """Runs one step. A failure skips the rest of this target; fatal errors and lost workers propagate."""
         if self.error is not None:
             return
         started = time.monotonic()
         try:
             step(observer)
-        except (*FATAL, MemberLost):
+        except (*FATAL, WorkerLost):
             raise
         except ProfError as error:
             self.error = error
         self.seconds += time.monotonic() - started
 
-    def verify(self, observer: Observer) -> None:
+    def verify(self, observer: CollectObserver) -> None:
+        """Checks the result, if the target has a check."""
         job = self.target.job
         if job is None or not _is_verified(self.plan, self.target):
             return
-        with _Told(observer, Step(self.target.label, "verify")) as told:
-            self.relative_error = self.plan.bench.verify(job, self.plan.timeout_s)
-            told.line = f"verified    {self.target.label}"
+        with _Reporting(observer, CollectStep(self.target.label, "verify")) as report:
+            self.relative_error = self.plan.device.verify(job, self.plan.timeout_s)
+            report.line = f"verified    {self.target.label}"
             if self.relative_error is not None:
-                told.line += f": relative error {self.relative_error:.1e}"
+                report.line += f": relative error {self.relative_error:.1e}"
 
-    def time(self, process: int, observer: Observer) -> None:
+    def time(self, process: int, observer: CollectObserver) -> None:
+        """Times one process without the profiler, unless its timings are kept."""
         job = self.target.job
         if job is None or not _is_timed(self.plan, self.target):
             return
-        with _Told(observer, Step(self.target.label, "time", process)) as told:
+        with _Reporting(observer, CollectStep(self.target.label, "time", process)) as report:
             known = self.pending.timings(process)
             if known is None:
-                timed = self.plan.bench.time(self._timing_job(job), self.plan.timeout_s)
-                rows = [
-                    Timing(process, repeat, one.kernel_ns, one.reference_ns)
-                    for repeat, one in enumerate(timed.repeats)
-                ]
+                timed = self.plan.device.time(self._timing_job(job), self.plan.timeout_s)
+                rows = timed.rows(process)
                 known = ProcessTimings(timed.reference, rows, timed.runtime)
                 self.pending.keep_timings(process, known)
                 alone = "" if self.target.is_profiled else "; it is not profiled"
-                told.line = (
+                report.line = (
                     f"timed       {self.target.label}, process {process + 1} of {self.plan.processes}: "
-                    f"{len(rows)} repeats, {told.seconds:.1f} s{alone}"
+                    f"{len(rows)} repeats, {report.seconds:.1f} s{alone}"
                 )
             self.timings += known.timings
             self.reference, self.runtime = known.reference, known.runtime
 
-    def profile(self, process: int, observer: Observer) -> None:
+    def profile(self, process: int, observer: CollectObserver) -> None:
+        """Profiles one process, unless its report is kept."""
         if not self.target.is_profiled:
             return
-        step = Step(self.target.label, "profile", process)
-        with _Told(observer, step) as told, neutral_folder() as scratch:
+        step = CollectStep(self.target.label, "profile", process)
+        with _Reporting(observer, step) as report, neutral_folder() as scratch:
             kept = self.pending.report(process)
             if kept is None:
                 plan = self.plan
                 order = Order(self.target, plan.recording, plan.timeout_s, plan.cwd)
-                recorded = plan.bench.record(order, scratch, partial(observer.at, step))
+                recorded = plan.device.record(order, scratch, partial(observer.at, step))
                 kept = self.pending.keep_report(process, recorded.report)
                 passes = f", {recorded.passes} passes" if recorded.passes else ""
-                told.line = (
+                report.line = (
                     f"profiled    {self.target.label}, process {process + 1} of {plan.processes}: "
-                    f"{recorded.launches} launches{passes}, {told.seconds:.1f} s"
+                    f"{recorded.launches} launches{passes}, {report.seconds:.1f} s"
                 )
             self.reports.append(kept)
 
     def submit(self, sandbox: Sandbox, staging: Staging) -> None:
-        """Its reports are read meanwhile, where there are any."""
+        """Starts to read the reports, in another process."""
         if not self.target.is_profiled:
             return
         plan, job = self.plan, self.target.job
@@ -234,7 +242,7 @@ class Collection:
             name=self.target.name,
             ladder=job.ladder.name if job is not None else None,
             kernel=job.kernel.number if job is not None else None,
-            collected=Collected(
+            collected=CollectionFacts(
                 key=self.key,
                 preset=preset.name,
                 provenance=self._measured(),
@@ -248,7 +256,7 @@ class Collection:
         self.extracting = (request, sandbox.submit(request))
 
     def commit(self, staging: Staging) -> str:
-        """The id of the run, which now exists whole."""
+        """Commits the run and returns its id."""
         if not self.target.is_profiled:
             run_id = stage_timings(staging, self._timed_run())
             self.pending.discard()
@@ -258,16 +266,16 @@ class Collection:
         try:
             extracted = outcome(future, request.report)
         except (MetricsMissing, ReportDamaged) as error:
-            self.pending.discard()  # it will be no better next time
+            self.pending.discard()  # the next call would fail with these reports too
             command = typed_command(self.target, self.plan.ncu, self.plan.recording)
             details = [*error.details, *command_details(command)]
             raise type(error)(error.message, details=details, remedy=error.remedy) from None
-        assert isinstance(extracted, Manifest)  # it was told of no hash that is stored already
+        assert isinstance(extracted, Manifest)  # the request names no hash that is stored already
         staging.commit(request.folder, extracted.run_id)
         self.pending.discard()
         return extracted.run_id
 
-    def _timing_job(self, job: Job) -> Job:
+    def _timing_job(self, job: RungJob) -> RungJob:
         return replace(job, repeats=self.plan.repeats, warmup=self.plan.warmup)
 
     def _measured(self) -> Provenance:
@@ -283,27 +291,17 @@ class Collection:
 
     def _timed_run(self) -> TimedRun:
         job = self.target.job
-        assert job is not None  # only a ladder says that a kernel is not profiled
-        folder = job.ladder.folder.resolve()
-        return TimedRun(
-            ladder=job.ladder.name,
-            kernel=job.kernel.number,
-            workload=job.values,
-            recorded=self.began,
-            gpu=self.plan.gpu.name,
-            command_line=shown(program_command(self._timing_job(job), "time", relative_to=folder)),
-            provenance=self._measured(),
-            timings=tuple(self.timings),
-            collection=self.key,
-        )
+        assert job is not None  # only a ladder can declare that a kernel is not profiled
+        job, origin = self._timing_job(job), self._measured()
+        return timed_run(job, self.plan.gpu, self.began, origin, self.timings, self.key)
 
 
 @dataclass
-class _Told:
-    """Tells the observer that a step begins and how it ended."""
+class _Reporting:
+    """Reports to the observer that a step begins, and how it ended."""
 
-    observer: Observer
-    step: Step
+    observer: CollectObserver
+    step: CollectStep
     line: str = ""
     _started: float = 0.0
 
@@ -311,7 +309,7 @@ class _Told:
     def seconds(self) -> float:
         return time.monotonic() - self._started
 
-    def __enter__(self) -> _Told:
+    def __enter__(self) -> _Reporting:
         self._started = time.monotonic()
         self.observer.begin(self.step)
         return self
@@ -319,7 +317,7 @@ class _Told:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             self.observer.end(self.step, self.line, None)
-        elif isinstance(error, ProfError) and not isinstance(error, MemberLost):
+        elif isinstance(error, ProfError) and not isinstance(error, WorkerLost):
             self.observer.end(self.step, "", error)
 
 
@@ -331,7 +329,7 @@ def _is_timed(plan: CollectPlan, target: Target) -> bool:
     return plan.repeats > 0 and target.job is not None and "time" in target.job.kernel.commands
 
 
-def _provenance(plan: CollectPlan, target: Target, store: RunStore) -> Provenance:
+def _find_provenance(plan: CollectPlan, target: Target, store: RunStore) -> Provenance:
     job = target.job
     if job is None:
         commit = read_commit(Path.cwd(), store.local)

@@ -1,7 +1,6 @@
-"""What is collected: a rung of a ladder on one workload, or any program that launches kernels.
+"""The targets of a collection: a rung of a ladder on one workload, or any program that launches kernels.
 
-From a target follow the words that run it under ncu, and the key that tells whether the very same
-has been collected before.
+In: a target. Out: the command that runs it under ncu, and the key that shows whether it was collected before.
 """
 
 from __future__ import annotations
@@ -19,10 +18,11 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import Mode, size_text
 from profiler.measure.rungs.build import Built, sha256_of
-from profiler.measure.rungs.program import Job, program_command
-from profiler.measure.tools.ncu import Ncu, Recording, Selection, ncu_command
+from profiler.measure.rungs.program import RungJob, program_command
+from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, ncu_command
 from profiler.measure.tools.neutral import bring_binary, bring_sources, relative_words
-from profiler.store.runs.manifest import Provenance, rung_name, timed_name
+from profiler.store.runs.manifest import Provenance
+from profiler.store.runs.run_id import rung_name, timed_name
 
 _REPORT = "report.ncu-rep"
 _LARGEST_HASHED_BYTES = 1 << 30
@@ -30,12 +30,12 @@ _LARGEST_HASHED_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class Target:
-    """`job` is a rung's; otherwise `program` holds the words as the user typed them."""
+    """A rung has a `job`; any other program has its words in `program`, as the user typed them."""
 
-    name: str  # of its runs: gemm-6, or what the user calls it
+    name: str  # the name of its runs: gemm-6, or the name that the user gave
     selection: Selection
     required_launches: int | None
-    job: Job | None = None
+    job: RungJob | None = None
     built: Built | None = None
     program: tuple[str, ...] = ()
 
@@ -45,12 +45,12 @@ class Target:
 
     @property
     def folder(self) -> Path:
-        """Where its program starts unless it is told otherwise."""
+        """The folder that its program starts in, unless the user gives another."""
         return self.job.ladder.folder.resolve() if self.job is not None else Path.cwd()
 
     @property
     def program_text(self) -> tuple[str, ...]:
-        """Its words as they can be written down: bytes that are no text are spelled out."""
+        """The program's words as text: bytes that are not valid text become escapes."""
         return tuple(os.fsencode(word).decode(errors="backslashreplace") for word in self.program)
 
     @property
@@ -59,21 +59,21 @@ class Target:
 
     @property
     def is_compiled(self) -> bool:
-        """Only of what prof compiled it is known when it changes."""
+        """True if prof compiled it, and so knows when it changes."""
         return self.built is not None and self.built.record is not None
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A command, the folder that it starts in, and where the report will be."""
+    """ncu's command, the folder that it starts in, and the path of the report to come."""
 
     words: list[str]
     folder: Path
     report: Path
 
 
-def rung_target(job: Job, built: Built | None, launches: int, recording: Recording) -> Target:
-    """Of ranges the program says itself how many there are: what it marks is what counts."""
+def rung_target(job: RungJob, built: Built | None, launches: int, recording: NcuOptions) -> Target:
+    """Returns the target for a rung. With ranges, the program's own marks decide what is recorded."""
     kernel = job.kernel
     if not kernel.is_profiled:
         return Target(timed_name(job.ladder.name, kernel.number), Selection(), None, job, built)
@@ -85,8 +85,11 @@ def rung_target(job: Job, built: Built | None, launches: int, recording: Recordi
     return Target(name, selection, required, replace(job, launches=launches), built)
 
 
-def prepare(target: Target, ncu: Ncu, recording: Recording, scratch: Path, cwd: Path | None) -> Prepared:
-    """What can be moved is copied to `scratch` and runs there, so that its report names no private path."""
+def prepare(target: Target, ncu: Ncu, recording: NcuOptions, scratch: Path, cwd: Path | None) -> Prepared:
+    """Returns the command that records the target.
+
+    Copies the program to `scratch` if possible and runs it there, so that its report names no private path.
+    """
     job = target.job
     moved = _moved(job, scratch) if job is not None and cwd is None else None
     if moved is not None:
@@ -99,8 +102,8 @@ def prepare(target: Target, ncu: Ncu, recording: Recording, scratch: Path, cwd: 
     return Prepared(words, folder, scratch / _REPORT)
 
 
-def _moved(job: Job, scratch: Path) -> Job | None:
-    """The job as it runs from `scratch`; None where it may need files that nobody named."""
+def _moved(job: RungJob, scratch: Path) -> RungJob | None:
+    """Returns the job with its files copied to `scratch`; None if it may need files that its ladder does not name."""
     if job.binary is not None:
         return replace(job, binary=bring_binary(job.binary, scratch))
     kernel, folder = job.kernel, Path(os.path.abspath(job.ladder.folder))
@@ -118,16 +121,16 @@ def _moved(job: Job, scratch: Path) -> Job | None:
     )
 
 
-def typed_command(target: Target, ncu: Ncu, recording: Recording) -> list[str]:
-    """The same command as a person would type it, from the program's own place."""
+def typed_command(target: Target, ncu: Ncu, recording: NcuOptions) -> list[str]:
+    """Returns the same command as a user would type it in the program's own folder."""
     program = program_command(target.job, "profile") if target.job is not None else list(target.program)
     return ncu_command(ncu.path, recording, target.selection, f"{target.name}.ncu-rep", program)
 
 
 def program_provenance(target: Target, facts: Provenance, folder: Path) -> Provenance:
-    """Any program's executable and those of its words that are files, by name: all that can be told of it.
+    """Returns `facts` with the hashes of a program's executable and of those of its words that are files.
 
-    As they are found from the `folder` that it starts in.
+    More is not known of a program that prof did not compile. Paths are relative to `folder`, in which it starts.
     """
     name = target.program[0]
     found = str(folder / name) if "/" in name else shutil.which(name)
@@ -142,14 +145,14 @@ def program_provenance(target: Target, facts: Provenance, folder: Path) -> Prove
 
 def collection_key(
     target: Target,
-    recording: Recording,
+    recording: NcuOptions,
     provenance: Provenance,
     gpu: str,
     ncu: Ncu,
     processes: int,
     timed: tuple[int, int] | None,
 ) -> str:
-    """The hash of all that decides what a run will hold, and of nothing else: no seed, no time, no path."""
+    """Returns the hash of everything that decides what a run will hold, without seeds, times and paths."""
     preset, job = recording.preset, target.job
     mode: Mode = "profile" if target.is_profiled else "time"
     facts: dict[str, object] = {
@@ -171,7 +174,7 @@ def collection_key(
         "ncu": ncu.version,
     }
     if job is not None and recording.of_ranges:
-        facts["launches"] = job.launches  # the program's affair: the selection does not tell
+        facts["launches"] = job.launches  # the program decides on them: they are not in the selection
     return _hash_of_facts(facts)
 
 
@@ -180,7 +183,7 @@ def _hash_of_facts(facts: Mapping[str, object]) -> str:
 
 
 def _hash_of(path: Path) -> str | None:
-    """Any word of a command may be asked for: a program's text given with -c is too long for a name."""
+    """Returns the hash of a file, or None. `path` may be any word of a command, even one too long for a file name."""
     with suppress(OSError, ValueError):
         status = path.stat()
         if stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST_HASHED_BYTES:

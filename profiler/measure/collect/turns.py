@@ -1,7 +1,6 @@
-"""Kernels into committed runs, taking turns.
+"""Collects several kernels on one device: they take turns, process by process.
 
-Several kernels are interleaved process by process, so that a drift of clocks or heat meets all of
-them alike. A kernel that fails is left out and told; the others go on.
+So a drift of clocks or heat affects all of them alike. A kernel that fails is reported and left out; the others go on.
 """
 
 from __future__ import annotations
@@ -15,17 +14,22 @@ from types import TracebackType
 from typing import Literal, Self
 
 from profiler.errors import ProfError
-from profiler.measure.collect.collection import FATAL, Collection, CollectPlan, Observer, steps_of
+from profiler.measure.collect.collection import FATAL, Collection, CollectObserver, CollectPlan, steps_of
 from profiler.measure.collect.target import Target
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.run_store import RunStore
-from profiler.store.runs.unfinished import Pending, discard_pending, has_pending, planned_gpu
+from profiler.store.runs.unfinished import (
+    UnfinishedCollection,
+    discard_unfinished,
+    has_unfinished,
+    planned_gpu,
+)
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """`status` is collected, known (the same was collected before) or failed."""
+class CollectOutcome:
+    """The result for one target. `known` means that the same was collected before."""
 
     target: Target
     status: Literal["collected", "known", "failed"]
@@ -34,32 +38,33 @@ class Outcome:
 
 
 class Turns:
-    """Kernels that take turns on one bench; use it in a `with` statement, or close it.
+    """Kernels that take turns on one device; use it in a `with` statement, or close it.
 
-    What is measured can be finished in another thread, while the bench goes on to others.
+    What is measured can be finished in another thread, while the device goes on to others.
     """
 
     def __init__(
-        self, plan: CollectPlan, targets: Sequence[Target], store: RunStore, observer: Observer
+        self, plan: CollectPlan, targets: Sequence[Target], store: RunStore, observer: CollectObserver
     ) -> None:
         self._plan, self._targets, self._store, self._observer = plan, tuple(targets), store, observer
         self._under_way: list[Collection] = []
         self._open = ExitStack()
 
-    def known(self) -> Iterator[Outcome]:
-        """Those that need not be measured; call it first, and to the end."""
+    def known(self) -> Iterator[CollectOutcome]:
+        """Yields the targets that need not be measured. Call this first, and read it to the end."""
         for target in self._targets:
             one = Collection(self._plan, target, self._store)
             if run_id := one.known_run():
-                discard_pending(self._store.local, one.key)
+                discard_unfinished(self._store.local, one.key)
                 for step in steps_of(self._plan, target):
                     self._observer.end(step, "", None)
-                yield Outcome(target, "known", run_id)
+                yield CollectOutcome(target, "known", run_id)
             else:
-                one.pending = self._open.enter_context(Pending(self._store.local, one.key))
+                one.pending = self._open.enter_context(UnfinishedCollection(self._store.local, one.key))
                 self._under_way.append(one)
 
     def measure(self, sandbox: Sandbox, staging: Staging) -> None:
+        """Verifies, times and profiles the other targets."""
         for one in self._under_way:
             one.open()
         for one in self._under_way:
@@ -72,24 +77,24 @@ class Turns:
                 if process + 1 == self._plan.processes and one.error is None:
                     one.submit(sandbox, staging)  # read while the next kernel is profiled
 
-    def finish(self, staging: Staging) -> Iterator[Outcome]:
-        """One outcome a target, as soon as its run is committed or is known to fail."""
+    def finish(self, staging: Staging) -> Iterator[CollectOutcome]:
+        """Yields one outcome for each target, as soon as its run is committed or has failed."""
         for one in self._under_way:
             yield self._finish(one, staging)
 
-    def _finish(self, one: Collection, staging: Staging) -> Outcome:
+    def _finish(self, one: Collection, staging: Staging) -> CollectOutcome:
         if one.error is None:
             try:
-                return Outcome(one.target, "collected", one.commit(staging))
+                return CollectOutcome(one.target, "collected", one.commit(staging))
             except FATAL:
                 raise
             except ProfError as error:
                 one.error = error
                 self._observer.end(steps_of(one.plan, one.target)[-1], "", error)
-        return Outcome(one.target, "failed", error=one.error)
+        return CollectOutcome(one.target, "failed", error=one.error)
 
     def close(self) -> None:
-        """Whoever collects the same may go on with what is kept."""
+        """Releases the kept results, so that another process may go on with them."""
         self._open.close()
 
     def __enter__(self) -> Self:
@@ -101,23 +106,31 @@ class Turns:
         self.close()
 
 
-def collect(
+def collect_here(
     plan: CollectPlan,
     targets: Sequence[Target],
     store: RunStore,
-    staging: Staging,
-    sandbox: Sandbox,
-    observer: Observer,
-) -> Iterator[Outcome]:
-    with Turns(plan, targets, store, observer) as turns:
+    observer: CollectObserver,
+    sandbox: Sandbox | None = None,
+) -> Iterator[CollectOutcome]:
+    """Collects the targets on the plan's own device, in this thread.
+
+    Reports are read in `sandbox`, by default in a new one that ends with the collection.
+    """
+    if not targets:
+        return
+    with ExitStack() as stack:
+        staging = stack.enter_context(store.staging())
+        sandbox = sandbox or stack.enter_context(Sandbox(workers=1))
+        turns = stack.enter_context(Turns(plan, targets, store, observer))
         yield from turns.known()
         turns.measure(sandbox, staging)
         yield from turns.finish(staging)
 
 
 def recorded_on(plan: CollectPlan, targets: Sequence[Target], store: RunStore) -> str | None:
-    """The UUID of the GPU on which most of them were begun by an earlier call, which kept what it had."""
-    if not has_pending(store.local):
+    """Returns the UUID of the GPU on which an earlier, interrupted call began most of the targets."""
+    if not has_unfinished(store.local):
         return None
     under_way = [Collection(plan, target, store) for target in targets]
     kept = [planned_gpu(store.local, one.key) for one in under_way if one.goes_on]

@@ -1,8 +1,8 @@
-"""Collecting on several GPUs, here or on a cluster: who measures what, and what becomes of it when a worker dies.
+"""Collects on several GPUs, here or on a cluster: decides which one measures what, also when a worker dies.
 
-Kernels that will be compared with each other are a group, and stay on one GPU, since no two are equally fast. Each
-worker is led by a thread of its own, which takes group after group. What a lost worker had begun waits a while for
-its GPU to come back, and goes on there with what is kept; after that another GPU begins it anew.
+Kernels that will be compared with each other form a group and stay on one GPU, since no two GPUs are equally fast.
+One thread for each worker takes group after group. When a worker is lost, its group waits a while for the GPU to
+come back, and goes on there with what is kept. After that, another GPU begins the group anew.
 """
 
 from __future__ import annotations
@@ -14,192 +14,153 @@ from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
-from typing import Literal, Protocol
+from typing import Protocol
 
-from profiler.catalog.ladders.ladder import size_text
-from profiler.cluster.watch import Member
+from profiler.cluster.watch import Worker
 from profiler.errors import (
     CountersBusy,
     CountersRefused,
     GpuNotFound,
     KernelGivenUp,
-    MemberLost,
     NoWorkerLeft,
     ProfError,
+    WorkerLost,
 )
-from profiler.measure.collect.collection import CollectPlan, Observer, Step, steps_of
+from profiler.measure.collect.collection import CollectObserver, CollectPlan, CollectStep, steps_of
 from profiler.measure.collect.target import Target
-from profiler.measure.collect.turns import Outcome, Turns, collect
-from profiler.measure.devices.bench import Bench
-from profiler.measure.devices.groups import Group, Groups
+from profiler.measure.collect.turns import CollectOutcome, Turns
+from profiler.measure.devices.device import Device
+from profiler.measure.devices.groups import GroupQueue, TargetGroup
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.reports.sandbox import Sandbox, available_cores
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.run_store import RunStore
 
-SpreadBy = Literal["workloads", "kernels"]
 _LOOK_S = 0.5
 _ENDING_S = 0.05
-_OF_ONE_HOST = (GpuNotFound, CountersRefused, CountersBusy)  # another may well be able to
-_MOST_LOSSES = 3  # of workers while they measure one kernel; and a group may start over as often
+_OF_ONE_HOST = (GpuNotFound, CountersRefused, CountersBusy)  # another host may well be able to measure
+_MOST_LOSSES = 3  # workers that may be lost during one kernel; and times that a group may start over
 
 
 class Fleet(Protocol):
     """Workers that come and go."""
 
-    def workers(self) -> Sequence[Member]:
-        """Those that are there now; raises what is wrong when that cannot be known."""
+    def workers(self) -> Sequence[Worker]:
+        """Returns the present workers; raises if they cannot be known."""
 
-    def enlist(self, worker: Member) -> Bench | None:
-        """Its bench, or None where it is not used; raises MemberLost."""
+    def device_of(self, worker: Worker) -> Device | None:
+        """Returns the worker's device, or None if the worker is not used; raises WorkerLost."""
 
     def coming(self) -> bool:
-        """Whether others are on their way, however long that takes."""
+        """True if more workers are on their way, however long that takes."""
 
     def interrupt(self) -> None:
-        """Whatever the benches are doing ends, and the threads that wait for them go on."""
+        """Ends what the devices are doing; the threads that wait for them go on."""
 
 
 @dataclass(frozen=True)
-class Audience:
-    """Who wants to know how they all get on."""
+class FleetObserver:
+    """Callbacks that receive the progress of a collection on several GPUs."""
 
-    observer: Callable[[str, Gpu], Observer]  # of the worker of this name
-    note: Callable[[str], None]  # a line worth reading
-    again: Callable[[Sequence[Target]], None]  # these are measured again, from the beginning or what is kept
-    left: Callable[[str], None]  # no more is heard of this worker
+    observer: Callable[[str, Gpu], CollectObserver]  # returns the observer for the worker of this name
+    note: Callable[[str], None]  # a line that the user should read
+    again: Callable[[Sequence[Target]], None]  # these targets are measured again
+    left: Callable[[str], None]  # this worker reports nothing more
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a GPU may be gone before another takes over its work, and all of them before it is given up."""
+    """How long a group waits for its GPU to come back, and the collection for any worker."""
 
     return_s: float = 10.0
     alone_s: float = 60.0
 
 
-def choose_gpus(given: str, gpus: Sequence[Gpu]) -> list[Gpu]:
-    """`all`, or numbers and UUIDs separated by commas; numbers count the visible ones from 0."""
-    if given == "all":
-        return list(gpus)
-    chosen = []
-    for name in given.split(","):
-        found = [gpu for index, gpu in enumerate(gpus) if name.strip() in (str(index), gpu.uuid)]
-        if not found:
-            raise GpuNotFound(
-                f"--gpus {given}: there is no GPU '{name.strip()}'; {len(gpus)} are visible, from 0",
-                remedy="Give numbers such as 0,1, UUIDs, or all.",
-            )
-        chosen += found
-    return list(dict.fromkeys(chosen))
-
-
-def group_targets(targets: Sequence[Target], by: SpreadBy) -> list[tuple[Target, ...]]:
-    """Those that must stay together, what takes longest first.
-
-    Each begins at another of its kernels. The driver serves one GPU after the other, so that one which
-    computes for long is best measured while another GPU needs the driver.
-    """
-    groups: dict[str, list[Target]] = {}
-    for index, target in enumerate(targets):
-        workload = size_text(target.job.values) if target.job is not None else ""
-        groups.setdefault(workload if by == "workloads" else str(index), []).append(target)
-    longest_first = sorted(groups.values(), key=_cost, reverse=True)
-    starts = [len(group) * place // len(longest_first) for place, group in enumerate(longest_first)]
-    return [(*group[start:], *group[:start]) for group, start in zip(longest_first, starts, strict=True)]
-
-
-def _cost(group: Sequence[Target]) -> tuple[int, float]:
-    """To compare groups by: what a kernel takes is mostly the same for all, then it is the work."""
-    return len(group), sum(target.job.work for target in group if target.job is not None)
-
-
-def collect_here(
-    plan: CollectPlan, targets: Sequence[Target], store: RunStore, observer: Observer
-) -> Iterator[Outcome]:
-    """On the plan's own bench, in this thread."""
-    if not targets:
-        return
-    with store.staging() as staging, Sandbox(workers=1) as sandbox:
-        yield from collect(plan, targets, store, staging, sandbox, observer)
-
-
-def collect_spread(
+def collect_on_fleet(
     plan: CollectPlan,
-    groups: Sequence[Group],
+    groups: Sequence[TargetGroup],
     fleet: Fleet,
     store: RunStore,
-    audience: Audience,
+    observer: FleetObserver,
     patience: Patience | None = None,
-) -> Iterator[Outcome]:
-    """Every target once, on whichever worker; what is fatal to all of them ends it."""
+    sandbox: Sandbox | None = None,
+) -> Iterator[CollectOutcome]:
+    """Collects every target once, on any worker; raises errors that would meet all of them.
+
+    Reports are read in `sandbox`, by default in a new one that ends with the collection.
+    """
     if not groups:
         return
     with ExitStack() as stack:
         staging = stack.enter_context(store.staging())
         finishing = ThreadPoolExecutor(available_cores(), thread_name_prefix="finish")
         stack.callback(finishing.shutdown, cancel_futures=True)
-        readers = min(available_cores(), len(groups))
-        sandbox = stack.enter_context(Sandbox(workers=readers))
-        spreading = _Spreading(plan, groups, fleet, store, audience, patience or Patience())
+        if sandbox is None:
+            sandbox = stack.enter_context(Sandbox(workers=min(available_cores(), len(groups))))
+        collection = _FleetCollection(
+            plan, groups, fleet, store, observer, patience or Patience(), staging, sandbox, finishing
+        )
         try:
-            yield from spreading.outcomes(staging, sandbox, finishing)
+            yield from collection.outcomes()
         finally:
-            spreading.stop()
+            collection.stop()
 
 
-class _Spreading:
+class _FleetCollection:
+    """The threads that each drive one worker, and the outcomes that they hand to the caller's thread."""
+
     def __init__(
         self,
         plan: CollectPlan,
-        groups: Sequence[Group],
+        groups: Sequence[TargetGroup],
         fleet: Fleet,
         store: RunStore,
-        audience: Audience,
+        observer: FleetObserver,
         patience: Patience,
+        staging: Staging,
+        sandbox: Sandbox,
+        finishing: ThreadPoolExecutor,
     ) -> None:
-        self._plan, self._fleet, self._store, self._audience = plan, fleet, store, audience
+        self._plan, self._fleet, self._store, self._observer = plan, fleet, store, observer
+        self._staging, self._sandbox, self._finishing = staging, sandbox, finishing
         self._patience = patience
         self._left = sum(len(group.targets) for group in groups)
-        self._groups = Groups(groups, patience.return_s)
-        self._threads: dict[Member, Thread] = {}
-        self._told: SimpleQueue[Outcome | BaseException] = SimpleQueue()
-        self._last_loss: MemberLost | None = None
+        self._groups = GroupQueue(groups, patience.return_s)
+        self._threads: dict[Worker, Thread] = {}
+        self._results: SimpleQueue[CollectOutcome | BaseException] = SimpleQueue()
+        self._last_loss: WorkerLost | None = None
         self._unfit: set[str] = set()  # hosts that cannot measure
 
-    def outcomes(
-        self, staging: Staging, sandbox: Sandbox, finishing: ThreadPoolExecutor
-    ) -> Iterator[Outcome]:
+    def outcomes(self) -> Iterator[CollectOutcome]:
         alone_since: float | None = None
         while self._left:
             for worker in self._fleet.workers():
                 if worker not in self._threads:
-                    arguments = (worker, staging, sandbox, finishing)
-                    self._threads[worker] = Thread(target=self._lead, args=arguments, daemon=True)
+                    self._threads[worker] = Thread(target=self._drive, args=(worker,), daemon=True)
                     self._threads[worker].start()
                     alone_since = None
             with suppress(Empty):
-                told = self._told.get(timeout=_LOOK_S)
-                if isinstance(told, BaseException):
-                    raise told
+                result = self._results.get(timeout=_LOOK_S)
+                if isinstance(result, BaseException):
+                    raise result
                 self._left -= 1
-                yield told
+                yield result
             at_work = any(thread.is_alive() for thread in self._threads.values())
             if self._groups.is_empty or at_work or self._fleet.coming():
                 alone_since = None
             else:
                 alone_since = alone_since or monotonic()
                 if monotonic() - alone_since > self._patience.alone_s:
-                    raise self._nobody_left()
+                    raise self._no_worker_left()
 
     def stop(self) -> None:
         self._groups.close()
         while any(thread.is_alive() for thread in self._threads.values()):
-            self._fleet.interrupt()  # again and again: a thread may be about to ask for one more thing
+            self._fleet.interrupt()  # again and again: a thread may be about to start one more call
             for thread in self._threads.values():
                 thread.join(_ENDING_S)
 
-    def _nobody_left(self) -> NoWorkerLeft:
+    def _no_worker_left(self) -> NoWorkerLeft:
         details = [f"    {self._last_loss.message}"] if self._last_loss is not None else []
         return NoWorkerLeft(
             f"no worker is left, and none came for {self._patience.alone_s:g} s: "
@@ -207,95 +168,87 @@ class _Spreading:
             details=details,
         )
 
-    # What follows runs in the thread of one worker
+    # The methods below run in the thread of one worker.
 
-    def _lead(
-        self, worker: Member, staging: Staging, sandbox: Sandbox, finishing: ThreadPoolExecutor
-    ) -> None:
+    def _drive(self, worker: Worker) -> None:
         try:
-            bench = self._fleet.enlist(worker)
-            if bench is None or not self._groups.arrive(bench.gpu.uuid):
+            device = self._fleet.device_of(worker)
+            if device is None or not self._groups.arrive(device.gpu.uuid):
                 return
             try:
                 while worker.host not in self._unfit:
-                    group = self._groups.take(bench.gpu.uuid)
+                    group = self._groups.take(device.gpu.uuid)
                     if group is None:
                         return
-                    turns = self._measure(worker, bench, group, staging, sandbox)
+                    turns = self._measure(worker, device, group)
                     if turns is not None:
-                        finishing.submit(self._finish, turns, staging)
+                        self._finishing.submit(self._finish, turns)
             finally:
-                self._groups.leave(bench.gpu.uuid)
-        except MemberLost as error:
+                self._groups.leave(device.gpu.uuid)
+        except WorkerLost as error:
             self._last_loss = error
             if not self._groups.is_closed:
-                wait = f"what it had begun waits {self._patience.return_s:g} s for its GPU"
-                self._audience.note(f"lost        {error.message}; {wait}")
+                wait = f"its unfinished kernels wait {self._patience.return_s:g} s for its GPU to come back"
+                self._observer.note(f"lost        {error.message}; {wait}")
         except _Unfit as unfit:
-            self._audience.note(f"left out    worker {worker.name}: {unfit.error.message}")
+            self._observer.note(f"left out    worker {worker.name}: {unfit.error.message}")
         except _Stopped:
             pass
-        except BaseException as error:  # whatever it is, it ends all
-            self._told.put(error)
+        except BaseException as error:  # any other error ends the whole collection
+            self._results.put(error)
         finally:
-            self._audience.left(worker.name)
+            self._observer.left(worker.name)
 
-    def _measure(
-        self, worker: Member, bench: Bench, group: Group, staging: Staging, sandbox: Sandbox
-    ) -> Turns | None:
-        """Its kernels, measured and not yet committed; None where it has moved too often."""
-        observer = self._audience.observer(worker.name, bench.gpu)
+    def _measure(self, worker: Worker, device: Device, group: TargetGroup) -> Turns | None:
+        """Returns the group's kernels, measured but not yet committed; None if the group has moved too often."""
+        observer = self._observer.observer(worker.name, device.gpu)
         if group.moves > _MOST_LOSSES:
             reason = f"was begun on {group.moves} GPUs, and each was lost"
             self._give_up(group, group.targets, reason, observer)
             return None
-        under_way: list[Step] = []
+        under_way: list[CollectStep] = []
 
-        def begin(step: Step) -> None:
+        def begin(step: CollectStep) -> None:
             if self._groups.is_closed:
                 raise _Stopped
             under_way[:] = [step]
             observer.begin(step)
 
-        plan = replace(self._plan, bench=bench, keep=group.is_begun)
+        plan = replace(self._plan, device=device, keep=group.is_begun)
         turns = Turns(plan, group.targets, self._store, replace(observer, begin=begin))
         try:
             for outcome in turns.known():
                 group.targets.remove(outcome.target)
-                self._told.put(outcome)
-            turns.measure(sandbox, staging)
-        except MemberLost:
+                self._results.put(outcome)
+            turns.measure(self._sandbox, self._staging)
+        except BaseException as error:
             turns.close()
-            self._lose(group, under_way, observer)
-            raise
-        except _OF_ONE_HOST as error:
-            turns.close()
-            self._unfit.add(worker.host)
-            if all(other.host in self._unfit for other in self._fleet.workers()):
-                raise
-            group.home = None
-            self._lose(group, (), observer)
-            raise _Unfit(error) from None
-        except BaseException:
-            turns.close()
+            if isinstance(error, WorkerLost):
+                self._lose(group, under_way, observer)
+            elif isinstance(error, _OF_ONE_HOST):
+                self._unfit.add(worker.host)
+                if not all(other.host in self._unfit for other in self._fleet.workers()):
+                    group.home = None
+                    self._lose(group, (), observer)
+                    raise _Unfit(error) from None
             raise
         self._groups.done()
         return turns
 
-    def _finish(self, turns: Turns, staging: Staging) -> None:
+    def _finish(self, turns: Turns) -> None:
         try:
             with turns:
-                for outcome in turns.finish(staging):
-                    self._told.put(outcome)
+                for outcome in turns.finish(self._staging):
+                    self._results.put(outcome)
         except BaseException as error:
-            self._told.put(error)
+            self._results.put(error)
 
-    def _lose(self, group: Group, under_way: Sequence[Step], observer: Observer) -> None:
-        """The kernel that was under way may be what ended the worker: not for ever."""
+    def _lose(self, group: TargetGroup, under_way: Sequence[CollectStep], observer: CollectObserver) -> None:
+        """Puts the group back. A kernel during which worker after worker is lost may be the cause: it is given up."""
         if self._groups.is_closed:
             return
         group.is_begun = True
-        self._audience.again(group.targets)
+        self._observer.again(group.targets)
         for step in under_way:
             group.losses[step.label] += 1
             if group.losses[step.label] >= _MOST_LOSSES:
@@ -304,18 +257,20 @@ class _Spreading:
                 self._give_up(group, blamed, reason, observer)
         self._groups.give_back(group)
 
-    def _give_up(self, group: Group, targets: Sequence[Target], reason: str, observer: Observer) -> None:
+    def _give_up(
+        self, group: TargetGroup, targets: Sequence[Target], reason: str, observer: CollectObserver
+    ) -> None:
         for target in list(targets):
             group.targets.remove(target)
             error = KernelGivenUp(f"{target.label}: {reason}")
             observer.end(steps_of(self._plan, target)[-1], "", error)
-            self._told.put(Outcome(target, "failed", error=error))
+            self._results.put(CollectOutcome(target, "failed", error=error))
         if not group.targets:
             self._groups.done()
 
 
 class _Unfit(Exception):
-    """Raised in the thread of a worker that others can do without; never shown."""
+    """Ends the thread of a worker that cannot measure while others can; never shown."""
 
     def __init__(self, error: ProfError) -> None:
         super().__init__(error.message)
@@ -323,4 +278,4 @@ class _Unfit(Exception):
 
 
 class _Stopped(Exception):
-    """Raised in the other threads where one has failed for good; never shown."""
+    """Ends the threads of the other workers after one failed for good; never shown."""

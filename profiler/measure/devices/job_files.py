@@ -1,6 +1,6 @@
-"""What a rung needs to run on another machine: its binary, or the files that its ladder names, known by their hashes.
+"""The files that a rung needs to run on another machine: its binary, or the sources that its ladder names.
 
-The bytes travel to a worker once; it keeps them in a folder that is named by their hash, and runs from there.
+The bytes travel to a worker once. The worker keeps them in a folder named by their hash, and runs the rung from there.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from profiler.measure.rungs.build import sha256_of
-from profiler.measure.rungs.program import Job
+from profiler.measure.rungs.program import RungJob
 
 _BINARY_FOLDER = "binary"
 
 
 @dataclass(frozen=True)
-class KitFile:
-    place: str  # below the kit's folder
+class JobFile:
+    place: str  # relative to the folder that all files of the job are written to
     sha256: str
     is_executable: bool
 
 
 @dataclass(frozen=True)
-class Kit:
-    """`ladder` and the others are places below its folder."""
+class JobFiles:
+    """The places of the files, relative to the folder that they are written to."""
 
-    files: tuple[KitFile, ...]
+    files: tuple[JobFile, ...]
     ladder: str
     binary: str | None
     source: str | None
@@ -41,8 +41,8 @@ class Kit:
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
 
-def kit_of(job: Job) -> Kit | None:
-    """None where the rung may need files that nobody named, or that lie elsewhere."""
+def list_job_files(job: RungJob) -> JobFiles | None:
+    """Returns the job's files; None if it may need others, or one that lies outside the ladders' folder."""
     kernel, folder = job.kernel, Path(os.path.abspath(job.ladder.folder))
     places: dict[str, Path] = {}
 
@@ -62,24 +62,24 @@ def kit_of(job: Job) -> Kit | None:
     further = tuple(map(placed, kernel.further_sources)) if kernel.further_sources is not None else None
     if any(place.startswith("..") for place in places):
         return None
-    files = tuple(KitFile(place, sha256_of(path), os.access(path, os.X_OK)) for place, path in places.items())
-    return Kit(files, f"{folder.name}/{job.ladder.path.name}", binary, source, further)
+    files = tuple(JobFile(place, sha256_of(path), os.access(path, os.X_OK)) for place, path in places.items())
+    return JobFiles(files, f"{folder.name}/{job.ladder.path.name}", binary, source, further)
 
 
-def read_kit(job: Job, kit: Kit) -> dict[str, bytes]:
-    """The bytes of its files, by their places."""
+def read_job_files(job: RungJob, needed: JobFiles) -> dict[str, bytes]:
+    """Returns the bytes of each file, by its place."""
     root = Path(os.path.abspath(job.ladder.folder)).parent
-    files = {file.place: root / file.place for file in kit.files}
-    if kit.binary is not None and job.binary is not None:
-        files[kit.binary] = job.binary
+    files = {file.place: root / file.place for file in needed.files}
+    if needed.binary is not None and job.binary is not None:
+        files[needed.binary] = job.binary
     return {place: path.read_bytes() for place, path in files.items()}
 
 
-def write_kit(kit: Kit, files: Mapping[str, bytes], folder: Path) -> None:
-    """Whole or not at all: whoever finds the folder there finds all of it."""
+def write_job_files(needed: JobFiles, files: Mapping[str, bytes], folder: Path) -> None:
+    """Writes all files, or leaves no folder of that name: a folder that exists is complete."""
     unfinished = folder.with_name(f".{folder.name}.{os.getpid()}")
-    (unfinished / PurePosixPath(kit.ladder).parent).mkdir(parents=True, exist_ok=True)
-    for file in kit.files:
+    (unfinished / PurePosixPath(needed.ladder).parent).mkdir(parents=True, exist_ok=True)
+    for file in needed.files:
         path = unfinished / file.place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(files[file.place])
@@ -87,24 +87,26 @@ def write_kit(kit: Kit, files: Mapping[str, bytes], folder: Path) -> None:
     os.replace(unfinished, folder)
 
 
-def settle(job: Job, kit: Kit, folder: Path) -> Job:
-    """The job as it runs from where the kit was written."""
+def relocate_job(job: RungJob, needed: JobFiles, folder: Path) -> RungJob:
+    """Returns the job with its paths in the folder that its files were written to."""
 
     def path_of(place: str | None) -> Path | None:
         return folder / place if place is not None else None
 
     further = (
-        tuple(folder / place for place in kit.further_sources) if kit.further_sources is not None else None
+        tuple(folder / place for place in needed.further_sources)
+        if needed.further_sources is not None
+        else None
     )
     return replace(
         job,
-        binary=path_of(kit.binary),
-        kernel=replace(job.kernel, source=path_of(kit.source), further_sources=further),
-        ladder=replace(job.ladder, path=folder / kit.ladder),
+        binary=path_of(needed.binary),
+        kernel=replace(job.kernel, source=path_of(needed.source), further_sources=further),
+        ladder=replace(job.ladder, path=folder / needed.ladder),
     )
 
 
-def light(job: Job) -> Job:
-    """Without what no program needs to run: the other rungs, and what is only said about this one."""
+def trim_job(job: RungJob) -> RungJob:
+    """Returns the job without what its program does not need: the other rungs, and the facts about its own."""
     kernel = replace(job.kernel, flops=None, bytes=None, published=(), sweep=None)
     return replace(job, kernel=kernel, ladder=replace(job.ladder, kernels=(kernel,)))

@@ -1,4 +1,4 @@
-"""The GPUs of a cluster's workers, each as a bench of the client; what they record comes back as bytes."""
+"""The GPUs of a cluster's workers, used as devices of this process; reports come back as bytes."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
-from profiler.cluster.crew import Crew
-from profiler.cluster.watch import Member
+from profiler.cluster.watch import Worker
+from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import (
     InternalError,
-    MemberLost,
     NoWorkerLeft,
     ProfError,
     SchedulerLost,
+    WorkerLost,
     WorkerUnlike,
 )
-from profiler.measure.devices.bench import Bench, Order, Recorded
-from profiler.measure.devices.job_files import kit_of, light, read_kit
+from profiler.measure.devices.device import Device, Order, Recorded
+from profiler.measure.devices.job_files import list_job_files, read_job_files, trim_job
 from profiler.measure.devices.worker_tasks import (
-    Answer,
-    Brought,
-    Errand,
-    Facts,
-    Lacking,
-    Occupied,
-    What,
+    FilesMissing,
+    GpuOccupied,
+    ReportBytes,
+    TaskAnswer,
+    TaskKind,
+    WorkerFacts,
+    WorkerTask,
+    decode_transcript,
     describe_worker,
-    parse_transcript,
-    run_errand,
+    run_task,
 )
-from profiler.measure.rungs.program import Job
+from profiler.measure.rungs.program import RungJob
 from profiler.measure.rungs.timing import Timed
 from profiler.measure.tools.ncu import Ncu
 from profiler.measure.tools.toolchain import Gpu
@@ -44,19 +44,21 @@ from profiler.measure.tools.transcript import Transcript
 from profiler.store.runs.manifest import prof_version
 
 _DESCRIBE_S = 60.0
-_MUSTER_S = 60.0
-_LATE_S = 2.0  # for the others, once one has said what it is
-_MOST_ASKED = 64
+FIRST_ANSWER_S = 60.0
+_LATE_S = 2.0  # time for the other workers to answer, after the first one
+_MOST_AT_A_TIME = 64
 _OCCUPIED_S = 0.2
 _LOOK_S = 0.5
 _REPORT = "report.ncu-rep"
 
 
 @dataclass
-class ClusterBench:
-    crew: Crew
-    member: Member
-    facts: Facts
+class WorkerDevice:
+    """The GPU of one worker."""
+
+    crew: WorkerPool
+    member: Worker
+    facts: WorkerFacts
     _stopped: Event = field(default_factory=Event)
 
     @property
@@ -67,21 +69,21 @@ class ClusterBench:
     def ncu(self) -> Ncu:
         return self.facts.ncu
 
-    def verify(self, job: Job, timeout_s: float) -> float | None:
+    def verify(self, job: RungJob, timeout_s: float) -> float | None:
         answer = self._send("verify", job, timeout_s)
         assert answer is None or isinstance(answer, float)
         return answer
 
-    def time(self, job: Job, timeout_s: float) -> Timed:
+    def time(self, job: RungJob, timeout_s: float) -> Timed:
         answer = self._send("time", job, timeout_s)
         assert isinstance(answer, Timed)
         return answer
 
     def record(self, order: Order, scratch: Path, at: Callable[[Transcript], None]) -> Recorded:
         answer = self._send(
-            "record", order.target.job, order.timeout_s, order, lambda text: at(parse_transcript(text))
+            "record", order.target.job, order.timeout_s, order, lambda text: at(decode_transcript(text))
         )
-        assert isinstance(answer, Brought)
+        assert isinstance(answer, ReportBytes)
         report = scratch / _REPORT
         report.write_bytes(answer.report)
         return Recorded(report, answer.launches, answer.passes)
@@ -91,23 +93,23 @@ class ClusterBench:
 
     def _send(
         self,
-        what: What,
-        job: Job | None,
+        what: TaskKind,
+        job: RungJob | None,
         timeout_s: float,
         order: Order | None = None,
-        hear: Callable[[str], None] | None = None,
-    ) -> Answer:
-        """The files of a rung go with the errand only when the worker says that it lacks them."""
-        kit = kit_of(job) if job is not None else None
+        on_message: Callable[[str], None] | None = None,
+    ) -> TaskAnswer:
+        """Sends the task. The rung's files are sent only when the worker answers that it lacks them."""
+        needed = list_job_files(job) if job is not None else None
         bare = replace(order, target=replace(order.target, job=None, built=None)) if order else None
-        errand = Errand(what, light(job) if job is not None else None, kit, timeout_s, bare)
+        task = WorkerTask(what, trim_job(job) if job is not None else None, needed, timeout_s, bare)
         try:
-            answer = self._wait_for(errand, None, hear)
-            if isinstance(answer, Lacking):
+            answer = self._wait_for(task, None, on_message)
+            if isinstance(answer, FilesMissing):
                 assert job is not None
-                assert kit is not None
-                answer = self._wait_for(errand, read_kit(job, kit), hear)
-        except (MemberLost, SchedulerLost):
+                assert needed is not None
+                answer = self._wait_for(task, read_job_files(job, needed), on_message)
+        except (WorkerLost, SchedulerLost):
             raise
         except ProfError as error:
             details = [*error.details, f"    on worker {self.member.name}"]
@@ -115,60 +117,60 @@ class ClusterBench:
         return answer
 
     def _wait_for(
-        self, errand: Errand, files: dict[str, bytes] | None, hear: Callable[[str], None] | None
-    ) -> Answer:
-        timeout_s = errand.timeout_s
+        self, task: WorkerTask, files: dict[str, bytes] | None, on_message: Callable[[str], None] | None
+    ) -> TaskAnswer:
+        timeout_s = task.timeout_s
         deadline = monotonic() + timeout_s
         while True:
-            answer: Answer = self.crew.call(
-                self.member, run_errand, errand, files, timeout_s=timeout_s, gpu=True, hear=hear
+            answer: TaskAnswer = self.crew.call(
+                self.member, run_task, task, files, timeout_s=timeout_s, gpu=True, on_message=on_message
             )
-            if not isinstance(answer, Occupied):
+            if not isinstance(answer, GpuOccupied):
                 return answer
             if monotonic() > deadline:
-                raise MemberLost(
+                raise WorkerLost(
                     f"worker {self.member.name}: another process has measured on its GPU for {timeout_s:g} s"
                 )
             if self._stopped.wait(_OCCUPIED_S):
-                raise MemberLost(f"worker {self.member.name} was left")
+                raise WorkerLost(f"worker {self.member.name} is no longer needed")
 
 
 class ClusterFleet:
-    """The workers of a crew that have a GPU like most of them; the others are left out, and told."""
+    """The workers of a crew that have the most common GPU and ncu. `note` receives a line for each one left out."""
 
-    def __init__(self, crew: Crew, note: Callable[[str], None]) -> None:
+    def __init__(self, crew: WorkerPool, note: Callable[[str], None]) -> None:
         self._crew = crew
         self.note = note
-        self._asked: dict[Member, Future[Facts]] = {}
-        self._asking = ThreadPoolExecutor(_MOST_ASKED, thread_name_prefix="ask")
-        self._benches: dict[Member, ClusterBench] = {}
+        self._asked: dict[Worker, Future[WorkerFacts]] = {}
+        self._asking = ThreadPoolExecutor(_MOST_AT_A_TIME, thread_name_prefix="ask")
+        self._devices: dict[Worker, WorkerDevice] = {}
         self._model: tuple[str, str, str] | None = None
 
-    def expect(self, bench: Bench) -> None:
-        """Workers like this one are used."""
-        self._model = (bench.gpu.name, bench.gpu.arch, bench.ncu.version)
+    def expect(self, device: Device) -> None:
+        """Sets the GPU and the ncu that a worker must have."""
+        self._model = (device.gpu.name, device.gpu.arch, device.ncu.version)
 
-    def muster(self) -> Bench:
-        """The bench that stands for all: a GPU and an ncu as most of those that are there now have them."""
-        found = self._first_facts(_MUSTER_S)
+    def choose_model(self) -> Device:
+        """Chooses the GPU and the ncu that most of the present workers have, and returns one such device."""
+        found = self._first_facts(FIRST_ANSWER_S)
         models = Counter(_model_of(facts) for _, facts in found)
         self._model = max(models, key=models.__getitem__)
         member, facts = next(one for one in found if _model_of(one[1]) == self._model)
-        return ClusterBench(self._crew, member, facts)
+        return WorkerDevice(self._crew, member, facts)
 
-    def workers(self) -> Sequence[Member]:
-        return [member for member in self._crew.members() if member.gpus]
+    def workers(self) -> Sequence[Worker]:
+        return [member for member in self._crew.available() if member.gpus]
 
-    def enlist(self, worker: Member) -> Bench | None:
+    def device_of(self, worker: Worker) -> Device | None:
         try:
             facts = self._ask(worker).result()
-        except (MemberLost, SchedulerLost):
+        except (WorkerLost, SchedulerLost):
             raise
         except ProfError as error:
             self.note(f"left out    worker {worker.name}: {error.message}")
             return None
         if facts.prof_version != prof_version():
-            self.note(f"left out    {_unlike(worker, facts).message}")
+            self.note(f"left out    {_wrong_version(worker, facts).message}")
             return None
         if _model_of(facts) != self._model:
             assert self._model is not None
@@ -177,15 +179,15 @@ class ClusterFleet:
                 f"left out    worker {worker.name}: {facts.gpu.name} with ncu {facts.ncu.version}, not {gpu} with ncu {ncu}"
             )
             return None
-        bench = self._benches[worker] = ClusterBench(self._crew, worker, facts)
-        return bench
+        device = self._devices[worker] = WorkerDevice(self._crew, worker, facts)
+        return device
 
     def coming(self) -> bool:
         return self._crew.coming()
 
     def interrupt(self) -> None:
-        for bench in list(self._benches.values()):
-            bench.stop()
+        for device in list(self._devices.values()):
+            device.stop()
         self._crew.interrupt()
 
     def __enter__(self) -> Self:
@@ -197,7 +199,8 @@ class ClusterFleet:
         self.interrupt()
         self._asking.shutdown(wait=False, cancel_futures=True)
 
-    def _first_facts(self, timeout_s: float) -> list[tuple[Member, Facts]]:
+    def _first_facts(self, timeout_s: float) -> list[tuple[Worker, WorkerFacts]]:
+        """Waits for the first worker that answers, and a little for the others; raises if none can measure."""
         deadline = monotonic() + timeout_s
         failed: dict[str, BaseException] = {}
         while True:
@@ -215,21 +218,21 @@ class ClusterFleet:
                 if one.done() and (error := one.exception()) is not None
             }
             if monotonic() > deadline or (asked and all(one.done() for one in asked)):
-                raise self._nobody(timeout_s, failed)
+                raise self._no_worker(timeout_s, failed)
         found = [(member, one.result()) for one, member in asked.items() if _is_good(one)]
         for member, facts in found:
             if facts.prof_version != prof_version():
-                raise _unlike(member, facts)
+                raise _wrong_version(member, facts)
         return found
 
-    def _nobody(self, timeout_s: float, failed: dict[str, BaseException]) -> ProfError:
+    def _no_worker(self, timeout_s: float, failed: dict[str, BaseException]) -> ProfError:
         errors = list(failed.values())
         if errors:
             details = [f"    worker {name}: {_first_line(error)}" for name, error in failed.items()]
             if isinstance(errors[0], ProfError) and len({type(error) for error in errors}) == 1:
                 return type(errors[0])("no worker can measure", details=details, remedy=errors[0].remedy)
             return NoWorkerLeft("no worker can measure", details=details)
-        others = len(self._crew.members())
+        others = len(self._crew.available())
         if others:
             return NoWorkerLeft(
                 f"none of the {others} workers has a GPU to offer",
@@ -237,24 +240,26 @@ class ClusterFleet:
             )
         return NoWorkerLeft(f"no worker came within {timeout_s:g} s")
 
-    def _ask(self, member: Member) -> Future[Facts]:
+    def _ask(self, member: Worker) -> Future[WorkerFacts]:
         if member not in self._asked:
             self._asked[member] = self._asking.submit(self._describe, member)
         return self._asked[member]
 
-    def _describe(self, member: Member) -> Facts:
+    def _describe(self, member: Worker) -> WorkerFacts:
         try:
-            facts: Facts = self._crew.call(member, describe_worker, timeout_s=_DESCRIBE_S)
+            facts: WorkerFacts = self._crew.call(member, describe_worker, timeout_s=_DESCRIBE_S)
         except InternalError as error:
-            raise WorkerUnlike(f"worker {member.name} cannot say what it is: {error.message}") from None
+            raise WorkerUnlike(
+                f"worker {member.name} cannot report its GPU and its ncu: {error.message}"
+            ) from None
         return facts
 
 
-def _model_of(facts: Facts) -> tuple[str, str, str]:
+def _model_of(facts: WorkerFacts) -> tuple[str, str, str]:
     return facts.gpu.name, facts.gpu.arch, facts.ncu.version
 
 
-def _is_good(asked: Future[Facts]) -> bool:
+def _is_good(asked: Future[WorkerFacts]) -> bool:
     return asked.done() and not asked.cancelled() and asked.exception() is None
 
 
@@ -262,5 +267,5 @@ def _first_line(error: BaseException) -> str:
     return error.message if isinstance(error, ProfError) else str(error)
 
 
-def _unlike(member: Member, facts: Facts) -> WorkerUnlike:
+def _wrong_version(member: Worker, facts: WorkerFacts) -> WorkerUnlike:
     return WorkerUnlike(f"worker {member.name} has prof {facts.prof_version}, and this is {prof_version()}")

@@ -1,6 +1,6 @@
-"""What runs on a worker for a bench of the client: the same code as on the client's own GPU.
+"""The functions that run on a cluster's worker: they measure with the same code as a local GPU does.
 
-The worker keeps the files of rungs for as long as it lives, and nothing of what it measures.
+A worker keeps the files of rungs until it ends. It keeps nothing of what it measures.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Literal
 
-from profiler.cluster.working import stoppable, tell
+from profiler.cluster.worker_side import send_message, stoppable
 from profiler.errors import ProfError, ReportNotWritten, WorkerLacks
-from profiler.measure.devices.bench import LocalBench, Order, bound_bench, lock_folder
-from profiler.measure.devices.job_files import Kit, settle, write_kit
-from profiler.measure.rungs.program import Job
+from profiler.measure.devices.device import LocalDevice, Order, device_for_gpu, lock_folder
+from profiler.measure.devices.job_files import JobFiles, relocate_job, write_job_files
+from profiler.measure.rungs.program import RungJob
 from profiler.measure.rungs.timing import Timed
 from profiler.measure.tools.ncu import Ncu, find_ncu
 from profiler.measure.tools.neutral import neutral_folder
@@ -29,13 +29,15 @@ from profiler.measure.tools.transcript import Transcript
 from profiler.store.runs.commit import try_lock
 from profiler.store.runs.manifest import prof_version
 
-_TELL_S = 0.25
+_PROGRESS_S = 0.25
 _LOCK_FILE = "prof.lock"
-What = Literal["verify", "time", "record"]
+TaskKind = Literal["verify", "time", "record"]
 
 
 @dataclass(frozen=True)
-class Facts:
+class WorkerFacts:
+    """The facts that decide whether a worker may measure beside the others."""
+
     prof_version: str
     host: str
     gpu: Gpu
@@ -43,14 +45,14 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Errand:
-    """`kit` is None where the program needs nothing but what is on the worker already; `order` says how to record."""
+class WorkerTask:
+    """One thing to measure. `files` is None if the worker already has all that the program needs."""
 
-    what: What
-    job: Job | None
-    kit: Kit | None
+    what: TaskKind
+    job: RungJob | None
+    files: JobFiles | None
     timeout_s: float
-    order: Order | None = None
+    order: Order | None = None  # how to record, for `record`
 
     @property
     def label(self) -> str:
@@ -60,82 +62,86 @@ class Errand:
 
 
 @dataclass(frozen=True)
-class Brought:
-    """A report's bytes; nobody reads them but NVIDIA's reader, in its sandbox on the client."""
+class ReportBytes:
+    """A report as bytes. Only NVIDIA's reader parses them, in its sandbox on the client."""
 
     report: bytes
     launches: int | None
     passes: int | None
 
 
-class Lacking:
-    """The worker has not got the files of this kit yet."""
+class FilesMissing:
+    """The answer of a worker that does not have the job's files yet."""
 
 
-class Occupied:
-    """Another worker process measures on the same GPU."""
+class GpuOccupied:
+    """The answer of a worker while another process measures on its GPU."""
 
 
-Answer = float | Timed | Brought | Lacking | Occupied | None
+TaskAnswer = float | Timed | ReportBytes | FilesMissing | GpuOccupied | None
 
 
-def describe_worker() -> Facts:
-    bench = _bench_here()
-    return Facts(prof_version(), socket.gethostname(), bench.gpu, bench.ncu)
+def describe_worker() -> WorkerFacts:
+    """Returns the facts of the worker that this runs on."""
+    device = _worker_device()
+    return WorkerFacts(prof_version(), socket.gethostname(), device.gpu, device.ncu)
 
 
-def run_errand(errand: Errand, files: Mapping[str, bytes] | None) -> Answer:
-    _check_folders(errand)
-    bench = _bench_here()
-    with _occupying(bench.gpu) as is_ours:
+def run_task(
+    task: WorkerTask, files: Mapping[str, bytes] | None, device: LocalDevice | None = None
+) -> TaskAnswer:
+    """Measures on `device`, by default the worker's own; `files` are the job's files, if they were sent."""
+    _check_folders(task)
+    device = device or _worker_device()
+    with _occupying(device.gpu) as is_ours:
         if not is_ours:
-            return Occupied()
-        if errand.kit is None:
-            with stoppable(bench.stop):
-                return _measure(bench, errand)
-        folder = _folder() / errand.kit.hash
+            return GpuOccupied()
+        if task.files is None:
+            with stoppable(device.stop):
+                return _measure(device, task)
+        folder = _folder() / task.files.hash
         if not folder.is_dir():
             if files is None:
-                return Lacking()
-            _write(errand.kit, files, folder)
-        with stoppable(bench.stop):
-            return _measure_from_kit(bench, errand, errand.kit, folder)
+                return FilesMissing()
+            _write(task.files, files, folder)
+        with stoppable(device.stop):
+            return _measure_in(folder, device, task, task.files)
 
 
-def _check_folders(errand: Errand) -> None:
-    """What does not travel has to be here, at the same path."""
-    cwd = errand.order.cwd if errand.order is not None else None
-    ladder = errand.job.ladder.folder if errand.job is not None and errand.kit is None else None
+def _check_folders(task: WorkerTask) -> None:
+    """Raises WorkerLacks if a folder that is not sent does not exist here at the same path."""
+    cwd = task.order.cwd if task.order is not None else None
+    ladder = task.job.ladder.folder if task.job is not None and task.files is None else None
     for folder in (cwd, ladder):
         if folder is not None and not folder.is_dir():
-            raise WorkerLacks(f"{errand.label}: there is no folder {folder} on this worker")
+            raise WorkerLacks(f"{task.label}: there is no folder {folder} on this worker")
 
 
-def _measure(bench: LocalBench, errand: Errand) -> Answer:
-    if errand.order is not None:
-        order = replace(errand.order, target=replace(errand.order.target, job=errand.job))
+def _measure(device: LocalDevice, task: WorkerTask) -> TaskAnswer:
+    if task.order is not None:
+        order = replace(task.order, target=replace(task.order.target, job=task.job))
         with neutral_folder() as scratch:
-            recorded = bench.record(order, scratch, _told_now_and_then())
-            return Brought(recorded.report.read_bytes(), recorded.launches, recorded.passes)
-    assert errand.job is not None
-    if errand.what == "verify":
-        return bench.verify(errand.job, errand.timeout_s)
-    return bench.time(errand.job, errand.timeout_s)
+            recorded = device.record(order, scratch, _throttled_progress())
+            return ReportBytes(recorded.report.read_bytes(), recorded.launches, recorded.passes)
+    assert task.job is not None
+    if task.what == "verify":
+        return device.verify(task.job, task.timeout_s)
+    return device.time(task.job, task.timeout_s)
 
 
-def _measure_from_kit(bench: LocalBench, errand: Errand, kit: Kit, folder: Path) -> Answer:
-    """Its errors name the client's paths: there somebody may try the command by hand."""
-    job = errand.job
+def _measure_in(folder: Path, device: LocalDevice, task: WorkerTask, files: JobFiles) -> TaskAnswer:
+    """Measures with the files in `folder`. Errors name the client's paths, where one can try the command by hand."""
+    job = task.job
     assert job is not None
-    settled = settle(job, kit, folder)
+    here = relocate_job(job, files, folder)
     try:
-        return _measure(bench, replace(errand, job=settled))
+        return _measure(device, replace(task, job=here))
     except ProfError as error:
-        there = {str(settled.ladder.folder): str(job.ladder.folder)}
-        if settled.binary is not None:
-            there[str(settled.binary)] = str(job.binary)
-        details = [_replaced(line, there) for line in error.details]
-        raise type(error)(_replaced(error.message, there), details=details, remedy=error.remedy) from None
+        paths = {str(here.ladder.folder): str(job.ladder.folder)}
+        if here.binary is not None:
+            paths[str(here.binary)] = str(job.binary)
+        details = [_replaced(line, paths) for line in error.details]
+        raise type(error)(_replaced(error.message, paths), details=details, remedy=error.remedy) from None
 
 
 def _replaced(text: str, words: Mapping[str, str]) -> str:
@@ -144,9 +150,9 @@ def _replaced(text: str, words: Mapping[str, str]) -> str:
     return text
 
 
-def _write(kit: Kit, files: Mapping[str, bytes], folder: Path) -> None:
+def _write(needed: JobFiles, files: Mapping[str, bytes], folder: Path) -> None:
     try:
-        write_kit(kit, files, folder)
+        write_job_files(needed, files, folder)
     except OSError as error:
         raise ReportNotWritten(
             f"{folder}: cannot be written: {error.strerror}",
@@ -154,35 +160,37 @@ def _write(kit: Kit, files: Mapping[str, bytes], folder: Path) -> None:
         ) from None
 
 
-def _told_now_and_then() -> Callable[[Transcript], None]:
-    """How far it is, so often that somebody can watch it and no more."""
+def _throttled_progress() -> Callable[[Transcript], None]:
+    """Returns a callback that sends the progress to the client, at most four times a second."""
     last_s = 0.0
 
     def at(transcript: Transcript) -> None:
         nonlocal last_s
-        if monotonic() - last_s >= _TELL_S:
+        if monotonic() - last_s >= _PROGRESS_S:
             last_s = monotonic()
-            tell(spell_transcript(transcript))
+            send_message(encode_transcript(transcript))
 
     return at
 
 
-def spell_transcript(transcript: Transcript) -> str:
-    return json.dumps(list(astuple(transcript)[:-1]))  # but for the line that is not whole yet
+def encode_transcript(transcript: Transcript) -> str:
+    """Returns the progress as text for the client."""
+    return json.dumps(list(astuple(transcript)[:-1]))  # all but the line that is still incomplete
 
 
-def parse_transcript(text: str) -> Transcript:
+def decode_transcript(text: str) -> Transcript:
+    """Returns the progress that `encode_transcript` wrote."""
     return Transcript(*json.loads(text))
 
 
 @cache
-def _bench_here() -> LocalBench:
-    return bound_bench(find_gpu(), find_ncu())
+def _worker_device() -> LocalDevice:
+    return device_for_gpu(find_gpu(), find_ncu())
 
 
 @cache
 def _folder() -> Path:
-    """Dask removes it when the worker ends, or when another is started after it was killed."""
+    """Returns the folder for rungs' files. Dask removes it when the worker ends, or when the next one starts."""
     from distributed import get_worker
 
     folder = Path(get_worker().local_directory) / "prof"
@@ -192,7 +200,7 @@ def _folder() -> Path:
 
 @contextmanager
 def _occupying(gpu: Gpu) -> Iterator[bool]:
-    """Two workers may have been given the same GPU, or two clusters: one of them measures at a time."""
+    """Yields whether this process has the GPU to itself: two workers, or two clusters, may use the same one."""
     lock = try_lock(lock_folder(gpu) / _LOCK_FILE)
     try:
         yield lock is not None

@@ -1,7 +1,7 @@
-"""Whether counters may be read here, and what may hold them: settings, ncu's lock, DCGM, MPS.
+"""Checks whether hardware counters can be read here, and what may hold them: settings, ncu's lock, DCGM, MPS.
 
-The only proof that counters can be read is to read one, so an empty kernel is profiled; the
-driver's setting and the other processes only explain what happens then.
+The only proof is to read one, so an empty kernel is profiled. The driver's setting and the other processes only
+explain the result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from profiler.errors import (
     ReportNotWritten,
     StoreError,
 )
-from profiler.measure.doctor.health import Check, Machine
+from profiler.measure.doctor.checks import HealthCheck, Machine
 from profiler.measure.tools import probe
 from profiler.measure.tools.ncu import Ncu
 from profiler.measure.tools.neutral import neutral_folder
@@ -31,19 +31,19 @@ from profiler.measure.tools.transcript import judge
 from profiler.store.reports.envelope import read_envelope
 from profiler.store.runs.commit import storage_error
 
-LOCK_FILES = ("nsight-compute-lock", "nvidia/nsight_compute/lock*")  # of older and newer versions, in TMPDIR
+LOCK_FILES = ("nsight-compute-lock", "nvidia/nsight_compute/lock*")  # in TMPDIR, of older and newer versions
 _PROBE_METRIC = "sm__cycles_elapsed.max"
 _PROBE_TIMEOUT_S = 60.0
 _PROBE_LABEL = "profiling an empty kernel"
-_MOST_TOLD = 2  # lines of the program and of ncu that say why
+_MOST_LINES = 2  # of the program's and ncu's error messages
 _CAP_SYS_ADMIN = 21
 _DCGM = {"nv-hostengine", "dcgm-exporter"}
-_MPS = "nvidia-cuda-mps"  # the kernel keeps 15 characters of a name: the daemon's and its server's
+_MPS = "nvidia-cuda-mps"  # the daemon and its server: Linux keeps 15 characters of a process's name
 _MPS_FOLDER = "/tmp/nvidia-mps"
 
 
-def check_counters(ncu: Ncu | None, machine: Machine) -> list[Check]:
-    """All that stands between ncu and the counters. While another ncu is at work, it is not disturbed."""
+def check_counters(ncu: Ncu | None, machine: Machine) -> list[HealthCheck]:
+    """Checks everything between ncu and the counters. Does not try to profile while another ncu is at work."""
     lock = check_lock(machine)
     if ncu is None:
         counters = _untried("there is no ncu", machine)
@@ -55,14 +55,14 @@ def check_counters(ncu: Ncu | None, machine: Machine) -> list[Check]:
     return [counters, lock, _check_dcgm(names, free=counters.state == "ok"), _check_mps(names, machine)]
 
 
-def check_permission(ncu: Ncu, machine: Machine) -> Check:
-    """Profiles an empty kernel: a second and a half."""
+def check_permission(ncu: Ncu, machine: Machine, timeout_s: float = _PROBE_TIMEOUT_S) -> HealthCheck:
+    """Profiles an empty kernel, which takes a second and a half."""
     setting = describe_setting(machine.proc)
     try:
         with neutral_folder() as folder:
             report = folder / "probe.ncu-rep"
             command = probe_command(ncu, report.name)
-            done = run(command, timeout_s=_PROBE_TIMEOUT_S, folder=folder, environment=machine.environment)
+            done = run(command, timeout_s=timeout_s, folder=folder, environment=machine.environment)
             error = judge(_PROBE_LABEL, done, _results_in(report), wanted=1)
     except ProfError as failure:
         error = failure
@@ -70,37 +70,41 @@ def check_permission(ncu: Ncu, machine: Machine) -> Check:
         error = storage_error(failure, machine.temporary_folder)
     if error is None:
         found = f"an empty kernel was profiled in {done.seconds:.1f} s; {setting}"
-        return Check("counters", "measuring", "ok", found)
-    told = [line.strip().rstrip(".") for line in error.details]
-    told = [line for line in told if line.startswith(("==ERROR==", "error:"))]
-    found = "; ".join([error.message, *told[-_MOST_TOLD:], setting])
+        return HealthCheck("counters", "measuring", "ok", found)
+    lines = [line.strip().rstrip(".") for line in error.details]
+    reasons = [line for line in lines if line.startswith(("==ERROR==", "error:"))]
+    found = "; ".join([error.message, *reasons[-_MOST_LINES:], setting])
     own_remedy = isinstance(
         error, (CountersRefused, CountersBusy, DeviceMemoryFull, ReportNotWritten, StoreError)
     )
     by_hand = f"Run it by hand: `{shown(probe_command(ncu, 'probe'))}`."
-    return Check("counters", "measuring", "failed", found, error.remedy if own_remedy else by_hand)
+    return HealthCheck("counters", "measuring", "failed", found, error.remedy if own_remedy else by_hand)
 
 
-def _untried(why: str, machine: Machine) -> Check:
-    return Check("counters", "measuring", "warn", f"not tried, {why}; {describe_setting(machine.proc)}")
+def _untried(why: str, machine: Machine) -> HealthCheck:
+    return HealthCheck("counters", "measuring", "warn", f"not tried, {why}; {describe_setting(machine.proc)}")
 
 
 def probe_command(ncu: Ncu, report: str) -> list[str]:
+    """Returns the command that profiles the empty kernel."""
     return [
         str(ncu.path), "--config-file", "off", "--clock-control", "none", "--metrics", _PROBE_METRIC,
         "--force-overwrite", "--export", report, sys.executable, "-I", probe.__file__,
     ]  # fmt: skip
 
 
-def check_lock(machine: Machine) -> Check:
-    """ncu never removes its lock files, and in a shared folder others may not open the first user's."""
+def check_lock(machine: Machine) -> HealthCheck:
+    """Checks whether ncu's lock files can be opened and are free.
+
+    ncu never removes them, and in a shared folder other users may not open those of the first user.
+    """
     folder = machine.temporary_folder
     for path in _lock_files(folder):
         try:
-            # To create it is what ncu asks for too, and what the kernel refuses in a shared folder.
+            # ncu opens it with O_CREAT too, which Linux refuses in a shared folder.
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            return Check(
+            return HealthCheck(
                 "ncu lock", "measuring", "failed", f"{path} cannot be opened: {error.strerror}",
                 "Give ncu a temporary folder of your own: `export TMPDIR=/tmp/$USER; mkdir -p $TMPDIR`.",
             )  # fmt: skip
@@ -109,20 +113,20 @@ def check_lock(machine: Machine) -> Check:
         finally:
             os.close(descriptor)
         if not free:
-            return Check(
-                "ncu lock", "measuring", "warn", f"another ncu is at work: it holds {path}",
-                "Wait until it has finished: two at once wait for each other, and spoil each other's figures.",
+            return HealthCheck(
+                "ncu lock", "measuring", "warn", f"another ncu is running: it holds {path}",
+                "Wait until it has finished: two at once wait for each other and disturb each other's figures.",
             )  # fmt: skip
-    return Check("ncu lock", "measuring", "ok", f"no other ncu at work in {folder}")
+    return HealthCheck("ncu lock", "measuring", "ok", f"no other ncu is running in {folder}")
 
 
 def _lock_files(folder: Path) -> list[Path]:
-    """Those that are there: newer versions of ncu have one of their own for each GPU."""
+    """Returns the lock files that exist: newer versions of ncu have one for each GPU."""
     return [path for pattern in LOCK_FILES for path in sorted(folder.glob(pattern))]
 
 
 def describe_setting(proc: Path) -> str:
-    """Who may read counters, as the driver was loaded."""
+    """Returns which users may read counters, according to the driver's settings."""
     with suppress(OSError):
         setting = re.search(r"^RmProfilingAdminOnly: (\d)", (proc / "driver/nvidia/params").read_text(), re.M)
         if setting and setting[1] == "0":
@@ -130,11 +134,11 @@ def describe_setting(proc: Path) -> str:
         if setting:
             which = "is" if _is_administrator(proc) else "is not"
             return f"the driver lets only the administrator read them, which this process {which}"
-    return "the driver does not tell who may read them"
+    return "the driver does not report who may read them"
 
 
 def _is_administrator(proc: Path) -> bool:
-    """In a container it takes CAP_SYS_ADMIN; to be root is not enough."""
+    """True if this process has CAP_SYS_ADMIN: in a container it is not enough to be root."""
     with suppress(OSError):
         mask = re.search(r"^CapEff:\s*([0-9a-f]+)", (proc / "self/status").read_text(), re.M)
         if mask:
@@ -142,30 +146,32 @@ def _is_administrator(proc: Path) -> bool:
     return os.geteuid() == 0
 
 
-def _check_dcgm(names: set[str], *, free: bool) -> Check:
+def _check_dcgm(names: set[str], *, free: bool) -> HealthCheck:
     running = ", ".join(sorted(names & _DCGM))
     if not running:
-        return Check("DCGM", "measuring", "ok", "not running")
+        return HealthCheck("DCGM", "measuring", "ok", "not running")
     if free:
-        return Check("DCGM", "measuring", "ok", f"{running} runs, and left the counters free just now")
-    return Check(
-        "DCGM", "measuring", "warn", f"{running} runs, and may hold the counters",
+        return HealthCheck(
+            "DCGM", "measuring", "ok", f"{running} is running, and the counters were free just now"
+        )
+    return HealthCheck(
+        "DCGM", "measuring", "warn", f"{running} is running and may hold the counters",
         "Let it pause while you measure: `dcgmi profile --pause`, and `dcgmi profile --resume` afterwards.",
     )  # fmt: skip
 
 
-def _check_mps(names: set[str], machine: Machine) -> Check:
+def _check_mps(names: set[str], machine: Machine) -> HealthCheck:
     pipes = Path(machine.environment.get("CUDA_MPS_PIPE_DIRECTORY") or _MPS_FOLDER)
     if not any(name.startswith(_MPS) for name in names) and not (pipes / "control").exists():
-        return Check("MPS", "measuring", "ok", "not running")
-    return Check(
-        "MPS", "measuring", "warn", f"it runs, with its pipes in {pipes}, and ncu does not profile its clients",
+        return HealthCheck("MPS", "measuring", "ok", "not running")
+    return HealthCheck(
+        "MPS", "measuring", "warn", f"it is running, with its pipes in {pipes}; ncu does not profile its clients",
         "Stop it while you measure: `echo quit | nvidia-cuda-mps-control`.",
     )  # fmt: skip
 
 
 def _process_names(proc: Path) -> set[str]:
-    """Of the processes that can be seen from here, as the kernel keeps them."""
+    """Returns the names of the visible processes, as Linux keeps them."""
     names = set()
     with suppress(OSError):
         for entry in proc.iterdir():
@@ -176,7 +182,7 @@ def _process_names(proc: Path) -> set[str]:
 
 
 def _is_free(descriptor: int) -> bool:
-    """Whichever of the two kinds of lock the other one took; ours is given back at once."""
+    """True if nobody holds either kind of lock on the file; releases its own at once."""
     try:
         for lock in (fcntl.flock, fcntl.lockf):
             lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -187,7 +193,7 @@ def _is_free(descriptor: int) -> bool:
 
 
 def _results_in(report: Path) -> int | None:
-    """How many launches the report holds; None where it is not there, or damaged."""
+    """Returns the number of launches in the report; None if it is missing or damaged."""
     try:
         return read_envelope(report.read_bytes(), report.name).results
     except (OSError, ReportError):

@@ -1,7 +1,6 @@
-"""What works on this machine, and how to mend what does not.
+"""Examines everything that prof needs: NVIDIA's reader, folders, the compiler, the GPU, ncu and the counters.
 
-A runs folder goes in; one `Check` per thing looked at comes out. Nothing here needs a GPU: a
-machine without one reads and compares, and is told so.
+Nothing here needs a GPU: a machine without one can still read and compare, and the result says so.
 """
 
 from __future__ import annotations
@@ -18,23 +17,24 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from profiler.errors import GpuNotFound, NcuTooOld, NotAReport, ProfError, ToolNotFound
+from profiler.measure.doctor.checks import HealthCheck, HealthState, Machine
 from profiler.measure.doctor.counters import check_counters
 from profiler.measure.doctor.folders import check_folders, smallest_report
-from profiler.measure.doctor.health import Check, Machine, State
 from profiler.measure.tools.ncu import Ncu, find_ncu
 from profiler.measure.tools.process import end_all, run
 from profiler.measure.tools.toolchain import Gpu, find_gpus, find_toolchain
 from profiler.store.remote.places import Location
-from profiler.store.runs.manifest import RunId
+from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_store import open_report
 
 READER = "ncu-report"
-COLLECT_WANTS = (2023, 1)  # ncu's version: an older one lacks some of what can be asked for
+COLLECT_WANTS = (2023, 1)  # the oldest ncu that has all options of `prof collect`
 _IMPORT_TIMEOUT_S = 60.0
 
 
-def examine(root: Location, machine: Machine) -> list[Check]:
-    """Everything, in the order of what needs least; what waits for other programs goes side by side."""
-    parts: list[Callable[[], list[Check]]] = [
+def examine(root: Location, machine: Machine) -> list[HealthCheck]:
+    """Returns all checks, those with the fewest needs first. Checks that wait for other programs run in parallel."""
+    parts: list[Callable[[], list[HealthCheck]]] = [
         lambda: check_folders(root, machine),
         lambda: check_building(machine),
         lambda: check_measuring(machine),
@@ -51,100 +51,106 @@ def examine(root: Location, machine: Machine) -> list[Check]:
         executor.shutdown(cancel_futures=True)
 
 
-def check_reader(report: Path | None) -> Check:
-    """NVIDIA's reader, in a process of its own as always; without a report it says what no report is."""
-    from profiler.store.runs.run_store import open_report
+def check_reader(report: Path | None) -> HealthCheck:
+    """Checks that NVIDIA's reader works, in a process of its own as always.
 
+    Without a report it opens an empty file, which the reader must refuse.
+    """
     name = f"{READER} {reader_version()}".rstrip()
     try:
         launches = open_report(report or Path(os.devnull)).manifest.launches
     except ProfError as error:
         if report is None and isinstance(error, NotAReport):
-            return Check("reader", "reading", "ok", f"{name} starts; no stored report to try it on")
+            return HealthCheck("reader", "reading", "ok", f"{name} starts; no stored report to try it on")
         if why := _import_failure():
             remedy = f"Install it again: `pip install --force-reinstall {READER}`."
-            return Check("reader", "reading", "failed", f"{name} does not start: {why}", remedy)
-        return Check("reader", "reading", "failed", error.message, error.remedy)
+            return HealthCheck("reader", "reading", "failed", f"{name} does not start: {why}", remedy)
+        return HealthCheck("reader", "reading", "failed", error.message, error.remedy)
     run_id = RunId.parse(report.parent.name) if report else None
     what = run_id.name if run_id else str(report)
-    return Check("reader", "reading", "ok", f"{name} reads {what}, {launches} launches")
+    return HealthCheck("reader", "reading", "ok", f"{name} reads {what}, {launches} launches")
 
 
-def check_building(machine: Machine) -> list[Check]:
+def check_building(machine: Machine) -> list[HealthCheck]:
+    """Checks nvcc, the host's compiler and cuBLAS."""
     try:
         toolchain = find_toolchain(machine.environment)
     except ToolNotFound as error:
-        return [Check("nvcc", "building", *_absence(error), error.remedy)]
-    checks = [Check("nvcc", "building", "ok", f"{toolchain.version}, {toolchain.nvcc}")]
+        return [HealthCheck("nvcc", "building", *_absence(error), error.remedy)]
+    checks = [HealthCheck("nvcc", "building", "ok", f"{toolchain.version}, {toolchain.nvcc}")]
     host = machine.environment.get("NVCC_CCBIN") or shutil.which("g++", path=machine.environment.get("PATH"))
     if host is None:
         remedy = "nvcc compiles the host's part with it: install g++, or name another in NVCC_CCBIN."
-        checks.append(Check("g++", "building", "missing", "not found on the PATH", remedy))
+        checks.append(HealthCheck("g++", "building", "missing", "not found on the PATH", remedy))
     else:
-        checks.append(Check("g++", "building", "ok", host))
+        checks.append(HealthCheck("g++", "building", "ok", host))
     if toolchain.cublas is None:
-        found = "not found: rungs that need it and percentages of it are left out"
+        found = "not found: rungs that need it are left out, and so are percentages of cuBLAS"
         remedy = "`pip install nvidia-cublas`, or install it with the CUDA toolkit."
-        checks.append(Check("cuBLAS", "building", "warn", found, remedy))
+        checks.append(HealthCheck("cuBLAS", "building", "warn", found, remedy))
     else:
-        checks.append(Check("cuBLAS", "building", "ok", str(toolchain.cublas.file)))
+        checks.append(HealthCheck("cuBLAS", "building", "ok", str(toolchain.cublas.file)))
     return checks
 
 
-def check_measuring(machine: Machine) -> list[Check]:
+def check_measuring(machine: Machine) -> list[HealthCheck]:
+    """Checks the GPUs, ncu and the counters."""
     gpus, gpu_check = check_gpus(machine)
     ncu, ncu_check = check_ncu(machine)
     return [gpu_check, ncu_check, *(check_counters(ncu, machine) if gpus else ())]
 
 
-def check_gpus(machine: Machine) -> tuple[list[Gpu], Check]:
+def check_gpus(machine: Machine) -> tuple[list[Gpu], HealthCheck]:
+    """Returns the visible GPUs, and the check of them."""
     try:
         gpus = find_gpus(machine.environment)
     except GpuNotFound as error:
-        # nvidia-smi may be installed where there is no GPU; the driver is loaded only where there is one.
+        # nvidia-smi may be installed on a machine without a GPU, but the driver is loaded only if there is one.
         loaded = (machine.proc / "driver/nvidia/version").exists()
-        state: State = "failed" if error.details and loaded else "missing"
+        state: HealthState = "failed" if error.details and loaded else "missing"
         said = [line.strip() for line in error.details[1:]]
         found = ": ".join([error.message.removeprefix("no GPU: "), *said[-1:]])
-        return [], Check("GPU", "measuring", state, found, error.remedy)
+        return [], HealthCheck("GPU", "measuring", state, found, error.remedy)
     kinds = Counter(f"{gpu.name} ({gpu.arch})" for gpu in gpus)
     names = ", ".join(f"{count} x {kind}" if count > 1 else kind for kind, count in kinds.items())
-    return gpus, Check("GPU", "measuring", "ok", f"{names}, driver {gpus[0].driver_version}")
+    return gpus, HealthCheck("GPU", "measuring", "ok", f"{names}, driver {gpus[0].driver_version}")
 
 
-def check_ncu(machine: Machine) -> tuple[Ncu | None, Check]:
-    """Also against the reader, which knows its own version's reports and older ones."""
+def check_ncu(machine: Machine) -> tuple[Ncu | None, HealthCheck]:
+    """Returns ncu, and the check of it: also whether the installed reader knows this ncu's reports."""
     try:
         ncu = find_ncu(machine.environment)
     except NcuTooOld as error:
-        return None, Check("ncu", "measuring", "failed", error.message, error.remedy)
+        return None, HealthCheck("ncu", "measuring", "failed", error.message, error.remedy)
     except ToolNotFound as error:
-        return None, Check("ncu", "measuring", *_absence(error), error.remedy)
+        return None, HealthCheck("ncu", "measuring", *_absence(error), error.remedy)
     found, reader = f"{ncu.version}, {ncu.path}", reader_version()
     if _release(ncu.version) < COLLECT_WANTS:
-        found += f"; older than {COLLECT_WANTS[0]}.{COLLECT_WANTS[1]}, it lacks some of what `prof collect` asks for"
-        return ncu, Check("ncu", "measuring", "warn", found, NcuTooOld.remedy)
+        found += (
+            f"; older than {COLLECT_WANTS[0]}.{COLLECT_WANTS[1]}, it lacks some options of `prof collect`"
+        )
+        return ncu, HealthCheck("ncu", "measuring", "warn", found, NcuTooOld.remedy)
     if reader and _release(reader) < _release(ncu.version):
-        found += f"; its reports may hold what the older {READER} {reader} does not know"
+        found += f"; the older {READER} {reader} may not know all that its reports hold"
         remedy = f"`pip install --upgrade {READER}`."
-        return ncu, Check("ncu", "measuring", "warn", found, remedy)
-    return ncu, Check("ncu", "measuring", "ok", found)
+        return ncu, HealthCheck("ncu", "measuring", "warn", found, remedy)
+    return ncu, HealthCheck("ncu", "measuring", "ok", found)
 
 
 def reader_version() -> str:
-    """Empty where NVIDIA's reader is not installed."""
+    """Returns the version of NVIDIA's reader; empty if it is not installed."""
     with suppress(PackageNotFoundError):
         return version(READER)
     return ""
 
 
-def _absence(error: ToolNotFound) -> tuple[State, str]:
-    """A tool that is nowhere is missing; one that is there and does not answer should work."""
+def _absence(error: ToolNotFound) -> tuple[HealthState, str]:
+    """Returns `missing` for a tool that is not installed, and `failed` for one that does not answer."""
     return ("missing", "not found") if "was not found" in error.message else ("failed", error.message)
 
 
 def _import_failure() -> str:
-    """Why NVIDIA's library cannot be loaded, in the words of a process that dies of it; empty if it can."""
+    """Returns the error of a process that cannot load NVIDIA's library; empty if it can."""
     done = run([sys.executable, "-c", "import ncu_report"], timeout_s=_IMPORT_TIMEOUT_S)
     said = done.stderr.strip().splitlines()
     return (said[-1] if said else done.how) if done.exit_code else ""

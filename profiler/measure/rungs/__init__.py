@@ -1,4 +1,4 @@
-"""The rungs of a ladder: built, verified and timed.
+"""The rungs of a ladder: built, verified, and timed without the profiler.
 
-In: a ladder's kernels. Out: binaries with their records, verdicts on results, and timings without the profiler.
+In: a ladder's kernels. Out: binaries with their records, verdicts on results, and timings.
 """

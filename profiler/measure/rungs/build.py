@@ -1,8 +1,7 @@
-"""Compiles rungs: only what changed, in parallel, with a record beside each binary.
+"""Compiles rungs: only those that changed, in parallel, with a record beside each binary.
 
-`build_command` says which command; `build_kernels` does it and yields what became of each
-kernel as it happens. The record holds all that decides whether a binary is still the one
-its sources describe: the command, the compiler's version, and the hash of every file read.
+`build_command` returns nvcc's command; `build_kernels` runs it and yields each result at once. The record shows whether
+a binary still belongs to its sources: it holds the command, the compiler's version and the hash of every file read.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.errors import BuildFailed, DiskFull, LadderInvalid, LibraryMissing, ProfError
-from profiler.measure.tools.process import command_details, end_all, run
+from profiler.measure.tools.process import Finished, command_details, end_all, run
 from profiler.measure.tools.ptxas import Resources, parse_resources
 from profiler.measure.tools.toolchain import Toolchain
 from profiler.store.runs.commit import locked
 from profiler.store.tables.decoding import decodable
 
-_TIMEOUT_S = 600.0
+COMPILE_TIMEOUT_S = 600.0
 _CLOCK_TICK_NS = 20_000_000  # a file's time may lag behind the clock by a tick of the kernel
-# What nvcc takes for fast math or a part of it; a value may also be a word of its own.
+# nvcc's options for fast math or a part of it. A value may also be a word of its own.
 _FAST_MATH = re.compile(r"(?<!\S)--?(use_fast_math(=true)?|ftz[= ]true|prec-(div|sqrt)[= ]false)(?!\S)")
-# nvcc would add these flags to ours, and no record would know.
+# nvcc would add the flags in these variables to ours, and the record would not show them.
 _ENVIRONMENT = {"NVCC_PREPEND_FLAGS": "", "NVCC_APPEND_FLAGS": ""}
-Status = Literal["built", "unchanged", "unavailable", "failed"]
+BuildStatus = Literal["built", "unchanged", "unavailable", "failed"]
 
 
 @decodable
@@ -47,8 +46,8 @@ class BuildRecord(msgspec.Struct, frozen=True):
     command: list[str]
     nvcc_version: str
     fast_math: bool
-    without: list[str]  # libraries it would have used
-    sources: dict[str, str]  # SHA-256 of each file read, the toolkit's own headers left out
+    without: list[str]  # optional libraries that were not found
+    sources: dict[str, str]  # SHA-256 of each file read, without the toolkit's own headers
     binary_sha256: str
     built: str
     seconds: float
@@ -57,29 +56,30 @@ class BuildRecord(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Built:
-    """`record` and `binary` are set unless it failed; `error` then says why."""
+    """The result of building one kernel: a `record`, or an `error`."""
 
     kernel: Kernel
-    status: Status
+    status: BuildStatus
     binary: Path
     record: BuildRecord | None = None
     error: ProfError | None = None
 
 
 def build_folder(ladder: Ladder, arch: str) -> Path:
-    """`build/<ladder>/<arch>/` beside the `kernels/` that hold the ladder, or beside its file."""
+    """Returns `build/<ladder>/<arch>/` beside the `kernels/` folder of the ladder, or else beside the ladder file."""
     folder = ladder.path.resolve().parent
     root = folder.parent.parent if folder.parent.name == "kernels" else folder
     return root / "build" / ladder.name / arch
 
 
 def build_flags(kernel: Kernel, arch: str) -> list[str]:
-    """What decides the machine code: line information always, fast math only if the ladder asks for it."""
+    """Returns the flags that decide the machine code: line information, and fast math only if the ladder asks."""
     target = kernel.targets.get(arch, arch).removeprefix("sm_")
     return ["-lineinfo", f"-gencode=arch=compute_{target},code=sm_{target}", *kernel.flags]
 
 
 def build_command(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> list[str]:
+    """Returns nvcc's command for one kernel."""
     command = [str(toolchain.nvcc), "-Xptxas=-v", *build_flags(kernel, arch)]
     if toolchain.link_folder is not None:
         command.append(f"-L{toolchain.link_folder}")
@@ -97,18 +97,20 @@ def build_kernels(
     jobs: int | None = None,
     within: str = "",
 ) -> Iterator[Built]:
-    """In the order they finish; a failure is yielded, not raised, and stops nothing.
+    """Yields the results in the order in which they finish; a failure is yielded too, and stops nothing.
 
-    `within` is a folder of the build folder, for what is not the ladder's own.
+    `within` names a folder inside the build folder, for binaries that are not the ladder's own rungs.
     """
-    from profiler.store.reports.sandbox import available_cores
+    from profiler.store.reports.sandbox import (
+        available_cores,  # slow to import, and present/ imports this module
+    )
 
     folder = build_folder(ladder, arch) / within
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BuildFailed(
-            f"{folder}: cannot be made: {error.strerror}", remedy="Check the folder's permissions."
+            f"{folder}: cannot be created: {error.strerror}", remedy="Check the folder's permissions."
         ) from None
     executor = ThreadPoolExecutor(jobs or available_cores())
     try:
@@ -126,6 +128,7 @@ def build_kernels(
 
 
 def read_record(binary: Path) -> BuildRecord | None:
+    """Returns the record beside a binary, or None if there is none that can be read."""
     with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
         return msgspec.json.decode(_record_path(binary).read_bytes(), type=BuildRecord)
     return None
@@ -139,12 +142,12 @@ def sha256_of(path: Path) -> str:
 def _build(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> Built:
     obstacle = _obstacle(kernel, toolchain)
     if obstacle is not None:
-        status: Status = "unavailable" if isinstance(obstacle, LibraryMissing) else "failed"
+        status: BuildStatus = "unavailable" if isinstance(obstacle, LibraryMissing) else "failed"
         return Built(kernel, status, binary, error=obstacle)
     try:
         if known := _read_fresh(kernel, arch, toolchain, binary):
             return Built(kernel, "unchanged", binary, known)
-        # Another process may build it too, and no two outputs of nvcc are alike: one binary, and the record of that.
+        # Another process may build it too, and no two outputs of nvcc are alike: keep binary and record together.
         with locked(binary.with_name(f".{binary.name}.lock")):
             if known := _read_fresh(kernel, arch, toolchain, binary):
                 return Built(kernel, "unchanged", binary, known)
@@ -169,14 +172,16 @@ def _obstacle(kernel: Kernel, toolchain: Toolchain) -> ProfError | None:
 
 
 def _compile(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> BuildRecord:
-    """Into a file of its own name, renamed when whole: an interrupted build leaves the old one."""
+    """Compiles into a temporary file and renames it when it is complete: an interrupted build leaves the old binary."""
     unfinished = binary.with_name(f".{binary.name}.{os.getpid()}")
     dependencies = _dependencies_path(unfinished)
     started_ns = time.time_ns()
     try:
         _record_path(binary).unlink(missing_ok=True)
         finished = run(
-            build_command(kernel, arch, toolchain, unfinished), timeout_s=_TIMEOUT_S, environment=_ENVIRONMENT
+            build_command(kernel, arch, toolchain, unfinished),
+            timeout_s=COMPILE_TIMEOUT_S,
+            environment=_ENVIRONMENT,
         )
         command = build_command(kernel, arch, toolchain, binary)
         if finished.exit_code:
@@ -184,21 +189,7 @@ def _compile(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> B
                 f"{kernel} does not compile ({finished.how})",
                 details=command_details(command, finished.stdout, finished.stderr),
             )
-        sources = [kernel.source, *_files_read(unfinished, dependencies, toolchain)]
-        record = BuildRecord(
-            kernel=kernel.number,
-            name=kernel.name,
-            arch=arch,
-            command=command,
-            nvcc_version=toolchain.version,
-            fast_math=_uses_fast_math(command),
-            without=[name for name in kernel.uses if name == "cublas" and toolchain.cublas is None],
-            sources={str(path): sha256_of(path) for path in dict.fromkeys(sources) if path},
-            binary_sha256=sha256_of(unfinished),
-            built=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-            seconds=round(finished.seconds, 2),
-            resources=parse_resources(finished.stderr),
-        )
+        record = _make_record(kernel, arch, toolchain, command, unfinished, finished)
         for path in map(Path, record.sources):
             if started_ns - _CLOCK_TICK_NS <= path.stat().st_mtime_ns <= time.time_ns():
                 raise BuildFailed(f"{path}: changed while it was compiled", remedy="Build again.")
@@ -210,6 +201,26 @@ def _compile(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> B
         dependencies.unlink(missing_ok=True)
 
 
+def _make_record(
+    kernel: Kernel, arch: str, toolchain: Toolchain, command: list[str], made: Path, finished: Finished
+) -> BuildRecord:
+    sources = [kernel.source, *_files_read(made, _dependencies_path(made), toolchain)]
+    return BuildRecord(
+        kernel=kernel.number,
+        name=kernel.name,
+        arch=arch,
+        command=command,
+        nvcc_version=toolchain.version,
+        fast_math=_uses_fast_math(command),
+        without=[name for name in kernel.uses if name == "cublas" and toolchain.cublas is None],
+        sources={str(path): sha256_of(path) for path in dict.fromkeys(sources) if path},
+        binary_sha256=sha256_of(made),
+        built=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        seconds=round(finished.seconds, 2),
+        resources=parse_resources(finished.stderr),
+    )
+
+
 def _read_fresh(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> BuildRecord | None:
     known, command = read_record(binary), build_command(kernel, arch, toolchain, binary)
     return known if known and _is_fresh(known, command, toolchain, binary) else None
@@ -219,7 +230,7 @@ def _is_fresh(record: BuildRecord, command: list[str], toolchain: Toolchain, bin
     if record.command != command or record.nvcc_version != toolchain.version:
         return False
     if record.fast_math != _uses_fast_math(command):
-        return False  # recorded by a prof that knew fewer of its names
+        return False  # the record is from a prof that knew fewer options for fast math
     files = {**record.sources, str(binary): record.binary_sha256}
     try:
         return all(sha256_of(Path(path)) == recorded for path, recorded in files.items())
@@ -232,9 +243,9 @@ def _uses_fast_math(command: Sequence[str]) -> bool:
 
 
 def _files_read(made: Path, dependencies: Path, toolchain: Toolchain) -> list[Path]:
-    """The files of a make rule, without the toolkit's own: its version speaks for those.
+    """Returns the files of the make rule that nvcc wrote, without the toolkit's own: its version stands for those.
 
-    The rule begins with what was `made`, whose path may hold colons.
+    The rule begins with the path of the file that was `made`, which may hold colons.
     """
     _, rule = dependencies.read_text().removeprefix(str(made)).split(":", maxsplit=1)
     words = rule.replace("\\\n", " ").replace("\\ ", "\0").split()
@@ -246,7 +257,7 @@ def _cublas_flags(toolchain: Toolchain) -> list[str]:
     library = toolchain.cublas
     if library is None:
         return ["-DPROF_NO_CUBLAS"]
-    # By its full name: packages from PyPI hold no libcublas.so, and nvcc takes no file that ends in .13.
+    # Link by the full name: packages from PyPI hold no libcublas.so, and nvcc refuses a file that ends in .13.
     folder = library.file.parent
     return [
         f"-I{library.include}",

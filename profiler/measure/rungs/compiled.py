@@ -1,7 +1,7 @@
-"""What the compiler said of the kernels that a rung means: found by their names as ncu shows them.
+"""Finds the compiler's figures for a rung's own kernels, by their names as ncu shows them.
 
-What was built in; the resources of each kernel that the ladder's expression fits out. Names are demangled by the
-toolkit's `cu++filt`, else by `c++filt`; without either the expression is held against the names as they are compiled.
+In: what was built. Out: registers, shared memory and spills of each kernel whose name the ladder's expression matches.
+The toolkit's `cu++filt` demangles the names, else `c++filt`; without either, the expression must match mangled names.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
 
@@ -25,7 +26,7 @@ _NAME_WIDTH = 60
 
 
 def own_resources(built: Built) -> list[Resources]:
-    """Empty where nothing is known: it was not compiled, or its expression fits none of its kernels."""
+    """Returns the figures of a rung's own kernels; none if it was not compiled, or its expression matches no kernel."""
     record, regex = built.record, built.kernel.regex
     if record is None or not regex:
         return []
@@ -34,12 +35,10 @@ def own_resources(built: Built) -> list[Resources]:
 
 
 def misfit_text(built: Built) -> str:
-    """Why nothing is known of a rung that has kernels of its own, with those most like what was meant; else empty."""
-    from difflib import SequenceMatcher
-
+    """Returns why the expression of a compiled rung matches none of its kernels, with similar names; else nothing."""
     record, kernel = built.record, built.kernel
     if record is None or not record.resources or not kernel.regex or kernel.needs or own_resources(built):
-        return ""  # what it needs is a library, whose kernels are compiled already
+        return ""  # a rung that needs a library runs kernels that were compiled elsewhere
     regex = kernel.regex
 
     def likeness(name: str) -> int:
@@ -47,7 +46,7 @@ def misfit_text(built: Built) -> str:
 
     names = [_cut(name) for name in sorted(_names_of(record.resources), key=likeness, reverse=True)]
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"'{regex}' fits no kernel that was compiled: {', '.join(names[:_MOST_NAMED])}{more}"
+    return f"'{regex}' matches no kernel that was compiled: {', '.join(names[:_MOST_NAMED])}{more}"
 
 
 def _names_of(resources: list[Resources]) -> tuple[str, ...]:
@@ -68,7 +67,7 @@ def _demangled(names: tuple[str, ...], tools: Sequence[Path]) -> tuple[str, ...]
 
 
 def _tools() -> Iterator[Path]:
-    """The toolkit's own writes template arguments as ncu does: `<(int)4>`; the other, `<4>`."""
+    """Yields the demanglers. The toolkit's own writes `<(int)4>` as ncu does; `c++filt` writes `<4>`."""
     yield from (tool for tool in toolkit_candidates("cu++filt", os.environ) if tool.is_file())
     if found := shutil.which("c++filt"):
         yield Path(found)

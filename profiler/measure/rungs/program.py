@@ -1,14 +1,9 @@
-"""A rung's program: its command line, and what its exit codes and its output mean.
-
-The codes are the contract of `kernels/README.md`: 0 done, 3 a shape it cannot run, 4 a
-wrong result, 6 out of device memory; anything else is a failure, told with its last lines.
-"""
+"""Runs a rung's program: makes its command line, and reads the JSON that it prints."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,30 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder, Mode, fill_command, size_text
-from profiler.errors import (
-    DeviceMemoryFull,
-    GpuNotFound,
-    LadderInvalid,
-    OutputInvalid,
-    ProfError,
-    ProgramFailed,
-    ProgramTimedOut,
-    ResultWrong,
-    ShapeRefused,
-)
+from profiler.errors import LadderInvalid, OutputInvalid, ProgramTimedOut
+from profiler.measure.tools.exit_codes import program_failure
 from profiler.measure.tools.process import Finished, command_details, run
 
-EXIT_SHAPE, EXIT_WRONG, EXIT_MEMORY = 3, 4, 6
 _KEYS: dict[Mode, str] = {"profile": "command", "time": "time", "check": "check"}
-NO_MEMORY = re.compile(r"out of (device )?memory", re.IGNORECASE)
-_NO_DEVICE = re.compile(r"no CUDA.{0,20} device|CUDA driver version is insufficient", re.IGNORECASE)
 # nvidia-smi counts GPUs by their place on the bus; without this, CUDA counts the fastest first.
 ENVIRONMENT = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 @dataclass(frozen=True)
-class Job:
-    """One kernel on one workload, and how often."""
+class RungJob:
+    """One kernel on one workload, with its binary and the number of launches and repeats."""
 
     ladder: Ladder
     kernel: Kernel
@@ -57,17 +40,18 @@ class Job:
 
     @property
     def work(self) -> float:
-        """Operations, or bytes where the ladder counts those: to tell the larger of two workloads."""
+        """Operations, or bytes if the ladder counts bytes: the larger of two workloads has more of them."""
         counted = self.kernel.flops or self.kernel.bytes
         return counted.evaluate(self.values) if counted is not None else 0.0
 
 
 def fresh_seed() -> int:
+    """Returns a random seed for the inputs of a program."""
     return secrets.randbits(32)
 
 
-def program_command(job: Job, mode: Mode, *, relative_to: Path | None = None) -> list[str]:
-    """The words to run, from the ladder's folder; with `relative_to`, as they may be published."""
+def program_command(job: RungJob, mode: Mode, *, relative_to: Path | None = None) -> list[str]:
+    """Returns the command to run in the ladder's folder; with `relative_to`, without any absolute path."""
     kernel = job.kernel
     if mode not in kernel.commands:
         raise LadderInvalid(
@@ -89,8 +73,8 @@ def program_command(job: Job, mode: Mode, *, relative_to: Path | None = None) ->
     return fill_command(kernel.commands[mode], values)
 
 
-def run_program(job: Job, mode: Mode, timeout_s: float, accept: tuple[int, ...] = (0,)) -> Finished:
-    """Run it to the end; an exit code that is not in `accept` is raised as what it means."""
+def run_program(job: RungJob, mode: Mode, timeout_s: float, accept: tuple[int, ...] = (0,)) -> Finished:
+    """Runs the program to its end; raises the error that its exit code stands for, unless `accept` has the code."""
     command, folder = program_command(job, mode), job.ladder.folder.resolve()
     try:
         finished = run(
@@ -102,7 +86,7 @@ def run_program(job: Job, mode: Mode, timeout_s: float, accept: tuple[int, ...] 
         )
     except ProgramTimedOut as error:
         remedy = "Give it longer with --timeout SECONDS, or a smaller workload."
-        message = f"{job.label} did not end within {timeout_s:g} s and was ended"
+        message = f"{job.label} did not end within {timeout_s:g} s and was killed"
         raise ProgramTimedOut(message, details=error.details, remedy=remedy) from None
     if finished.exit_code not in accept:
         details = command_details(finished.command, finished.stdout, finished.stderr)
@@ -110,8 +94,8 @@ def run_program(job: Job, mode: Mode, timeout_s: float, accept: tuple[int, ...] 
     return finished
 
 
-def json_lines(job: Job, finished: Finished) -> Iterator[dict[str, Any]]:
-    """The JSON objects among what it printed, one a line; other lines are its own affair."""
+def json_lines(job: RungJob, finished: Finished) -> Iterator[dict[str, Any]]:
+    """Yields the JSON objects that the program printed, one a line; ignores other lines."""
     for line in finished.stdout.splitlines():
         if not line.lstrip().startswith("{"):
             continue
@@ -125,23 +109,9 @@ def json_lines(job: Job, finished: Finished) -> Iterator[dict[str, Any]]:
             yield value
 
 
-def output_invalid(job: Job, finished: Finished, reason: str) -> OutputInvalid:
+def output_invalid(job: RungJob, finished: Finished, reason: str) -> OutputInvalid:
     details = command_details(finished.command, finished.stdout, finished.stderr)
     return OutputInvalid(f"{job.label} printed {reason}", details=details)
-
-
-def program_failure(label: str, exit_code: int | None, how: str, details: list[str]) -> ProfError:
-    """What an exit code means, None where none was agreed to; `details` are the command and its last lines."""
-    said = "\n".join(details[1:])
-    if exit_code == EXIT_MEMORY or NO_MEMORY.search(said):
-        return DeviceMemoryFull(f"{label}: out of device memory", details=details)
-    if exit_code == EXIT_SHAPE:
-        return ShapeRefused(f"{label}: the program refuses this shape", details=details)
-    if exit_code == EXIT_WRONG:
-        return ResultWrong(f"{label}: the program says that its result is wrong", details=details)
-    if _NO_DEVICE.search(said):
-        return GpuNotFound(f"{label}: the program sees no GPU", details=details)
-    return ProgramFailed(f"{label} failed ({how})", details=details)
 
 
 def _from(path: Path | None, folder: Path | None) -> str:

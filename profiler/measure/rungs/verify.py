@@ -1,7 +1,7 @@
-"""Checks a rung's result: its program compares with a reference, prof reads its verdict.
+"""Verifies a rung's result: its program compares it with a reference, and prof reads the verdict.
 
-The exit code decides; a JSON line tells the error and the threshold it was held to, and
-one that does not agree with exit code 0 is a wrong result:
+The exit code decides. A JSON line reports the relative error and its threshold. If the line contradicts exit code 0,
+the result counts as wrong:
 
     {"relative_error": 3.1e-07, "threshold": 1.5e-05, "not_finite": 0, "ok": true}
 """
@@ -13,26 +13,27 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from profiler.errors import GpuNotFound, ProfError, ResultWrong, ShapeRefused
-from profiler.measure.rungs.program import EXIT_WRONG, Job, json_lines, run_program
+from profiler.measure.rungs.program import RungJob, json_lines, run_program
+from profiler.measure.tools.exit_codes import EXIT_WRONG
 from profiler.measure.tools.process import Finished, command_details
 
 _FIGURES = ("relative_error", "threshold", "not_finite")
-Verdict = Literal["correct", "wrong", "refused", "failed", "unavailable"]
+RungVerdict = Literal["correct", "wrong", "refused", "failed", "unavailable"]
 
 
 @dataclass(frozen=True)
 class Checked:
-    """`refused`: a shape that the rung cannot run, and says so. `error` is set unless correct."""
+    """The verdict on one job. `refused` means that the rung cannot run this shape. `error` is set unless correct."""
 
-    job: Job
-    verdict: Verdict
+    job: RungJob
+    verdict: RungVerdict
     relative_error: float | None = None
     threshold: float | None = None
     error: ProfError | None = None
 
 
-def check_kernel(job: Job, timeout_s: float) -> Checked:
-    """What a program does is told by the verdict, not raised; but where no GPU is, no other will run either."""
+def check_kernel(job: RungJob, timeout_s: float) -> Checked:
+    """Returns the verdict on a rung. Only GpuNotFound is raised: without a GPU no other rung can run either."""
     try:
         finished = run_program(job, "check", timeout_s, accept=(0, EXIT_WRONG))
         return parse_check(job, finished)
@@ -44,7 +45,8 @@ def check_kernel(job: Job, timeout_s: float) -> Checked:
         return Checked(job, "failed", error=error)
 
 
-def parse_check(job: Job, finished: Finished) -> Checked:
+def parse_check(job: RungJob, finished: Finished) -> Checked:
+    """Returns the verdict that the program's exit code and its JSON lines give together."""
     answer: dict[str, Any] = {}
     believed = True
     for line in json_lines(job, finished):
@@ -61,7 +63,7 @@ def parse_check(job: Job, finished: Finished) -> Checked:
 
 
 def _is_believed(answer: dict[str, Any]) -> bool:
-    """What a program need not say, it must not say wrongly: a figure that is none, or one that contradicts it."""
+    """False if a figure is no number, or contradicts the verdict. A program may leave figures out."""
     figures = {key: _number(answer[key]) for key in _FIGURES if key in answer}
     if answer.get("ok", True) is not True or None in figures.values() or figures.get("not_finite"):
         return False
@@ -70,7 +72,7 @@ def _is_believed(answer: dict[str, Any]) -> bool:
 
 
 def _number(value: object) -> float | None:
-    """Errors, thresholds and counts alike: finite, and not below zero."""
+    """Returns the value if it is a finite number that is not negative, as errors, thresholds and counts are."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:

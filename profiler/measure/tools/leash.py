@@ -1,10 +1,10 @@
-"""No program outlives prof, however prof ends.
+"""Makes sure that no program outlives prof, however prof ends.
 
-A guard process is told the process group of every program before that program starts. It reads a
-pipe that only prof and starting programs hold: when the last of them is gone, it ends what is left.
-A program registers itself, in the moment between becoming a process and becoming the program, so
-that there is no gap in which a killed prof would leave it behind. A guard that was killed itself is
-replaced before the next program starts; what runs by then is not known to the new one.
+A guard process knows the process group of every program before that program starts. It reads from a pipe that only
+prof and starting programs hold. When the last of them is gone, the guard kills the programs that are left.
+A program registers itself after it has become a process and before it becomes the program, so a killed prof leaves
+nothing behind. If the guard itself was killed, a new one starts before the next program; the new guard does not
+know the programs that already run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from threading import Lock
 
-# Both run in an interpreter that loads nothing: a few milliseconds.
+# Both scripts run in an interpreter that imports nothing, so they start in a few milliseconds.
 _GUARD = """
 import os, signal, sys
 for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -48,13 +48,13 @@ _guard_pipe: int | None = None
 
 
 def leashed(program: str, command: Sequence[str]) -> tuple[list[str], int]:
-    """The command that starts `program` on the leash, and the descriptor that it must inherit."""
+    """Returns the command that starts `program` on the leash, and the file descriptor that it must inherit."""
     pipe = _start_guard()
     return [*_PYTHON, _START, str(pipe), program, *command], pipe
 
 
 def release(group: int) -> None:
-    """The program has ended: its number may soon be somebody else's."""
+    """Removes a program that has ended from the guard's list: its process group's number may soon be used again."""
     if _guard_pipe is not None:
         with suppress(BrokenPipeError):
             os.write(_guard_pipe, b"-%d\n" % group)
@@ -73,14 +73,14 @@ def _start_guard() -> int:
             os.close(reading)
             if _guard_pipe is None:
                 _guard_pipe = writing
-            else:  # under its old number, which another thread may just be handing to a program
+            else:  # keep the descriptor's number, which another thread may just be handing to a program
                 os.dup2(writing, _guard_pipe, inheritable=False)
                 os.close(writing)
         return _guard_pipe
 
 
 def _is_unread(pipe: int) -> bool:
-    """Whoever read its other end is gone."""
+    """True if the process that read the other end of the pipe is gone."""
     poll = select.poll()
     poll.register(pipe, 0)
     return bool(poll.poll(0))

@@ -1,6 +1,6 @@
-"""Nsight Compute's command line: where it is, and the words that make it record what was asked for.
+"""Finds Nsight Compute's command line tool `ncu`, and makes the command that records a preset.
 
-Nothing of the user's own ncu configuration takes part, so that a command line says all.
+The command ignores the user's own ncu configuration, so that the command line alone decides what is recorded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from profiler.errors import NcuTooOld, ToolNotFound
 from profiler.measure.tools.process import command_details, run
 from profiler.measure.tools.toolchain import toolkit_candidates
 
-OLDEST = (2022, 3)  # the oldest whose reports were read, and whose options are these
+OLDEST = (2022, 3)  # the oldest version whose reports were read, and whose options are those used here
 _TOOL_TIMEOUT_S = 60.0
 _RANGE_MODES = ("range", "app-range")
 
@@ -29,8 +29,8 @@ class Ncu:
 
 
 @dataclass(frozen=True)
-class Recording:
-    """How ncu measures, whatever the kernel."""
+class NcuOptions:
+    """The options of ncu that do not depend on the kernel."""
 
     preset: Preset
     replay: str = "kernel"
@@ -46,17 +46,18 @@ class Recording:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which launches of a program count."""
+    """The launches of a program that are recorded."""
 
     regex: str | None = None
     skip: int = 0
-    launches: int | None = None  # None: all there are
-    of_window: bool = False  # only of those between cudaProfilerStart and cudaProfilerStop
+    launches: int | None = None  # None: all
+    of_window: bool = False  # only launches between cudaProfilerStart and cudaProfilerStop
 
 
 def ncu_command(
-    ncu: Path, recording: Recording, selection: Selection, report: str, program: list[str]
+    ncu: Path, recording: NcuOptions, selection: Selection, report: str, program: list[str]
 ) -> list[str]:
+    """Returns the command that records `program` into `report`."""
     preset = recording.preset
     words = [str(ncu), "--config-file", "off", "--force-overwrite"]
     words += ["--clock-control", recording.clock, "--cache-control", recording.cache]
@@ -83,7 +84,8 @@ def ncu_command(
 
 
 def find_ncu(environment: Mapping[str, str] = os.environ) -> Ncu:
-    candidates = list(_candidates(environment))
+    """Returns the first ncu that is installed; raises ToolNotFound or NcuTooOld."""
+    candidates = list(ncu_candidates(environment))
     path = next((path for path in candidates if path.is_file() and os.access(path, os.X_OK)), None)
     if path is None:
         raise ToolNotFound(
@@ -91,7 +93,7 @@ def find_ncu(environment: Mapping[str, str] = os.environ) -> Ncu:
             details=[f"    {place}" for place in dict.fromkeys(candidates)],
             remedy="Install Nsight Compute (it comes with the CUDA toolkit) and put it on the PATH.",
         )
-    path = path.absolute()  # the PATH may be relative, and ncu is started from elsewhere
+    path = path.absolute()  # the PATH may be relative, and ncu is started from another folder
     found = Ncu(path, read_version(path))
     if tuple(int(part) for part in found.version.split(".")[:2]) < OLDEST:
         raise NcuTooOld(
@@ -101,17 +103,19 @@ def find_ncu(environment: Mapping[str, str] = os.environ) -> Ncu:
 
 
 def read_version(ncu: Path) -> str:
+    """Returns the version that this ncu prints, such as 2025.3.1.0."""
     answer = run([str(ncu), "--version"], timeout_s=_TOOL_TIMEOUT_S)
     version = re.search(r"^Version (\d+(?:\.\d+)+)", answer.stdout, re.MULTILINE)
     if answer.exit_code or version is None:
         raise ToolNotFound(
-            f"{ncu}: does not tell its version ({answer.how})",
+            f"{ncu}: does not report its version ({answer.how})",
             details=command_details(answer.command, answer.stdout, answer.stderr),
         )
     return version[1]
 
 
-def _candidates(environment: Mapping[str, str]) -> Iterator[Path]:
+def ncu_candidates(environment: Mapping[str, str]) -> Iterator[Path]:
+    """Yields the places where ncu may be, the preferred one first."""
     yield from toolkit_candidates("ncu", environment)
     installed = glob.glob("/opt/nvidia/nsight-compute/*/ncu")
     yield from (Path(place) for place in sorted(installed, reverse=True))

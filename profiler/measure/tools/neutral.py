@@ -1,8 +1,8 @@
-"""Where a program runs under ncu: a folder of its own whose name tells nothing about anybody.
+"""Makes neutral folders for programs under ncu: temporary folders whose names reveal nothing about the user.
 
-A report embeds the working directory, the program's path and ncu's command line. A compiled rung
-is copied here and runs from here, and so does a script whose ladder names all the files that it
-reads. Any other program may need its own folder, and keeps it.
+A report contains the working directory, the program's path and ncu's command line. So a compiled rung is copied to a
+neutral folder and runs there, and so does a script whose ladder names all the files that it reads. Any other program
+may need its own folder and runs there.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _COMMON = Path("/tmp")
 
 @contextmanager
 def neutral_folder() -> Iterator[Path]:
+    """Yields a fresh folder outside the user's home, and removes it at the end."""
     place = Path(tempfile.gettempdir())
     if place.resolve().is_relative_to(Path.home()) and _COMMON.is_dir():
         place = _COMMON
@@ -27,6 +28,7 @@ def neutral_folder() -> Iterator[Path]:
 
 
 def bring_binary(binary: Path, folder: Path) -> Path:
+    """Copies the binary into the folder, unless it is there already; returns the copy."""
     target = folder / binary.name
     if not target.exists():
         shutil.copy2(binary, target)
@@ -34,7 +36,7 @@ def bring_binary(binary: Path, folder: Path) -> Path:
 
 
 def bring_sources(sources: Iterable[Path], root: Path, folder: Path) -> None:
-    """As they lie below `root`, so that they find each other."""
+    """Copies the sources to the same places below `folder` as below `root`, so that they find each other."""
     for source in sources:
         target = folder / os.path.relpath(source, root)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -42,6 +44,6 @@ def bring_sources(sources: Iterable[Path], root: Path, folder: Path) -> None:
 
 
 def relative_words(words: list[str], folder: Path) -> list[str]:
-    """The command as it is typed in that folder."""
+    """Returns the command as one would type it in that folder."""
     inside = f"{folder}/"
     return [f"./{word[len(inside) :]}" if word.startswith(inside) else word for word in words]

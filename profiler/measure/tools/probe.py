@@ -1,7 +1,7 @@
 """The smallest CUDA program: one empty kernel, launched through the driver alone.
 
-`prof doctor` profiles it to learn whether counters may be read. It needs neither nvcc nor a
-CUDA toolkit, only the driver's own library, and ends within a second. Run it as a program.
+`prof doctor` runs this file under ncu to learn whether counters may be read. It needs only the driver's own library,
+neither nvcc nor a CUDA toolkit, and ends within a second.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ctypes
 import sys
 
 KERNEL_NAME = "prof_probe"
-# Old enough for every GPU that Nsight Compute knows: the driver compiles it for the one that is here.
+# This PTX is old enough for every GPU that Nsight Compute supports: the driver compiles it for the GPU that is here.
 _PTX = f".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry {KERNEL_NAME}() {{ ret; }}\n".encode()
 
 
@@ -29,6 +29,7 @@ class _Driver:
 
 
 def launch_empty_kernel() -> None:
+    """Launches the empty kernel once; raises OSError with the driver's own error."""
     driver = _Driver()
     device, context, module, kernel = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
     driver.call("cuInit", 0)

@@ -1,7 +1,7 @@
-"""The one place where a program is started: no shell, a time limit, bounded output.
+"""Starts every program that prof runs: without a shell, with a time limit and a limit for its output.
 
-A program gets a process group of its own, and the whole group ends with it: when it
-exits, when its time is up, when it prints without end, and when prof is interrupted.
+A program gets a process group of its own. The whole group ends when the program exits, when its time is up, when it
+prints too much, and when prof is interrupted.
 """
 
 from __future__ import annotations
@@ -37,14 +37,17 @@ _running_lock = Lock()
 
 @dataclass(frozen=True)
 class Finished:
+    """A program that has ended."""
+
     command: tuple[str, ...]
-    exit_code: int  # negative: ended by this signal
+    exit_code: int  # negative: the signal that ended it
     stdout: str
     stderr: str
     seconds: float
 
     @property
     def how(self) -> str:
+        """How the program ended: its exit code, or the signal's name."""
         if self.exit_code >= 0:
             return f"exit code {self.exit_code}"
         with suppress(ValueError):
@@ -61,19 +64,35 @@ def run(
     leash: bool = False,
     hear: Callable[[str], None] | None = None,
 ) -> Finished:
-    """Run to the end; the caller judges the exit code.
+    """Runs a program to its end; the caller judges the exit code.
 
-    What is on the `leash` ends also when prof is killed: for all that may run long. `hear`
-    gets standard output piece by piece, as it is written.
+    A program on the `leash` ends also when prof is killed: use it for all that may run long. `hear` receives
+    standard output piece by piece, as it is written.
     """
     started = time.monotonic()
+    process = _start(command, folder, environment, leash)
+    try:
+        stdout, stderr = _read(process, command, started + timeout_s, timeout_s, hear)
+    finally:
+        with _running_lock:
+            _running.discard(process.pid)
+        _end_group(process.pid)
+        if leash:
+            release(process.pid)  # before the number can be used again
+        process.wait()
+    return Finished(tuple(command), process.returncode, stdout, stderr, time.monotonic() - started)
+
+
+def _start(
+    command: Sequence[str], folder: Path | None, environment: Mapping[str, str] | None, leash: bool
+) -> subprocess.Popen[bytes]:
     words: list[str] = list(command)
     inherited: tuple[int, ...] = ()
     try:
         if leash:
             words, pipe = leashed(_executable(command[0], folder), command)
             inherited = (pipe,)
-        with _running_lock:  # or `end_all` would miss what is just being started
+        with _running_lock:  # otherwise `end_all` could miss a program that is just starting
             process = subprocess.Popen(
                 words,
                 stdin=subprocess.DEVNULL,
@@ -92,20 +111,11 @@ def run(
             details=command_details(command),
             remedy="Check the program's path and that it may be executed.",
         ) from None
-    try:
-        stdout, stderr = _read(process, command, started + timeout_s, timeout_s, hear)
-    finally:
-        with _running_lock:
-            _running.discard(process.pid)
-        _end_group(process.pid)
-        if leash:
-            release(process.pid)  # before its number is free again
-        process.wait()
-    return Finished(tuple(command), process.returncode, stdout, stderr, time.monotonic() - started)
+    return process
 
 
 def _executable(program: str, folder: Path | None) -> str:
-    """As a shell would find it from that folder; what is not there or may not be run is an OSError."""
+    """Returns the program as a shell in that folder would find it; raises OSError if it cannot be executed."""
     if "/" not in program:
         return shutil.which(program) or _raise_missing(program)
     path = (folder or Path()) / program
@@ -121,25 +131,25 @@ def _raise_missing(program: str) -> NoReturn:
 
 
 def end_all() -> None:
-    """End every program that other threads are waiting for; each of them then returns."""
+    """Ends every program that other threads wait for; their calls of `run` then return."""
     with _running_lock:
         for group in _running:
             _end_group(group)
 
 
 def shown(command: Iterable[str]) -> str:
-    """As one would type it."""
+    """Returns the command as one would type it."""
     return shlex.join(command)
 
 
 def command_details(command: Iterable[str], *texts: str) -> list[str]:
-    """For an error: the command, long lists in it cut, and below it the last lines of what it said."""
+    """Returns the details of an error: the command with long lists cut, and the last lines that it printed."""
     lines = [line.rstrip() for text in texts for line in text.splitlines() if line.strip()]
     return [f"  {shown(map(brief_word, command))}", *(f"    {line[:300]}" for line in lines[-_LAST_LINES:])]
 
 
 def brief_word(word: str) -> str:
-    """`--metrics` may name a hundred: nobody reads them in an error."""
+    """Returns the word with a long list cut: `--metrics` may name a hundred, which nobody reads in an error."""
     names = word.split(",")
     return word if len(names) <= _LONGEST_LIST else f"{names[0]},...{len(names) - 1}_more"
 
@@ -163,7 +173,7 @@ def _read(
             gone = _has_exited(process.pid)
             ready = selector.select(0.0 if gone else _WAKE_S) if selector.get_map() else []
             if gone and not ready:
-                break  # what still holds its pipes open is no concern of ours
+                break  # a process that still holds the pipes open does not matter
             for key, _ in ready:
                 piece = os.read(key.fd, 1 << 16)
                 if not piece:
@@ -174,22 +184,22 @@ def _read(
                 total += len(piece)
             if total > _MOST_BYTES:
                 raise OutputInvalid(
-                    f"{command[0]} printed more than {_MOST_BYTES >> 20} MB and was ended",
+                    f"{command[0]} printed more than {_MOST_BYTES >> 20} MB and was killed",
                     details=command_details(command),
                 )
             if time.monotonic() >= deadline:
                 raise ProgramTimedOut(
-                    f"{command[0]} did not end within {timeout_s:g} s and was ended",
+                    f"{command[0]} did not end within {timeout_s:g} s and was killed",
                     details=command_details(command, *(_text(piece) for piece in pieces.values())),
                 )
             if not selector.get_map():
-                time.sleep(_CLOSED_WAKE_S)  # it closed both pipes and runs on
+                time.sleep(_CLOSED_WAKE_S)  # the program closed both pipes and still runs
     stdout, stderr = (_text(piece) for piece in pieces.values())
     return stdout, stderr
 
 
 def _has_exited(pid: int) -> bool:
-    """Without reaping it: its process group must not be anybody else's when it is ended."""
+    """True if the process has exited. Does not reap it, so that its group's number stays its own until it is killed."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 

@@ -1,6 +1,6 @@
-"""What `ptxas -v` says of each kernel: registers, shared memory and spills.
+"""Reads what `ptxas -v` prints for each kernel: registers, shared memory and spills.
 
-The compiler's messages in, one `Resources` for every entry function out.
+In: the compiler's messages. Out: one `Resources` for every entry function.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ _SHARED = re.compile(r"(?P<bytes>\d+)(?:\+\d+)? bytes smem")
 
 
 class Resources(Struct, frozen=True):
+    """The compiler's figures for one kernel."""
+
     function: str  # mangled
     target: str
     registers: int
@@ -33,6 +35,7 @@ class Resources(Struct, frozen=True):
 
 
 def parse_resources(messages: str) -> list[Resources]:
+    """Returns the figures of every kernel in the messages, in their order."""
     return list(_resources(messages))
 
 

@@ -1,7 +1,7 @@
-"""Finds what a rung needs: nvcc and its version, cuBLAS, and the GPU.
+"""Finds nvcc with its version, cuBLAS, and the GPUs.
 
-nvcc may be on the PATH, in CUDA_HOME or CUDA_PATH, in /usr/local/cuda, or in NVIDIA's
-packages from PyPI, in this order; the first that exists is used and never mixed.
+nvcc may be on the PATH, in CUDA_HOME or CUDA_PATH, in /usr/local/cuda, or in NVIDIA's packages from PyPI, in this
+order. The first one that exists is used, with everything that belongs to it.
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ class Library:
 
 @dataclass(frozen=True)
 class Toolchain:
+    """An nvcc and the folders that belong to it."""
+
     nvcc: Path
     version: str  # 13.0.88
     root: Path  # the folder that holds bin/ and include/
-    link_folder: Path | None = None  # where the runtime lies when nvcc would not look there
+    link_folder: Path | None = None  # the CUDA runtime's folder, if nvcc does not find it by itself
     cublas: Library | None = None
 
 
@@ -47,7 +49,8 @@ class Gpu:
 
 
 def find_toolchain(environment: Mapping[str, str] = os.environ) -> Toolchain:
-    candidates = list(_nvcc_candidates(environment))
+    """Returns the first nvcc that is installed, with what belongs to it; raises ToolNotFound."""
+    candidates = list(nvcc_candidates(environment))
     nvcc = next((path for path in candidates if path.is_file() and os.access(path, os.X_OK)), None)
     if nvcc is None:
         raise ToolNotFound(
@@ -60,7 +63,7 @@ def find_toolchain(environment: Mapping[str, str] = os.environ) -> Toolchain:
 
 
 def describe_toolchain(nvcc: Path) -> Toolchain:
-    """What belongs to this very compiler."""
+    """Returns the toolchain of this compiler."""
     version = _version_of(nvcc)
     root = _root_of(nvcc)
     link_folder = None if (root / "lib64").is_dir() or (root / "targets").is_dir() else root / "lib"
@@ -68,7 +71,7 @@ def describe_toolchain(nvcc: Path) -> Toolchain:
 
 
 def find_cublas(root: Path, major: str) -> Library | None:
-    """cuBLAS of the compiler's major version: beside nvcc, among Python's packages, or the system's."""
+    """Returns cuBLAS of the compiler's major version: beside nvcc, among Python's packages, or the system's."""
     python = [path for folder in _nvidia_packages() for path in (folder / f"cu{major}", folder / "cublas")]
     places = [root, *sorted(root.glob("targets/*-linux")), *python, Path("/usr")]
     libraries = ("lib64", "lib", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu")
@@ -83,17 +86,36 @@ def find_cublas(root: Path, major: str) -> Library | None:
 
 
 def find_gpu(environment: Mapping[str, str] = os.environ) -> Gpu:
-    """The first GPU that a CUDA program started from here would see."""
+    """Returns the first GPU that a CUDA program started from here would see."""
     return _query_gpus(environment, _visible(environment)[:1] or ["0"])[0]
 
 
 def find_gpus(environment: Mapping[str, str] = os.environ) -> list[Gpu]:
-    """All that a CUDA program started from here would see, in its order."""
+    """Returns all GPUs that a CUDA program started from here would see, in its order."""
     return _query_gpus(environment, _visible(environment))
 
 
+def choose_gpus(given: str, gpus: Sequence[Gpu]) -> list[Gpu]:
+    """Returns the GPUs that `--gpus` names: `all`, or numbers and UUIDs separated by commas.
+
+    Numbers count the visible GPUs from 0.
+    """
+    if given == "all":
+        return list(gpus)
+    chosen = []
+    for name in given.split(","):
+        found = [gpu for index, gpu in enumerate(gpus) if name.strip() in (str(index), gpu.uuid)]
+        if not found:
+            raise GpuNotFound(
+                f"--gpus {given}: there is no GPU '{name.strip()}'; {len(gpus)} are visible, from 0",
+                remedy="Give numbers such as 0,1, UUIDs, or all.",
+            )
+        chosen += found
+    return list(dict.fromkeys(chosen))
+
+
 def _visible(environment: Mapping[str, str]) -> list[str]:
-    """What CUDA_VISIBLE_DEVICES names; nothing where it is not set, and all are visible."""
+    """Returns the names in CUDA_VISIBLE_DEVICES; none if it is not set and all GPUs are visible."""
     given = environment.get("CUDA_VISIBLE_DEVICES")
     if given is None:
         return []
@@ -126,13 +148,14 @@ def _query_gpus(environment: Mapping[str, str], ids: Sequence[str]) -> list[Gpu]
     ]
 
 
-def _nvcc_candidates(environment: Mapping[str, str]) -> Iterator[Path]:
+def nvcc_candidates(environment: Mapping[str, str]) -> Iterator[Path]:
+    """Yields the places where nvcc may be, the preferred one first."""
     yield from toolkit_candidates("nvcc", environment)
     yield from _packaged("bin/nvcc")
 
 
 def toolkit_candidates(tool: str, environment: Mapping[str, str]) -> Iterator[Path]:
-    """Where a tool of the CUDA toolkit may be: on the PATH, where the environment says, where it is installed."""
+    """Yields the places where a tool of the CUDA toolkit may be: on the PATH, in CUDA_HOME, where it is installed."""
     found = shutil.which(tool, path=environment.get("PATH"))
     if found:
         yield Path(found)
@@ -143,7 +166,7 @@ def toolkit_candidates(tool: str, environment: Mapping[str, str]) -> Iterator[Pa
 
 
 def _packaged(file: str) -> Iterator[Path]:
-    """The same file in each of NVIDIA's packages that could hold it, newest CUDA first."""
+    """Yields the path of a file in each of NVIDIA's packages from PyPI that could hold it, newest CUDA first."""
     for folder in _nvidia_packages():
         homes = [path for path in folder.glob("cu[0-9]*") if path.name[2:].isdecimal()]
         for home in sorted(homes, key=lambda path: -int(path.name[2:])):
@@ -152,12 +175,12 @@ def _packaged(file: str) -> Iterator[Path]:
 
 
 def find_packaged(tool: str) -> Path | None:
-    """A tool of NVIDIA's packages from PyPI, whatever else is installed."""
+    """Returns a tool of NVIDIA's packages from PyPI, even if it is installed elsewhere too."""
     return next((path for path in _packaged(f"bin/{tool}") if path.is_file()), None)
 
 
 def _nvidia_packages() -> list[Path]:
-    """The folders of the namespace package `nvidia`, found without importing it."""
+    """Returns the folders of the namespace package `nvidia`, without importing it."""
     return [folder for entry in sys.path if (folder := Path(entry or ".") / "nvidia").is_dir()]
 
 
@@ -166,14 +189,14 @@ def _version_of(nvcc: Path) -> str:
     version = re.search(r"\bV(\d+\.\d+\.\d+)", answer.stdout)
     if answer.exit_code or version is None:
         raise ToolNotFound(
-            f"{nvcc}: does not tell its version ({answer.how})",
+            f"{nvcc}: does not report its version ({answer.how})",
             details=command_details(answer.command, answer.stdout, answer.stderr),
         )
     return version[1]
 
 
 def _root_of(nvcc: Path) -> Path:
-    """Where nvcc itself thinks it is: the file found may be a link or a script that calls it."""
+    """Returns the toolkit's folder according to nvcc itself: the file found may be a link or a script."""
     answer = run([str(nvcc), "--dryrun", "-c", "any.cu"], timeout_s=_TOOL_TIMEOUT_S)
     top = re.search(r"^#\$ TOP=(.+)$", answer.stderr, re.MULTILINE)
     return Path(os.path.normpath(top[1].strip())) if top else nvcc.resolve().parent.parent

@@ -1,7 +1,7 @@
-"""What ncu says while it profiles: how far it is, and afterwards whether it did what it was asked to.
+"""Reads what ncu prints: its progress while it profiles, and afterwards whether the recording succeeded.
 
-ncu is silent about much. It exits with 0 when no kernel fits, and leaves a plausible report when the
-program failed half-way; only its lines together with the number of results tell.
+ncu passes over much in silence. It exits with 0 when no kernel matches, and leaves a plausible report when the program
+failed half-way. Only its output together with the number of results shows the failure.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from profiler.errors import (
     ProgramFailed,
     ReportNotWritten,
 )
-from profiler.measure.rungs.program import NO_MEMORY, program_failure
+from profiler.measure.tools.exit_codes import NO_MEMORY, program_failure
 from profiler.measure.tools.process import Finished, command_details
 
 _ERROR = "==ERROR=="
 _STARTED = '==PROF== Profiling "'
 _PASSES = re.compile(r"100% - (\d+) pass(?:es)?\s*$")
 _REPLAYED = re.compile(r"Application replay pass (\d+)\s*$")
-_FRACTION_STEPS = 8  # dots that ncu prints between 0% and 100%, the 50% left out
+_FRACTION_STEPS = 8  # dots that ncu prints between 0% and 100%
 _EXIT_CODE = re.compile(r"The application returned an error code \((\d+)\)")
 _KERNEL_LINE = re.compile(r"^\d+\. (.+)$")
 _MOST_KERNELS = 12
@@ -37,16 +37,17 @@ _BUSY = ("driver resource was unavailable", "tool (like DCGM)")
 
 @dataclass
 class Transcript:
-    """Fed piece by piece, as ncu writes; says at any time where it is."""
+    """The progress of a recording, read from ncu's output piece by piece."""
 
     launches: int = 0  # begun
     finished: int = 0
     passes: int | None = None  # of the launch that finished last
     replay: int = 0  # the pass of an application replay
-    steps: int = 0  # of the launch that is under way
+    steps: int = 0  # dots printed for the launch under way
     _line: str = field(default="", repr=False)
 
     def feed(self, piece: str) -> None:
+        """Reads the next piece of output, which may end within a line."""
         for part in re.split(r"(?<=\n)", piece):
             self._line += part
             if self._line.endswith("\n"):
@@ -57,7 +58,7 @@ class Transcript:
 
     @property
     def fraction(self) -> float:
-        """Of the launch under way."""
+        """The part of the launch under way that is done, from 0 to 1."""
         return min(self.steps / _FRACTION_STEPS, 1.0)
 
     def _in_launch(self, line: str) -> None:
@@ -68,7 +69,7 @@ class Transcript:
     def _end_line(self, line: str) -> None:
         if _STARTED not in line:
             return
-        self._in_launch(line)  # all that is known of one that was cut short
+        self._in_launch(line)  # the line of an interrupted launch shows no more than this
         if replayed := _REPLAYED.search(line):
             number = int(replayed[1])
             self.finished = self.finished + 1 if number == self.replay else 1
@@ -81,12 +82,12 @@ class Transcript:
 def judge(
     label: str, finished: Finished, results: int | None, wanted: int | None, *, is_rung: bool = False
 ) -> ProfError | None:
-    """What is wrong with a recording, or None. `results` is what its report holds, None without one.
+    """Returns the error of a recording, or None. `results` is the number of launches in its report, None without one.
 
-    A rung's exit codes have the meanings that its ladder agreed to; any other program's just say that it failed.
+    A rung's exit codes have the meanings of `exit_codes.py`; those of any other program only show that it failed.
     """
     said = f"{finished.stdout}\n{finished.stderr}"
-    # A program may have left a line of its own unfinished before ncu's.
+    # ncu's message may follow an unfinished line of the program.
     errors = [line[line.index(_ERROR) :] for line in said.splitlines() if _ERROR in line]
     details = command_details(finished.command, finished.stdout, finished.stderr)
     if any("ERR_NVGPUCTRPERM" in line for line in errors):
@@ -99,7 +100,7 @@ def judge(
         code = int(failed[1]) if is_rung else None
         return program_failure(label, code, f"exit code {failed[1]} under ncu", details)
     if any("does not exist or is not an executable" in line for line in errors):
-        remedy = "Give the program as it is found from there, for example ./mine, or its whole path; --cwd changes the folder."
+        remedy = "Give the program's path as seen from that folder, for example ./mine, or its whole path; --cwd changes the folder."
         return ProgramFailed(f"{label}: there is no such program", details=details, remedy=remedy)
     if errors or finished.exit_code:
         what = errors[0].removeprefix(_ERROR).strip() if errors else f"ncu failed ({finished.how})"
@@ -118,7 +119,7 @@ def judge(
 
 
 def _available(said: str) -> list[str]:
-    """The kernels that the program did launch, as ncu lists them."""
+    """Returns the kernels that the program did launch, as ncu lists them."""
     _, found, listing = said.partition("Available Kernels:")
     names = [match[1] for line in listing.splitlines() if (match := _KERNEL_LINE.match(line))]
     if not found or not names:

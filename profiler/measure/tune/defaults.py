@@ -1,8 +1,8 @@
-"""The defaults of a sweep's parameters, where a kernel's source defines them.
+"""Reads and changes the defaults of a sweep's parameters in a kernel's source.
 
     #define GEMM_BM 64
 
-The text of the source in; the values, or the text with other values and nothing else changed, out.
+In: the text of the source. Out: the values, or the same text with other values.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from profiler.errors import DefaultsNotFound
 
 
 def read_defaults(text: str, names: Iterable[str]) -> dict[str, int]:
-    """Of every parameter, or DefaultsNotFound."""
+    """Returns the default of every parameter; raises DefaultsNotFound if one is not defined exactly once."""
     return {name: int(_definition(text, name)[2]) for name in names}
 
 
 def with_defaults(text: str, settings: Mapping[str, int]) -> str:
+    """Returns the text with these defaults and nothing else changed."""
     for name, value in settings.items():
         start, end = _definition(text, name).span(2)
         text = f"{text[:start]}{value}{text[end:]}"
@@ -26,7 +27,7 @@ def with_defaults(text: str, settings: Mapping[str, int]) -> str:
 
 
 def without_defaults(text: str, names: Iterable[str]) -> str:
-    """The same text for all defaults: what a program is that is given every value."""
+    """Returns the text without the defaults, which do not matter to a program that is given every value."""
     for name in names:
         text = _pattern(name).sub(r"\1", text)
     return text
@@ -36,7 +37,9 @@ def _definition(text: str, name: str) -> re.Match[str]:
     found = list(_pattern(name).finditer(text))
     if len(found) != 1:
         times = f"{len(found)} times" if found else "nowhere"
-        raise DefaultsNotFound(f"the source defines {name} as a whole number {times}, and should once")
+        raise DefaultsNotFound(
+            f"the source defines {name} as a whole number {times}; it must do so exactly once"
+        )
     return found[0]
 
 

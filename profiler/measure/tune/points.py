@@ -1,6 +1,6 @@
-"""The points of a sweep: which are measured, what each is compiled as, what the compiler says of it.
+"""The points of a sweep: chooses which are measured, how each is compiled, and which the compiler's figures exclude.
 
-Pure but for the hash of the sources: processes are started by `build.py` and `tune.py`.
+Starts no process. Reads only the sources, to hash them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 
 import msgspec
 
-from profiler.catalog.ladders.expressions import Condition
+from profiler.catalog.ladders.expressions import Constraint
 from profiler.catalog.ladders.ladder import Kernel, Ladder
-from profiler.catalog.ladders.sweep import COMPILED, Settings, Sweep
+from profiler.catalog.ladders.sweep import COMPILED, Sweep, SweepPoint
 from profiler.errors import LadderInvalid, ProfError
 from profiler.measure.rungs.build import Built, build_flags, sha256_of
 from profiler.measure.rungs.compiled import misfit_text, own_resources
@@ -33,22 +33,23 @@ _LONGEST_NAME = 120
 class Choice:
     """The points to compile, in the order of measurement, and how many combinations each constraint excludes."""
 
-    points: list[Settings]
+    points: list[SweepPoint]
     combinations: int
     excluded: dict[str, int]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A point as it is built; `point` is its place in the order of measurement."""
+    """A point and its binary; `point` is its place in the order of measurement."""
 
     point: int
-    settings: Settings
+    settings: SweepPoint
     kernel: Kernel
     built: Built
 
 
 def sweep_of(kernel: Kernel, ladder: Ladder) -> Sweep:
+    """Returns the kernel's sweep; raises LadderInvalid if it declares none."""
     if kernel.sweep is None:
         swept = [str(one.number) for one in ladder.kernels if one.sweep is not None]
         raise LadderInvalid(
@@ -60,9 +61,12 @@ def sweep_of(kernel: Kernel, ladder: Ladder) -> Sweep:
 
 
 def choose_points(
-    sweep: Sweep, workload: Mapping[str, int], current: Settings | None, limit: int | None, seed: int
+    sweep: Sweep, workload: Mapping[str, int], current: SweepPoint | None, limit: int | None, seed: int
 ) -> Choice:
-    """Shuffled, so that a drift favours no region. What the source has now is always among them, if it is allowed."""
+    """Returns the points to measure, shuffled so that a drift favours no region of the sweep.
+
+    `current`, the values in the source, is always among them if the constraints allow it.
+    """
     points, excluded = [], Counter[str]()
     grid = list(sweep.grid())
     if current is not None and current not in grid:
@@ -82,8 +86,8 @@ def choose_points(
     return Choice(points, len(grid), dict(excluded))
 
 
-def variant(kernel: Kernel, settings: Settings) -> Kernel:
-    """The kernel with every parameter given, under a name that makes a file of its own."""
+def variant(kernel: Kernel, settings: SweepPoint) -> Kernel:
+    """Returns the kernel with every parameter given, under a name of its own, and so with a binary of its own."""
     macros = tuple(f"-D{name}={value}" for name, value in settings.items())
     suffix = "-".join(str(value) for value in settings.values())
     if len(suffix) > _LONGEST_NAME:
@@ -92,7 +96,7 @@ def variant(kernel: Kernel, settings: Settings) -> Kernel:
 
 
 def judge_built(sweep: Sweep, workload: Mapping[str, int], candidate: Candidate) -> SweptPoint:
-    """What is known of a point before it runs: correct until something else is found."""
+    """Returns the state of a point before it runs: `correct`, unless it did not compile or a constraint excludes it."""
     point = SweptPoint(candidate.point, candidate.settings, "correct")
     if candidate.built.error is not None:
         return msgspec.structs.replace(
@@ -111,7 +115,7 @@ def judge_built(sweep: Sweep, workload: Mapping[str, int], candidate: Candidate)
 
 
 def compiled_facts(built: Built) -> dict[str, int]:
-    """Of the kernels that the rung's regular expression means, the largest of each; empty where there are none."""
+    """Returns the largest figures among the rung's own kernels; none if its regular expression matches no kernel."""
     own = own_resources(built)
     if not own:
         return {}
@@ -123,8 +127,8 @@ def compiled_facts(built: Built) -> dict[str, int]:
     return dict(zip(COMPILED, (registers, shared, spills), strict=True))
 
 
-def _undecided(sweep: Sweep) -> Condition | None:
-    """A constraint on what the compiler says, or on what follows from that."""
+def _undecided(sweep: Sweep) -> Constraint | None:
+    """Returns a constraint that depends on the compiler's figures, if there is one."""
     unknown = set(COMPILED)
     for name, expression in sweep.derived.items():
         if not unknown.isdisjoint(expression.names):
@@ -135,7 +139,10 @@ def _undecided(sweep: Sweep) -> Condition | None:
 def source_hashes(
     ladder: Ladder, kernel: Kernel, sweep: Sweep, files: Iterable[str | Path]
 ) -> dict[str, str]:
-    """By their paths from the ladder's folder. The defaults do not count: every point is given its values."""
+    """Returns the files' hashes, by paths relative to the ladder's folder.
+
+    The hash of the kernel's source leaves the defaults out: every point is given its values.
+    """
     hashes = {}
     for file in files:
         path = Path(file)
@@ -149,7 +156,7 @@ def source_hashes(
 
 
 def code_hash(candidate: Candidate, sources: Mapping[str, str]) -> str:
-    """Of all that decides what its program does."""
+    """Returns the hash of everything that decides what a point's program does."""
     record = candidate.built.record
     assert record is not None
     facts = [
@@ -162,13 +169,13 @@ def code_hash(candidate: Candidate, sources: Mapping[str, str]) -> str:
 
 
 def failure_of(error: ProfError, label: str) -> str:
-    """One line: what happened, and the last that the program said."""
+    """Returns one line: what happened, and the last line that the program printed."""
     happened = error.message.removeprefix(label).strip(" :").removeprefix("failed ").strip("()")
     said = error.details[-1].strip() if len(error.details) > 1 else ""
     return f"{happened}: {said}" if said else happened
 
 
 def _compiler_says(error: ProfError) -> str:
-    """The first error among its last lines, without the place: every point is of the same source."""
+    """Returns the compiler's first error, without its place: all points have the same source."""
     found = re.search(r"\b(?:error|fatal)\s*:\s*(.+)", "\n".join(error.details[1:]))
     return found[1].strip() if found else error.message

@@ -1,8 +1,8 @@
-"""Measures a sweep: every point verified and timed briefly, the promising ones in full, the best few again.
+"""Measures a sweep in three stages: every point briefly, the promising ones in full, the best few once more.
 
-Each stage waits for the one before, so that what is stopped early is decided by what all have shown; the last
-is timed afresh, in processes that take turns, so that the winner is not the luckiest of many. What a
-process measured is kept at once: whoever calls again after a kill goes on from there.
+A stage begins when the one before is complete, so all points are judged by the same measurements. The last stage times
+the best afresh, in processes that take turns, so that the winner is not just the luckiest of many. The results of each
+process are kept at once, so that the next call goes on after a kill.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Literal
 import msgspec
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder
-from profiler.catalog.ladders.sweep import Settings
+from profiler.catalog.ladders.sweep import SweepPoint
 from profiler.errors import GpuNotFound, ProfError, ProgramTimedOut, ResultWrong, ShapeRefused
 from profiler.measure.rungs.build import Built, build_flags
-from profiler.measure.rungs.program import Job, program_command
+from profiler.measure.rungs.program import RungJob, program_command
 from profiler.measure.rungs.timing import time_kernel
 from profiler.measure.rungs.verify import check_kernel
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tune.points import Candidate, Choice, failure_of, sweep_of
-from profiler.store.sweeps import PendingSweep, Repeat, Stage, Status, SweepFacts, SweptPoint, Visit
+from profiler.store.sweeps import Stage, Status, SweepFacts, SweepRepeat, SweptPoint, UnfinishedSweep, Visit
 
 _STATUS: dict[type[ProfError], Status] = {
     ResultWrong: "wrong",
@@ -36,34 +36,36 @@ _STATUS: dict[type[ProfError], Status] = {
 
 @dataclass(frozen=True)
 class TunePlan:
+    """The kernel, workload and GPU of a sweep, and how thoroughly each stage measures."""
+
     ladder: Ladder
     kernel: Kernel
     values: dict[str, int]
     gpu: Gpu
     nvcc_version: str
     limit: int | None = None
-    seed: int | None = None  # as asked for
+    seed: int | None = None  # the user's; None: a random one
     screen_repeats: int = 5
     screen_warmup: int = 2
     repeats: int = 20
     warmup: int = 5
-    within_pct: float = 5.0  # of the best of the screening: those are timed in full
+    within_pct: float = 5.0  # points within so many percent of the best are timed in full
     finalists: int = 4
-    processes: int = 3  # of each finalist
+    processes: int = 3  # for each finalist
     timeout_s: float = 120.0
 
     def check(self) -> None:
-        """LadderInvalid where the ladder lacks what tuning takes."""
+        """Raises LadderInvalid if the ladder lacks a sweep or a command that tuning needs."""
         sweep_of(self.kernel, self.ladder)
         job = self.job(self.kernel, 0)
         for mode in ("check", "time"):
             program_command(job, mode)
 
-    def job(self, kernel: Kernel, seed: int) -> Job:
-        return Job(self.ladder, kernel, self.values, seed=seed)
+    def job(self, kernel: Kernel, seed: int) -> RungJob:
+        return RungJob(self.ladder, kernel, self.values, seed=seed)
 
     def key(self) -> str:
-        """The hash of all that is asked for; what the sources say is checked point by point."""
+        """Returns the hash of everything that was asked for. The sources are compared point by point."""
         sweep = sweep_of(self.kernel, self.ladder)
         facts = [
             self.ladder.name, self.kernel.number, self.values, self.gpu.name, self.gpu.driver_version, self.nvcc_version,
@@ -92,7 +94,10 @@ class TunePlan:
 
 @dataclass(frozen=True)
 class TuneObserver:
-    """Who wants to know how far it is: of building, then of each stage. `is_known`: an earlier call measured it."""
+    """Callbacks that receive the progress of building, then of each stage.
+
+    The last argument of `visited` is true if an earlier call measured the point.
+    """
 
     chosen: Callable[[Choice], None]
     begin: Callable[[Literal["build"] | Stage, int], None]
@@ -101,22 +106,23 @@ class TuneObserver:
 
 
 @dataclass
-class Tuning:
-    """The points of a sweep that compiled, on their way through the stages."""
+class SweepStages:
+    """Takes the points that compiled through the stages."""
 
     plan: TunePlan
     seed: int
     candidates: Sequence[Candidate]
-    codes: Mapping[int, str]  # of each candidate, the hash of what it was compiled from
-    pending: PendingSweep
+    codes: Mapping[int, str]  # by point: the hash of what it was compiled from
+    pending: UnfinishedSweep
     observer: TuneObserver
-    current: Settings | None = None
+    current: SweepPoint | None = None
 
     def __post_init__(self) -> None:
         self.visits: dict[int, list[Visit]] = {one.point: [] for one in self.candidates}
         self.reference: str | None = None
 
     def run(self) -> None:
+        """Runs all stages."""
         plan = self.plan
         self._stage("screen", self.candidates)
         self._stage("full", self._shuffled(self._promising(), 1))
@@ -125,7 +131,7 @@ class Tuning:
         self._stage("final", turns)
 
     def result(self, known: SweptPoint) -> SweptPoint:
-        """What the compiler said of the point, and what became of it since."""
+        """Returns the point with its timings, and with its failure if it had one."""
         visits = self.visits.get(known.point, [])
         failed = next((visit for visit in visits if visit.status != "correct"), None)
         errors = [visit.relative_error for visit in visits if visit.relative_error is not None]
@@ -144,7 +150,7 @@ class Tuning:
             process = made[candidate.point]
             made[candidate.point] += 1
             if any(visit.status != "correct" for visit in self.visits[candidate.point]):
-                continue  # it will not win, and might hang again
+                continue  # it cannot win, and might hang again
             code = self.codes[candidate.point]
             known = self.pending.visit(stage, process, candidate.settings, code)
             visit = known or self._visit(stage, process, candidate)
@@ -155,7 +161,7 @@ class Tuning:
             self.observer.visited(candidate, visit, known is not None)
 
     def _visit(self, stage: Stage, process: int, candidate: Candidate) -> Visit:
-        """Verified first, on inputs of its own; not where that has just been done."""
+        """Verifies and times one point. The full stage only times, since the screening has just verified the point."""
         plan, code = self.plan, self.codes[candidate.point]
         brief = stage == "screen"
         job = replace(
@@ -173,15 +179,15 @@ class Tuning:
                     raise checked.error
             timed = time_kernel(job, plan.timeout_s)
         except GpuNotFound:
-            raise  # no other point will run either
+            raise  # no other point can run either
         except ProfError as failure:
             status = _STATUS.get(type(failure), "failed")
             return Visit(code, status, failure_of(failure, job.label), relative_error)
-        repeats = [Repeat(stage, process, one.kernel_ns, one.reference_ns) for one in timed.repeats]
+        repeats = [SweepRepeat(stage, process, one.kernel_ns, one.reference_ns) for one in timed.repeats]
         return Visit(code, "correct", "", relative_error, timed.reference, repeats)
 
     def _promising(self) -> list[Candidate]:
-        """Within some percent of the best; and what the source has now, to compare with."""
+        """Returns the points within `within_pct` of the best, and the source's own values for comparison."""
         ranked = self._best("screen", len(self.candidates))
         if not ranked:
             return []
@@ -193,7 +199,7 @@ class Tuning:
         ]
 
     def _best(self, stage: Stage, count: int) -> list[Candidate]:
-        """So many of those that are correct so far, the fastest of the stage first, and what the source has now."""
+        """Returns the `count` fastest correct points of a stage, fastest first, and the source's own values."""
         measured = [
             one
             for one in self.candidates

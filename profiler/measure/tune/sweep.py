@@ -1,4 +1,4 @@
-"""A sweep from its declaration to its stored table: the one that is there, or points built, measured, committed."""
+"""Takes a sweep from its declaration to its stored table: finds the stored one, or builds, measures and commits."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 
 import msgspec
 
-from profiler.catalog.ladders.sweep import Settings
+from profiler.catalog.ladders.sweep import SweepPoint
 from profiler.errors import LadderInvalid, NoPointWorks
 from profiler.measure.rungs.build import Built, build_folder, build_kernels
 from profiler.measure.rungs.program import fresh_seed, program_command
+from profiler.measure.rungs.provenance import derive_provenance, read_commit
 from profiler.measure.tools.process import shown
-from profiler.measure.tools.provenance import derive_provenance, read_commit
 from profiler.measure.tools.toolchain import Toolchain
 from profiler.measure.tune.points import (
     BUILD_FOLDER,
@@ -30,29 +30,30 @@ from profiler.measure.tune.points import (
     sweep_of,
     variant,
 )
-from profiler.measure.tune.stages import TuneObserver, TunePlan, Tuning
-from profiler.store.runs.manifest import Provenance, sweep_name
-from profiler.store.runs.unfinished import Plan
+from profiler.measure.tune.stages import SweepStages, TuneObserver, TunePlan
+from profiler.store.runs.manifest import Provenance
+from profiler.store.runs.run_id import sweep_name
+from profiler.store.runs.unfinished import CollectionPlan
 from profiler.store.sweeps import (
     MeasuredSweep,
-    PendingSweep,
     StoredSweep,
     SweepFacts,
     SweepStore,
     SweptPoint,
+    UnfinishedSweep,
 )
 
 _MOST_REASONS = 5
 
 
 @dataclass(frozen=True)
-class Sweeping:
-    """`current` is what the source has now, where it says so: measured as well, to compare with."""
+class SweepMeasurement:
+    """One sweep of one kernel. `current` holds the source's own values, which are measured too, for comparison."""
 
     plan: TunePlan
     toolchain: Toolchain
     store: SweepStore
-    current: Settings | None = None
+    current: SweepPoint | None = None
     jobs: int | None = None
 
     @property
@@ -60,7 +61,7 @@ class Sweeping:
         return sweep_name(self.plan.ladder.name, self.plan.kernel.number)
 
     def known(self) -> StoredSweep | None:
-        """The very same, measured before from the same sources."""
+        """Returns the stored table of the same sweep of the same sources, if there is one."""
         for manifest in self.store.find(self.name, self.plan.key()):
             recorded = manifest.sweep.sources
             with suppress(OSError):
@@ -69,13 +70,13 @@ class Sweeping:
         return None
 
     def measure(self, observer: TuneObserver) -> StoredSweep:
-        """What an earlier call has measured before it was ended is not measured again."""
+        """Measures, commits and returns the sweep. Goes on with the results of an interrupted call."""
         plan = self.plan
         sweep = sweep_of(plan.kernel, plan.ladder)
-        with self.store.pending(plan.key()) as pending:
-            fresh = Plan(self.name, fresh_seed() if plan.seed is None else plan.seed)
+        with self.store.unfinished(plan.key()) as pending:
+            fresh = CollectionPlan(self.name, fresh_seed() if plan.seed is None else plan.seed)
             seed = pending.plan(fresh).seed
-            # Before anything is stored: the tree must not differ because of what prof writes into it.
+            # Read before anything is stored, so that prof's own files do not make the tree differ from the commit.
             written = (self.store.root.parent, build_folder(plan.ladder, plan.gpu.arch))
             commit, recorded = read_commit(plan.ladder.folder, *written), datetime.now(UTC)
             choice = self._choose(seed, pending)
@@ -86,7 +87,7 @@ class Sweeping:
             sources = self._sources(usable)
             codes = {one.point: code_hash(one, sources) for one in usable}
             started = time.monotonic()
-            tuning = Tuning(plan, seed, usable, codes, pending, observer, self.current)
+            tuning = SweepStages(plan, seed, usable, codes, pending, observer, self.current)
             tuning.run()
             results = [tuning.result(point) for point in points]
             _require_one(results, pending)
@@ -99,7 +100,7 @@ class Sweeping:
             pending.discard()
         return self.store.open(run_id)
 
-    def _choose(self, seed: int, pending: PendingSweep) -> Choice:
+    def _choose(self, seed: int, pending: UnfinishedSweep) -> Choice:
         plan = self.plan
         sweep = sweep_of(plan.kernel, plan.ladder)
         choice = choose_points(sweep, plan.values, self.current, plan.limit, seed)
@@ -120,8 +121,8 @@ class Sweeping:
             for place, (settings, one) in enumerate(zip(choice.points, built, strict=True))
         ]
 
-    def build(self, points: Sequence[Settings], observer: TuneObserver | None = None) -> list[Built]:
-        """In the order of the points, whatever became of each."""
+    def build(self, points: Sequence[SweepPoint], observer: TuneObserver | None = None) -> list[Built]:
+        """Returns the result of each build, in the order of the points."""
         kernels = [variant(self.plan.kernel, point) for point in points]
         done = {}
         if observer is not None:
@@ -144,7 +145,7 @@ class Sweeping:
 
     def _measured(
         self,
-        tuning: Tuning,
+        tuning: SweepStages,
         provenance: Provenance,
         recorded: datetime,
         facts: SweepFacts,
@@ -163,7 +164,7 @@ class Sweeping:
             command_line=shown(program_command(job, "time", relative_to=plan.ladder.folder.resolve())),
             provenance=msgspec.structs.replace(
                 provenance,
-                binary_sha256=None,  # there are as many as points
+                binary_sha256=None,  # every point has one of its own
                 seed=tuning.seed,
                 reference=tuning.reference,
             ),
@@ -172,8 +173,8 @@ class Sweeping:
         )
 
 
-def _require_one(results: Sequence[SweptPoint], pending: PendingSweep) -> None:
-    """Where all failed, the trouble may be elsewhere: nothing is stored, and the next call begins anew."""
+def _require_one(results: Sequence[SweptPoint], pending: UnfinishedSweep) -> None:
+    """Raises NoPointWorks if all points failed. Then nothing is stored, and the next call begins anew."""
     if any(one.status == "correct" for one in results):
         return
     pending.discard()

@@ -10,7 +10,6 @@ from altair.typing import ChartType
 
 from profiler.analyse.findings import Attribution, Comparison, Factor, Part
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
-from profiler.present.attribution import speedup_sentence
 from profiler.present.charts.style import (
     BLACK,
     BLUE,
@@ -27,6 +26,7 @@ from profiler.present.charts.style import (
     signed_figure,
     tooltips,
 )
+from profiler.present.documents.parts.attribution import speedup_sentence
 
 _WIDTH = 380
 _ROW = 26

@@ -24,8 +24,8 @@ from profiler.present.charts.style import (
     signed_figure,
     tooltips,
 )
-from profiler.present.rungs import branches_text, duration
-from profiler.text import shortened
+from profiler.present.documents.ladder import branches_text
+from profiler.text import duration, shortened
 
 _WIDTH = 460
 _ROW = 24

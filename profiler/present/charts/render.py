@@ -14,7 +14,7 @@ import altair as alt
 import vl_convert
 
 from profiler.present.charts.style import Scheme, configuration
-from profiler.present.encode import markdown_text
+from profiler.present.render.markdown import markdown_text
 
 SUFFIXES = (".svg", ".png", ".html", ".json")
 # Screens and projectors show two dots where CSS counts one pixel.

@@ -24,7 +24,7 @@ from profiler.present.charts.style import (
     signed_figure,
     tooltips,
 )
-from profiler.present.rungs import branches_text
+from profiler.present.documents.ladder import branches_text
 from profiler.text import shortened
 
 _WIDTH = 110

@@ -17,9 +17,8 @@ from profiler.present.charts.style import (
     chart_of,
     heading,
 )
-from profiler.present.rungs import duration
-from profiler.present.tuning import settings_text, short_names, worth_title
-from profiler.text import counted, shortened
+from profiler.present.documents.sweep import settings_text, short_names, worth_title
+from profiler.text import counted, duration, shortened
 
 _VALUE_WIDTH, _HEIGHT = 46, 200
 _PANELS = 4  # side by side

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from profiler.present.encode import markdown_text
+from profiler.present.render.markdown import markdown_text
 
 _TEMPLATE = Path(__file__).parent / "ladder.md.j2"
 _CODE = re.compile(r"^```python\n(.*?)\n```$", re.DOTALL | re.MULTILINE)

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from profiler.analyse.code.machine_code import View, count_side_by_side, list_loads
-from profiler.analyse.code.opcodes import width_bits
-from profiler.analyse.findings import LoopInstruction
-from profiler.present import sass
-from profiler.present.code_rows import count_sides
-from profiler.present.columns import RULE, Cell as SideCell, Column, Rows
-from profiler.present.page.tables import Cell, Table, table
-from profiler.text import number
+from profiler.analyse.code.machine_code import View
+from profiler.present.document import Accesses, Code, CodeCell, CodeColumn
+from profiler.present.documents.code import caution_texts, figures_table, load_blocks, scope_text
+from profiler.present.documents.parts.code_rows import count_code
+from profiler.present.page.tables import PageCell, PageTable, page_table
 
 _MOST_BLOCKS = 32
-
-
-@dataclass(frozen=True)
-class Loads:
-    """What is said of an operand's loads, and the width in bits of each access, before and after."""
-
-    sentence: str
-    sides: list[list[int]]
 
 
 @dataclass(frozen=True)
@@ -31,79 +20,56 @@ class SideBySide:
 
     caption: str
     titles: list[str]
-    columns: list[Column]
-    stretches: list[list[list[list[Cell] | None]]]
+    columns: list[CodeColumn]
+    stretches: list[list[list[list[PageCell] | None]]]
 
 
 @dataclass(frozen=True)
 class CodeView:
     scopes: list[tuple[str, str]]
     cautions: list[str]
-    loads: list[Loads]
-    figures: Table | None
+    loads: list[Accesses]
+    figures: PageTable | None
     sides: SideBySide
 
 
 def code_view(view: View) -> CodeView:
     code = view.finding
-    labels = [sheet.label for sheet in code.kernels]
-    columns, rows = count_sides(code, count_side_by_side(view.regions))
+    figures = figures_table(code, [sheet.label for sheet in code.kernels])
     return CodeView(
-        scopes=[(sheet.label, sass.scope_text(sheet)) for sheet in code.kernels],
-        cautions=sass.caution_lines(code),
-        loads=_loads(view),
-        figures=table(
-            "Figures of the hot loop",
-            (sass.figures_title(code), *labels),
-            [(name, *map(number, values)) for name, values in sass.figures(code)],
-            right=range(1, 1 + len(labels)),
-        ),
-        sides=_side_by_side("What the hot loop executes, by opcode", labels, columns, rows),
+        scopes=[(sheet.label, scope_text(sheet)) for sheet in code.kernels],
+        cautions=caution_texts(code),
+        loads=[_countable(one) for one in load_blocks(code)],
+        figures=page_table("Figures of the hot loop", figures),
+        sides=_side_by_side("What the hot loop executes, by opcode", count_code(code, view.counts())),
     )
 
 
-def _loads(view: View) -> list[Loads]:
-    code = view.finding
-    if len(code.kernels) == 1:
-        return [Loads(sentence, _pictures([one])) for sentence, one in list_loads(code.kernels[0], code.per)]
-    return [
-        Loads(
-            change.sentence, _pictures([change.before, change.after]) if change.before != change.after else []
-        )
-        for change in code.changes
-    ]
+def _countable(loads: Accesses) -> Accesses:
+    """Without its blocks where they are too many to count."""
+    return loads if all(len(side) <= _MOST_BLOCKS for side in loads.sides) else replace(loads, sides=[])
 
 
-def _pictures(sides: Sequence[Sequence[LoopInstruction]]) -> list[list[int]]:
-    """A block for each access; nothing where they cannot be drawn, or are too many to count."""
-    drawn = [sass.access_widths(loads) for loads in sides]
-    return drawn if all(0 < len(widths) <= _MOST_BLOCKS for widths in drawn) else []
-
-
-def _side_by_side(caption: str, titles: list[str], columns: Sequence[Column], rows: Rows) -> SideBySide:
-    """Without the columns that no row fills; a rule starts a new stretch."""
+def _side_by_side(caption: str, code: Code) -> SideBySide:
+    """Without the columns that no row fills."""
     shown = [
         place
-        for place in range(len(columns))
-        if any(side[place].text for row in rows for side in row if side is not None)
+        for place in range(len(code.columns))
+        if any(side[place].text for rows in code.stretches for row in rows for side in row if side)
     ]
-    stretches: list[list[list[list[Cell] | None]]] = [[]]
-    for row in rows:
-        if row == RULE:
-            stretches.append([])
-        else:
-            stretches[-1].append([_cells(side, shown, columns) if side else None for side in row])
-    return SideBySide(caption, titles, [columns[place] for place in shown], stretches)
+    stretches = [
+        [[_cells(side, shown, code.columns) if side else None for side in row] for row in rows]
+        for rows in code.stretches
+    ]
+    return SideBySide(caption, list(code.titles), [code.columns[place] for place in shown], stretches)
 
 
-def _cells(side: Sequence[SideCell], shown: Sequence[int], columns: Sequence[Column]) -> list[Cell]:
+def _cells(side: Sequence[CodeCell], shown: Sequence[int], columns: Sequence[CodeColumn]) -> list[PageCell]:
     made = []
     for place in shown:
         cell = side[place]
-        bits = width_bits(cell.text) if columns[place].title == "opcode" else None
-        made.append(
-            Cell(cell.text, style=width_class(bits) if bits else "quiet" if cell.style == "dim" else "")
-        )
+        bits = cell.width_bits if columns[place].title == "opcode" else None
+        made.append(PageCell(cell.text, style=width_class(bits) if bits else "quiet" if cell.quiet else ""))
     return made
 
 

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from profiler.analyse.code.machine_code import View
     from profiler.analyse.findings import Comparison, Speedup
     from profiler.analyse.ladder.climb import LadderSheet
+    from profiler.analyse.recording.overview import Sheet, TimingSheet
     from profiler.analyse.recording.profile import Profile
-    from profiler.analyse.recording.sheet import Sheet, TimingSheet
     from profiler.present.page.drawing import Picture
-    from profiler.store.runs.run_store import Run
+    from profiler.store.runs.run import Run
 
 Pictures = Mapping[str, "Future[Picture | None]"]  # being drawn
 

@@ -7,14 +7,23 @@ from dataclasses import dataclass
 
 from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.findings import Suspect
-from profiler.analyse.recording.sheet import Sheet, SheetMetric
+from profiler.analyse.recording.overview import Sheet, SheetMetric
+from profiler.present.document import Column, Row, Table
+from profiler.present.documents.parts.suspects import NOTHING_STANDS_OUT, SHARE_MEANING, unjudged_text
+from profiler.present.documents.recording import (
+    METRIC_COLUMNS,
+    metric_row,
+    rule_lines,
+    run_facts,
+    timing_facts,
+)
 from profiler.present.page.code_view import CodeView, code_view
 from profiler.present.page.contents import KernelPart, Pictures
-from profiler.present.page.tables import Cell, Table, table, without_empty_columns
-from profiler.present.rungs import duration
-from profiler.present.sheet import METRICS_HEADER, rule_lines, run_facts, sheet_cells, timing_facts
-from profiler.present.suspects import NOTHING_STANDS_OUT, SHARE_MEANING, unjudged_text, weight_text
-from profiler.text import counted
+from profiler.present.page.tables import PageTable, page_table
+from profiler.present.render.cells import weight_text
+from profiler.text import counted, duration
+
+_COLUMNS = (*METRIC_COLUMNS, Column("ncu"))
 
 
 @dataclass(frozen=True)
@@ -36,11 +45,11 @@ class KernelView:
     cautions: list[str]
     facts: list[tuple[str, str]]
     suspects: SuspectsView | None
-    headline: Table | None
-    stalls: Table | None
+    headline: PageTable | None
+    stalls: PageTable | None
     code: CodeView | None
     rules: list[str]
-    metrics: Table | None
+    metrics: PageTable | None
     metrics_text: str
     provenance: list[tuple[str, str]]
     pictures: Pictures
@@ -62,15 +71,11 @@ def kernel_view(part: KernelPart, headline: Sequence[str]) -> KernelView:
         stalls=_stalls_table(metrics),
         code=code_view(part.code) if part.code else None,
         rules=rule_lines(sheet) if sheet else [],
-        metrics=without_empty_columns(
-            table(
-                "All metrics",
-                METRICS_HEADER,
-                [sheet_cells(one) for one in metrics],
-                right=(2, 3),
-                sortable=True,
-                searchable=True,
-            )
+        metrics=page_table(
+            "All metrics",
+            Table(_COLUMNS, [_row(one) for one in metrics], drops_empty=True),
+            sortable=True,
+            searchable=True,
         ),
         metrics_text=_metrics_text(part),
         provenance=run_facts(part.run),
@@ -99,17 +104,21 @@ def suspects_view(whose: str, suspects: Sequence[Suspect], missing: Sequence[str
     note = unjudged_text(missing)
     if not suspects:
         return SuspectsView(f"What binds {whose}", [], note or NOTHING_STANDS_OUT)
-    rows = [(weight_text(one), one.weight_pct or 0.0, one.name, one.sentence) for one in suspects]
+    rows = [(weight_text(one.weight_pct), one.weight_pct or 0.0, one.name, one.sentence) for one in suspects]
     return SuspectsView(f"What binds {whose}, {SHARE_MEANING}", rows, note)
 
 
-def _metrics_table(caption: str, metrics: Sequence[SheetMetric], names: Sequence[str]) -> Table | None:
+def _row(metric: SheetMetric) -> Row:
+    return Row((*metric_row(metric).values, metric.ncu))
+
+
+def _metrics_table(caption: str, metrics: Sequence[SheetMetric], names: Sequence[str]) -> PageTable | None:
     shown = sorted((one for one in metrics if one.name in names), key=lambda one: names.index(one.name))
-    return table(caption, METRICS_HEADER, [sheet_cells(one) for one in shown], right=(2, 3))
+    return page_table(caption, Table(_COLUMNS, [_row(one) for one in shown]))
 
 
-def _stalls_table(metrics: Sequence[SheetMetric]) -> Table | None:
+def _stalls_table(metrics: Sequence[SheetMetric]) -> PageTable | None:
     """The longest wait first."""
     shown = sorted((one for one in metrics if one.name in STALLS and one.mean > 0), key=lambda one: -one.mean)
-    rows = [[Cell(text) for text in sheet_cells(one)[:4]] for one in shown]
-    return table("Why a warp waits, from one instruction to its next", METRICS_HEADER[:4], rows, right=(2, 3))
+    made = Table(METRIC_COLUMNS, [metric_row(one) for one in shown])
+    return page_table("Why a warp waits, from one instruction to its next", made)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from profiler.analyse.ladder.ladder import LadderFinding
-from profiler.present.ladder import ladder_header, ladder_notes, rung_cells
+from profiler.present.document import Column, Row, Table, Value
+from profiler.present.documents.ladder import ladder_notes, rungs_table
+from profiler.present.documents.parts.ladder_columns import counter_legend
 from profiler.present.page.contents import Contents, KernelPart, Pictures
 from profiler.present.page.kernel_view import profiled_duration_ns
-from profiler.present.page.tables import Cell, Table, table, without_empty_columns
-from profiler.present.rungs import duration
-from profiler.text import number, shortened
+from profiler.present.page.tables import PageTable, page_table
+from profiler.text import shortened
 
 _NAME_WIDTH = 80
-_TEXT_COLUMNS = ("name", "binding")
+_RECORDING_COLUMNS = (
+    Column("", right=True),
+    Column("recording"),
+    Column("kernel"),
+    Column("GPU"),
+    Column("launches", "number"),
+    Column("time", "duration"),
+    Column("under the profiler", "duration"),
+    Column("binding"),
+    Column("step", "ratio"),
+)
 # As the page draws them.
 _MARKS = {"better": "● faster beyond the noise", "worse": "■ slower beyond the noise"}
 
@@ -23,7 +33,7 @@ _MARKS = {"better": "● faster beyond the noise", "worse": "■ slower beyond t
 @dataclass(frozen=True)
 class LadderView:
     title: str
-    table: Table | None
+    table: PageTable | None
     notes: list[str]
     roofline: Future[str] | None
     pictures: Pictures
@@ -33,52 +43,40 @@ def ladder_view(contents: Contents) -> LadderView:
     if contents.ladder is None:
         return LadderView("At a glance", _recordings(contents), [], None, {})
     finding = contents.ladder.ladder
-    header = ladder_header(finding)
     notes = [
         *_marks_notes(finding),
-        *ladder_notes(finding, header),
+        *ladder_notes(finding),
+        *("; ".join(one.shown() for one in legend.entries) for legend in counter_legend(finding)),
         *(f"also stored: {other}" for other in contents.others),
     ]
     return LadderView(
         "The ladder at a glance",
-        _rungs(contents, finding, header),
+        _rungs(contents, finding),
         notes,
         contents.roofline_text,
         contents.pictures,
     )
 
 
-def _rungs(contents: Contents, finding: LadderFinding, header: Sequence[str]) -> Table | None:
+def _rungs(contents: Contents, finding: LadderFinding) -> PageTable | None:
+    made = rungs_table(finding)
     pairs = {pair.after.anchor: pair.anchor for pair in contents.pairs}
-    rows = []
-    for rung in finding.kernels:
-        cells = [Cell(text.strip()) for text in rung_cells(rung, finding)]
+    titles = [column.title for column in made.columns]
+    anchors: dict[tuple[int, int], str] = {}
+    for place, rung in enumerate(finding.kernels):
         anchor = str(rung.kernel)
-        cells[0] = Cell(cells[0].text, anchor=anchor)
-        cells[1] = Cell(cells[1].text, anchor=anchor)
-        _replace(cells, header, "time", value=rung.duration_ns)
+        anchors |= {(place, 0): anchor, (place, 1): anchor}
         if anchor in pairs:
-            _replace(cells, header, "step", anchor=pairs[anchor])
-        rows.append(cells)
-    return table(
+            anchors[place, titles.index("step")] = pairs[anchor]
+    return page_table(
         "Every rung, and its step from the one it follows",
-        ["rung", *header[1:]],
-        rows,
-        right=[place for place, title in enumerate(header) if title not in _TEXT_COLUMNS],
-        styles=[rung.verdict or "" for rung in finding.kernels],
-        marked=header.index("step"),
+        replace(made, columns=[replace(made.columns[0], title="rung"), *made.columns[1:]]),
+        anchors=anchors,
+        marked="step",
         pinned=2,
         sortable=True,
         searchable=True,
     )
-
-
-def _replace(
-    cells: list[Cell], header: Sequence[str], title: str, value: float | None = None, anchor: str = ""
-) -> None:
-    place = header.index(title)
-    if cells[place].text:
-        cells[place] = Cell(cells[place].text, value, anchor)
 
 
 def _marks_notes(finding: LadderFinding) -> list[str]:
@@ -88,38 +86,30 @@ def _marks_notes(finding: LadderFinding) -> list[str]:
     return [f"step: {', '.join(told)}"] if told else []
 
 
-def _recordings(contents: Contents) -> Table | None:
-    """What was named, with the comparison to the one before where there is one."""
+def _recordings(contents: Contents) -> PageTable | None:
+    """The recordings that were named, with the comparison to the one before where there is one."""
     steps = {pair.after.anchor: pair for pair in contents.pairs}
-    rows = []
-    for part in contents.kernels:
+    rows: list[Row] = []
+    anchors: dict[tuple[int, int], str] = {}
+    for place, part in enumerate(contents.kernels):
         pair = steps.get(part.anchor)
-        ratio = pair.comparison.speedup if pair and pair.comparison else pair.speedup if pair else None
-        step = Cell(f"{number(ratio.ratio)}x", anchor=pair.anchor) if pair and ratio else Cell("")
-        rows.append([Cell(part.anchor, anchor=part.anchor), *_recording(part), step])
-    return without_empty_columns(
-        table(
-            "What was recorded",
-            ("", "recording", "kernel", "GPU", "launches", "time", "under the profiler", "binding", "step"),
-            rows,
-            right=(0, 4, 5, 6, 8),
-            pinned=2,
-            sortable=True,
-            searchable=True,
-        )
-    )
+        speedup = pair.comparison.speedup if pair and pair.comparison else pair.speedup if pair else None
+        rows.append(Row((part.anchor, *_recording(part), speedup.ratio if speedup else None)))
+        anchors |= {(place, 0): part.anchor, (place, 1): part.anchor}
+        if pair and speedup:
+            anchors[place, len(_RECORDING_COLUMNS) - 1] = pair.anchor
+    made = Table(_RECORDING_COLUMNS, rows, drops_empty=True)
+    return page_table("What was recorded", made, anchors=anchors, pinned=2, sortable=True, searchable=True)
 
 
-def _recording(part: KernelPart) -> list[Cell]:
+def _recording(part: KernelPart) -> tuple[Value, ...]:
     sheet = part.sheet
-    timed_ns = part.timing.timing.median_ns if part.timing else None
-    profiled_ns = profiled_duration_ns(sheet)
-    return [
-        Cell(shortened(part.name, _NAME_WIDTH), anchor=part.anchor),
-        Cell(shortened(sheet.kernel, _NAME_WIDTH) if sheet and sheet.kernel != part.name else ""),
-        Cell(sheet.gpu if sheet else ", ".join(part.run.manifest.gpus)),
-        Cell(number(sheet.launches) if sheet else ""),
-        Cell(duration(timed_ns) if timed_ns else "", timed_ns),
-        Cell(duration(profiled_ns) if profiled_ns else "", profiled_ns),
-        Cell(sheet.suspects[0].name.replace("-", " ") if sheet and sheet.suspects else ""),
-    ]
+    return (
+        shortened(part.name, _NAME_WIDTH),
+        shortened(sheet.kernel, _NAME_WIDTH) if sheet and sheet.kernel != part.name else "",
+        sheet.gpu if sheet else ", ".join(part.run.manifest.gpus),
+        sheet.launches if sheet else None,
+        (part.timing.timing.median_ns or None) if part.timing else None,
+        profiled_duration_ns(sheet) or None,
+        sheet.suspects[0].name.replace("-", " ") if sheet and sheet.suspects else "",
+    )

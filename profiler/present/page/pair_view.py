@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from profiler.analyse.findings import Attribution, Comparison, MetricDelta, Opcode
-from profiler.present import comparison as words
-from profiler.present.attribution import (
+from profiler.present.document import Column, Row, Table
+from profiler.present.documents.comparison import (
+    METRIC_COLUMNS,
+    OPCODE_COLUMNS,
+    confirmation_title,
+    metric_row,
+    one_sided_lines,
+    opcode_row,
+    shown_metrics,
+    speedup_text,
+    verdict_counts,
+)
+from profiler.present.documents.parts.attribution import (
     MOST_PARTS,
-    attribution_header,
     attribution_notes,
-    attribution_rows,
     attribution_title,
+    factor_columns,
+    factor_rows,
     lack_lines,
     speedup_sentence,
 )
 from profiler.present.page.code_view import CodeView, code_view
 from profiler.present.page.contents import PairPart, Pictures
 from profiler.present.page.kernel_view import SuspectsView, suspects_view, time_facts
-from profiler.present.page.tables import Cell, Table, table
+from profiler.present.page.tables import PageTable, page_table
 from profiler.text import counted
 
-_INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line may end there
+_SIDE_COLUMNS = (
+    Column("side"),
+    Column("kernel"),
+    Column("launches", "number"),
+    Column("GPU"),
+    Column("ncu"),
+    Column("clock control"),
+)
+_MARK = {True: "✓", False: "✗", None: "?"}
+_OUTCOME = {True: "yes", False: "no", None: "unclear or not recorded"}
 
 
 @dataclass(frozen=True)
@@ -36,8 +56,8 @@ class ConfirmationView:
 class AttributionView:
     title: str
     sentence: str
-    table: Table | None
-    parts: Table | None
+    table: PageTable | None
+    parts: PageTable | None
     notes: list[str]
 
 
@@ -51,14 +71,14 @@ class PairView:
     speedup: str
     warnings: list[str]
     refused: tuple[str, ...]
-    sides: Table | None
-    times: Table | None
-    metrics: Table | None
-    other_metrics: Table | None
+    sides: PageTable | None
+    times: PageTable | None
+    metrics: PageTable | None
+    other_metrics: PageTable | None
     other_metrics_text: str
     confirmations: list[ConfirmationView]
     attribution: AttributionView | None
-    opcodes: Table | None
+    opcodes: PageTable | None
     opcodes_text: str
     code: CodeView | None
     suspects: SuspectsView | None
@@ -70,23 +90,21 @@ def pair_view(part: PairPart) -> PairView:
     comparison = part.comparison
     opcodes = comparison.instructions.opcodes if comparison else []
     changed = [one for one in opcodes if one.before != one.after]
-    shown, hidden = words.shown_metrics(comparison, words.Layout()) if comparison else ([], [])
+    shown, hidden = shown_metrics(comparison) if comparison else ([], [])
     return PairView(
         anchor=part.anchor,
         name=f"{part.before.name} → {part.after.name}",
         idea=part.after.idea,
         before=part.before.anchor,
         after=part.after.anchor,
-        speedup=""
-        if part.refused
-        else words.speedup_text(comparison.speedup if comparison else part.speedup),
+        speedup="" if part.refused else speedup_text(comparison.speedup if comparison else part.speedup),
         warnings=comparison.comparable.warnings if comparison else list(part.warnings),
         refused=part.refused,
         sides=_sides(comparison) if comparison else None,
         times=_times(part),
         metrics=_metrics("Metrics", shown),
         other_metrics=_metrics("Other metrics", hidden),
-        other_metrics_text=f"{len(hidden)} more: {words.verdict_counts(hidden)}",
+        other_metrics_text=f"{len(hidden)} more: {verdict_counts(hidden)}",
         confirmations=confirmation_views(comparison) if comparison else [],
         attribution=_attribution(comparison) if comparison else None,
         opcodes=_opcodes(changed),
@@ -95,53 +113,38 @@ def pair_view(part: PairPart) -> PairView:
         suspects=suspects_view("the second now", comparison.suspects, comparison.suspects_missing)
         if comparison
         else None,
-        one_sided=words.one_sided_text(comparison) if comparison else "",
+        one_sided="\n".join(one_sided_lines(comparison)) if comparison else "",
         pictures=part.pictures,
     )
 
 
-def _sides(comparison: Comparison) -> Table | None:
-    return table("What is compared", words.SIDES_HEADER, words.side_rows(comparison), right=words.SIDES_RIGHT)
+def _sides(comparison: Comparison) -> PageTable | None:
+    rows = [
+        Row((which, side.kernel_name, side.launches, side.gpu, side.ncu_version, side.clock_control))
+        for which, side in (("before", comparison.before), ("after", comparison.after))
+    ]
+    return page_table("What is compared", Table(_SIDE_COLUMNS, rows))
 
 
-def _times(part: PairPart) -> Table | None:
+def _times(part: PairPart) -> PageTable | None:
     sides = [dict(time_facts(side)) for side in (part.before, part.after)]
     names = list(dict.fromkeys(name for side in sides for name in side))
-    return table(
-        "Duration and useful work",
-        ("", part.before.name, part.after.name),
-        [(name, *(side.get(name, "") for side in sides)) for name in names],
-    )
+    columns = (Column(""), Column(part.before.name), Column(part.after.name))
+    rows = [Row((name, *(side.get(name, "") for side in sides))) for name in names]
+    return page_table("Duration and useful work", Table(columns, rows))
 
 
-def _metrics(caption: str, deltas: list[MetricDelta]) -> Table | None:
-    return table(
-        caption,
-        words.METRICS_HEADER,
-        [metric_cells(delta) for delta in deltas],
-        right=words.METRICS_RIGHT,
-        styles=[delta.verdict for delta in deltas],
-        marked=words.METRICS_HEADER.index("verdict"),
-        sortable=True,
-        searchable=True,
-    )
-
-
-def metric_cells(delta: MetricDelta) -> list[Cell]:
-    """Sorted by how large a change is, whether it is written in percent or, where it is beyond that, as a factor."""
-    cells = [Cell(text) for text in words.metric_cells(delta)]
-    place = words.METRICS_HEADER.index("relative")
-    grown = (delta.after - delta.before) / abs(delta.before) if delta.before else None
-    cells[place] = replace(cells[place], value=None if grown is None else float(f"{grown:.6g}"))
-    return cells
+def _metrics(caption: str, deltas: list[MetricDelta]) -> PageTable | None:
+    made = Table(METRIC_COLUMNS, [metric_row(delta) for delta in deltas])
+    return page_table(caption, made, marked="verdict", sortable=True, searchable=True)
 
 
 def confirmation_views(comparison: Comparison) -> list[ConfirmationView]:
     return [
         ConfirmationView(
-            words.confirmation_title(one),
+            confirmation_title(one),
             [
-                (words.MARK[check.ok], f"{check.metric} {check.expected}", words.OUTCOME[check.ok])
+                (_MARK[check.ok], f"{check.metric} {check.expected}", _OUTCOME[check.ok])
                 for check in one.checks
                 if not one.does_not_apply
             ],
@@ -164,17 +167,10 @@ def _attribution(comparison: Comparison) -> AttributionView | None:
     )
 
 
-def _factors(caption: str, found: Attribution, most: int | None) -> Table | None:
-    rows = attribution_rows(found, most, indent=_INDENT)
-    return table(caption, attribution_header(found), rows, right=(2, 3, 4, 5))
+def _factors(caption: str, found: Attribution, most: int | None) -> PageTable | None:
+    return page_table(caption, Table(factor_columns(found), factor_rows(found, most)))
 
 
-def _opcodes(changed: list[Opcode]) -> Table | None:
-    return table(
-        "Executed instructions that changed",
-        words.OPCODES_HEADER,
-        [words.opcode_cells(one) for one in changed],
-        right=words.OPCODES_RIGHT,
-        sortable=True,
-        searchable=True,
-    )
+def _opcodes(changed: list[Opcode]) -> PageTable | None:
+    made = Table(OPCODE_COLUMNS, [opcode_row(one) for one in changed])
+    return page_table("Executed instructions that changed", made, sortable=True, searchable=True)

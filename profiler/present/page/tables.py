@@ -1,13 +1,26 @@
-"""Tables and lists as templates take them: cells are texts as every output of prof formats them."""
+"""Tables as the page's templates take them: made of a document's tables, with what only a page can do."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from profiler.present.document import Column, Marked, Table, Tone, Value
+from profiler.present.render.cells import table_texts
+
+_INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line may end there
+_CLASSES: dict[Tone, str] = {
+    "plain": "",
+    "good": "better",
+    "bad": "worse",
+    "warn": "unclear",
+    "quiet": "same",
+}
+Anchors = Mapping[tuple[int, int], str]  # by row and column: what a cell leads to
 
 
 @dataclass(frozen=True)
-class Cell:
+class PageCell:
     """`value` is what it is sorted by where its text does not start with that number; `anchor` is what it leads to."""
 
     text: str
@@ -17,18 +30,17 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Columns in `right` are numbers; `styles` are of rows, and drawn as a mark in the column that they judge.
+class PageTable:
+    """Rows with a class of their own are drawn as a mark in the column `marked`, which is what they judge.
 
     The first columns stay in view where a table is wider than its box: `pinned`, one or two.
     """
 
     caption: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    right: Collection[int] = ()
-    styles: Sequence[str] = ()
-    marked: int | None = None
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[PageCell]]
+    styles: Sequence[str]
+    marked: str = ""
     pinned: int = 1
     sortable: bool = False
     searchable: bool = False
@@ -36,13 +48,13 @@ class Table:
     @property
     def titles(self) -> list[tuple[str, str]]:
         """With the classes of their columns."""
-        return list(zip(self._classes, self.header, strict=True))
+        return [(kind, one.title) for kind, one in zip(self._classes, self.columns, strict=True)]
 
     @property
-    def laid_out(self) -> Iterator[tuple[str, list[tuple[str, Cell]], list[tuple[str, Cell]]]]:
-        """Of each row its style, the cells that stay in view, and the others."""
+    def laid_out(self) -> Iterator[tuple[str, list[tuple[str, PageCell]], list[tuple[str, PageCell]]]]:
+        """The style of each row, the cells that stay in view, and the others."""
         classes = self._classes
-        for style, row in zip(self.styles or [""] * len(self.rows), self.rows, strict=True):
+        for style, row in zip(self.styles, self.rows, strict=True):
             cells = list(zip(classes, row, strict=True))
             yield style, cells[: self.pinned], cells[self.pinned :]
 
@@ -50,40 +62,51 @@ class Table:
     def _classes(self) -> list[str]:
         return [
             " ".join(
-                name for name, holds in (("r", place in self.right), ("mark", place == self.marked)) if holds
+                name
+                for name, holds in (("r", one.is_right), ("mark", self.marked == one.title != ""))
+                if holds
             )
-            for place in range(len(self.header))
+            for one in self.columns
         ]
 
 
-def table(
+def page_table(
     caption: str,
-    header: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    right: Collection[int] = (),
-    styles: Sequence[str] = (),
+    made: Table,
     *,
-    marked: int | None = None,
+    anchors: Anchors | None = None,
+    marked: str = "",
     pinned: int = 1,
     sortable: bool = False,
     searchable: bool = False,
-) -> Table | None:
-    """Of plain texts or cells; None where there is no row."""
-    if not rows:
+) -> PageTable | None:
+    """The same table for a template; None where it has no row."""
+    if not made.rows:
         return None
-    cells = [[one if isinstance(one, Cell) else Cell(str(one)) for one in row] for row in rows]
-    return Table(caption, header, cells, frozenset(right), styles, marked, pinned, sortable, searchable)
+    columns, texts, places = table_texts(made, _INDENT)
+    leads = anchors or {}
+    rows = [
+        [
+            PageCell(
+                text.strip(" "),
+                _sorted_by(made.columns[place], values.values[place]),
+                leads.get((number, place), ""),
+            )
+            for place, text in zip(places, row, strict=True)
+        ]
+        for number, (row, values) in enumerate(zip(texts, made.rows, strict=True))
+    ]
+    styles = [_CLASSES[row.tone] if marked else "" for row in made.rows]
+    return PageTable(caption, columns, rows, styles, marked, pinned, sortable, searchable)
 
 
-def without_empty_columns(made: Table | None) -> Table | None:
-    """Such as the unit where no metric has one."""
-    if made is None:
-        return None
-    kept = [place for place in range(len(made.header)) if any(row[place].text for row in made.rows)]
-    return replace(
-        made,
-        header=[made.header[place] for place in kept],
-        rows=[[row[place] for place in kept] for row in made.rows],
-        right=frozenset(kept.index(place) for place in made.right if place in kept),
-        marked=kept.index(made.marked) if made.marked in kept else None,
-    )
+def _sorted_by(column: Column, value: Value) -> float | None:
+    """Of what is written in units that change from row to row, or in percent here and as a factor there."""
+    if isinstance(value, Marked):
+        return _sorted_by(column, value.value)
+    if column.kind == "duration" and isinstance(value, float | int):
+        return value
+    if column.kind == "relative" and isinstance(value, tuple):
+        before, after = value
+        return float(f"{(after - before) / abs(before):.6g}") if before else None
+    return None

@@ -1,7 +1,4 @@
-"""Many reports into runs: fetched, read in parallel, committed one by one.
-
-Yields what became of each report as it happens; nothing here prints.
-"""
+"""Ingests reports on this machine: fetches them, reads them in parallel and commits their runs one by one."""
 
 from __future__ import annotations
 
@@ -15,20 +12,20 @@ from threading import Event, Lock
 from types import TracebackType
 
 from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreNotWritable
-from profiler.store.file_names import HASH_CHARACTERS
 from profiler.store.reports.identity import REPORT_SUFFIX
 from profiler.store.reports.locate import RemoteReport, Report, fetch
 from profiler.store.reports.request import AlreadyStored, Request, stem_of
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import storage_error
-from profiler.store.runs.manifest import Manifest, path_name
+from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run_id import HASH_CHARACTERS, path_name
 from profiler.store.runs.run_store import RunStore
 
-_FETCHERS = 8  # so many reports of URLs are on the disk at a time, being fetched or read
+_FETCHERS = 8  # at most so many reports from URLs are on the disk at a time
 
 
 @dataclass(frozen=True)
-class Options:
+class IngestOptions:
     name: str | None = None
     ladder: str | None = None
     kernel: int | None = None
@@ -39,7 +36,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Ingested:
-    """`status` is stored, known (a run of the same report exists) or failed; `unread` is as in the manifest."""
+    """The outcome for one report. `status` is stored, known (a run of the same report exists) or failed."""
 
     report: Report
     status: str
@@ -49,43 +46,49 @@ class Ingested:
     unread: str = ""
 
 
-def ingest_reports(reports: Sequence[Report], store: RunStore, options: Options) -> Iterator[Ingested]:
-    """Store every report; one bad report never stops the others, a full disk does."""
+def ingest_reports(reports: Sequence[Report], store: RunStore, options: IngestOptions) -> Iterator[Ingested]:
+    """Store every report, and yield the outcomes as they come.
+
+    A bad report does not stop the others; a full disk does.
+    """
     stopped = Event()
     with ExitStack() as stack:
-        settling = stack.enter_context(Settling(store))
+        committer = stack.enter_context(RunCommitter(store))
         fetchers = stack.enter_context(ThreadPoolExecutor(_FETCHERS))
         sandbox = stack.enter_context(Sandbox(options.jobs, options.timeout_s))
-        stack.callback(stopped.set)  # the first to be done: who still fetches then lets it be
-        pending: dict[Future[Extracted], tuple[Report, Request]] = {}
+        stack.callback(stopped.set)  # runs first, so that whoever still fetches gives up
+        reading: dict[Future[Extracted], tuple[Report, Request]] = {}
         for report in reports:
-            request = request_for(report, settling.folder(), options, settling.hashes)
+            request = request_for(report, committer.folder(), options, committer.hashes)
             if isinstance(report, RemoteReport):
-                scratch = settling.folder()
+                scratch = committer.folder()
                 future = fetchers.submit(_fetch_and_read, report, request, scratch, sandbox, stopped)
             else:
                 future = sandbox.submit(request)
-            pending[future] = report, request
-        for future in as_completed(pending):
-            report, request = pending[future]
+            reading[future] = report, request
+        for future in as_completed(reading):
+            report, request = reading[future]
             try:
                 extracted = outcome(future, report)
                 if isinstance(extracted, AlreadyStored):
-                    settling.discard(request.folder)
-                    yield settling.known(report, request, extracted.sha256, verify=True)
+                    committer.discard(request.folder)
+                    yield committer.known(report, request, extracted.sha256, verify=True)
                 else:
-                    yield settling.commit(report, request, extracted)
+                    yield committer.commit(report, request, extracted)
             except (DiskFull, StoreNotWritable):
                 raise
             except ProfError as error:
-                settling.discard(request.folder)
+                committer.discard(request.folder)
                 yield Ingested(report, "failed", error=error)
 
 
 def request_for(
-    report: Report, folder: Path, options: Options, stored_hashes: frozenset[str], copied: bool = False
+    report: Report, folder: Path, options: IngestOptions, stored_hashes: frozenset[str], copied: bool = False
 ) -> Request:
-    """With `copied`, or for a URL, what will be read is a copy: the request knows its name alone."""
+    """Make the request to read a report.
+
+    With `copied`, or for a URL, a copy is read, of which only the name is known yet.
+    """
     request = Request(
         (Path(report.name),),
         folder,
@@ -97,13 +100,13 @@ def request_for(
     )
     if isinstance(report, Path) and not copied:
         return replace(request, reports=(report,))
-    copy = Path(path_name(stem_of(report.name)) + REPORT_SUFFIX)  # whatever an object may be called
+    copy = Path(path_name(stem_of(report.name)) + REPORT_SUFFIX)  # an object may have any name
     reference = str(report.absolute() if isinstance(report, Path) else report)
     return replace(request, reports=(copy,), shown=str(report), reference=reference)
 
 
-class Settling:
-    """What has been read becomes a run, unless one of the same report exists; use it in a `with` statement.
+class RunCommitter:
+    """Commits reports that were read, unless a run of the same report exists; use it in a `with` statement.
 
     Several threads may use it at once.
     """
@@ -116,7 +119,7 @@ class Settling:
         self._lock = Lock()
 
     def folder(self) -> Path:
-        """A fresh one in the staging; whoever fills it creates it."""
+        """The path of a new folder for one run; whoever fills it creates it."""
         with self._lock:
             return self._staging.folder()
 
@@ -129,7 +132,7 @@ class Settling:
         return Ingested(report, "stored", extracted.run_id, extracted.launches, unread=extracted.unread)
 
     def known(self, report: Report, request: Request, sha256: str, verify: bool = False) -> Ingested:
-        """A run of this report exists; with `verify` it is read to the last byte."""
+        """The outcome for a report that is stored already; with `verify`, its run is read to the last byte first."""
         run_id = self._known.get(sha256[:HASH_CHARACTERS])
         run = self._store.open(run_id) if run_id is not None else self._store.with_hash(sha256)
         if run is None:
@@ -142,7 +145,7 @@ class Settling:
         manifest = run.manifest
         return Ingested(report, "known", manifest.run_id, manifest.launches, unread=manifest.unread)
 
-    def __enter__(self) -> Settling:
+    def __enter__(self) -> RunCommitter:
         self._staging.__enter__()
         return self
 

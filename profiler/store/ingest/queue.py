@@ -1,4 +1,6 @@
-"""Reports that wait to be read, shared by the threads that hand them out: the largest first, in batches by size."""
+"""The reports that wait to be read by workers: the largest first, in batches that are bounded by size and
+number.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,13 @@ from profiler.store.reports.locate import Report, size_bytes
 
 BATCH_BYTES = 32_000_000
 BATCH_REPORTS = 64
-UNDER_WAY_BYTES = 1_000_000_000  # of all batches together: they are in this process's memory
+UNDER_WAY_BYTES = 1_000_000_000  # all batches together, since they are in this process's memory
 MOST_LOSSES = 3
 
 
 @dataclass(eq=False)
-class Job:
-    """`losses` counts the workers that were lost while they had this report alone."""
+class QueuedReport:
+    """A report in the queue. `losses` counts the workers that were lost while they read it and nothing else."""
 
     report: Report
     size_bytes: int
@@ -25,18 +27,23 @@ class Job:
     suspect: bool = False
 
 
-class Pile:
+class ReportQueue:
+    """Reports that are not finished yet; several threads may use it at once."""
+
     def __init__(self, reports: Sequence[Report]) -> None:
-        jobs = [Job(report, size_bytes(report)) for report in reports]
-        self._fresh = deque(sorted(jobs, key=lambda job: job.size_bytes, reverse=True))
-        self._suspects: deque[Job] = deque()
-        self._fresh_bytes = sum(job.size_bytes for job in jobs)
-        self._unfinished = len(jobs)
+        queued = [QueuedReport(report, size_bytes(report)) for report in reports]
+        self._fresh = deque(sorted(queued, key=lambda one: one.size_bytes, reverse=True))
+        self._suspects: deque[QueuedReport] = deque()
+        self._fresh_bytes = sum(one.size_bytes for one in queued)
+        self._unfinished = len(queued)
         self._closed = False
         self._changed = Condition()
 
-    def take(self, hands: int) -> list[Job]:
-        """Empty when all is finished. While others are at work it waits: what they have may come back."""
+    def take(self, drivers: int) -> list[QueuedReport]:
+        """Take a batch; empty when all reports are finished.
+
+        Waits while others work, since their reports may come back.
+        """
         with self._changed:
             self._changed.wait_for(
                 lambda: self._closed or not self._unfinished or self._fresh or self._suspects
@@ -44,40 +51,41 @@ class Pile:
             if self._closed or not self._unfinished:
                 return []
             if self._fresh:
-                return self._batch(max(1, hands))
+                return self._batch(max(1, drivers))
             return [self._suspects.popleft()]
 
     def finish(self) -> None:
-        """One report is done for good."""
+        """Count one report as finished."""
         with self._changed:
             self._unfinished -= 1
             self._changed.notify_all()
 
-    def put_back(self, jobs: Iterable[Job]) -> None:
-        """Nobody has looked at them."""
+    def put_back(self, reports: Iterable[QueuedReport]) -> None:
+        """Return reports that no worker has begun to read."""
         with self._changed:
-            for job in jobs:
-                if job.suspect:
-                    self._suspects.append(job)
+            for one in reports:
+                if one.suspect:
+                    self._suspects.append(one)
                 else:
-                    self._fresh.append(job)
-                    self._fresh_bytes += job.size_bytes
+                    self._fresh.append(one)
+                    self._fresh_bytes += one.size_bytes
             self._changed.notify_all()
 
-    def lose(self, jobs: Sequence[Job]) -> list[Job]:
-        """One of them may have killed its worker: from now on each goes alone, after all others.
+    def lose(self, reports: Sequence[QueuedReport]) -> list[QueuedReport]:
+        """Return reports whose worker was lost. Any may have killed it, so each goes alone from now on, after
+        all others.
 
-        Returns those that have been tried often enough.
+        Returns those that have lost so many workers that they are given up.
         """
         with self._changed:
             given_up = []
-            for job in jobs:
-                job.losses += len(jobs) == 1
-                job.suspect = True
-                if job.losses >= MOST_LOSSES:
-                    given_up.append(job)
+            for one in reports:
+                one.losses += len(reports) == 1
+                one.suspect = True
+                if one.losses >= MOST_LOSSES:
+                    given_up.append(one)
                 else:
-                    self._suspects.append(job)
+                    self._suspects.append(one)
             self._changed.notify_all()
             return given_up
 
@@ -86,10 +94,10 @@ class Pile:
             self._closed = True
             self._changed.notify_all()
 
-    def _batch(self, hands: int) -> list[Job]:
-        """Never so much that the others would have nothing to do at the end."""
-        most_bytes = min(BATCH_BYTES, UNDER_WAY_BYTES // hands, self._fresh_bytes // (2 * hands))
-        most_reports = min(BATCH_REPORTS, -(-len(self._fresh) // (2 * hands)))
+    def _batch(self, drivers: int) -> list[QueuedReport]:
+        """Take a batch that leaves enough for the other drivers, so that all of them end together."""
+        most_bytes = min(BATCH_BYTES, UNDER_WAY_BYTES // drivers, self._fresh_bytes // (2 * drivers))
+        most_reports = min(BATCH_REPORTS, -(-len(self._fresh) // (2 * drivers)))
         batch = [self._fresh.popleft()]
         size = batch[0].size_bytes
         while self._fresh and len(batch) < most_reports and size + self._fresh[0].size_bytes <= most_bytes:

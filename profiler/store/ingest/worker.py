@@ -1,7 +1,7 @@
-"""What a worker of a cluster does for `prof ingest`: reports go in, the files of their runs come out.
+"""Reads reports on a worker of a cluster: reports go in, the files of their runs come out.
 
-Nothing but bytes crosses: the two machines share no folder. A report is read as everywhere, in a child process
-with a limit of memory and of time, so that the worker survives what NVIDIA's library does not.
+Only bytes travel, since the two machines share no folder. Like everywhere, a child process with limits of
+memory and time reads each report, so that the worker survives a crash of NVIDIA's library.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from threading import Event
 
-from profiler.cluster.working import stoppable, tell
+from profiler.cluster.worker_side import send_message, stoppable
 from profiler.errors import InternalError, ProfError
 from profiler.store.reports.locate import RemoteReport, fetch
 from profiler.store.reports.request import AlreadyStored, Request
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import flush, storage_error
 
-_MOST_RESULT_BYTES = 64_000_000  # what is read beyond it waits for the next call
-_MOST_S = 10.0  # likewise: whoever waits sees runs come, and a lost worker has little in hand
-_TELL_S = 0.5
+_MOST_RESULT_BYTES = 64_000_000  # when the result is larger, the rest of the batch waits for the next call
+_MOST_S = 10.0  # likewise, so that runs keep coming and a lost worker loses little
+_MESSAGE_S = 0.5
 
 
 @dataclass(frozen=True)
-class Parcel:
-    """One report: its bytes, or the URL from which the worker fetches it. The request's paths are names alone."""
+class ReadTask:
+    """One report to read: its bytes, or the URL that the worker fetches it from. The request holds names, not paths."""
 
     request: Request
     limit_s: float
@@ -39,49 +39,49 @@ class Parcel:
 
 @dataclass(frozen=True)
 class Batch:
-    parcels: tuple[Parcel, ...]
-    readers: int  # that this worker may have
-    memory_bytes: int  # that each of them may take; 0: all there is
+    tasks: tuple[ReadTask, ...]
+    readers: int  # how many reader processes the worker may have
+    memory_bytes: int  # how much each reader may take; 0 means no limit
 
     @property
     def timeout_s(self) -> float:
-        """The last report may begin just before no more are begun; of a URL, it is fetched and then read."""
-        return _MOST_S + max(
-            (2 if parcel.remote is not None else 1) * parcel.limit_s for parcel in self.parcels
-        )
+        """How long the batch may take: the last report starts at the latest after `_MOST_S`; a URL is
+        fetched, then read.
+        """
+        return _MOST_S + max((2 if task.remote is not None else 1) * task.limit_s for task in self.tasks)
 
 
 @dataclass(frozen=True)
-class Read:
-    """What became of one report: `files` of a run, without a run nothing of it."""
+class ReadResult:
+    """The outcome for one report: the `files` of its run, or an error."""
 
     extracted: Extracted | None = None
     files: dict[str, bytes] | None = None
     error: ProfError | None = None
 
 
-def read_batch(batch: Batch) -> list[Read]:
-    """In their order. Fewer than were asked for where the time or the size of the result is used up."""
+def read_batch(batch: Batch) -> list[ReadResult]:
+    """Read the reports in order; returns fewer than asked for when time or size of the result is used up."""
     sandbox = _sandbox(batch.readers, batch.memory_bytes)
-    started = told = time.monotonic()
-    stopped, results, result_bytes = Event(), list[Read](), 0
+    started_s = sent_s = time.monotonic()
+    stopped, results, result_bytes = Event(), list[ReadResult](), 0
     with stoppable(stopped.set):
-        for parcel in batch.parcels:
+        for task in batch.tasks:
             now = time.monotonic()
-            enough = result_bytes > _MOST_RESULT_BYTES or now - started > _MOST_S
+            enough = result_bytes > _MOST_RESULT_BYTES or now - started_s > _MOST_S
             if results and (enough or stopped.is_set()):
                 break
-            if now - told > _TELL_S:
-                told = now
-                tell(f"report {len(results) + 1} of {len(batch.parcels)}")
-            read = _read(parcel, sandbox)
+            if now - sent_s > _MESSAGE_S:
+                sent_s = now
+                send_message(f"report {len(results) + 1} of {len(batch.tasks)}")
+            read = _read(task, sandbox)
             results.append(read)
             result_bytes += sum(map(len, (read.files or {}).values()))
     return results
 
 
 def write_files(files: dict[str, bytes], folder: Path) -> None:
-    """The folder of a run that came from a worker, down to the disk as if it had been filled here."""
+    """Write the files of a run that came from a worker into a new folder, and flush them to the disk."""
     try:
         folder.mkdir(parents=True)
         for name, data in files.items():
@@ -92,34 +92,34 @@ def write_files(files: dict[str, bytes], folder: Path) -> None:
         raise storage_error(error, folder.parent) from error
 
 
-def _read(parcel: Parcel, sandbox: Sandbox) -> Read:
+def _read(task: ReadTask, sandbox: Sandbox) -> ReadResult:
     try:
         with tempfile.TemporaryDirectory(prefix="prof-read-", ignore_cleanup_errors=True) as scratch:
-            return _read_in(Path(scratch), parcel, sandbox)
+            return _read_in(Path(scratch), task, sandbox)
     except OSError as error:
-        return Read(error=storage_error(error, Path(tempfile.gettempdir())))
+        return ReadResult(error=storage_error(error, Path(tempfile.gettempdir())))
     except ProfError as error:
-        return Read(error=error)
-    except Exception as error:  # a bug, which shows with this report: the worker is as good as any other
-        return Read(error=InternalError(f"{parcel.request.shown}: {type(error).__name__}: {error}"))
+        return ReadResult(error=error)
+    except Exception as error:  # a bug that this report shows: the worker itself is fine
+        return ReadResult(error=InternalError(f"{task.request.shown}: {type(error).__name__}: {error}"))
 
 
-def _read_in(scratch: Path, parcel: Parcel, sandbox: Sandbox) -> Read:
-    copy = scratch / parcel.request.report.name
-    request = replace(parcel.request, reports=(copy,), folder=scratch / "run")
-    if parcel.remote is not None:
-        fetch(parcel.remote, copy, limit_s=parcel.limit_s)
+def _read_in(scratch: Path, task: ReadTask, sandbox: Sandbox) -> ReadResult:
+    copy = scratch / task.request.report.name
+    request = replace(task.request, reports=(copy,), folder=scratch / "run")
+    if task.remote is not None:
+        fetch(task.remote, copy, limit_s=task.limit_s)
     else:
-        copy.write_bytes(parcel.data or b"")
-    extracted = outcome(sandbox.submit(request, parcel.limit_s), request.shown)
+        copy.write_bytes(task.data or b"")
+    extracted = outcome(sandbox.submit(request, task.limit_s), request.shown)
     if isinstance(extracted, AlreadyStored):
-        return Read(extracted)
-    return Read(extracted, {path.name: path.read_bytes() for path in request.folder.iterdir()})
+        return ReadResult(extracted)
+    return ReadResult(extracted, {path.name: path.read_bytes() for path in request.folder.iterdir()})
 
 
 @cache
 def _sandbox(readers: int, memory_bytes: int) -> Sandbox:
-    """Kept for as long as the worker lives: to start a reader takes longer than to read a report."""
+    """The worker's readers, kept for as long as it lives: starting one takes longer than reading a report."""
     sandbox = Sandbox(readers, memory_bytes=memory_bytes or None)
     Finalize(None, sandbox.stop, exitpriority=100)
     return sandbox

@@ -1,32 +1,34 @@
-"""Packs: many runs in a few files, made by `prof compact`, read as if each run still had its folder.
+"""The layout of a pack, and how to read one: many runs in a few files, which `prof compact` wrote.
 
     pack-TIME-HASH/
-        pack.json              the runs and where their lines are, and the hash of every file; written last
-        manifests.jsonl        one line a run: its manifest, and where in the files below its tables lie
+        pack.json              the runs, where their lines are, and the hash of every file; written last
+        manifests.jsonl        one line for each run: its manifest, and where its tables are in the files below
         metrics.parquet        and so on: the tables' own files end to end, under one footer (`footers.py`)
         reports/SHA256.ncu-rep.zst
 
-A run's table is one range, which holds the very file that the run had: its manifest's hash fits, and it is read as
-before. HASH is the start of the hash of `pack.json`, which holds a hash of every line, so nothing in a pack can
-change unseen. TIME is when it was made: a listing in order meets a pack after all runs and after the packs that
-it took the place of, so that a run on its way into a pack is seen at least once.
+A run's table is one range of bytes: the very file that the run had, so it still has the hash that its
+manifest states. HASH is the start of the SHA-256 of `pack.json`, which holds a hash of every file and line,
+so nothing in a pack can change unnoticed. TIME is when the pack was made: a sorted listing shows a pack after
+all runs and after the packs that it replaced, so that whoever lists while a run moves into a pack sees the
+run at least once.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
 from profiler.errors import RunDamaged
-from profiler.store.file_names import HASH_CHARACTERS, report_suffix, table_file
 from profiler.store.remote.places import Piece, Place
+from profiler.store.runs.file_names import report_suffix, table_file
 from profiler.store.runs.files import RunFiles
-from profiler.store.runs.manifest import RunId, StoredReport, StoredTable
+from profiler.store.runs.manifest import StoredReport
+from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
 from profiler.store.tables.decoding import decodable
 from profiler.store.tables.schema import TABLES
 
@@ -34,11 +36,11 @@ PACK_FILE = "pack.json"
 MANIFESTS_FILE = "manifests.jsonl"
 REPORTS_FOLDER = "reports"
 _NAME = re.compile(r"pack-[0-9]{8}t[0-9]{6}z-[0-9a-f]{12}")
-_PART = 4  # who wants more than one line in so many reads all of them at once
+_PART = 4  # whoever needs more than every fourth line reads the whole file at once
 
 
-class Line(msgspec.Struct, frozen=True, array_like=True):
-    """Where a run's line is in `manifests.jsonl`."""
+class ManifestLine(msgspec.Struct, frozen=True, array_like=True):
+    """The place of a run's line in `manifests.jsonl`, and its hash."""
 
     offset: int
     length: int
@@ -53,12 +55,12 @@ class PackedFile(msgspec.Struct, frozen=True):
 @decodable
 class PackIndex(msgspec.Struct, frozen=True):
     version: int
-    runs: dict[str, Line]
+    runs: dict[str, ManifestLine]
     files: dict[str, PackedFile]
 
 
-class Extent(msgspec.Struct, frozen=True, array_like=True):
-    """Where a run's table is in the pack's file: its bytes, and its row groups."""
+class TableExtent(msgspec.Struct, frozen=True, array_like=True):
+    """The place of a run's table in the pack's file: its range of bytes and of row groups."""
 
     offset: int
     length: int
@@ -68,10 +70,10 @@ class Extent(msgspec.Struct, frozen=True, array_like=True):
 
 @decodable
 class PackedRun(msgspec.Struct, frozen=True):
-    """A line of `manifests.jsonl`; the manifest as it was in `run.json`."""
+    """A line of `manifests.jsonl`; the manifest is as it was in `run.json`."""
 
     manifest: msgspec.Raw
-    tables: dict[str, Extent]
+    tables: dict[str, TableExtent]
 
 
 VERSION = 1
@@ -87,7 +89,7 @@ def is_pack(name: str) -> bool:
 
 @dataclass
 class Pack:
-    """One pack. It never changes, so what was read of it holds."""
+    """One pack. It never changes, so whatever was read of it stays valid."""
 
     place: Place
     name: str
@@ -96,7 +98,7 @@ class Pack:
 
     @classmethod
     def read(cls, place: Place, name: str) -> Pack:
-        """A FileNotFoundError where it has given way to a larger one."""
+        """Read and check `pack.json`; FileNotFoundError when a larger pack has replaced this one."""
         file = f"{name}/{PACK_FILE}"
         data = place.read(file)
         if pack_name(name.split("-")[1], data) != name:
@@ -121,7 +123,7 @@ class Pack:
         return sum(file.bytes for file in self.index.files.values())
 
     def lines(self, run_ids: Iterable[str]) -> dict[str, bytes]:
-        """What `manifests.jsonl` says of each, as it was written."""
+        """The runs' lines of `manifests.jsonl`, as written; RunDamaged when one has changed."""
         wanted = {run_id: self.index.runs[run_id] for run_id in run_ids}
         file = f"{self.name}/{MANIFESTS_FILE}"
         found: dict[str, bytes] = {}
@@ -142,7 +144,7 @@ class Pack:
         return found
 
     def verified_table(self, table: str) -> Path:
-        """The table of all runs, as a file of this machine; hashed once."""
+        """The table of all runs as a file of this machine, whose hash is checked once."""
         if table not in self._verified:
             name = table_file(table)
             path = self.place.file(f"{self.name}/{name}")
@@ -159,22 +161,20 @@ class Pack:
 
 @dataclass
 class PackedFiles(RunFiles):
-    """Of a run in a pack."""
+    """The files of a run in a pack: each table is a range of bytes in the pack's file, and a range of its row
+    groups.
+    """
 
     pack: Pack
     line: PackedRun
 
-    def piece(self, table: str, stored: StoredTable) -> Piece:  # noqa: ARG002 - its own file is a range now
-        return self._piece(table, self.line.tables[table])
-
-    def tables(self) -> Mapping[str, Piece]:
-        extents = self.line.tables.items()
-        return {table: self._piece(table, extent) for table, extent in extents if extent.groups}
-
-    def groups(self, table: str) -> range:
-        """Its row groups in the pack's file."""
+    def piece(self, table: str) -> Piece:
         extent = self.line.tables[table]
-        return range(extent.first_group, extent.first_group + extent.groups)
+        return f"{self.pack.name}/{table_file(table)}", extent.offset, extent.offset + extent.length
+
+    def parquet(self, table: str) -> tuple[Path, range | None]:
+        extent = self.line.tables[table]
+        return self.pack.verified_table(table), range(extent.first_group, extent.first_group + extent.groups)
 
     def shown(self, file: str) -> str:
         return f"{self.pack.shown(file)} (of {self.name})"
@@ -182,12 +182,9 @@ class PackedFiles(RunFiles):
     def report_name(self, report: StoredReport) -> str:
         return f"{self.pack.name}/{packed_report(report)}"
 
-    def _piece(self, table: str, extent: Extent) -> Piece:
-        return f"{self.pack.name}/{table_file(table)}", extent.offset, extent.offset + extent.length
-
 
 def packed_report(report: StoredReport) -> str:
-    """By its hash: compressed as it was."""
+    """The name of a report within a pack: its hash, and the suffix that says whether it is compressed."""
     assert report.file is not None
     return f"{REPORTS_FOLDER}/{report.sha256}{report_suffix(report.file)}"
 

@@ -1,9 +1,10 @@
-"""Many small runs into few packs, so that a listing and a query meet few files; no answer changes.
+"""Moves many small runs into few packs, so that listings and queries touch few files; no answer changes.
 
-A pack is complete before its `pack.json` is there, and with it the runs in it are read from there; only then are
-their folders removed, each manifest first. Whatever is killed when: a run is in its folder, in a pack, or in both, where
-it counts once, and the next call goes on. Nothing is ever removed but what a pack holds that this call wrote or verified, so
-two calls at once do no harm. On a folder a lock keeps the second out, and a run vanishes from sight by one rename.
+A pack is complete before its `pack.json` appears, and from then on its runs are read from it. Only then are
+their folders removed, each manifest first. So whenever a call is killed, a run is in its folder, in a pack,
+or in both, which counts as one run, and the next call continues. A call removes only what it wrote to a pack
+or verified in one, so two calls at once do no harm. In a folder, a lock keeps the second call out, and a run
+disappears by one rename.
 """
 
 from __future__ import annotations
@@ -17,103 +18,111 @@ from pathlib import Path
 
 from profiler.errors import CompactBusy, RunDamaged
 from profiler.store.packs.layout import Pack
-from profiler.store.packs.publish import Packing, packing_of
+from profiler.store.packs.publish import PackPublisher, publisher_for
 from profiler.store.packs.write import PackWriter
 from profiler.store.runs.commit import Staging, storage_error, try_lock
 from profiler.store.runs.files import read_ahead
-from profiler.store.runs.manifest import RunId
 from profiler.store.runs.run import Run
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 
 _LOCK_FILE = ".compact"
-FEWEST_RUNS = 8  # fewer are not worth a pack
-_AT_ONCE = 16  # runs whose tables are asked for at once, where they are far away
+FEWEST_RUNS = 8  # fewer runs are not worth a pack
+_AT_ONCE = 16  # how many runs' tables are requested at once from a URL
 
 
 @dataclass(frozen=True)
 class Limits:
-    """A pack that has reached one of them is closed, and never rewritten."""
+    """The size of a full pack: one that has reached either limit gets no more runs and is never rewritten."""
 
     table_bytes: int = 256 << 20
     runs: int = 2000
 
 
 @dataclass(frozen=True)
-class Plan:
-    """`runs` go into packs, in this order. `along` are small packs that are rewritten with them."""
+class PackPlan:
+    """The work to do: put `runs` into packs in this order, and remove `absorbed` and `redundant`."""
 
     runs: list[RunId]
-    along: list[Pack]
-    redundant: list[str]  # folders of runs that a pack holds, or another run of the same report
+    absorbed: list[Pack]  # small packs, whose runs are among `runs`
+    redundant: list[str]  # folders of runs that a pack holds, or that another run of the same report replaces
 
 
 @dataclass
 class Compacted:
+    """The result of `compact`."""
+
     packed: int = 0
     packs: list[str] = field(default_factory=list)
-    damaged: list[RunDamaged] = field(default_factory=list)  # they stay as they are
+    damaged: list[RunDamaged] = field(default_factory=list)  # these runs stay as they are
 
 
-def plan_packs(store: RunStore, older_than_days: float = 0, limits: Limits | None = None) -> Plan:
-    """A small pack goes along only with at least as many other runs, so that few runs are written often."""
+def plan_packs(store: RunStore, older_than_days: float = 0, limits: Limits | None = None) -> PackPlan:
+    """Choose the runs to pack.
+
+    A small pack is rewritten only with at least as many other runs, so that few are copied often.
+    """
     limits = limits or Limits()
     newest = (datetime.now(UTC) - timedelta(days=older_than_days)).strftime("%Y%m%dt%H%M%Sz")
     visible = {str(run_id): run_id for run_id in store.ids()}
-    shelf = store.shelf
-    loose = [run_id for name, run_id in visible.items() if shelf.pack_of(name) is None]
+    index = store.index
+    loose = [run_id for name, run_id in visible.items() if index.pack_of(name) is None]
     runs = [run_id for run_id in loose if not older_than_days or run_id.time <= newest]
-    redundant = [name for name in shelf.loose if name not in visible or shelf.pack_of(name)]
+    redundant = [name for name in index.folders if name not in visible or index.pack_of(name)]
     if len(runs) < FEWEST_RUNS:
-        return Plan([], [], redundant)
-    along, count = [], len(runs)
-    for pack in sorted(shelf.packs, key=lambda pack: len(pack.index.runs)):
+        return PackPlan([], [], redundant)
+    absorbed, count = [], len(runs)
+    for pack in sorted(index.packs, key=lambda pack: len(pack.index.runs)):
         is_small = len(pack.index.runs) < limits.runs // 2 and pack.size_bytes < limits.table_bytes // 2
         if is_small and len(pack.index.runs) <= count:
-            along.append(pack)
+            absorbed.append(pack)
             count += len(pack.index.runs)
-    held = [visible[name] for pack in along for name in pack.index.runs if name in visible]
-    return Plan(sorted({*runs, *held}, key=str), along, redundant)
+    held = [visible[name] for pack in absorbed for name in pack.index.runs if name in visible]
+    return PackPlan(sorted({*runs, *held}, key=str), absorbed, redundant)
 
 
 def compact(
-    store: RunStore, plan: Plan, advance: Callable[[], None] = lambda: None, limits: Limits | None = None
+    store: RunStore, plan: PackPlan, advance: Callable[[], None] = lambda: None, limits: Limits | None = None
 ) -> Compacted:
-    """`advance` is called for every run that was written, or left."""
+    """Carry out the plan; calls `advance` for every run that was written or left alone."""
     done = Compacted()
-    store.ids()  # as it is now
+    store.ids()  # list the runs as they are now
     with _alone(store.local), Staging(store.local) as staging:
         try:
-            packing = packing_of(store.place, staging)
-            packing.tidy(name for pack in store.packs for name in pack.index.runs)
-            packing.remove(_safe_to_remove(store, plan.redundant, done))
-            _pack(store, plan, staging, packing, limits or Limits(), done, advance)
+            publisher = publisher_for(store.place, staging)
+            publisher.tidy(name for pack in store.packs for name in pack.index.runs)
+            publisher.remove(_safe_to_remove(store, plan.redundant, done))
+            _pack(store, plan, staging, publisher, limits or Limits(), done, advance)
         except OSError as error:
             raise storage_error(error, store.root) from error
     return done
 
 
 def _pack(
-    store: RunStore, plan: Plan, staging: Staging, packing: Packing, limits: Limits, done: Compacted,
+    store: RunStore, plan: PackPlan, staging: Staging, publisher: PackPublisher, limits: Limits, done: Compacted,
     advance: Callable[[], None],
 ) -> None:  # fmt: skip
-    visible, loose, along = set(map(str, store.ids())), set(store.shelf.loose), list(plan.along)
-    for writer in _written(store, plan.runs, staging, packing, limits, done, advance):
-        done.packs.append(packing.publish(writer))
+    visible, loose, absorbed = set(map(str, store.ids())), set(store.index.folders), list(plan.absorbed)
+    for writer in _written(store, plan.runs, staging, publisher, limits, done, advance):
+        done.packs.append(publisher.publish(writer))
         done.packed += len(writer.runs)
-        packing.remove([name for name in writer.runs if name in loose])
+        publisher.remove([name for name in writer.runs if name in loose])
         visible -= writer.runs.keys()
-        replaced = [pack for pack in along if not pack.index.runs.keys() & visible]
-        packing.remove([pack.name for pack in replaced])
-        along = [pack for pack in along if pack not in replaced]
+        replaced = [pack for pack in absorbed if not pack.index.runs.keys() & visible]
+        publisher.remove([pack.name for pack in replaced])
+        absorbed = [pack for pack in absorbed if pack not in replaced]
 
 
 def _written(
-    store: RunStore, run_ids: Sequence[RunId], staging: Staging, packing: Packing, limits: Limits,
+    store: RunStore, run_ids: Sequence[RunId], staging: Staging, publisher: PackPublisher, limits: Limits,
     done: Compacted, advance: Callable[[], None],
 ) -> Iterator[PackWriter]:  # fmt: skip
-    """Packs that are full, or have got all there is; more than one is open where the tables' columns differ."""
+    """Yield each pack when it is full or gets no more runs.
+
+    Several are open at once when the tables' columns differ.
+    """
     under_way: list[PackWriter] = []
-    for run, manifest in _opened(store, run_ids, packing, done):
+    for run, manifest in _opened(store, run_ids, publisher, done):
         try:
             for writer in under_way:
                 if writer.add(run, manifest):
@@ -131,9 +140,9 @@ def _written(
 
 
 def _opened(
-    store: RunStore, run_ids: Sequence[RunId], packing: Packing, done: Compacted
+    store: RunStore, run_ids: Sequence[RunId], publisher: PackPublisher, done: Compacted
 ) -> Iterator[tuple[Run, bytes]]:
-    """Each run that is whole, with its manifest as written; those far away are asked for several at once."""
+    """Open each run that is whole, and yield it with its manifest as written. Requests several at once from a URL."""
     for start in range(0, len(run_ids), _AT_ONCE):
         some = run_ids[start : start + _AT_ONCE]
         store.read_ahead(some)
@@ -141,7 +150,7 @@ def _opened(
         for run_id in some:
             try:
                 run, manifest = store.open_raw(run_id)
-                _require_reports(run, packing)
+                _require_reports(run, publisher)
                 opened.append((run, manifest))
             except RunDamaged as error:
                 done.damaged.append(error)
@@ -149,20 +158,20 @@ def _opened(
         yield from opened
 
 
-def _require_reports(run: Run, packing: Packing) -> None:
+def _require_reports(run: Run, publisher: PackPublisher) -> None:
     for report in run.manifest.reports:
-        if report.file is not None and not packing.has(run.files.report_name(report)):
+        if report.file is not None and not publisher.has(run.files.report_name(report)):
             raise RunDamaged(f"{run.files.shown(report.file)}: the run's report is not there")
 
 
 def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> list[str]:
-    """Of folders that are not needed: those whose run is whole in its pack, or is another run's double."""
+    """The folders whose run is whole in its pack, or is the double of another run."""
     safe = []
     for name in names:
         run_id = RunId.parse(name)
         assert run_id is not None
         try:
-            if store.shelf.pack_of(name) is not None:
+            if store.index.pack_of(name) is not None:
                 store.open(run_id).verify()
             safe.append(name)
         except RunDamaged as error:
@@ -172,7 +181,7 @@ def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> l
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """One call at a time on this machine."""
+    """Let one call at a time on this machine compact these runs."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = try_lock(folder / _LOCK_FILE)
     if lock is None:

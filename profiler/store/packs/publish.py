@@ -1,4 +1,6 @@
-"""How a pack comes to be, and what it holds goes: by renames in a folder, by requests on an object store."""
+"""Puts finished packs in place and removes what they replace: by renames in a folder, by requests on an
+object store.
+"""
 
 from __future__ import annotations
 
@@ -17,29 +19,32 @@ from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import Place
 from profiler.store.runs.commit import Staging, flush
-from profiler.store.runs.manifest import MANIFEST_FILE, RunId
+from profiler.store.runs.manifest import MANIFEST_FILE
+from profiler.store.runs.run_id import RunId
 
-_GRACE_S = 0.1  # a folder that is being listed as a pack appears: whoever missed it still finds the runs
+_GRACE_S = 0.1  # whoever listed the folder just before the pack appeared still finds the runs for so long
 _AT_ONCE = 16
-_UNFINISHED_DAYS = 1  # a pack that has no `pack.json` for so long is not being written any more
+_UNFINISHED_DAYS = 1  # after so long without a `pack.json`, nobody writes a pack any more
 
 
-class Packing(Protocol):
+class PackPublisher(Protocol):
+    """Adds packs to a place, and removes runs and packs from it."""
+
     def has(self, name: str) -> bool:
-        """Whether such a file is there."""
+        """Return whether the place has a file with this name."""
 
     def tidy(self, packed: Iterable[str]) -> None:
-        """Remove what calls that were killed left behind; `packed` are the runs that packs hold."""
+        """Remove what killed calls left behind; `packed` are the runs that packs hold."""
 
     def publish(self, writer: PackWriter) -> str:
-        """The name under which the pack is now there, whole."""
+        """Put the pack in place, whole, and return its name."""
 
     def remove(self, folders: Sequence[str]) -> None:
-        """Of runs or packs: out of sight first, each at once."""
+        """Remove runs and packs. Each disappears from listings at once, and from the disk after that."""
 
 
-class FolderPacking:
-    """The caller's `Staging` sweeps away what a killed one left."""
+class FolderPublisher:
+    """Publishes in a folder. `Staging` has removed what a killed call left."""
 
     def __init__(self, place: Place, staging: Staging) -> None:
         self._root = place.local
@@ -68,7 +73,9 @@ class FolderPacking:
         self._staging.take_away(folders)
 
 
-class ObjectPacking:
+class ObjectPublisher:
+    """Publishes on an object store: `pack.json` goes last when a pack is added, and first when it is removed."""
+
     def __init__(self, place: ObjectPlace, staging: Staging) -> None:
         self._place = place
         self._staging = staging
@@ -78,7 +85,7 @@ class ObjectPacking:
         return name in self._files
 
     def tidy(self, packed: Iterable[str]) -> None:
-        """A run's files without its manifest, where a pack has it; and packs that were never finished."""
+        """Remove files of packed runs that have lost their manifest, and packs that were never finished."""
         oldest = (datetime.now(UTC) - timedelta(days=_UNFINISHED_DAYS)).strftime("%Y%m%dt%H%M%Sz")
         held = set(packed)
         left: list[str] = []
@@ -121,12 +128,14 @@ class ObjectPacking:
         return folders
 
 
-def packing_of(place: Place, staging: Staging) -> Packing:
-    return ObjectPacking(place, staging) if isinstance(place, ObjectPlace) else FolderPacking(place, staging)
+def publisher_for(place: Place, staging: Staging) -> PackPublisher:
+    return (
+        ObjectPublisher(place, staging) if isinstance(place, ObjectPlace) else FolderPublisher(place, staging)
+    )
 
 
 def stored_files(place: Place) -> dict[str, int]:
-    """Every file of runs and packs, and its bytes."""
+    """Every file of runs and packs, with its size in bytes."""
     if isinstance(place, ObjectPlace):
         return place.files()
     found: dict[str, int] = {}
@@ -141,7 +150,7 @@ def stored_files(place: Place) -> dict[str, int]:
 
 
 def _link(source: Path, target: Path) -> None:
-    """The same file under a second name costs nothing; not every file system can."""
+    """Link a file under a second name, which costs nothing; copy it where the file system has no links."""
     try:
         os.link(source, target)
     except FileExistsError:

@@ -1,6 +1,7 @@
-"""Runs go in, one after the other, and a folder of this machine becomes a pack (`packs.py`).
+"""Writes a pack into a folder of this machine, one run after the other.
 
-A run's tables are copied byte by byte, each verified as it is read; one table is in memory at a time.
+A run's tables are copied byte by byte, and each is verified as it is read. One run's tables are in memory at
+a time.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import RunDamaged
-from profiler.store.file_names import table_file
 from profiler.store.packs.footers import JoinedFooter, Struct, read_footer
 from profiler.store.packs.layout import (
     MANIFESTS_FILE,
     PACK_FILE,
     VERSION,
-    Extent,
-    Line,
+    ManifestLine,
     PackedFile,
     PackedRun,
     PackIndex,
+    TableExtent,
     pack_name,
     packed_report,
 )
 from profiler.store.runs.commit import flush
+from profiler.store.runs.file_names import table_file
 from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
 from profiler.store.tables.schema import TABLES
@@ -36,8 +37,8 @@ class PackWriter:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
         self.folder = folder
-        self.runs: dict[str, Line] = {}
-        self.reports: dict[str, str] = {}  # where each is now, by its name in the pack
+        self.runs: dict[str, ManifestLine] = {}
+        self.reports: dict[str, str] = {}  # the name in the pack, and where the report is now
         self._tables = {table: _TableWriter(folder / table_file(table)) for table in TABLES}
         self._manifests = _Hashed(folder / MANIFESTS_FILE)
 
@@ -46,7 +47,7 @@ class PackWriter:
         return sum(table.file.size_bytes for table in self._tables.values())
 
     def add(self, run: Run, manifest: bytes) -> bool:
-        """False where its tables have other columns than those in here: they need a pack of their own."""
+        """Add a run; returns False, and adds nothing, when its tables have other columns than those of this pack."""
         text, found = _one_line(manifest), dict[str, tuple[bytes, Struct]]()
         for table, stored in run.manifest.tables.items():
             if self._tables[table].place_of(stored.sha256) is None:
@@ -63,7 +64,7 @@ class PackWriter:
             for table, stored in run.manifest.tables.items()
         }
         line = msgspec.json.encode(PackedRun(msgspec.Raw(text), extents)) + b"\n"
-        self.runs[run.manifest.run_id] = Line(
+        self.runs[run.manifest.run_id] = ManifestLine(
             self._manifests.size_bytes, len(line), hashlib.sha256(line).hexdigest()
         )
         self._manifests.write(line)
@@ -73,7 +74,7 @@ class PackWriter:
         return True
 
     def close(self) -> str:
-        """The name of the pack, whose files are now on the disk; its `pack.json` lies there too."""
+        """Finish the files, `pack.json` among them, and return the name of the pack."""
         for table in self._tables.values():
             table.file.write(table.footer.encode())
         written = {table_file(table): writer.file for table, writer in self._tables.items()}
@@ -89,24 +90,26 @@ class _TableWriter:
     def __init__(self, path: Path) -> None:
         self.file = _Hashed(path)
         self.footer = JoinedFooter()
-        self._empty: dict[str, Extent] = {}
+        self._empty: dict[str, TableExtent] = {}
 
-    def place_of(self, sha256: str) -> Extent | None:
-        """An empty table is the same file in every run, and lies here once."""
+    def place_of(self, sha256: str) -> TableExtent | None:
+        """The place of a table that was written before: an empty table is the same file in every run and is
+        written once.
+        """
         return self._empty.get(sha256)
 
-    def append(self, data: bytes, footer: Struct, empty_sha256: str | None) -> Extent:
+    def append(self, data: bytes, footer: Struct, empty_sha256: str | None) -> TableExtent:
         offset, first = self.file.size_bytes, self.footer.row_groups
         self.file.write(data)
         self.footer.append(footer, offset)
-        extent = Extent(offset, len(data), first, self.footer.row_groups - first)
+        extent = TableExtent(offset, len(data), first, self.footer.row_groups - first)
         if empty_sha256 is not None:
             self._empty[empty_sha256] = extent
         return extent
 
 
 class _Hashed:
-    """A file that is hashed as it is written."""
+    """A file that is hashed while it is written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -114,7 +117,7 @@ class _Hashed:
         self.size_bytes = 0
 
     def write(self, data: bytes) -> None:
-        with self._path.open("ab") as file:  # nothing stays open where the work is broken off
+        with self._path.open("ab") as file:  # nothing stays open when the work is interrupted
             file.write(data)
         self._digest.update(data)
         self.size_bytes += len(data)
@@ -125,7 +128,7 @@ class _Hashed:
 
 
 def _one_line(manifest: bytes) -> bytes:
-    """Nothing but white space changes: a manifest of any version stays what it is."""
+    """Put the manifest on one line. Only white space changes, so a manifest of any version stays what it is."""
     try:
         return msgspec.json.format(manifest, indent=-1)
     except msgspec.DecodeError as error:

@@ -1,7 +1,7 @@
-"""Files at a URL, by any file system that fsspec knows: `s3://bucket/key`, `gs://…`, `memory://…`.
+"""Opens URLs with the file systems that fsspec knows: `s3://bucket/key`, `gs://…`, `memory://…`.
 
-A URL goes in, a file system and the path in it come out. Whatever such a file system raises becomes one
-line, and no line holds what a URL may hide: a password, or the signature of a link.
+A URL goes in, a file system and a path come out. Every error becomes one line, without the secrets that a URL
+may hold: a password, or the signature of a link.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 _URL = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
 # Up to the last `@` before the path; or, where what follows a `:` is no port, a password with slashes in it.
 _USER_INFO = re.compile(r"[^/]*@|[^/@\[]*:(?!\d*(?:/|$))[^@]*@")
-_CONNECT_S, _READ_S, _ATTEMPTS = 5, 10, 3  # an endpoint that is not there is given up within half a minute
+_CONNECT_S, _READ_S, _ATTEMPTS = 5, 10, 3  # give up on a dead endpoint within half a minute
 _MESSAGE_CHARACTERS = 300
 _S3 = ("s3", "s3a")
-# Raised where nobody has said who is asking, or it could not be found out; by name, since each file system
-# has a library of its own for it.
+# Raised when no credentials were given or found; listed by name, since each file system has a library of its own.
 _NO_CREDENTIALS = {
     "NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "CredentialRetrievalError",
     "TokenRetrievalError", "UnauthorizedSSOTokenError", "SSOTokenLoadError", "DefaultCredentialsError",
@@ -38,7 +37,7 @@ def is_url(place: object) -> bool:
 
 
 def public_url(url: str) -> str:
-    """Without user and password; of a web address, without what follows `?`: it may be signed."""
+    """The URL without user and password; a web address also loses what follows `?`, which may be a signature."""
     match = _URL.fullmatch(url)
     if match is None:
         return url
@@ -49,7 +48,7 @@ def public_url(url: str) -> str:
 
 
 def open_filesystem(url: str) -> tuple[AbstractFileSystem, str]:
-    """Credentials and endpoints come the usual ways of each file system: for S3, those of every AWS tool."""
+    """Return a file system and the path in it. Credentials come as usual for it: for S3, as for every AWS tool."""
     match = _URL.fullmatch(url)
     assert match is not None, url
     protocol = match["protocol"].lower()
@@ -63,16 +62,16 @@ def open_filesystem(url: str) -> tuple[AbstractFileSystem, str]:
         given = kind._get_kwargs_from_urls(url)
         filesystem = kind(**_limits(protocol), **given)
         if protocol in _S3:
-            filesystem.retries = 1  # the attempts are botocore's: s3fs would make each of its own of so many
+            filesystem.retries = 1  # botocore retries already; s3fs would repeat all of its attempts
         return filesystem, kind._strip_protocol(url)
 
 
 @contextmanager
 def remote_errors(url: str, missing: type[ProfError] | None = None) -> Iterator[None]:
-    """What a file system raises in here, as one line about `url`; `missing` is for what is not there.
+    """Translate what a file system raises into a one-line error about `url`; a missing file raises `missing`.
 
-    Without `missing`, FileNotFoundError and FileExistsError pass: they are answers. Keep work on local
-    files out of here, or a full disk will read as a remote failure.
+    Without `missing`, FileNotFoundError and FileExistsError pass. Do no work on local files in here, or a
+    full disk would look like a remote failure.
     """
     try:
         yield
@@ -110,7 +109,7 @@ def _not_installed(url: str, protocol: str, error: Exception) -> ProfError:
 
 
 def _translated(url: str, error: Exception) -> ProfError:
-    where, why = public_url(url), told(url, error)
+    where, why = public_url(url), error_text(url, error)
     status = getattr(error, "status", None) or getattr(error, "code", None)
     refused = isinstance(error, PermissionError) or status in _REFUSED
     if refused or type(error).__name__ in _NO_CREDENTIALS:
@@ -118,8 +117,8 @@ def _translated(url: str, error: Exception) -> ProfError:
     return RemoteFailed(f"{where}: {why}")
 
 
-def told(url: str, error: Exception) -> str:
-    """Its own words, on one line: without the user and password of `url`, nor those or the query of any other."""
+def error_text(url: str, error: Exception) -> str:
+    """The error's message on one line, without the secrets of `url` or of any other URL in it."""
     text = " ".join(str(error).split()) or type(error).__name__
     for user_info in filter(None, (_user_info(url), unquote(_user_info(url)))):
         _, _, password = user_info.removesuffix("@").partition(":")
@@ -131,7 +130,7 @@ def told(url: str, error: Exception) -> str:
 
 
 def _user_info(url: str) -> str:
-    """`user:password@`, or nothing."""
+    """Return `user:password@`, or an empty text."""
     match = _URL.fullmatch(url)
     found = _USER_INFO.match(match["rest"]) if match else None
     return found[0] if found else ""

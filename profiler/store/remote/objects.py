@@ -1,16 +1,14 @@
-"""Runs on an object store, through fsspec: many requests at once, and errors that say what to do.
+"""A place on an object store, through fsspec: many requests at once, and errors that say what to do.
 
-A request that takes many files sends them side by side. Nothing is kept between two listings: what another
-client wrote a moment ago is seen.
+Listings are never cached, so that prof sees what another client wrote a moment ago.
 """
 
 from __future__ import annotations
 
 import errno
 import shutil
-import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from glob import has_magic
@@ -18,19 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from profiler.errors import RemoteFailed
-from profiler.store.file_names import inside, stays_inside
-from profiler.store.packs.layout import PACK_FILE
-from profiler.store.remote.files import open_filesystem, public_url, remote_errors, told
-from profiler.store.remote.places import Location, Piece, state_folder
-from profiler.store.runs.manifest import MANIFEST_FILE
+from profiler.store.remote.files import error_text, open_filesystem, public_url, remote_errors
+from profiler.store.remote.places import Location, Piece, inside, state_folder, stays_inside
 
 _AT_ONCE = 64
 
 
 class ObjectPlace:
-    """Runs under a prefix. A run is there when its `run.json` is, which is written last."""
+    """Folders under a prefix. A folder is there when one of `last_files` is in it, which its writer puts last."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, last_files: Collection[str]) -> None:
+        self._last_files = last_files
         self._url = url
         self.root: Location = public_url(url)
 
@@ -39,21 +35,20 @@ class ObjectPlace:
         return state_folder(self._url)
 
     def names(self) -> list[str]:
-        """One listing of everything: which folders are whole shows in no other way."""
-        whole = (MANIFEST_FILE, PACK_FILE)
+        """The folders that are whole. Takes one listing of everything, since nothing else shows which are."""
         split = (name.split("/") for name in self.listing(""))
         return sorted(
             parts[0]
             for parts in split
-            if len(parts) == 2 and parts[1] in whole and not parts[0].startswith(".")
+            if len(parts) == 2 and parts[1] in self._last_files and not parts[0].startswith(".")
         )
 
     def listing(self, start: str) -> list[str]:
-        """Every file whose name begins so."""
+        """The names of all files that begin with `start`."""
         return list(self.files(start))
 
     def files(self, start: str = "") -> dict[str, int]:
-        """The same, and their bytes."""
+        """The names of all files that begin with `start`, with their sizes in bytes."""
         with self._explained():
             folder = f"{self._connected[1]}/"
             self._system.invalidate_cache()
@@ -61,7 +56,7 @@ class ObjectPlace:
             prefix = {"prefix": start} if start and self._creates_only else {}
             try:
                 found = self._system.find(folder.rstrip("/"), detail=True, **prefix)
-            except FileNotFoundError as error:  # what is empty is listed as empty
+            except FileNotFoundError as error:  # an empty place gives an empty listing
                 raise self._no_bucket(error) from error
             sizes = {
                 path.removeprefix(folder): entry.get("size", 0)
@@ -120,14 +115,15 @@ class ObjectPlace:
             self._system.pipe_file(self._path(name), data)
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """False where the name is taken. S3 decides that itself, in one request.
+        """Write a file unless the name is taken; returns False when it is. S3 decides that itself, in one
+        request.
 
-        Where no such request is known, another client's file may slip in between the look and the write.
+        On a store without such a request, another client's file may slip in between the check and the write.
         """
         return self._create(name, lambda path, **mode: self._system.pipe_file(path, data, **mode))
 
     def put_new_file(self, name: str, source: Path) -> bool:
-        """The same for a file of this machine, which may be large."""
+        """Like `put_new`, for a file of this machine, which may be large."""
         return self._create(name, lambda path, **mode: self._system.put_file(str(source), path, **mode))
 
     def _create(self, name: str, write: Callable[..., object]) -> bool:
@@ -141,7 +137,9 @@ class ObjectPlace:
                 except OSError as error:
                     if _is_precondition(error):
                         return False
-                    if error.errno != errno.ENOSYS:  # a server of S3's protocol that does not know it
+                    if (
+                        error.errno != errno.ENOSYS
+                    ):  # a server of S3's protocol that does not know this request
                         raise
                 else:
                     return True
@@ -159,7 +157,7 @@ class ObjectPlace:
             self._system.cp_file(self._path(source), self._path(target))
 
     def remove(self, names: Iterable[str]) -> None:
-        """What is gone already is as wished."""
+        """Remove files; ignores missing ones."""
         paths = [self._path(name) for name in names]
         if not paths:
             return
@@ -177,13 +175,15 @@ class ObjectPlace:
 
     @cached_property
     def _spool(self) -> Path:
-        """What was fetched, for as long as this place is in use."""
+        """The folder for fetched files, which lasts as long as this object."""
+        import tempfile
+
         folder = tempfile.mkdtemp(prefix="prof-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         return Path(folder)
 
     def _copy_of(self, name: str) -> Path:
-        """Where a file of the place is kept on this machine, once it was fetched."""
+        """The path on this machine for a file of the place."""
         return self._spool / inside(name)
 
     @cached_property
@@ -211,7 +211,7 @@ class ObjectPlace:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """A file that is not there stays what it is; a bucket that is not is a failure of its own."""
+        """Translate errors of the file system: FileNotFoundError stays, but a missing bucket becomes RemoteFailed."""
         try:
             with remote_errors(self._url):
                 yield
@@ -222,7 +222,7 @@ class ObjectPlace:
 
     def _no_bucket(self, error: FileNotFoundError) -> RemoteFailed:
         return RemoteFailed(
-            f"{self.root}: there is no such bucket ({told(self._url, error)})",
+            f"{self.root}: there is no such bucket ({error_text(self._url, error)})",
             remedy="Check the URL of --runs and the endpoint (AWS_ENDPOINT_URL), or create the bucket.",
         )
 
@@ -232,6 +232,6 @@ def _is_bucket_missing(error: FileNotFoundError) -> bool:
 
 
 def _is_precondition(error: OSError) -> bool:
-    """S3 answers 412 where the name is taken, and 409 where another is writing it this moment."""
+    """Return whether S3 answered 412 (the name is taken) or 409 (another client is writing it this moment)."""
     text = str(error.__cause__)
     return "PreconditionFailed" in text or "ConditionalRequestConflict" in text

@@ -1,61 +1,77 @@
-"""Where runs lie: a folder of this machine, or a URL that fsspec knows. Names go in, bytes come out.
+"""The interface to a place that holds runs, and its form for a folder of this machine. Names go in, bytes
+come out.
 
-A name is relative to the place and has forward slashes: `RUN-ID/run.json`. What is not there is a
-FileNotFoundError; an object store that cannot be used is one of the `Remote…` errors. A name that leads out of
-the place is RunDamaged, whoever gave it.
+A name is relative to the place and has forward slashes: `RUN-ID/run.json`. A missing file raises
+FileNotFoundError, an object store that cannot be used one of the `Remote…` errors, and a name that leads out
+of the place RunDamaged.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import unquote
 
-from profiler.errors import StoreError
-from profiler.store.file_names import inside
+from profiler.errors import RunDamaged, StoreError
 from profiler.store.remote.files import is_url, public_url
 
 Location = Path | str  # a string is a URL
-Piece = tuple[str, int | None, int | None]  # a name, and which of its bytes: from, to
+Piece = tuple[
+    str, int | None, int | None
+]  # a name, and the first and the last (exclusive) of its bytes; None for all
+
+
+def stays_inside(name: str) -> bool:
+    """Return whether a relative name with forward slashes stays within the folder that it is joined to."""
+    return "\0" not in name and all(part not in ("", ".", "..") for part in name.split("/"))
+
+
+def inside(name: str) -> str:
+    """Return the name unchanged; RunDamaged when it leads out of the folder that it is to be joined to."""
+    if not stays_inside(name):
+        raise RunDamaged(f"{name!r}: a name that leads out of the runs")
+    return name
 
 
 class Place(Protocol):
-    """What a `RunStore` needs of where it lies."""
+    """A folder or a URL that holds runs and packs."""
 
     @property
     def root(self) -> Location:
-        """As messages name it, without secrets."""
+        """The place as messages name it, without secrets."""
 
     @property
     def local(self) -> Path:
-        """A folder of this machine for what is under way: `root` itself where that is one."""
+        """A folder of this machine for unfinished work: `root` itself when that is a folder."""
 
     def names(self) -> list[str]:
-        """The folders in it that may be runs or packs, in order, without those that begin with a dot."""
+        """The folders that may be runs or packs, in order; those that begin with a dot are left out."""
 
     def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes: ...
 
     def read_all(self, pieces: Sequence[Piece]) -> list[bytes | OSError]:
-        """Many at once; what cannot be read stands in the list as its error."""
+        """Read several pieces at once; a piece that cannot be read is returned as its error."""
 
     def file(self, name: str) -> Path:
-        """A file of this machine that holds the same."""
+        """A file of this machine with the same content."""
 
     def keep(self, name: str, data: bytes) -> Path:
-        """The same, where its bytes were just read."""
+        """A file of this machine with the same content, which was just read as `data`."""
 
     def forget(self, name: str) -> None:
-        """It was looked at, and its copy on this machine may go."""
+        """Remove the copy that `file` or `keep` made on this machine, if they made one."""
 
     def shown(self, name: str) -> str:
-        """For messages."""
+        """The path or URL of a file, for messages."""
 
 
-class Folder:
-    """Runs in a folder of this machine. A `confined` one opens nothing that a link leads out of it to."""
+class FolderPlace:
+    """A folder of this machine. A `confined` one follows no link that leads out of it."""
 
     def __init__(self, root: Path, *, confined: bool = False) -> None:
         self.root: Location = root
@@ -93,7 +109,7 @@ class Folder:
         path.stat()
         return path
 
-    def keep(self, name: str, data: bytes) -> Path:  # noqa: ARG002 - they are there
+    def keep(self, name: str, data: bytes) -> Path:  # noqa: ARG002 - it is there already
         return self._path(name)
 
     def forget(self, name: str) -> None:
@@ -109,31 +125,18 @@ class Folder:
         return path
 
 
-def place_of(location: Location, *, confined: bool = False) -> Place:
-    location = location_of(location)
-    if isinstance(location, Path):
-        return Folder(location, confined=confined)
-    from profiler.store.remote.objects import ObjectPlace
-
-    return ObjectPlace(location)
-
-
 def location_of(given: Location) -> Location:
-    """A path, or a URL; a `file://` URL is the path that it names."""
+    """Return a path as a path and a URL as text; a `file://` URL becomes the path that it names."""
     if isinstance(given, Path) or not is_url(given):
         return Path(given)
     if given.startswith("file://"):
-        from urllib.parse import unquote
-
         return Path(unquote(given.removeprefix("file://")))
     return given.rstrip("/")
 
 
 def state_folder(url: str) -> Path:
-    """What is under way for the runs at a URL is kept on this machine, from one call to the next."""
-    from hashlib import sha256
-
+    """The folder of this machine that keeps unfinished work for the runs at a URL, from one call to the next."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     shown = public_url(url)
     slug = re.sub(r"[^a-z0-9]+", "-", shown.lower()).strip("-")[:60]
-    return Path(state) / "prof" / f"{slug}-{sha256(shown.encode()).hexdigest()[:12]}"
+    return Path(state) / "prof" / f"{slug}-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"

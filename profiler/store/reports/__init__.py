@@ -1,5 +1,6 @@
-"""Reports of Nsight Compute: found, checked, contained and read.
+"""Reports of Nsight Compute: finds, checks and reads them.
 
-In: a path or URL of a `.ncu-rep`. Out: its hash, and the rows of its tables; or an error that says what is wrong.
-Only `nvidia_reader.py` imports NVIDIA's library, and only child processes of `sandbox.py` run it.
+In: a path or URL of a `.ncu-rep`.
+Out: its hash and the rows of its tables, or an error that says what is wrong.
+Refuses damaged reports; NVIDIA's library runs only in child processes.
 """

@@ -1,4 +1,4 @@
-"""How a report was measured, read from the ncu command line that it embeds."""
+"""Derives how a report was measured from the ncu command line that it embeds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FLAGS = {
 
 @dataclass(frozen=True)
 class Controls:
-    """ncu's settings that decide whether two measurements may be compared."""
+    """The settings of ncu that decide whether two measurements may be compared."""
 
     clock: str = "unknown"
     cache: str = "unknown"
@@ -23,7 +23,7 @@ class Controls:
 
 
 def derive_controls(command_line: str, ncu_version: str) -> Controls:
-    """The settings given, or the defaults of that version of ncu."""
+    """Return the settings on the command line, or the defaults of that version of ncu."""
     try:
         words = shlex.split(command_line)
     except ValueError:
@@ -39,7 +39,7 @@ def derive_controls(command_line: str, ncu_version: str) -> Controls:
 
 
 def version_of(text: str) -> tuple[int, ...]:
-    """'2025.3.1.0' as (2025, 3, 1, 0); () where there is none."""
+    """Return '2025.3.1.0' as (2025, 3, 1, 0), and () for a text without a version."""
     parts = []
     for part in text.split("."):
         if not part.isdigit():
@@ -56,7 +56,7 @@ def _default_clock(ncu_version: str) -> str:
 
 
 def _options(words: list[str]) -> dict[str, str]:
-    """ncu's own: they end at the program, the first word that is no option and no option's value."""
+    """The options of ncu itself: they end at the program, the first word that is neither an option nor its value."""
     options: dict[str, str] = {}
     position = 0
     while position < len(words) and words[position].startswith("-"):

@@ -1,6 +1,6 @@
-"""The machine code of one function out of a report: its instructions with their source lines.
+"""Disassembles one function of a report: its instructions with their source lines.
 
-`action` is a launch as NVIDIA's reader hands it out; addresses are absolute, and rebased here.
+`action` is a launch as NVIDIA's reader returns it. Its addresses are absolute; here they become offsets.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _INSTRUCTION_BYTES = 16  # on every architecture since Volta
 
 @dataclass
 class Function:
-    """One function's machine code, disassembled once however often it is launched."""
+    """The machine code of one function, disassembled once even when it is launched often."""
 
     offsets: list[int]
     rows: list[tuple[str, str, str | None, int | None, str | None]]  # opcode, text, file, line, source
 
 
 def walk(action: Any, start: int) -> list[int]:
-    """The addresses of a function whose instructions were not counted."""
+    """The addresses of a function's instructions, found one after the other: nothing in the report counted them."""
     address = start
     while action.sass_by_pc(address) and address - start < LARGEST_FUNCTION_BYTES:
         address += _INSTRUCTION_BYTES
@@ -45,7 +45,9 @@ def disassemble(action: Any, starts: Sequence[int], start: int, addresses: Seque
 
 
 def still_the_same(action: Any, starts: Sequence[int], start: int, function: Function) -> bool:
-    """Another process may load other code at the same address: look at a few places."""
+    """Return whether the same code is at that address, judged by five instructions: another process may load
+    other code there.
+    """
     last = len(function.offsets) - 1
     if last < 0:
         return True

@@ -1,11 +1,10 @@
-"""The outer wrapping of a `.ncu-rep`, read without NVIDIA's library.
+"""Reads the outer structure of a `.ncu-rep`, without NVIDIA's library.
 
-Bytes in; the session that made the report and the number of results it announces out.
-NVIDIA's reader accepts empty, random and truncated files without a word, so this module
-looks first: it walks every block to the end of the file and refuses a file whose blocks
-do not add up. The layout (a magic number, then blocks of a protobuf header and a
-payload) is the one Nsight Compute documents in its `extras/FileFormat` folder; only
-field numbers are used here, and unknown fields are skipped, so newer reports still read.
+In: the bytes of a report. Out: the session that made it, and the number of results that it announces.
+NVIDIA's reader silently accepts empty, random and truncated files. So this module first walks every block to the end of
+the file, and refuses a file whose blocks do not add up. Nsight Compute documents the layout (a magic number, then
+blocks of a protobuf header and a payload) in its `extras/FileFormat` folder. Only field numbers are used here, and
+unknown fields are skipped, so newer reports still read.
 
     "NVR\\0"  u32 length, FileHeader  { u32 length, BlockHeader, payload }...
 """
@@ -33,7 +32,7 @@ _U32 = struct.Struct("<I")
 
 @dataclass(frozen=True)
 class Envelope:
-    """What a report says about itself before any result is decoded."""
+    """The facts that a report states about itself, known before any result is decoded."""
 
     results: int = 0
     created: datetime | None = None
@@ -47,7 +46,7 @@ class Envelope:
 
 @dataclass
 class _Walk:
-    """What the blocks have told so far."""
+    """The facts that were read from the blocks so far."""
 
     results: int = 0
     pending_sources: int = 0
@@ -144,14 +143,16 @@ def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
 
 
 def _check_entries(payload: memoryview, start: int) -> None:
-    """A payload is a sequence of length-prefixed messages that fills it exactly."""
+    """Raise _Malformed unless the payload is a sequence of length-prefixed messages that fills it exactly."""
     position = 0
     while position < len(payload):
         _, position = _sized(payload, position, f"an entry of the block at byte {start:,}")
 
 
 def _check_complete(walk: _Walk, name: str) -> None:
-    """Format 7 writes the session's details, the command line last, after the first result."""
+    """Raise unless the report ends where it should: format 7 writes the session's details, command line last,
+    after a result.
+    """
     if walk.pending_sources:
         raise ReportDamaged(f"{name}: damaged or cut short: it ends with code that has no result")
     if walk.results == 0:
@@ -189,7 +190,7 @@ def _timestamp(seconds: int) -> int:
 
 
 def _sized(view: memoryview, position: int, what: str) -> tuple[memoryview, int]:
-    """The length-prefixed bytes at `position`, and where they end."""
+    """Return the length-prefixed bytes at `position`, and where they end."""
     start = position + 4
     if start > len(view):
         raise _Malformed(f"it ends inside {what}")
@@ -200,7 +201,7 @@ def _sized(view: memoryview, position: int, what: str) -> tuple[memoryview, int]
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
-    """The fields of a protobuf message as (number, wire type, value)."""
+    """Yield the fields of a protobuf message as (number, wire type, value)."""
     position = 0
     while position < len(message):
         key, position = _varint(message, position)

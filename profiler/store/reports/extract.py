@@ -1,6 +1,6 @@
-"""The reports of one run into one folder: six Parquet files, the manifest, and a copy of each report.
+"""Extracts the reports of one run into a folder: six Parquet files, the manifest, and a copy of each report.
 
-Runs inside a worker of `sandbox.py`. The folder is not a run until `staging.py` commits it.
+This runs in a reader process of `sandbox.py`. The folder becomes a run when `runs/commit.py` commits it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import MetricsMissing, ReportDamaged, ReportError
-from profiler.store.file_names import report_file
 from profiler.store.reports.controls import derive_controls
 from profiler.store.reports.envelope import Envelope
 from profiler.store.reports.identity import (
@@ -28,16 +27,16 @@ from profiler.store.reports.identity import (
 from profiler.store.reports.nvidia_reader import Decoded, decode_reports
 from profiler.store.reports.request import AlreadyStored, Request
 from profiler.store.runs.commit import flush, storage_error, write_table
+from profiler.store.runs.file_names import report_file
 from profiler.store.runs.manifest import (
     KernelCount,
     Manifest,
-    RunId,
     StoredReport,
     StoredTable,
-    content_sha256,
     prof_version,
     write_manifest,
 )
+from profiler.store.runs.run_id import RunId, content_sha256
 from profiler.store.tables.columns import labels_of
 from profiler.store.tables.schema import SCHEMA_VERSION
 
@@ -45,18 +44,18 @@ _SCRATCH = "unpacked-"
 
 
 def extract_report(request: Request) -> Manifest | AlreadyStored:
-    """Fill `request.folder`; every file is flushed to disk before this returns."""
+    """Fill `request.folder`, and flush every file to the disk before returning."""
     try:
         request.folder.mkdir(parents=True, exist_ok=True)
         return _extract(request)
     except OSError as error:
         raise storage_error(error, request.folder.parent) from error
     except ReportError as error:
-        raise request.told(error) from error
+        raise request.about_original(error) from error
 
 
 def _extract(request: Request) -> Manifest | AlreadyStored:
-    for left in request.folder.glob(f"{_SCRATCH}*"):  # by a reader that crashed
+    for left in request.folder.glob(f"{_SCRATCH}*"):  # a reader that crashed left it behind
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=request.folder, prefix=_SCRATCH) as scratch:
         return _extract_files(request, [_identified(path, Path(scratch)) for path in request.reports])
@@ -80,7 +79,7 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
         reports = [_keep_report(request, file, process) for process, file in enumerate(files)]
     finally:
         for file in files:
-            file.check_unchanged()  # a change explains whatever else went wrong
+            file.check_unchanged()  # a file that changed meanwhile explains every other error
     manifest = _manifest(request, files[0].envelope, run_id, decoded, tables, reports)
     manifest = msgspec.structs.replace(
         manifest, content_sha256=sha256 if sha256 != files[0].sha256 else None, missing_metrics=missing
@@ -90,7 +89,7 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
 
 
 def _missing_metrics(request: Request, decoded: Decoded) -> list[str]:
-    """Asked for, and without a value in every launch: ncu says nothing of names that it does not know."""
+    """The metrics asked for that have no value in any launch: ncu ignores unknown names. Raises for required ones."""
     collected = request.collected
     if collected is None:
         return []

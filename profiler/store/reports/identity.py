@@ -1,7 +1,7 @@
-"""What a report file is: opened safely, hashed, and its envelope checked.
+"""Opens a report safely, hashes it and checks its envelope; copies, packs and unpacks reports.
 
-A path goes in, anything a shell may hand over: a folder, a pipe, a file nobody may read.
-A `ReportFile` comes out, or a `ReportError` that names the path and what is wrong.
+In: any path that a user may type: also a folder, a pipe, or a file that nobody may read.
+Out: a `ReportFile`, or a `ReportError` that names the path and says what is wrong.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ COMPRESSED_SUFFIX = ".ncu-rep.zst"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _CHUNK_BYTES = 1 << 22
 _FRAME_BYTES = 1 << 26
-_ZSTD_LEVEL = 9  # the last that costs no more than reading the report
+_ZSTD_LEVEL = 9  # the highest level that takes no longer than reading the report
 
 
 @dataclass(frozen=True)
 class ReportFile:
-    """A report that is whole as far as its own structure tells.
+    """A report whose own structure is whole.
 
-    `plain` is the uncompressed file to hand to NVIDIA's reader; it equals `path` unless
-    the report was stored compressed.
+    `plain` is the uncompressed file for NVIDIA's reader; it equals `path` unless the report was stored
+    compressed.
     """
 
     path: Path
@@ -72,7 +72,7 @@ def identify_report(path: Path, scratch: Path) -> ReportFile:
         size = os.fstat(descriptor).st_size
         if size == 0:
             raise NotAReport(f"{path}: the file is empty")
-        # Never closed by hand: an error's traceback may still hold a view of it.
+        # Not closed explicitly: an error's traceback may still hold a view of it.
         view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
         envelope = read_envelope(view, str(path))
         digest = hashlib.sha256(view).hexdigest()
@@ -88,17 +88,17 @@ def sha256_of_report(path: Path) -> str:
 
 
 def read_plain(path: Path) -> Iterator[bytes]:
-    """What ncu wrote, piece by piece: unpacked where its content, whatever its name, is compressed."""
+    """Yield the bytes that ncu wrote, piece by piece. Unpacks compressed content, whatever the file is called."""
     with _opened(path) as descriptor:
         packed = _is_packed(descriptor)
     yield from _chunks(path, unpack=packed)
 
 
 def pack_report(plain: Path, packed: Path) -> None:
-    """Reports hold whole cubins and metric names over and over: they shrink many times.
+    """Compress a report, which shrinks it many times: reports repeat whole cubins and metric names.
 
-    In frames of a bounded size, which zstd reads as one; Arrow's own stream knows only the fastest level,
-    at twice the size.
+    Writes frames of bounded size, which zstd reads as one file. Arrow's own stream knows only the fastest
+    level, which gives twice the size.
     """
     import pyarrow as pa
 
@@ -109,7 +109,7 @@ def pack_report(plain: Path, packed: Path) -> None:
 
 
 def copy_report(source: Path, target: Path) -> None:
-    """As it is, compressed or not."""
+    """Copy a report as it is, compressed or not."""
     with target.open("wb") as file:
         for chunk in _chunks(source):
             file.write(chunk)
@@ -122,7 +122,7 @@ def unpack_report(source: Path, target: Path) -> None:
 
 
 def _chunks(path: Path, *, unpack: bool = False, size: int = _CHUNK_BYTES) -> Iterator[bytes]:
-    """What cannot be read is the report's fault; what cannot be written stays an OSError."""
+    """Yield a file in chunks. Errors while reading become ReportErrors; the caller's own stay OSErrors."""
     import pyarrow as pa
 
     try:
@@ -138,7 +138,7 @@ def _chunks(path: Path, *, unpack: bool = False, size: int = _CHUNK_BYTES) -> It
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """A descriptor of a regular file; never blocks on a pipe or a device."""
+    """Open a regular file and yield its descriptor; never blocks on a pipe or a device."""
     if any("\ud800" <= character <= "\udfff" for character in str(path)):
         raise ReportUnreadable(
             f"{path}: the path is not valid Unicode, which NVIDIA's reader and a manifest need",

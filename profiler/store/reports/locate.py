@@ -1,6 +1,6 @@
-"""Where reports are: named by a path or a URL, found below folders, fetched when they are to be read.
+"""Finds reports by paths, URLs, folders and patterns, and fetches those at URLs.
 
-Places go in as the user wrote them, and each report comes out once, with its size where a listing tells it.
+In: places as the user typed them. Out: each report once, with its size when a listing shows it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from profiler.store.packs.layout import REPORTS_FOLDER, is_pack
 from profiler.store.remote.files import is_url, open_filesystem, public_url, remote_errors
 from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 from profiler.store.runs.commit import storage_error
-from profiler.store.runs.manifest import RunId
+from profiler.store.runs.run_id import RunId
 
 _SUFFIXES = (REPORT_SUFFIX, COMPRESSED_SUFFIX)
-_FETCH_BYTES = 1 << 24  # one request; what of a report is in memory at a time
+_FETCH_BYTES = 1 << 24  # how much one request fetches, and how much of a report is in memory at a time
 
 
 @dataclass(frozen=True)
 class RemoteReport:
-    """A report at a URL, or `trouble`: why nobody can tell what is there."""
+    """A report at a URL, or `trouble`: the error that its listing gave."""
 
     url: str
     bytes: int | None = None
@@ -45,9 +45,9 @@ Report = Path | RemoteReport
 
 
 def find_reports(places: list[str]) -> list[Report]:
-    """Files as given, folders searched to the bottom, patterns expanded; each file once.
+    """Find reports: files as given, folders searched to the bottom, patterns expanded; each file once.
 
-    What cannot be looked at stays in the list: reading it will say why.
+    A place that cannot be listed stays in the result, and reading it gives the error.
     """
     found: dict[str, Report] = {}
     for place in places:
@@ -61,7 +61,7 @@ def find_reports(places: list[str]) -> list[Report]:
 
 
 def size_bytes(report: Report) -> int:
-    """0 where nobody knows."""
+    """The size of a report; 0 when it is not known."""
     if isinstance(report, RemoteReport):
         return report.bytes or 0
     try:
@@ -72,7 +72,7 @@ def size_bytes(report: Report) -> int:
 
 def fetch(report: RemoteReport, target: Path, go_on: Callable[[], bool] = lambda: True,
           limit_s: float = float("inf")) -> None:  # fmt: skip
-    """Into a local file, piece by piece; what is not there, denied or cut short is an error."""
+    """Fetch a report into a local file, piece by piece; raises when it is missing, denied or cut short."""
     if report.trouble is not None:
         raise report.trouble
     filesystem, path = open_filesystem(report.url)
@@ -106,7 +106,7 @@ def _pieces(filesystem: Any, path: str, size: int) -> Generator[bytes]:
 
 
 def _streamed(filesystem: Any, path: str) -> Generator[bytes]:
-    """What is sent without a word on how much it is, as some web servers do, to its end."""
+    """Yield a file whose size is unknown, as from some web servers, to its end."""
     with filesystem.open(path, "rb") as stream:
         while piece := stream.read(_FETCH_BYTES):
             yield piece
@@ -135,7 +135,7 @@ def _reports_below(folder: Path) -> Iterator[Path]:
 
 
 def _is_stored(folder: PurePath) -> bool:
-    """The folder of a run, or the reports of a pack of runs."""
+    """Return whether a folder holds reports that are stored already: a run's folder, or the reports of a pack."""
     return RunId.parse(folder.name) is not None or (
         folder.name == REPORTS_FOLDER and is_pack(folder.parent.name)
     )
@@ -145,7 +145,10 @@ def _is_stored(folder: PurePath) -> bool:
 
 
 def _reports_at(url: str) -> list[RemoteReport]:
-    """A listing takes one request for every thousand names or so, however deep the folders are."""
+    """Find the reports at a URL.
+
+    A listing takes one request for about a thousand names, however deep the folders are.
+    """
     try:
         filesystem, path = open_filesystem(url)
         with remote_errors(url, ReportNotFound):
@@ -167,12 +170,12 @@ def _reports_at(url: str) -> list[RemoteReport]:
 
 
 def _is_pattern(url: str, path: str) -> bool:
-    """In a web address, `?` begins a query."""
+    """Return whether the path is a pattern; in a web address it never is, since `?` begins a query."""
     return glob.has_magic(path) and not url.lower().startswith("http")
 
 
 def _files_below(filesystem: Any, place: str, info: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A file as it is; of a folder, the reports that are not hidden and not in a run."""
+    """Yield a file itself, or the reports in a folder that are neither hidden nor part of a run."""
     if info["type"] != "directory":
         yield place, info
         return
@@ -184,7 +187,7 @@ def _files_below(filesystem: Any, place: str, info: dict[str, Any]) -> Iterator[
 
 
 def _url_of(name: str, url: str, path: str, filesystem: Any) -> str:
-    """Listings leave out the protocol and, some of them, the host: both are in the URL that was listed."""
+    """The URL of a listed name. Listings leave out the protocol and some the host, which `url` has."""
     url, path = url.rstrip("/"), path.rstrip("/")
     if url.endswith(path):
         return url[: len(url) - len(path)] + name

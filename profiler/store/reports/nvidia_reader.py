@@ -1,11 +1,11 @@
-"""Everything NVIDIA's reader knows about the reports of a run, as the tables of `schema.py`.
+"""Reads reports with NVIDIA's reader into the tables of `tables/schema.py`.
 
-The only module that imports `ncu_report`; of its untyped objects only `disassembly.py` sees any
-other. Call it through `sandbox.py`: the native library may crash or spin on a damaged
-file, and takes its process with it.
+This is the only module that imports `ncu_report`; only `disassembly.py` sees some of its untyped objects too.
+Call it through `sandbox.py`: on a damaged file the native library may crash or hang, and takes its process
+with it.
 
-Addresses in a report are absolute and change from one recording to the next; here every
-instruction address is rebased to the start of its function.
+Addresses in a report are absolute and differ from one recording to the next, so every instruction address
+becomes an offset from the start of its function.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _failures_named(path: Path) -> Iterator[None]:
         yield
     except MemoryError:
         raise
-    except Exception as error:  # flipped bits turn up as any type of nonsense
+    except Exception as error:  # flipped bits can raise any exception
         raise ReaderFailed(f"{path}: cannot be decoded: {type(error).__name__}: {error}") from error
 
 
@@ -116,7 +116,7 @@ def _value_of(metric: Any, kind: int, *instance: int) -> Value:
 
 @dataclass
 class _Launch:
-    """What reading the metrics of a launch leaves for its instructions."""
+    """A launch, with what its metrics hold about its instructions."""
 
     number: int
     action: Any
@@ -126,7 +126,7 @@ class _Launch:
     values: dict[str, Value] = field(default_factory=dict)
 
     def function_of(self, address: int) -> tuple[int, int] | None:
-        """Which function an address lies in, and how far from its start."""
+        """The function that an address is in, and the offset from its start."""
         index = bisect_right(self.starts, address) - 1
         if index < 0 or address - self.starts[index] > LARGEST_FUNCTION_BYTES:
             return None
@@ -151,14 +151,14 @@ class _Decoder:
         return Decoded(tables, [valid_unicode(section) for section in self._sections])
 
     def read_all(self, process: int, context: Any) -> int:
-        """Every launch of every range of one report; returns how many could be read."""
+        """Read every launch of every range of one report; returns how many there were."""
         before = self._launches
         self._functions.clear()  # another process loads another function at the same address
         for range_index in range(context.num_ranges()):
             profiled = context.range_by_idx(range_index)
             for action_index in range(profiled.num_actions()):
                 action = profiled.action_by_idx(action_index)
-                if action.metric_names():  # a result it could not parse has none
+                if action.metric_names():  # a result that the reader could not parse has no metrics
                     self.read_launch(self._launches, process, range_index, action)
                     self._launches += 1
         return self._launches - before
@@ -296,9 +296,12 @@ class _Decoder:
         return self._omitted is Omitted.NOTHING
 
     def _function(self, launch: _Launch, index: int) -> Function:
-        """Disassembling costs a millisecond an instruction: do it once per function."""
+        """Return the function's code.
+
+        Disassembling takes a millisecond for each instruction, so do it once a function.
+        """
         action, start = launch.action, launch.starts[index]
-        # Warps are also seen waiting on the branch behind the last counted instruction.
+        # Samples also show warps on the branch behind the last counted instruction.
         seen = {*launch.executed, *(launch.samples or ())} if launch.executed else ()
         known = [a for a in seen if launch.function_of(a) == (index, a - start)]
         key = (action.name(action.NameBase_MANGLED), start, len(known))
@@ -354,7 +357,7 @@ def _function_starts(action: Any) -> list[int]:
 
 
 def _correlation_ids(metric: Any, count: int) -> tuple[str, list[Any]]:
-    """('name', texts), ('number', integers) or ('none', [])."""
+    """Return the ids of a metric's instances: ('name', texts), ('number', integers) or ('none', [])."""
     ids = metric.correlation_ids() if metric.has_correlation_ids() else None
     if ids is None or ids.num_instances() != count:
         return "none", []

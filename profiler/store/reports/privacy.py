@@ -1,7 +1,9 @@
-"""Whose home a report gives away: it holds its command line, its folders, and the paths of sources.
+"""Finds the home directories that a report names: in its command line, its folders and the paths of its
+sources.
 
-A stored report goes in, compressed or not, and the home directories named in it come out. It is
-searched as bytes, so that nothing in it is overlooked because nobody decodes it.
+In: a stored report, compressed or not.
+Out: the home directories in it. The report is searched as bytes, so that parts which prof does not decode are
+searched too.
 """
 
 from __future__ import annotations
@@ -17,12 +19,12 @@ _LONGEST = 4096  # more than any match, so that none is cut by the end of a chun
 
 
 def find_home_directories(report: Path, own: Path | None = None) -> list[str]:
-    """The homes it names, sorted; `own` is one to look for wherever it lies.
+    """Return the home directories that the report names, sorted; `own` is found wherever it lies.
 
-    Raises a ReportError, also where a compressed report does not decompress.
+    Raises a ReportError, also when a compressed report does not decompress.
     """
     homes = _HOMES
-    if own is not None and len(own.parts) > 1:  # the root folder is nobody's
+    if own is not None and len(own.parts) > 1:  # the root folder is nobody's home
         homes = re.escape(bytes(own)) + rb"(?=/)|" + homes
     pattern = re.compile(homes)
     found, rest = set(), b""

@@ -1,6 +1,6 @@
-"""What a reader process is asked, and its answer when there is nothing to do.
+"""The request to read reports, and the reader's answer when there is nothing to do.
 
-Light to import: the parent of the readers needs neither Arrow nor NVIDIA's library.
+Quick to import: the parent of the readers needs neither Arrow nor NVIDIA's library.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import msgspec
 
 from profiler.errors import ProfError
 from profiler.store.reports.identity import REPORT_SUFFIX
-from profiler.store.runs.manifest import Provenance, preset_name, rung_name
+from profiler.store.runs.manifest import Provenance
+from profiler.store.runs.run_id import preset_name, rung_name
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -25,8 +26,8 @@ class Timing(msgspec.Struct, frozen=True):
     reference_ns: float | None
 
 
-class Collected(msgspec.Struct, frozen=True):
-    """What `prof collect` knows of a run beyond its reports."""
+class CollectionFacts(msgspec.Struct, frozen=True):
+    """The facts that `prof collect` knows about a run and that its reports lack."""
 
     key: str
     preset: str
@@ -34,12 +35,13 @@ class Collected(msgspec.Struct, frozen=True):
     program: str = ""  # as it was given, before it moved to a neutral place
     workload: dict[str, int] | None = None
     metrics: tuple[str, ...] = ()  # asked for by name, in ncu's words
-    required: tuple[str, ...] = ()  # those of them that the user asked for: one that is missing is a failure
+    required: tuple[str, ...] = ()  # the metrics that the user asked for: a missing one is a failure
     timings: tuple[Timing, ...] = ()
 
 
 class Omitted(StrEnum):
-    """What a reading leaves out of its reports, in words for people: each of these leaves out more than the one before.
+    """The parts of a report that a reading leaves out, in words for people. Each member leaves out more than
+    the one before.
 
     NVIDIA's reader looks up code in ways that crash it on some sound reports, such as those of CUDA graphs
     with kernels of cuBLAS.
@@ -52,10 +54,10 @@ class Omitted(StrEnum):
 
 @dataclass(frozen=True)
 class Request:
-    """Which reports to read, one per process, where their folder goes, and what the run will be called.
+    """Which reports to read (one for each process), the folder to fill, and the name of the run.
 
-    Where the report is a copy of one that lies elsewhere, `shown` is what messages call it, and `reference`
-    where it lies for everybody.
+    When the report is a copy of another one, messages call it `shown`, and `reference` is the path or URL of
+    the original.
     """
 
     reports: tuple[Path, ...]
@@ -65,19 +67,19 @@ class Request:
     kernel: int | None = None
     copy: bool = True
     stored_hashes: frozenset[str] = frozenset()
-    collected: Collected | None = None
+    collected: CollectionFacts | None = None
     shown: str | None = None
     reference: str | None = None
     omitted: Omitted = Omitted.NOTHING
 
     @property
     def report(self) -> Path:
-        """The first, which stands for all where one is named."""
+        """The first report, which stands for all of them in messages."""
         return self.reports[0]
 
     @property
     def is_named(self) -> bool:
-        """Whether somebody chose the name, or the file's own serves."""
+        """Return whether the user chose the name; otherwise the run is named after the file."""
         return self.name is not None or self.kernel is not None
 
     def run_name(self) -> str:
@@ -87,12 +89,12 @@ class Request:
         return preset_name(name, self.collected.preset) if self.collected else name
 
     def asking_less(self) -> Request | None:
-        """The same reports with one part less to read; None where only what a run needs is left."""
+        """The request that leaves out one part more; None when only parts are left that a run needs."""
         rest = list(Omitted)[list(Omitted).index(self.omitted) + 1 :]
         return replace(self, omitted=rest[0]) if rest else None
 
-    def told(self, error: ProfError) -> ProfError:
-        """An error of the copy as one of the original, which the user knows."""
+    def about_original(self, error: ProfError) -> ProfError:
+        """Turn an error about the copy into one about the original, which the user knows."""
         if self.shown is None:
             return error
         copy = str(self.report)
@@ -101,12 +103,12 @@ class Request:
 
 
 def stem_of(name: str) -> str:
-    """Of a report's file, without its suffixes."""
+    """The name of a report's file without its suffixes."""
     return name.removesuffix(".zst").removesuffix(REPORT_SUFFIX)
 
 
 @dataclass(frozen=True)
 class AlreadyStored:
-    """Nothing was read: a run with this hash exists."""
+    """The answer that nothing was read, since there is a run with this hash."""
 
     sha256: str

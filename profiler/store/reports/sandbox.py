@@ -1,10 +1,10 @@
 """Reads reports in child processes, so that NVIDIA's library cannot take `prof` down.
 
-Requests go in, manifests or `ReportError`s come out. A worker that crashes or exceeds
-its time is replaced, and only the report it was reading is concerned: after a crash it is read
-again, each time with one optional part less, and fails where nothing optional is left. A worker never outlives
-its parent: it leaves when the parent is gone, and an alarm ends it if it spins in native
-code, where no Python runs.
+In: requests.
+Out: manifests or `ReportError`s. A reader process that crashes or exceeds its time is replaced, and only its
+report is affected: after a crash the report is read again, each time with one optional part less, and it
+fails when no optional part is left. A reader never outlives its parent: it exits when the parent is gone, and
+an alarm ends it when it hangs in native code, where no Python runs.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from profiler.store.runs.manifest import Manifest
 Extracted = Manifest | AlreadyStored
 
 _GRACE_SECONDS = 5
-_OUT_OF_MEMORY = 112  # exit code of a worker; no signal and no other exit uses it
-_NEVER_TOUCHED_BYTES = 2 << 30  # address space that the libraries reserve: a limit cannot tell it from memory
+_OUT_OF_MEMORY = 112  # exit code of a reader process; no signal and no other exit uses it
+_NEVER_TOUCHED_BYTES = 2 << 30  # address space that the libraries reserve, which a limit counts as memory
 _CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV}
 _MAX_TASKS = 200  # the native library does not give all its memory back
 
 
-class _Reader(SpawnProcess):
-    """Does not run the user's script again, as a spawned process would: it may have no main guard."""
+class _ReaderProcess(SpawnProcess):
+    """A spawned process that does not run the user's script again, which may have no main guard."""
 
     def start(self) -> None:
         script = sys.modules["__main__"]
         sys.modules["__main__"] = ModuleType("__main__")
-        # A worker of Dask is a daemon, and may have no children: these end with it by themselves.
+        # A Dask worker is a daemon, which may not have children; these processes end with it anyway.
         flags = multiprocessing.current_process()._config  # type: ignore[attr-defined]
         daemon = flags.pop("daemon", None)
         try:
@@ -58,7 +58,7 @@ class _Reader(SpawnProcess):
 
 
 class _Context(SpawnContext):
-    Process = _Reader
+    Process = _ReaderProcess
 
 
 class Sandbox:
@@ -67,7 +67,7 @@ class Sandbox:
     def __init__(
         self, workers: int | None = None, timeout_s: float | None = None, memory_bytes: int | None = None
     ) -> None:
-        """`memory_bytes` is what each reader may take; all there is, where nobody says."""
+        """`memory_bytes` limits each reader; without it, all of the machine's memory does."""
         physical = _physical_memory_bytes()
         most_bytes = min(memory_bytes + _NEVER_TOUCHED_BYTES, physical) if memory_bytes else physical
         self.workers = workers or available_cores()
@@ -96,7 +96,7 @@ class Sandbox:
     def _settle(
         self, request: Request, limit_s: float, answer: Future[Extracted], reading: Future[Extracted]
     ) -> None:
-        """Runs in a thread of the pool, or in the one that stops it."""
+        """Set the answer, or read again with less. Runs in a thread of the pool, or in the one that stops it."""
         try:
             answer.set_result(reading.result())
         except (Exception, CancelledError) as error:
@@ -120,13 +120,13 @@ class Sandbox:
         self._pool.join()
 
     def stop(self) -> None:
-        """Whatever is being read is let be."""
+        """Abandon whatever is being read."""
         self._pool.stop()
         self._pool.join()
 
 
 def outcome(future: Future[Extracted], report: object) -> Extracted:
-    """What a worker made of the report, or the error that says what is wrong with it."""
+    """Return the reader's result for a report, or raise the error that says what is wrong with the report."""
     try:
         return future.result()
     except ProfError:
@@ -143,7 +143,10 @@ def outcome(future: Future[Extracted], report: object) -> Extracted:
 
 
 def _is_crash(error: BaseException) -> bool:
-    """Whether native code failed. A reader that the system killed for its memory is not asked again."""
+    """Return whether native code crashed.
+
+    A reader that the system killed for its memory does not count, and is not tried again.
+    """
     return isinstance(error, ProcessExpired) and -error.exitcode in _CRASHES
 
 
@@ -162,7 +165,7 @@ def default_timeout_s(report: Path) -> float:
 
 
 def timeout_for_size_s(report_bytes: int) -> float:
-    """Reading takes well under a second per megabyte; more than this is a hang."""
+    """The time limit for a report of this size. Reading takes well under a second per megabyte, so more is a hang."""
     return 60.0 + 4.0 * report_bytes / 1e6
 
 
@@ -173,18 +176,19 @@ def _work(request: Request, alarm_s: float) -> Extracted:
     try:
         return extract_report(request)
     except MemoryError:
-        os._exit(_OUT_OF_MEMORY)  # what was allocated may linger: the next report gets a new process
+        os._exit(_OUT_OF_MEMORY)  # memory may stay allocated, so the next report gets a new process
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """The pool's threads start in here and inherit it, and so does every worker they start.
+    """Block SIGINT. Threads of the pool that start in here inherit this, and so do the readers that they
+    start.
 
-    A worker never sees an interrupt: the parent decides what one means.
+    So a reader never sees an interrupt; the parent decides what to do about one.
     """
-    resource_tracker.ensure_running()  # would let interrupts through again, were it started later
+    resource_tracker.ensure_running()  # if it started later, it would let interrupts through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -194,38 +198,40 @@ def _interrupts_held() -> Iterator[None]:
 
 @contextmanager
 def _ending_held() -> Iterator[None]:
-    """Being told to end waits until a worker has all that it starts with: one that has half of it tells the user so.
+    """Delay SIGTERM until a reader has started, since a half-started one prints an error.
 
-    Not blocked, as a worker would inherit that and outlive what ends it.
+    The signal is not blocked: a reader would inherit that, and outlive what ends it.
     """
-    told: list[int] = []
+    arrived: list[int] = []
     before = signal.getsignal(signal.SIGTERM)
     if before is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
+    signal.signal(signal.SIGTERM, lambda number, _: arrived.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-        if told:
+        if arrived:
             signal.raise_signal(signal.SIGTERM)
 
 
 def _enter_worker(memory_bytes: int) -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    # A crash is expected here: no core file, and nothing the library prints reaches the user.
+    # Crashes are expected here: write no core file, and show nothing that the library prints.
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_AS, memory_bytes)
     silence = os.open(os.devnull, os.O_RDWR)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     threading.Thread(target=leave_with_parent, daemon=True).start()
-    importlib.import_module("profiler.store.reports.extract")  # not within the time of the first report
+    importlib.import_module(
+        "profiler.store.reports.extract"
+    )  # so that this time does not count for the first report
 
 
 def _limit(what: int, limit: int) -> None:
-    """A lower limit that is set already stays; a system that knows no such limit goes without."""
+    """Lower a resource limit. A lower one that is set already stays, and a system without such a limit ignores this."""
     with suppress(ValueError, OSError):
         _, hard = resource.getrlimit(what)
         lower = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
@@ -233,7 +239,7 @@ def _limit(what: int, limit: int) -> None:
 
 
 def leave_with_parent() -> None:
-    """For a thread of a worker: nobody would end it when its parent was killed."""
+    """End this process when its parent is gone; a thread of each reader runs this."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

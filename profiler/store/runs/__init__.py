@@ -1,4 +1,6 @@
-"""Runs: one collection of one kernel on one workload, committed whole.
+"""Runs: each is one collection of one kernel on one workload, committed whole or not at all.
 
-In: tables, reports and a manifest. Out: a `Run`, found by number, name or id, and refused when it changed.
+In: tables, reports and a manifest.
+Out: a `Run`, found by number, name or id.
+Refuses a run that changed since it was recorded, and every name in it that prof does not give.
 """

@@ -1,8 +1,8 @@
-"""How a run comes to exist: whole, once, or not at all.
+"""Commits runs to a folder: each exists whole and once, or not at all.
 
-A process fills a folder under `.staging/`, which no reader looks at, and `commit` renames
-it into place while it holds the store's lock. A process that dies leaves its staging
-folder behind, unlocked; the next one to stage anything sweeps it away.
+A process fills a folder under `.staging/`, where no reader looks, and `commit` renames it into place while it
+holds the store's lock. A process that dies leaves its staging folder behind, unlocked; the next process that
+stages removes it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from profiler.errors import DiskFull, StoreNotWritable
-from profiler.store.file_names import HASH_CHARACTERS, table_file
-from profiler.store.remote.places import Folder, Location
-from profiler.store.runs.index import Shelf
-from profiler.store.runs.manifest import RunId, StoredTable
+from profiler.store.remote.places import FolderPlace, Location
+from profiler.store.runs.file_names import table_file
+from profiler.store.runs.index import RunIndex
+from profiler.store.runs.manifest import StoredTable
+from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +37,7 @@ _LOCK_FILE = ".lock"
 
 
 class Staging:
-    """One process's place to prepare runs in; use it in a `with` statement."""
+    """The folder in which one process prepares runs; use it in a `with` statement."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -50,12 +51,12 @@ class Staging:
         except OSError as error:
             raise storage_error(error, root) from error
         self._count = 0
-        self._shelf = Shelf(Folder(root))
+        self._index = RunIndex(FolderPlace(root))
         self._hashes: set[str] = set()
-        self._changed_ns: int | None = None  # when we were the last to change `root`
+        self._changed_ns: int | None = None  # the time of `root` after our last change to it
 
     def folder(self) -> Path:
-        """A fresh folder name for one run; whoever fills it creates it."""
+        """The path of a new folder for one run; whoever fills it creates it."""
         self._count += 1
         return self._own / str(self._count)
 
@@ -63,7 +64,7 @@ class Staging:
         shutil.rmtree(folder, ignore_errors=True)
 
     def commit(self, folder: Path, run_id: str) -> Location | None:
-        """Rename `folder` to its run; None when a run of the same report exists already."""
+        """Rename `folder` to its run and return where it is; None when there is a run of the same report already."""
         run = RunId.parse(run_id)
         assert run is not None, run_id
         target = self.root / run_id
@@ -81,25 +82,30 @@ class Staging:
         return target
 
     def _is_known(self, run: RunId) -> bool:
-        """The runs are listed again only where another has changed the folder since we did."""
+        """Return whether there is a run of the same report.
+
+        Lists the runs again only when another process has added one.
+        """
         if self._changed_ns is None or self.root.stat().st_mtime_ns != self._changed_ns:
-            self._hashes = {name[-HASH_CHARACTERS:] for name in self._shelf.names()}
+            self._hashes = {name[-HASH_CHARACTERS:] for name in self._index.names()}
         return run.hash in self._hashes
 
     def _remember(self, run: RunId) -> None:
-        """The folder gets a time of our own: by the clock that it goes by, which may stand still for milliseconds,
-        the commit of another right after ours would not show.
+        """Note our own commit, and give the folder a time of our choice.
+
+        The file system's clock may stand still for milliseconds, and would then hide another process's commit
+        right after ours.
         """
         self._hashes.add(run.hash)
         self._changed_ns = None
         now_ns = time.time_ns()
-        with suppress(OSError):  # in the folder of another user, or where times cannot be set
+        with suppress(OSError):  # another user's folder, or a file system without settable times
             os.utime(self.root, ns=(now_ns, now_ns))
-            if self.root.stat().st_mtime_ns == now_ns:  # else the file system keeps no times as fine
+            if self.root.stat().st_mtime_ns == now_ns:  # else the file system's times are too coarse
                 self._changed_ns = now_ns
 
     def add(self, folder: Path, name: str) -> None:
-        """Rename what was prepared to its name, whatever it is."""
+        """Rename a prepared folder, which need not be a run, into place."""
         try:
             with locked(self.root / _LOCK_FILE):
                 flush(folder)
@@ -109,7 +115,7 @@ class Staging:
             raise storage_error(error, self.root) from error
 
     def take_away(self, names: Iterable[str]) -> None:
-        """Each is gone at once: out of sight by a rename, and from the disk after that."""
+        """Remove runs or packs. Each disappears by one rename, and from the disk after that."""
         away = self.folder()
         try:
             away.mkdir()
@@ -142,7 +148,7 @@ def storage_error(error: OSError, place: Location) -> DiskFull | StoreNotWritabl
 
 
 def write_table(folder: Path, name: str, table: pa.Table) -> StoredTable:
-    """A table of a run that is being prepared; hashed before the disk has it, so that the hash is ours."""
+    """Write a table of a run. The hash is taken before the bytes reach the disk, so it shows what was meant."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -156,7 +162,7 @@ def write_table(folder: Path, name: str, table: pa.Table) -> StoredTable:
 
 
 def flush(path: Path) -> None:
-    """A file or a folder, down to the disk."""
+    """Flush a file or a folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -165,14 +171,14 @@ def flush(path: Path) -> None:
 
 
 def make_shared_folder(folder: Path, root: Path) -> None:
-    """Whoever may add a run to `root` may prepare one, whatever the umask of the first."""
+    """Make a folder with the permissions of `root`, so that everybody who may add a run can prepare one."""
     with suppress(FileExistsError):
         folder.mkdir()
         folder.chmod(stat.S_IMODE(root.stat().st_mode))
 
 
 def _sweep(staging: Path) -> None:
-    """Remove what dead processes left: a living one holds the lock on its owner file."""
+    """Remove what dead processes left behind. A living process holds the lock on its owner file."""
     for folder in staging.iterdir():
         lock = try_lock(folder / _OWNER_FILE)
         if lock is not None:
@@ -181,7 +187,7 @@ def _sweep(staging: Path) -> None:
 
 
 def try_lock(path: Path) -> int | None:
-    """None where a process holds it, or where it is another user's, who may be at work."""
+    """Take the lock; None when another process holds it, or the file is another user's, who may be at work."""
     try:
         descriptor = _open_lock(path)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -196,7 +202,7 @@ def try_lock(path: Path) -> int | None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Waits until no other has it, process or thread; the file stays."""
+    """Hold the lock; waits until no other process or thread has it. The file stays."""
     descriptor = _open_lock(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -206,7 +212,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def _open_lock(path: Path) -> int:
-    """To lock a file takes no right to write it, and that of another user may give none."""
+    """Open a lock file, which may be another user's: read access is enough to lock it."""
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except PermissionError:

@@ -1,4 +1,4 @@
-"""A run's reports as plain files again, for whoever wants them in the Nsight Compute UI."""
+"""Writes a run's reports as plain `.ncu-rep` files, which the Nsight Compute UI opens."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from profiler.store.runs.run_store import Run
 
 
 def export_reports(run: Run, folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Each as it is written, under the run's name; numbered where several processes made one each.
+    """Write each report under the run's name, numbered when there are several, and yield its path.
 
-    The run was verified when it was opened, so what comes out is what was recorded. A file is written
-    aside and renamed: a name never holds half a report.
+    The caller has verified the run, so the files are as recorded. Each is written aside and renamed, so that
+    no name ever holds half a report.
     """
     reports = run.manifest.reports
     if not run.stored:

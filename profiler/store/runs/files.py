@@ -1,48 +1,66 @@
-"""The files of a run: in a folder of its own here, or in a pack (`packs.py`), which answers alike.
+"""The files of one run: an interface, and its form for a run in a folder of its own (`packs/layout.py` has
+the other).
 
-What is not there is a FileNotFoundError, whatever else fails another OSError. Where files are far away, all
-tables of a run are asked for when the first one is.
+A missing file raises FileNotFoundError, and any other trouble another OSError. At a URL, all tables of a run
+are requested together as soon as the first one is needed.
 """
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from profiler.errors import RunDamaged
 from profiler.store.remote.places import Location, Piece, Place
 from profiler.store.runs.manifest import StoredReport, StoredTable
 
 
 @dataclass
 class RunFiles(ABC):
-    """Of the run called `name`."""
+    """The files of the run called `name`; `stored` is what its manifest says of its tables."""
 
     place: Place
     name: str
+    stored: Mapping[str, StoredTable] = field(repr=False)
     _ahead: dict[str, bytes] | None = field(default=None, init=False, repr=False)
 
     @property
     def where(self) -> Location:
-        """The run, for messages."""
+        """The run's own path or URL, for messages."""
         root = self.place.root
         return root / self.name if isinstance(root, Path) else self.place.shown(self.name)
 
-    def table(self, table: str, stored: StoredTable) -> bytes:
-        """The table's file, as it was written."""
+    def table(self, table: str) -> bytes:
+        """The table's Parquet file as it was recorded; RunDamaged when its SHA-256 differs."""
         if self._ahead is None and not isinstance(self.place.root, Path):
             read_ahead([self])
-        known = self._ahead.pop(table, None) if self._ahead else None
-        return self.place.read(*self.piece(table, stored)) if known is None else known
+        data = self._ahead.pop(table, None) if self._ahead else None
+        if data is None:
+            data = self.place.read(*self.piece(table))
+        if hashlib.sha256(data).hexdigest() != self.stored[table].sha256:
+            raise RunDamaged(
+                f"{self.shown_table(table)}: the table is not the one recorded (its SHA-256 differs)"
+            )
+        return data
+
+    def shown_table(self, table: str) -> str:
+        """The table's file, for messages."""
+        return self.shown(self.stored[table].file)
+
+    def report(self, report: StoredReport) -> Path:
+        """A file of this machine that holds the stored report."""
+        return self.place.file(self.report_name(report))
 
     @abstractmethod
-    def piece(self, table: str, stored: StoredTable) -> Piece:
-        """Where the table's file is, within the place."""
+    def piece(self, table: str) -> Piece:
+        """The file and the range of bytes that hold the table, within the place."""
 
     @abstractmethod
-    def tables(self) -> Mapping[str, Piece]:
-        """The same of each that has rows."""
+    def parquet(self, table: str) -> tuple[Path, range | None]:
+        """A verified Parquet file of this machine, and which of its row groups are the table: None for all of them."""
 
     @abstractmethod
     def shown(self, file: str) -> str:
@@ -50,28 +68,18 @@ class RunFiles(ABC):
 
     @abstractmethod
     def report_name(self, report: StoredReport) -> str:
-        """Of a stored report, within the place."""
-
-    def report(self, report: StoredReport) -> Path:
-        """The same as a file of this machine."""
-        return self.place.file(self.report_name(report))
+        """The name of the stored report within the place."""
 
 
 @dataclass
-class LooseFiles(RunFiles):
-    """In a folder that has the run's name."""
+class FolderFiles(RunFiles):
+    """The files of a run in a folder that has the run's name."""
 
-    stored: dict[str, StoredTable] = field(default_factory=dict, repr=False)
+    def piece(self, table: str) -> Piece:
+        return f"{self.name}/{self.stored[table].file}", None, None
 
-    def piece(self, table: str, stored: StoredTable) -> Piece:  # noqa: ARG002
-        return f"{self.name}/{stored.file}", None, None
-
-    def tables(self) -> Mapping[str, Piece]:
-        return {table: self.piece(table, stored) for table, stored in self.stored.items() if stored.rows}
-
-    def keep(self, stored: StoredTable, data: bytes) -> Path:
-        """A file of this machine with the table's bytes, which were just read."""
-        return self.place.keep(f"{self.name}/{stored.file}", data)
+    def parquet(self, table: str) -> tuple[Path, range | None]:
+        return self.place.keep(f"{self.name}/{self.stored[table].file}", self.table(table)), None
 
     def shown(self, file: str) -> str:
         return self.place.shown(f"{self.name}/{file}")
@@ -81,12 +89,16 @@ class LooseFiles(RunFiles):
 
 
 def read_ahead(runs: Sequence[RunFiles], table: str | None = None) -> None:
-    """All tables, or one, of runs of one place at once. What cannot be read is left to whoever asks for it."""
+    """Fetch all tables that have rows, or the one called `table`, of several runs of one place in one round
+    of requests.
+
+    Ignores what cannot be read: whoever asks for it next gets the error.
+    """
     wanted = [
-        (files, name, piece)
+        (files, name, files.piece(name))
         for files in runs
-        for name, piece in files.tables().items()
-        if table in (None, name)
+        for name, stored in files.stored.items()
+        if stored.rows and table in (None, name)
     ]
     for files in runs:
         files._ahead = {}

@@ -1,22 +1,33 @@
-"""Which runs there are at a place, and where each of them lies: in a folder of its own, or in a pack."""
+"""The index of a place: which runs it holds, and whether each lies in a folder of its own or in a pack."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from profiler.errors import RunDamaged
 from profiler.store.packs.layout import MANIFESTS_FILE, Pack, PackedFiles, is_pack, read_line
 from profiler.store.remote.places import Place
-from profiler.store.runs.files import LooseFiles
-from profiler.store.runs.manifest import MANIFEST_FILE, RunId
+from profiler.store.runs.files import FolderFiles, RunFiles
+from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifest
+from profiler.store.runs.run_id import RunId
 
 _LISTINGS = 5
 
 
-class Shelf:
-    """Remembers the packs, which never change, and looks for new ones with every listing."""
+@dataclass(frozen=True)
+class Found:
+    """A run's manifest, also as it was written, and the run's files."""
+
+    manifest: Manifest
+    written: bytes
+    files: RunFiles
+
+
+class RunIndex:
+    """Remembers the packs it has read, since a pack never changes, and looks for new ones with every listing."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -26,20 +37,20 @@ class Shelf:
         self._listed: list[str] = []
 
     @property
-    def loose(self) -> list[str]:
-        """The folders of runs, as last listed."""
+    def folders(self) -> list[str]:
+        """The names of the runs' own folders, as last listed."""
         return [name for name in self._listed if RunId.parse(name)]
-
-    def pack_of(self, name: str) -> Pack | None:
-        """The one that a run is read from; of several, the newest."""
-        return self._packed.get(name)
 
     @property
     def packs(self) -> list[Pack]:
         return list(self._packs.values())
 
+    def pack_of(self, name: str) -> Pack | None:
+        """The pack that a run is read from: the newest, when several hold it."""
+        return self._packed.get(name)
+
     def names(self) -> list[str]:
-        """Of all runs, in order, and of what else lies there."""
+        """List the place: the names of all runs, in order, and of everything else in it."""
         for _ in range(_LISTINGS):
             names = self._listed = self._place.names()
             packs = [name for name in names if is_pack(name)]
@@ -47,7 +58,7 @@ class Shelf:
                 return names
             try:
                 self._packs = {name: self._packs.get(name) or Pack.read(self._place, name) for name in packs}
-            except FileNotFoundError:  # it has given way to a larger one since it was listed
+            except FileNotFoundError:  # a larger pack replaced it after the listing
                 continue
             except OSError as error:
                 raise RunDamaged(
@@ -60,36 +71,40 @@ class Shelf:
             remedy="Run the same command again.",
         )
 
-    def find(self, name: str) -> tuple[bytes, LooseFiles | PackedFiles]:
-        """The manifest of a run and where its files are; a FileNotFoundError where there is no such run."""
+    def find(self, name: str) -> Found:
+        """Find a run by its whole name; FileNotFoundError when there is none, RunDamaged when its manifest is."""
         try:
-            return self._found(name)
-        except FileNotFoundError:  # it may have gone into a pack since it was listed
+            return self._read(name)
+        except FileNotFoundError:  # it may have moved into a pack since the listing
             self.names()
-            return self._found(name)
+            return self._read(name)
 
     def read_ahead(self, names: Iterable[str]) -> None:
-        """The manifests that will be asked for next, in few requests. What cannot be read is left to `find`."""
-        loose: list[str] = []
+        """Fetch the manifests that `find` will need next, in few requests. Ignores those that cannot be read."""
+        folders: list[str] = []
         by_pack: dict[str, list[str]] = {}
         for name in names:
             if pack := self._packed.get(name):
                 by_pack.setdefault(pack.name, []).append(name)
             else:
-                loose.append(name)
+                folders.append(name)
         for pack_name, packed in by_pack.items():
             with suppress(OSError, RunDamaged):
                 self._ahead |= self._packs[pack_name].lines(packed)
         if not isinstance(self._place.root, Path):
-            found = self._place.read_all([(f"{name}/{MANIFEST_FILE}", None, None) for name in loose])
+            found = self._place.read_all([(f"{name}/{MANIFEST_FILE}", None, None) for name in folders])
             self._ahead |= {
-                name: data for name, data in zip(loose, found, strict=True) if isinstance(data, bytes)
+                name: data for name, data in zip(folders, found, strict=True) if isinstance(data, bytes)
             }
 
-    def _found(self, name: str) -> tuple[bytes, LooseFiles | PackedFiles]:
+    def _read(self, name: str) -> Found:
+        where = self._place.shown(f"{name}/{MANIFEST_FILE}")
         pack, known = self._packed.get(name), self._ahead.pop(name, None)
         if pack is None:
-            data = known if known is not None else self._place.read(f"{name}/{MANIFEST_FILE}")
-            return data, LooseFiles(self._place, name)
+            written = known if known is not None else self._place.read(f"{name}/{MANIFEST_FILE}")
+            manifest = decode_manifest(written, where)
+            return Found(manifest, written, FolderFiles(self._place, name, manifest.tables))
         line = read_line(known or pack.lines([name])[name], pack.shown(MANIFESTS_FILE))
-        return bytes(line.manifest), PackedFiles(self._place, name, pack, line)
+        written = bytes(line.manifest)
+        manifest = decode_manifest(written, where)
+        return Found(manifest, written, PackedFiles(self._place, name, manifest.tables, pack, line))

@@ -1,17 +1,13 @@
 """`run.json`: everything needed to believe a run, or to repeat it.
 
-Run ids are `TIME-NAME-HASH`: the time the report was recorded, what was measured, and
-the start of the report's SHA-256 (where prof measured: of all that was asked for and came of it), so that a
-folder listing sorts by time, says what each run is, and shows at once whether a report is already stored.
+Reading a manifest checks it: no name in it leads out of the run's folder, and its run id fits what it says.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar, overload
 
@@ -19,68 +15,19 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
-from profiler.store.file_names import HASH_CHARACTERS, is_report_file, is_sha256, is_table_file
+from profiler.store.runs.file_names import is_report_file, is_sha256, is_table_file
+from profiler.store.runs.run_id import RunId, rung_name
 from profiler.store.tables.decoding import decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
 
 MANIFEST_FILE = "run.json"
-TIMED_SUFFIX = "-timed"
-DEFAULT_PRESET = "default"
-_NAME_CHARACTERS = 60
-_RUN_ID = re.compile(r"(?P<time>[0-9]{8}t[0-9]{6}z)-(?P<name>[a-z0-9._-]+)-(?P<hash>[0-9a-f]{12})")
-
-
-class RunId(msgspec.Struct, frozen=True):
-    time: str
-    name: str
-    hash: str
-
-    def __str__(self) -> str:
-        return f"{self.time}-{self.name}-{self.hash}"
-
-    @staticmethod
-    def parse(text: str) -> RunId | None:
-        match = _RUN_ID.fullmatch(text)
-        return RunId(**match.groupdict()) if match else None
-
-    @staticmethod
-    def make(recorded: datetime | None, name: str, sha256: str) -> RunId:
-        moment = recorded or datetime.fromtimestamp(0, UTC)
-        time = moment.astimezone(UTC).strftime("%Y%m%dt%H%M%Sz")
-        return RunId(time, path_name(name), sha256[:HASH_CHARACTERS])
-
-
-def path_name(name: str) -> str:
-    """Any text as a name that is safe in a path: only [a-z0-9._-], never a leading dot."""
-    safe = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip(".-_")
-    return safe[:_NAME_CHARACTERS].strip(".-_") or "report"
-
-
-def rung_name(ladder: str, kernel: int) -> str:
-    return f"{path_name(ladder)}-{kernel}"
-
-
-def timed_name(ladder: str, kernel: int) -> str:
-    """Timings have a name of their own: whoever asks for the rung wants its profile."""
-    return rung_name(ladder, kernel) + TIMED_SUFFIX
-
-
-def sweep_name(ladder: str, kernel: int) -> str:
-    return f"{rung_name(ladder, kernel)}-tune"
-
-
-def preset_name(name: str, preset: str) -> str:
-    """Each preset under a name of its own: runs of one name can be compared."""
-    return name if preset == DEFAULT_PRESET else f"{name}-{preset}"
-
-
-def content_sha256(hashes: Sequence[str]) -> str:
-    """The hash of one report is its own; several make one in their order."""
-    return hashes[0] if len(hashes) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()
 
 
 class StoredReport(msgspec.Struct, frozen=True):
-    """One process's report. `file` lies in the run's folder; `reference` points elsewhere. One of them is set."""
+    """The report of one process: a `file` in the run's folder, or a `reference` to one elsewhere.
+
+    Exactly one is set.
+    """
 
     sha256: str
     bytes: int
@@ -100,26 +47,26 @@ class KernelCount(msgspec.Struct, frozen=True):
 
 
 class Provenance(msgspec.Struct, frozen=True):
-    """What was measured, where prof itself ran it; paths are relative to the ladder's folder."""
+    """How prof built and ran what it measured; paths are relative to the ladder's folder."""
 
     driver_version: str = ""
     nvcc_version: str = ""
     build_flags: list[str] = []
-    without: list[str] = []  # libraries it would have used, had they been there
+    without: list[str] = []  # optional libraries that were missing
     sources: dict[str, str] = {}  # SHA-256 of each file compiled
     binary_sha256: str | None = None
     git_commit: str | None = None
     git_dirty: bool | None = None  # whether the tree differed from the commit
     seed: int | None = None
-    reference: str | None = None  # what `reference_ns` is the time of
-    runtime: str | None = None  # what ran a program that prof did not compile, as the program says
-    relative_error: float | None = None  # of the result, as verified just before
+    reference: str | None = None  # the kernel that `reference_ns` belongs to
+    runtime: str | None = None  # what ran a program that prof did not compile, as the program reports it
+    relative_error: float | None = None  # of the result, verified just before
     seconds: float | None = None  # how long the measurement took
 
 
 @decodable
 class Manifest(msgspec.Struct, frozen=True):
-    """A `timed` run holds timings without the profiler and has no report; a `collected` one has one per process."""
+    """The manifest of a run. A `collected` run has one report for each process; a `timed` run has only timings."""
 
     schema_version: int
     run_id: str
@@ -140,20 +87,22 @@ class Manifest(msgspec.Struct, frozen=True):
     program: str = ""
     command_line: str = ""
     sections: list[str] = []
-    preset: str | None = None  # what prof asked ncu for, where prof did
-    metrics: list[str] = []  # those it asked for by name
-    missing_metrics: list[str] = []  # those of the preset that this GPU or this ncu does not have
-    unread: str = ""  # what NVIDIA's reader crashed on, in words: it is left out
+    preset: str | None = None  # what prof asked ncu for, when prof ran it
+    metrics: list[str] = []  # the metrics that prof asked for by name
+    missing_metrics: list[str] = []  # metrics of the preset that this GPU or this ncu lacks
+    unread: str = ""  # what was left out because NVIDIA's reader crashed on it, in words
     clock_control: str = "unknown"
     cache_control: str = "unknown"
     replay_mode: str = "unknown"
     provenance: Provenance | None = None
-    content_sha256: str | None = None  # of a run that does not have one report: what its id ends in
-    collection: str | None = None  # what all that was asked for hashes to: collecting it again may be skipped
+    content_sha256: str | None = None  # when the run does not have exactly one report: its id ends in this
+    collection: str | None = (
+        None  # hash of everything that was asked for: prof need not collect the same again
+    )
 
     @property
     def sha256(self) -> str:
-        """What makes this run the one it is, and what its id ends in."""
+        """The hash that the run's id ends in."""
         return self.content_sha256 or self.reports[0].sha256
 
     @property
@@ -169,8 +118,11 @@ _Kind = TypeVar("_Kind", bound=Manifest)
 
 
 def prof_version() -> str:
-    """Also where prof runs from a checkout and is not installed."""
-    from importlib.metadata import PackageNotFoundError, version  # only what writes a run needs it
+    """The version of prof, also when it runs from a checkout and is not installed."""
+    from importlib.metadata import (
+        PackageNotFoundError,
+        version,
+    )  # imported late: only commands that write a run need it
 
     try:
         return version("ncu-prof")
@@ -210,7 +162,7 @@ def decode_manifest(data: bytes, where: str) -> Manifest: ...
 @overload
 def decode_manifest(data: bytes, where: str, kind: type[_Kind]) -> _Kind: ...
 def decode_manifest(data: bytes, where: str, kind: type[Manifest] = Manifest) -> Manifest:
-    """The manifest, of which no name leads out of a folder, and whose id is made of what it says; else RunDamaged."""
+    """Decode and check a manifest: RunDamaged when a name leads out of its folder, or the id does not fit the rest."""
     try:
         raw = _upgraded(msgspec.json.decode(data))
         _require_known_schema(raw, where)
@@ -223,7 +175,7 @@ def decode_manifest(data: bytes, where: str, kind: type[Manifest] = Manifest) ->
 
 
 def _upgraded(raw: Any) -> Any:
-    """Version 1 had one report, or null."""
+    """Convert version 1, which had one report or null."""
     if isinstance(raw, dict) and raw.get("schema_version") == 1 and "report" in raw:
         raw["reports"] = [raw["report"]] if raw["report"] is not None else []
     return raw
@@ -239,7 +191,7 @@ def _require_known_schema(raw: Any, where: str) -> None:
 
 
 def _faults(manifest: Manifest) -> Iterator[str]:
-    """Everything that becomes a path, and whether it fits the rest."""
+    """The faults of all names that become paths, and of fields that contradict each other."""
     for table, stored in manifest.tables.items():
         if not is_table_file(stored.file, table):
             yield f"{stored.file!r} is no name of a file of table {table!r}"
@@ -255,7 +207,7 @@ def _faults(manifest: Manifest) -> Iterator[str]:
 
 
 def _faults_of_id(manifest: Manifest) -> Iterator[str]:
-    """The id is made again from what it is the id of."""
+    """The faults of the run id, which is made again from the rest of the manifest and compared."""
     stated = RunId.parse(manifest.run_id)
     if stated is None:
         yield f"{manifest.run_id!r} is no run id"
@@ -282,7 +234,10 @@ def _faults_of_id(manifest: Manifest) -> Iterator[str]:
 
 
 def _faults_of_kernel(manifest: Manifest) -> Iterator[str]:
-    """What prof measured itself is called by the ladder and the number; what was ingested may have a name of its own."""
+    """The faults of ladder and kernel.
+
+    A run that prof measured is named after both; an ingested one may have any name.
+    """
     ladder, kernel = manifest.ladder, manifest.kernel
     if ladder is not None and not is_ladder_name(ladder):
         yield f"{ladder!r} is no name of a ladder"

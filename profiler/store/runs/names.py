@@ -1,7 +1,7 @@
-"""Which runs a person means, as far as names tell: a kernel number, a name, or a shell pattern of names.
+"""Matches what a person typed against the names of runs: a kernel number, a name, or a shell pattern.
 
-What was typed and the ladder that numbers belong to in; names, or a question asked of each name, out.
-Nothing is read.
+In: the text, and the ladder that numbers refer to.
+Out: names, or a test to apply to each name. Nothing is read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 
 from profiler.catalog.ladders.ladder import spans_text
 from profiler.errors import RunNotFound
-from profiler.store.runs.manifest import TIMED_SUFFIX, path_name, rung_name, timed_name
+from profiler.store.runs.run_id import TIMED_SUFFIX, path_name, rung_name, timed_name
 
 _KERNEL_DIGITS = 9
 _MOST_CHARACTERS = 200  # of a shell pattern
@@ -23,21 +23,22 @@ _UNSAFE_IN_PATTERN = re.compile(r"(?P<set>\[!?.[^]]*\])|[^a-z0-9._*?-]+")
 
 
 def is_number(reference: str) -> bool:
-    """Of a kernel."""
+    """Return whether the text is the number of a kernel."""
     return reference.isdecimal() and len(reference) <= _KERNEL_DIGITS
 
 
 def names_of(reference: str, ladder: str) -> list[str]:
-    """Under which a run is looked for, one after the other; a number means the profile before the timings."""
+    """The names to look for, one after the other. A number means the kernel's profile first, then its timings."""
     if is_number(reference):
         return [name(ladder, int(reference)) for name in (rung_name, timed_name)]
     return [reference, path_name(reference)]
 
 
 def name_filter(reference: str | None, ladder: str, *, of_ladder: bool = False) -> Callable[[str], bool]:
-    """Whether a name is meant: every one by None, or of a number each preset and the timings of that kernel.
+    """Return a test of whether a name is meant. None means every name; a number, all presets and timings of
+    that kernel.
 
-    With `of_ladder` only names of that ladder's kernels are. Raises RunNotFound for an overlong pattern.
+    With `of_ladder`, only names of that ladder's kernels match. Raises RunNotFound for an overlong pattern.
     """
     if reference is not None and _PATTERN.search(reference) and len(reference) > _MOST_CHARACTERS:
         raise RunNotFound(
@@ -61,12 +62,12 @@ def _is_meant(name: str, reference: str | None, ladder: str) -> bool:
 
 
 def _path_pattern(pattern: str) -> str:
-    """In the letters that `path_name` leaves of a name."""
+    """Reduce a pattern to the characters that `path_name` leaves in a name."""
     return _UNSAFE_IN_PATTERN.sub(lambda match: match["set"] or "-", pattern.strip().lower())
 
 
 def no_such_name(reference: str, ladder: str, names: Iterable[str], *, of_ladder: bool) -> str:
-    """What `name_filter` left nothing of these names for, with the pattern that finds what contains the word."""
+    """Return the error text for a name that matches no run, with a pattern that finds longer names."""
     if is_number(reference):
         return f"no run of kernel {reference} of ladder '{ladder}'"
     what = f"no run of ladder '{ladder}'" if of_ladder else "no run"
@@ -82,7 +83,7 @@ def no_such_name(reference: str, ladder: str, names: Iterable[str], *, of_ladder
 
 
 def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
-    """With what comes near: of a number the ladder's others, of a name those like it."""
+    """Return the error text for a name or a number that matches no run, with the names or numbers that come near."""
     names, name = sorted(set(all_names)), names_of(reference, ladder)[0]
     what = f"no run of kernel {reference}" if reference.isdecimal() else f"no run of '{reference}'"
     if not names:
@@ -92,7 +93,7 @@ def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
         if not near:
             return f"{what}; it holds runs of {len(names)} other names"
         return f"{what}; did you mean {' or '.join([', '.join(near[:-1]), near[-1]] if near[1:] else near)}?"
-    if is_number(reference) and (presets := of_kernel(int(reference), ladder, names)):
+    if is_number(reference) and (presets := names_of_kernel(int(reference), ladder, names)):
         return f"{what} with the default preset; there is {', '.join(presets)}"
     kernels = kernels_of(ladder, names)
     return (
@@ -100,25 +101,28 @@ def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
     )
 
 
-def of_kernel(number: int, ladder: str, names: Iterable[str]) -> list[str]:
-    """Those of that kernel, of whatever preset."""
+def names_of_kernel(number: int, ladder: str, names: Iterable[str]) -> list[str]:
+    """The names of that kernel's runs, of any preset."""
     pattern = _rung_pattern(ladder, str(number), any_preset=True)
     return sorted({name for name in names if pattern.fullmatch(name)})
 
 
 def kernels_of(ladder: str, names: Iterable[str], *, any_preset: bool = False) -> list[int]:
-    """The numbers of a ladder's kernels that a number would find, or that have any run; lowest first."""
+    """The numbers of a ladder's kernels that have a run, lowest first; with `any_preset`, of other presets too."""
     pattern = _rung_pattern(ladder, r"(\d+)", any_preset=any_preset)
     return sorted({int(match[1]) for name in names if (match := pattern.fullmatch(name))})
 
 
 def ladders_of(names: Iterable[str]) -> list[str]:
-    """What comes before the numbers of kernels that a number would find."""
+    """The ladders that have runs, as the start of their runs' names shows."""
     pattern = re.compile(rf"(.+)-\d+(?:{TIMED_SUFFIX})?")
     return sorted({match[1] for name in names if (match := pattern.fullmatch(name))})
 
 
 def _rung_pattern(ladder: str, number: str, *, any_preset: bool) -> re.Pattern[str]:
-    """No preset's name begins with a number: `conv-2-1` is kernel 1 of ladder `conv-2`, and none of `conv`."""
+    """A pattern for a rung's names.
+
+    No preset begins with a number, so `conv-2-1` is kernel 1 of `conv-2`, not of `conv`.
+    """
     suffix = r"(?:-(?!\d+(?:-|$)).+)?" if any_preset else f"(?:{TIMED_SUFFIX})?"
     return re.compile(f"{re.escape(path_name(ladder))}-{number}{suffix}")

@@ -1,8 +1,7 @@
-"""One recording: read on demand, refused when it changed, wherever its files lie."""
+"""One run: its tables and reports, read on demand and refused when they changed."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from profiler.errors import ReportError, RunDamaged
-from profiler.store.packs.layout import PackedFiles
-from profiler.store.remote.places import Folder, Location
-from profiler.store.runs.files import LooseFiles
+from profiler.store.remote.places import FolderPlace, Location
+from profiler.store.reports.identity import sha256_of_report
+from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import Manifest, StoredReport
 from profiler.store.tables.schema import check_table, upgraded
 
@@ -27,29 +26,29 @@ _FETCHERS = 8
 
 @dataclass
 class Run:
-    """One recording: its manifest, and its tables read on demand.
+    """One run: its manifest, and its tables, which are read on demand.
 
-    Each table is hashed as it is read and compared with the manifest, so that a changed
-    file is an error and never a figure.
+    Each table is hashed as it is read and compared with the manifest, so that a changed file gives an error
+    and never a wrong figure. `_find_again` finds the files once more when `prof compact` has moved them.
     """
 
     path: Location
     manifest: Manifest
     stored: bool = True
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
-    _files: LooseFiles | PackedFiles | None = field(default=None, repr=False)
-    _find_again: Callable[[], LooseFiles | PackedFiles] | None = field(default=None, repr=False)
+    _files: RunFiles | None = field(default=None, repr=False)
+    _find_again: Callable[[], RunFiles] | None = field(default=None, repr=False)
 
     @property
-    def files(self) -> LooseFiles | PackedFiles:
+    def files(self) -> RunFiles:
         if self._files is None:
             folder = Path(self.path)
-            self._files = LooseFiles(Folder(folder.parent), folder.name)
+            self._files = FolderFiles(FolderPlace(folder.parent), folder.name, self.manifest.tables)
         return self._files
 
     @property
     def label(self) -> str:
-        """What a person calls it: a rung, a name, or the report's path."""
+        """The run as a person calls it: its rung, its name, or the report's path."""
         manifest = self.manifest
         if not self.stored:
             return str(self.path)
@@ -75,7 +74,9 @@ class Run:
             self.table_bytes(name)
 
     def verify_reports(self, *, left_elsewhere: bool = True) -> None:
-        """Raise RunDamaged unless the stored reports are as recorded, and those `left_elsewhere` that are still there."""
+        """Raise RunDamaged unless the stored reports are as recorded, and the `left_elsewhere` ones that
+        still exist too.
+        """
         if self.is_far:
             self._fetch_reports()
         for report in self.manifest.reports:
@@ -83,37 +84,26 @@ class Run:
                 self._verify_report(report)
 
     def report_path(self, report: StoredReport) -> Path:
-        """A file of this machine: as stored, or the original where that was left."""
+        """A file of this machine: the stored report, or the original when that was not copied."""
         if report.file is None:
             return Path(report.reference or "")
         return self._reading(lambda: self.files.report(report))
 
     def table_bytes(self, name: str) -> bytes:
         """The Parquet file of a table; RunDamaged unless it is as recorded."""
-        stored = self.manifest.tables[name]
-        try:
-            data = self._reading(lambda: self.files.table(name, stored))
-        except OSError as error:
-            raise RunDamaged(f"{self._shown(name)}: cannot be read: {error.strerror or error}") from error
-        if hashlib.sha256(data).hexdigest() != stored.sha256:
-            raise RunDamaged(f"{self._shown(name)}: the table is not the one recorded (its SHA-256 differs)")
-        return data
+        return self._reading_table(name, lambda: self.files.table(name))
 
     @property
     def is_far(self) -> bool:
-        """At a URL: every read is a request."""
+        """Return whether the run is at a URL, where every read is a request."""
         return not isinstance(self.path, Path)
 
     def parquet(self, name: str) -> tuple[Path, range | None]:
-        """A table for who reads Parquet without `table`: a verified file of this machine, and which row groups of it."""
-        if not isinstance(self.files, PackedFiles):
-            data = self.table_bytes(name)
-        if isinstance(self.files, PackedFiles):  # by now, it may be
-            return self.files.pack.verified_table(name), self.files.groups(name)
-        return self.files.keep(self.manifest.tables[name], data), None
+        """A verified Parquet file of this machine, and which of its row groups are the table: None for all of them."""
+        return self._reading_table(name, lambda: self.files.parquet(name))
 
     def _fetch_reports(self) -> None:
-        """Side by side. One that cannot be had is told by whoever asks for it next."""
+        """Fetch all reports at once. Ignores failures: whoever needs the report next gets the error."""
 
         from concurrent.futures import ThreadPoolExecutor
 
@@ -125,19 +115,17 @@ class Run:
             list(threads.map(fetch, self.manifest.reports))
 
     def _verify_report(self, report: StoredReport) -> None:
-        from profiler.store.reports.identity import sha256_of_report
-
         if report.file is None and not os.path.exists(
             report.reference or ""
-        ):  # the original was left elsewhere: it may be gone
+        ):  # an original that was not copied may be gone
             return
         shown = self.files.shown(report.file) if report.file is not None else report.reference
         try:
             path = self.report_path(report)
             actual = sha256_of_report(path)
         except ReportError as error:
-            told = error.message.replace(str(path), str(shown))
-            raise RunDamaged(f"{told} (it is the run's report)") from error
+            message = error.message.replace(str(path), str(shown))
+            raise RunDamaged(f"{message} (it is the run's report)") from error
         except OSError as error:
             raise RunDamaged(f"{shown}: the run's report cannot be read: {error}") from error
         if actual != report.sha256:
@@ -148,15 +136,22 @@ class Run:
         import pyarrow.parquet as pq
 
         data = self.table_bytes(name)
-        where = self._shown(name)
+        where = self.files.shown_table(name)
         try:
             table = pq.ParquetFile(pa.BufferReader(data)).read()
         except (pa.ArrowException, OSError) as error:
             raise RunDamaged(f"{where}: cannot be read as Parquet: {error}") from error
         return check_table(upgraded(table, name), name, where)
 
+    def _reading_table(self, name: str, read: Callable[[], _Read]) -> _Read:
+        try:
+            return self._reading(read)
+        except OSError as error:
+            where = self.files.shown_table(name)
+            raise RunDamaged(f"{where}: cannot be read: {error.strerror or error}") from error
+
     def _reading(self, read: Callable[[], _Read]) -> _Read:
-        """`prof compact` may have moved the run since it was found: then it is looked for once more."""
+        """Read; when `prof compact` has moved the run since it was found, find it again and read once more."""
         try:
             return read()
         except FileNotFoundError:
@@ -164,6 +159,3 @@ class Run:
                 raise
             self._files = self._find_again()
             return read()
-
-    def _shown(self, name: str) -> str:
-        return self.files.shown(self.manifest.tables[name].file)

@@ -1,7 +1,7 @@
-"""The runs: find one, read its tables, refuse it when it changed.
+"""The store of runs in a folder or at a URL: lists them, finds them and opens them.
 
-`RunStore` is a folder or a URL of runs; `Run` is one recording in it. A report that was never stored
-becomes a `Run` too (see `open_report`), so nothing downstream needs to know.
+A report that was never stored becomes a `Run` too (`open_report`), so the rest of prof need not know the
+difference.
 """
 
 from __future__ import annotations
@@ -11,20 +11,24 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from profiler.errors import RunDamaged, RunNotFound
-from profiler.store.packs.layout import Pack
-from profiler.store.remote.places import Location, place_of
-from profiler.store.runs.files import LooseFiles
-from profiler.store.runs.index import Shelf
-from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, RunId, decode_manifest
+from profiler.store.packs.layout import PACK_FILE, Pack
+from profiler.store.remote.objects import ObjectPlace
+from profiler.store.remote.places import FolderPlace, Location, Place, location_of
+from profiler.store.runs.index import RunIndex
+from profiler.store.runs.manifest import MANIFEST_FILE, Manifest
 from profiler.store.runs.names import kernels_of, ladders_of, names_of, nothing_found
 from profiler.store.runs.run import Run
+from profiler.store.runs.run_id import RunId
 from profiler.store.tables.schema import TABLES
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from profiler.store.runs.commit import Staging
+
 
 __all__ = ["Run", "RunStore", "open_report", "open_reports"]
 SWEEPS_FOLDER = "sweeps"
@@ -34,89 +38,92 @@ _DATE_DIGITS = 8
 
 
 class RunStore:
-    """The runs of a folder or a URL. Finding one costs a listing and one manifest.
+    """The runs of a folder or a URL. Finding one takes a listing and one manifest.
 
-    A run lies in a folder of its own or in a pack (`packs.py`). Where it is in both, or in two packs, it counts once.
-    A `confined` store opens nothing that a link leads out of its folder to.
+    A run is in a folder of its own or in a pack (`packs/layout.py`); a run in both, or in two packs, counts
+    once. A `confined` store follows no link that leads out of its folder.
     """
 
     def __init__(self, location: Location, *, confined: bool = False) -> None:
-        self.place = place_of(location, confined=confined)
-        self.shelf = Shelf(self.place)
+        self.place = _place_of(location, confined=confined)
+        self.index = RunIndex(self.place)
         self._ids: list[RunId] = []
         self._listed_s = float("-inf")
 
     @property
     def root(self) -> Location:
-        """As messages name it."""
+        """The place as messages name it."""
         return self.place.root
 
     @property
     def local(self) -> Path:
-        """The folder of this machine where what is under way is kept."""
+        """The folder of this machine that holds unfinished work."""
         return self.place.local
 
     @property
     def packs(self) -> list[Pack]:
-        """As `ids` found them, oldest first."""
-        return self.shelf.packs
+        """The packs that `ids` found, oldest first."""
+        return self.index.packs
 
     def is_same_place(self, other: RunStore) -> bool:
-        """Also by another path, or a link."""
+        """Return whether both stores are the same place, even by another path or a link."""
         here, there = (root.resolve() if isinstance(root, Path) else root for root in (self.root, other.root))
         return here == there
 
     def staging(self) -> Staging:
-        """Where runs are prepared, and committed from."""
+        """A new place to prepare runs in and commit them from."""
         from profiler.store.runs.commit import Staging
 
-        if isinstance(self.root, Path):
-            return Staging(self.root)
-        from profiler.store.remote.upload import UploadStaging
+        if isinstance(self.place, ObjectPlace):
+            from profiler.store.remote.upload import UploadStaging
 
-        return UploadStaging(self)
+            return UploadStaging(self.place, self.ids)
+        return Staging(self.local)
 
     def ids(self) -> list[RunId]:
-        """Every run, oldest first, from names alone.
+        """Every run, oldest first. Reads only names.
 
-        Of several that share the time and the hash of their report, which only clients of an object store can
-        commit at once, the first alone: the same for every reader.
+        Clients of an object store can commit the same report at once; of several ids with the same time and
+        hash, every reader keeps only the first.
         """
         unique: dict[tuple[str, str], RunId] = {}
-        for name in self.shelf.names():
+        for name in self.index.names():
             if run_id := RunId.parse(name):
                 unique.setdefault((run_id.time, run_id.hash), run_id)
         self._ids, self._listed_s = list(unique.values()), time.monotonic()
         return list(self._ids)
 
     def sweep_ids(self) -> list[RunId]:
-        """Of the sweeps beside the runs, oldest first; at a URL there are none."""
+        """The ids of the sweeps beside the runs, oldest first; none at a URL."""
         return RunStore(self.root / SWEEPS_FOLDER).ids() if isinstance(self.root, Path) else []
 
     def open(self, run_id: RunId) -> Run:
         return self.open_raw(run_id)[0]
 
     def open_raw(self, run_id: RunId) -> tuple[Run, bytes]:
-        """With its manifest as it was written."""
+        """Open a run, and return its manifest as written too."""
         where = self.place.shown(f"{run_id}/{MANIFEST_FILE}")
         try:
-            data, files = self.shelf.find(str(run_id))
+            found = self.index.find(str(run_id))
         except OSError as error:
             raise RunDamaged(f"{where}: cannot be read: {error.strerror or error}") from error
-        manifest = decode_manifest(data, where)
+        where_found, manifest = found.files.where, found.manifest
         if manifest.run_id != str(run_id) or set(manifest.tables) != set(TABLES):
-            raise RunDamaged(f"{files.where}: the folder and its manifest do not belong together")
-        if isinstance(files, LooseFiles):
-            files.stored = dict(manifest.tables)
-        run = Run(files.where, manifest, _files=files, _find_again=lambda: self.shelf.find(str(run_id))[1])
-        return run, data
+            raise RunDamaged(f"{where_found}: the folder and its manifest do not belong together")
+        run = Run(
+            where_found,
+            manifest,
+            _files=found.files,
+            _find_again=lambda: self.index.find(str(run_id)).files,
+        )
+        return run, found.written
 
     def read_ahead(self, run_ids: Iterable[RunId]) -> None:
-        """For `open`, which then has their manifests at hand: one round of requests instead of many."""
-        self.shelf.read_ahead(map(str, run_ids))
+        """Fetch the manifests that `open` will need next, in one round of requests instead of many."""
+        self.index.read_ahead(map(str, run_ids))
 
     def open_all(self, run_ids: Iterable[RunId]) -> list[Run]:
-        """Each of them; what lies far away is asked for at once."""
+        """Open several runs; from a URL, all manifests are requested at once."""
         wanted = list(run_ids)
         self.read_ahead(wanted)
         return [self.open(run_id) for run_id in wanted]
@@ -127,22 +134,23 @@ class RunStore:
             yield from (run.manifest for run in self.open_all(ids[start : start + _AT_ONCE]))
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row a run, from its manifest, oldest first."""
+        """One row for each run, from its manifest, oldest first."""
         import pandas as pd
-        from msgspec import to_builtins
 
-        return pd.DataFrame([to_builtins(manifest) for manifest in self.manifests()])
+        return pd.DataFrame([msgspec.to_builtins(manifest) for manifest in self.manifests()])
 
     def find(self, reference: str, ladder: str) -> Run:
-        """A kernel number, a run id or the start of one, or a name as it was given or stored; the newest that fits.
+        """Find the newest run by a kernel number, a run id or the start of one, or a name.
 
-        A number means the kernel's profile, or its timings where it was never profiled.
+        A number means the kernel's profile, or its timings when it was never profiled.
         """
         ids = self._recent_ids()
         for name in names_of(reference, ladder):
             if named := [run_id for run_id in ids if run_id.name == name]:
                 return self.open(named[-1])
-        is_start = len(reference) >= _DATE_DIGITS or not reference.isdecimal()  # 2 is a kernel, no year
+        is_start = (
+            len(reference) >= _DATE_DIGITS or not reference.isdecimal()
+        )  # 2 is a kernel, not the start of a year
         starting = [run_id for run_id in ids if is_start and str(run_id).startswith(reference)]
         if len(starting) == 1 or (starting and str(starting[0]) == reference):
             return self.open(starting[0])
@@ -155,7 +163,10 @@ class RunStore:
         raise RunNotFound(f"{self.root}: {nothing_found(reference, ladder, (run_id.name for run_id in ids))}")
 
     def find_all(self, reference: str, ladder: str) -> Iterator[Run | RunDamaged]:
-        """What `find` chooses from: every run that a number or a name means, the newest first, timings after profiles."""
+        """Every run that a number or a name means, newest first, timings after profiles.
+
+        Yields errors for damaged ones.
+        """
         ids = self._recent_ids()[::-1]
         names = dict.fromkeys(names_of(reference, ladder))
         named = [run_id for name in names for run_id in ids if run_id.name == name]
@@ -170,36 +181,43 @@ class RunStore:
                     yield run
 
     def knows_ladder(self, ladder: str) -> bool:
-        """Whether any run is of one of its kernels. Looks at names alone."""
+        """Return whether there is a run of one of the ladder's kernels. Reads only names."""
         return bool(kernels_of(ladder, (run_id.name for run_id in self._recent_ids()), any_preset=True))
 
     def ladders(self) -> list[str]:
-        """What comes before the numbers of kernels that `find` would find. Looks at names alone."""
+        """The ladders that have runs. Reads only names."""
         return ladders_of(run_id.name for run_id in self._recent_ids())
 
     def with_hash(self, sha256: str) -> Run | None:
-        """The run that a report with this hash became."""
+        """The run of the report with this hash, or None."""
         known = [
             run_id for run_id in self._ids if sha256.startswith(run_id.hash)
-        ]  # many are asked for in a row
+        ]  # callers ask for many in a row
         known = known or [run_id for run_id in self.ids() if sha256.startswith(run_id.hash)]
         return self.open(known[0]) if known else None
 
     def _recent_ids(self) -> list[RunId]:
-        """From afar, where a listing is many requests, one from a moment ago will do: two sides are looked for in a row."""
+        """List the runs. At a URL, where a listing takes many requests, one from a moment ago is good enough."""
         if isinstance(self.root, Path) or time.monotonic() - self._listed_s > _RECENT_S:
             return self.ids()
         return self._ids
 
 
+def _place_of(location: Location, *, confined: bool) -> Place:
+    location = location_of(location)
+    if isinstance(location, Path):
+        return FolderPlace(location, confined=confined)
+    return ObjectPlace(location, last_files=(MANIFEST_FILE, PACK_FILE))
+
+
 def open_report(path: Path) -> Run:
-    """A report that is not stored, as a run held in memory."""
+    """Read a report that is not stored into a run in memory."""
     (run,) = open_reports([path])
     return run
 
 
 def open_reports(paths: list[Path]) -> list[Run]:
-    """Several at once, each in a process of its own."""
+    """Read several reports at once, each in a process of its own."""
     import tempfile
     from concurrent.futures import wait
 
@@ -213,7 +231,7 @@ def open_reports(paths: list[Path]) -> list[Run]:
                 sandbox.submit(Request((path,), folder, copy=False))
                 for path, folder in zip(paths, folders, strict=True)
             ]
-            wait(futures)  # a pool stopped while a reader still starts would let it complain aloud
+            wait(futures)  # a reader that is stopped while it starts prints an error
         manifests = [outcome(future, path) for future, path in zip(futures, paths, strict=True)]
         runs = []
         for path, folder, manifest in zip(paths, folders, manifests, strict=True):

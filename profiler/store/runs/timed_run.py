@@ -1,7 +1,6 @@
-"""Timings without a profile, as a run: all tables are there, and only `timings` has rows.
+"""Stores timings without a profile as a run: it has all tables, and only `timings` has rows.
 
-Committed as reports are: prepared aside, renamed into place, exactly once. The id ends in
-a hash of everything measured, since there is no report to hash.
+It is committed like any run. Its id ends in a hash of everything measured, since there is no report to hash.
 """
 
 from __future__ import annotations
@@ -17,14 +16,8 @@ import msgspec
 
 from profiler.store.reports.request import Timing
 from profiler.store.runs.commit import Staging, flush, storage_error, write_table
-from profiler.store.runs.manifest import (
-    Manifest,
-    Provenance,
-    RunId,
-    prof_version,
-    timed_name,
-    write_manifest,
-)
+from profiler.store.runs.manifest import Manifest, Provenance, prof_version, write_manifest
+from profiler.store.runs.run_id import RunId, timed_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.columns import TableBuilder
 from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
@@ -32,7 +25,7 @@ from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
 
 @dataclass(frozen=True)
 class Unprofiled:
-    """What is known of any measurement without a profile."""
+    """The facts of a measurement without a profile."""
 
     ladder: str
     kernel: int
@@ -43,7 +36,7 @@ class Unprofiled:
     provenance: Provenance
 
     def facts(self, run_id: RunId, sha256: str) -> dict[str, Any]:
-        """For its manifest; `sha256` is of everything measured."""
+        """The fields of its manifest; `sha256` is the hash of everything measured."""
         return {
             "schema_version": SCHEMA_VERSION,
             "run_id": str(run_id),
@@ -71,7 +64,7 @@ class TimedRun(Unprofiled):
 
 
 def commit_timings(store: RunStore, timed: Iterable[TimedRun]) -> list[str]:
-    """The ids of the runs, each of which now exists whole."""
+    """Commit the runs and return their ids."""
     with store.staging() as staging:
         return [stage_timings(staging, one) for one in timed]
 
@@ -83,7 +76,7 @@ def stage_timings(staging: Staging, timed: TimedRun) -> str:
         manifest = _fill(folder, timed)
     except OSError as error:
         raise storage_error(error, staging.root) from error
-    staging.commit(folder, manifest.run_id)  # None: the very same measurement is stored already
+    staging.commit(folder, manifest.run_id)  # does nothing when the very same measurement is stored already
     return manifest.run_id
 
 

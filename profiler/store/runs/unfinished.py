@@ -1,8 +1,8 @@
-"""Collections under way: what each process recorded, kept until all of them have.
+"""Unfinished collections: keeps what each process recorded until the last one is done.
 
-`runs/.pending/<key>/` belongs to one collection, which is what its key is the hash of: kernel, binary,
-workload and all that ncu is asked for. Every file is written aside, flushed and renamed, and a
-report's name holds its hash, so that whoever goes on after a kill can tell what is whole.
+A collection has the folder `runs/.pending/<key>/`. Its key is a hash of kernel, binary, workload and
+everything that ncu is asked for. Files are written aside, flushed and renamed, and a report's name holds its
+hash, so that the next call after a kill knows which files are whole.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from profiler.store.reports.request import Timing
 from profiler.store.runs.commit import flush, make_shared_folder, storage_error, try_lock
 from profiler.store.tables.decoding import decodable
 
-PENDING_FOLDER = ".pending"
+UNFINISHED_FOLDER = ".pending"
 _OWNER_FILE = "owner"
 _KEY_CHARACTERS = 24
 _Stored = TypeVar("_Stored")
 
 
 @decodable
-class Plan(msgspec.Struct, frozen=True):
-    """What holds for all processes of the collection."""
+class CollectionPlan(msgspec.Struct, frozen=True):
+    """The settings that all processes of a collection share."""
 
     name: str
     seed: int
-    gpu_uuid: str = ""  # which GPU recorded it; not known of what an older prof began
+    gpu_uuid: str = ""  # the GPU that recorded it; empty when an older prof began
 
 
 @decodable
@@ -44,8 +44,8 @@ class ProcessTimings(msgspec.Struct, frozen=True):
     runtime: str | None = None
 
 
-class Pending:
-    """One collection's folder, which one prof at a time may have; use it in a `with` statement."""
+class UnfinishedCollection:
+    """The folder of one collection, for one prof at a time; use it in a `with` statement."""
 
     def __init__(self, root: Path, key: str) -> None:
         self.folder = _folder_of(root, key)
@@ -56,12 +56,12 @@ class Pending:
         if self._owner is None:
             raise CollectBusy(f"{self.folder}: another prof collects the very same")
 
-    def plan(self, fresh: Plan) -> Plan:
-        """The one that an earlier call began with, or this.
+    def plan(self, fresh: CollectionPlan) -> CollectionPlan:
+        """Return the plan of an earlier call, or store and return this one.
 
-        What another GPU recorded is discarded: no two are equally fast.
+        Discards what another GPU recorded, since no two GPUs are equally fast.
         """
-        known = self._read("plan.json", Plan)
+        known = self._read("plan.json", CollectionPlan)
         if known is not None and known.gpu_uuid not in ("", fresh.gpu_uuid):
             self.discard()
             known = None
@@ -70,7 +70,7 @@ class Pending:
         return known or fresh
 
     def report(self, process: int) -> Path | None:
-        """What this process recorded, if it is there and whole."""
+        """The report that this process recorded, or None when it is missing or not whole."""
         for path in self.folder.glob(f"process-{process}-*{REPORT_SUFFIX}"):
             with suppress(ProfError):
                 if sha256_of_report(path) in path.name:
@@ -97,7 +97,7 @@ class Pending:
         self._write(f"timings-{process}.json", timings)
 
     def discard(self) -> None:
-        """The run is committed, or is to be measured afresh."""
+        """Remove everything: the run is committed, or has to be measured again."""
         for entry in self.folder.iterdir():
             if entry.name != _OWNER_FILE:
                 entry.unlink(missing_ok=True)
@@ -133,30 +133,32 @@ class Pending:
         return self.folder / f".{name}.part"
 
 
-def discard_pending(root: Path, key: str) -> None:
-    """What is left of a collection whose run is there: a kill came between the two."""
+def discard_unfinished(root: Path, key: str) -> None:
+    """Discard a collection that is committed already: a kill came between its commit and its removal."""
     if _folder_of(root, key).exists():
-        with suppress(CollectBusy), Pending(root, key) as pending:
-            pending.discard()
+        with suppress(CollectBusy), UnfinishedCollection(root, key) as unfinished:
+            unfinished.discard()
 
 
-def has_pending(root: Path) -> bool:
-    return (root / PENDING_FOLDER).is_dir()
+def has_unfinished(root: Path) -> bool:
+    return (root / UNFINISHED_FOLDER).is_dir()
 
 
 def planned_gpu(root: Path, key: str) -> str:
-    """The UUID of the GPU that an unfinished collection was begun on; empty where none is known."""
+    """The UUID of the GPU on which an unfinished collection was begun; empty when it is not known."""
     with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.json.decode((_folder_of(root, key) / "plan.json").read_bytes(), type=Plan).gpu_uuid
+        return msgspec.json.decode(
+            (_folder_of(root, key) / "plan.json").read_bytes(), type=CollectionPlan
+        ).gpu_uuid
     return ""
 
 
 def _folder_of(root: Path, key: str) -> Path:
-    return root / PENDING_FOLDER / key[:_KEY_CHARACTERS]
+    return root / UNFINISHED_FOLDER / key[:_KEY_CHARACTERS]
 
 
 def _lock_folder(folder: Path, root: Path) -> int | None:
-    """None where another prof holds it. Whoever held it last may remove it at any moment before that."""
+    """Make and lock the folder; None when another prof holds it. Until then, its last owner may still remove it."""
     while True:
         with suppress(FileNotFoundError):
             root.mkdir(parents=True, exist_ok=True)

@@ -1,19 +1,20 @@
-"""Python values into the columns of a declared table, and text columns back into Python."""
+"""Builds the columns of a declared table from Python values, and reads text columns back."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from profiler.store.tables.schema import TABLES, arrow_schema, check_table
 
+if TYPE_CHECKING:
+    import pyarrow as pa  # whose import takes a third of a short verb's time
+
 
 class Labels:
-    """A text column in which few values repeat often: each is stored once."""
+    """A text column in which few values repeat often; each value is stored once."""
 
     def __init__(self) -> None:
         self._codes: list[int | None] = []
@@ -30,6 +31,8 @@ class Labels:
         self._codes.extend([None if value is None else code(value) for value in values])
 
     def finish(self) -> pa.DictionaryArray:
+        import pyarrow as pa
+
         values = text_array(list(self._code_of))
         return pa.DictionaryArray.from_arrays(pa.array(self._codes, pa.int32()), values)
 
@@ -38,7 +41,7 @@ class Labels:
 
 
 class TableBuilder:
-    """The columns of one table, as attributes of `columns`, until `finish` makes them a table."""
+    """Collects the columns of one table, by name in `columns`, until `finish` makes them a table."""
 
     def __init__(self, name: str, run_id: str) -> None:
         self.name = name
@@ -51,11 +54,13 @@ class TableBuilder:
         }
 
     def append(self, **row: Any) -> None:
-        """Add one row; columns that are not named get null."""
+        """Add one row, with null in the columns that are not named."""
         for name, column in self.columns.items():
             column.append(row.get(name))
 
     def finish(self) -> pa.Table:
+        import pyarrow as pa
+
         schema = arrow_schema(self.name)
         arrays = {
             name: column.finish()
@@ -72,7 +77,7 @@ class TableBuilder:
 
 
 def labels_of(table: pa.Table, column: str) -> list[Any]:
-    """A text column as strings, None where it is null; many times faster than `to_pylist`."""
+    """Return a text column as strings and None; many times faster than `to_pylist`."""
     labels: list[Any] = []
     for chunk in table.column(column).chunks:
         text = chunk.dictionary.to_pylist()
@@ -81,7 +86,12 @@ def labels_of(table: pa.Table, column: str) -> list[Any]:
 
 
 def text_array(values: Sequence[str]) -> pa.Array:
-    """Names come from anybody's program: what is not valid Unicode becomes U+FFFD."""
+    """Make an array of names.
+
+    Parts that are not valid Unicode become U+FFFD, since names come from anybody's program.
+    """
+    import pyarrow as pa
+
     try:
         return pa.array(values, pa.string())
     except UnicodeEncodeError:
@@ -93,7 +103,7 @@ def valid_unicode(value: str) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Numbers JSON cannot hold become null; anything else the reader yields becomes text."""
+    """Encode a value as JSON. Numbers that JSON cannot hold become null, and objects of other types text."""
 
     def finite(item: Any) -> Any:
         if isinstance(item, float) and not math.isfinite(item):
@@ -108,7 +118,7 @@ def json_text(value: Any) -> str:
 
 
 def _clean(values: list[Any]) -> list[Any]:
-    """NVTX names are the only text outside of Labels."""
+    """Make the text in NVTX ranges valid Unicode: it is the only text outside of Labels."""
     if not (values and isinstance(values[0], list)):
         return values
     return [

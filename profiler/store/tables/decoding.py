@@ -1,6 +1,6 @@
-"""Types that several threads may decode, also the first time that a process does.
+"""Prepares types so that several threads may decode them from JSON, even for the first time in a process.
 
-What is read from JSON into a struct is declared with the decorator; a test holds the package to it.
+Every struct that prof decodes from JSON has the decorator; a test checks this.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ _Kind = TypeVar("_Kind", bound=type[msgspec.Struct])
 
 
 def decodable(kind: _Kind) -> _Kind:
-    """A class decorator. msgspec looks into a type when it first decodes one, and two threads that are first at once crash it
-    (as of 0.22): so it looks now, while a single thread imports."""
+    """Class decorator. msgspec inspects a type when it first decodes it, and crashes when two threads do so
+    at once (as of 0.22). So this inspects the type now, while a single thread imports the module.
+    """
     msgspec.json.Decoder(kind)
     return kind

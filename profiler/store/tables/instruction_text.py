@@ -1,4 +1,4 @@
-"""The text of one SASS instruction: its opcode, and its addresses made comparable."""
+"""Reads the text of a SASS instruction: its opcode, and its addresses, which it makes comparable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OPCODE = re.compile(r"^\s*(?:@!?U?P\w+\s+)?([A-Z][\w.]*)")
 
 
 def opcode_of(sass: str) -> str:
-    """The opcode with its modifiers: '@!P0 LDS.128 R4, [R2]' gives 'LDS.128'."""
+    """Return the opcode with its modifiers: 'LDS.128' for '@!P0 LDS.128 R4, [R2]'."""
     match = _OPCODE.match(sass)
     return match.group(1) if match else ""
 
@@ -20,7 +20,7 @@ def rebase(sass: str, starts: Sequence[int], start: int, last: int) -> str:
     """Replace absolute code addresses by offsets, so that two recordings compare equal.
 
     `start` and `last` bound the function the instruction is in; an address in another of
-    the launch's functions is written as `f1+0x40`. Surrounding white space goes.
+    the launch's functions is written as `f1+0x40`. Surplus white space is removed.
     """
 
     def offset(match: re.Match[str]) -> str:

@@ -1,8 +1,7 @@
-"""The tables a run holds, declared as data: reading this file is reading their documentation.
+"""The tables of a run, declared as data: this file is also their documentation.
 
-Every table carries `run_id`, so that `runs/*/metrics.parquet` can be read as one table by
-DuckDB, pandas, Polars or Spark. `check_table` is called when a table is written and when
-it is read.
+Every table has `run_id`, so that DuckDB, pandas, Polars or Spark can read `runs/*/metrics.parquet` as one
+table. `check_table` is called whenever a table is written or read.
 """
 
 from __future__ import annotations
@@ -20,148 +19,152 @@ SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnSchema:
     name: str
     type: str  # a key of _arrow_types()
     doc: str
     unit: str = ""
     nullable: bool = False
-    since: int = 1  # the first schema version that has it; an older table reads as all zero
+    since: int = 1  # the first schema version with this column; in older tables it reads as zero
 
 
 @dataclass(frozen=True)
-class Table:
+class TableSchema:
     name: str
     row: str  # what one row is
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnSchema, ...]
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
         assert len(set(names)) == len(names), f"{self.name} declares a column twice"
 
 
-_RUN = Column("run_id", "label", "the run this row belongs to")
-_LAUNCH = Column("launch", "int32", "launch number within the run, from 0")
+_RUN = ColumnSchema("run_id", "label", "the run this row belongs to")
+_LAUNCH = ColumnSchema("launch", "int32", "launch number within the run, from 0")
 
-LAUNCHES = Table(
+LAUNCHES = TableSchema(
     "launches",
     "one profiled launch, range or graph",
     (
         _RUN,
         _LAUNCH,
-        Column("process", "int32", "which of the run's reports holds it, from 0: one process each", since=2),
-        Column("range", "int32", "range of the report that holds it, from 0"),
-        Column("workload", "label", "kernel, range, graph, cmdlist, subgrid or unknown"),
-        Column("function", "label", "kernel name without template and argument lists"),
-        Column("kernel", "label", "demangled kernel name"),
-        Column("mangled", "label", "mangled kernel name"),
-        Column("gpu", "label", "name of the GPU", nullable=True),
-        Column("compute_capability", "label", "for example 9.0", nullable=True),
-        Column("grid_x", "int64", "grid size, x", "block", nullable=True),
-        Column("grid_y", "int64", "grid size, y", "block", nullable=True),
-        Column("grid_z", "int64", "grid size, z", "block", nullable=True),
-        Column("block_x", "int64", "block size, x", "thread", nullable=True),
-        Column("block_y", "int64", "block size, y", "thread", nullable=True),
-        Column("block_z", "int64", "block size, z", "thread", nullable=True),
-        Column("registers", "int64", "registers per thread", "register", nullable=True),
-        Column("shared_static_bytes", "int64", "static shared memory per block", "byte", True),
-        Column("shared_dynamic_bytes", "int64", "dynamic shared memory per block", "byte", True),
-        Column("nvtx", "nvtx", "NVTX ranges around the launch, outermost first"),
+        ColumnSchema(
+            "process", "int32", "which of the run's reports holds it, from 0: one process each", since=2
+        ),
+        ColumnSchema("range", "int32", "range of the report that holds it, from 0"),
+        ColumnSchema("workload", "label", "kernel, range, graph, cmdlist, subgrid or unknown"),
+        ColumnSchema("function", "label", "kernel name without template and argument lists"),
+        ColumnSchema("kernel", "label", "demangled kernel name"),
+        ColumnSchema("mangled", "label", "mangled kernel name"),
+        ColumnSchema("gpu", "label", "name of the GPU", nullable=True),
+        ColumnSchema("compute_capability", "label", "for example 9.0", nullable=True),
+        ColumnSchema("grid_x", "int64", "grid size, x", "block", nullable=True),
+        ColumnSchema("grid_y", "int64", "grid size, y", "block", nullable=True),
+        ColumnSchema("grid_z", "int64", "grid size, z", "block", nullable=True),
+        ColumnSchema("block_x", "int64", "block size, x", "thread", nullable=True),
+        ColumnSchema("block_y", "int64", "block size, y", "thread", nullable=True),
+        ColumnSchema("block_z", "int64", "block size, z", "thread", nullable=True),
+        ColumnSchema("registers", "int64", "registers per thread", "register", nullable=True),
+        ColumnSchema("shared_static_bytes", "int64", "static shared memory per block", "byte", True),
+        ColumnSchema("shared_dynamic_bytes", "int64", "dynamic shared memory per block", "byte", True),
+        ColumnSchema("nvtx", "nvtx", "NVTX ranges around the launch, outermost first"),
     ),
 )
 
-METRICS = Table(
+METRICS = TableSchema(
     "metrics",
     "one metric of one launch",
     (
         _RUN,
         _LAUNCH,
-        Column("metric", "label", "Nsight Compute's name"),
-        Column("value", "float64", "null where the report has none or NaN: never zero", "", True),
-        Column("text", "label", "the value of a textual metric", nullable=True),
-        Column("unit", "label", "as the report states it; empty for a plain number"),
-        Column("kind", "label", "how the report stores it: float, double, uint32, uint64, string, none"),
-        Column("exact", "uint64", "an integer that float64 would round (2^53 and above)", "", True),
+        ColumnSchema("metric", "label", "Nsight Compute's name"),
+        ColumnSchema("value", "float64", "null where the report has none or NaN: never zero", "", True),
+        ColumnSchema("text", "label", "the value of a textual metric", nullable=True),
+        ColumnSchema("unit", "label", "as the report states it; empty for a plain number"),
+        ColumnSchema(
+            "kind", "label", "how the report stores it: float, double, uint32, uint64, string, none"
+        ),
+        ColumnSchema("exact", "uint64", "an integer that float64 would round (2^53 and above)", "", True),
     ),
 )
 
-INSTANCES = Table(
+INSTANCES = TableSchema(
     "instances",
     "one instance of one metric of one launch",
     (
         _RUN,
         _LAUNCH,
-        Column("metric", "label", "Nsight Compute's name"),
-        Column("instance", "int32", "position within the metric, from 0"),
-        Column("id_kind", "label", "what the id is: name, offset, address, time_ns, number or none"),
-        Column("id_name", "label", "the id where it is a name, for example an opcode", nullable=True),
-        Column(
+        ColumnSchema("metric", "label", "Nsight Compute's name"),
+        ColumnSchema("instance", "int32", "position within the metric, from 0"),
+        ColumnSchema("id_kind", "label", "what the id is: name, offset, address, time_ns, number or none"),
+        ColumnSchema("id_name", "label", "the id where it is a name, for example an opcode", nullable=True),
+        ColumnSchema(
             "id_number",
             "uint64",
             "the id where it is a number; for `offset`: bytes from the start of the function",
             nullable=True,
         ),
-        Column("function_index", "int16", "for `offset`: which function of the launch", "", True),
-        Column("value", "float64", "null where the report has none or NaN", nullable=True),
-        Column("text", "label", "the value of a textual instance", nullable=True),
-        Column("exact", "uint64", "an integer that float64 would round (2^53 and above)", "", True),
+        ColumnSchema("function_index", "int16", "for `offset`: which function of the launch", "", True),
+        ColumnSchema("value", "float64", "null where the report has none or NaN", nullable=True),
+        ColumnSchema("text", "label", "the value of a textual instance", nullable=True),
+        ColumnSchema("exact", "uint64", "an integer that float64 would round (2^53 and above)", "", True),
     ),
 )
 
-INSTRUCTIONS = Table(
+INSTRUCTIONS = TableSchema(
     "instructions",
     "one SASS instruction of one launch",
     (
         _RUN,
         _LAUNCH,
-        Column("function_index", "int16", "which function: 0 but for ranges and graphs"),
-        Column("index", "int32", "position within the function, from 0"),
-        Column("offset", "uint64", "from the start of the function", "byte"),
-        Column("opcode", "label", "with modifiers, without predicate: LDS.128"),
-        Column("sass", "label", "the whole instruction; branch targets are offsets too"),
-        Column("file", "label", "source file, where line information was compiled in", nullable=True),
-        Column("line", "int32", "source line, from 1", nullable=True),
-        Column("source", "label", "the text of that line, where the report imported it", nullable=True),
-        Column("executed", "int64", "times executed, counted per warp", "warp instruction", True),
-        Column("samples", "int64", "warp samples taken here, all reasons", "sample", True),
-        Column("stalls", "stalls", "warp samples by stall reason", "sample", True),
+        ColumnSchema("function_index", "int16", "which function: 0 but for ranges and graphs"),
+        ColumnSchema("index", "int32", "position within the function, from 0"),
+        ColumnSchema("offset", "uint64", "from the start of the function", "byte"),
+        ColumnSchema("opcode", "label", "with modifiers, without predicate: LDS.128"),
+        ColumnSchema("sass", "label", "the whole instruction; branch targets are offsets too"),
+        ColumnSchema("file", "label", "source file, where line information was compiled in", nullable=True),
+        ColumnSchema("line", "int32", "source line, from 1", nullable=True),
+        ColumnSchema("source", "label", "the text of that line, where the report imported it", nullable=True),
+        ColumnSchema("executed", "int64", "times executed, counted per warp", "warp instruction", True),
+        ColumnSchema("samples", "int64", "warp samples taken here, all reasons", "sample", True),
+        ColumnSchema("stalls", "stalls", "warp samples by stall reason", "sample", True),
     ),
 )
 
-RULES = Table(
+RULES = TableSchema(
     "rules",
     "one finding of Nsight Compute's own rules",
     (
         _RUN,
         _LAUNCH,
-        Column("section", "label", "section the rule belongs to"),
-        Column("rule", "label", "the rule's identifier"),
-        Column("name", "label", "the rule's name", nullable=True),
-        Column("kind", "label", "none, ok, optimization, warning or error"),
-        Column("title", "label", "headline", nullable=True),
-        Column("message", "label", "the finding; @section:…@ and @url:…@ mark links"),
-        Column("speedup_kind", "label", "local, global or unknown", nullable=True),
-        Column("speedup_pct", "float64", "speedup that the rule estimates", "%", True),
-        Column("offset", "uint64", "instruction the finding points at", "byte", True),
-        Column("file", "label", "source file it points at", nullable=True),
-        Column("line", "int32", "source line it points at", nullable=True),
-        Column("details", "label", "focus metrics and result tables, as JSON", nullable=True),
+        ColumnSchema("section", "label", "section the rule belongs to"),
+        ColumnSchema("rule", "label", "the rule's identifier"),
+        ColumnSchema("name", "label", "the rule's name", nullable=True),
+        ColumnSchema("kind", "label", "none, ok, optimization, warning or error"),
+        ColumnSchema("title", "label", "headline", nullable=True),
+        ColumnSchema("message", "label", "the finding; @section:…@ and @url:…@ mark links"),
+        ColumnSchema("speedup_kind", "label", "local, global or unknown", nullable=True),
+        ColumnSchema("speedup_pct", "float64", "speedup that the rule estimates", "%", True),
+        ColumnSchema("offset", "uint64", "instruction the finding points at", "byte", True),
+        ColumnSchema("file", "label", "source file it points at", nullable=True),
+        ColumnSchema("line", "int32", "source line it points at", nullable=True),
+        ColumnSchema("details", "label", "focus metrics and result tables, as JSON", nullable=True),
     ),
 )
 
-TIMINGS = Table(
+TIMINGS = TableSchema(
     "timings",
     "one repeat without the profiler, the reference kernel interleaved",
     (
         _RUN,
-        Column("process", "int32", "which process made it, from 0"),
-        Column("repeat", "int32", "position within the process, from 0"),
-        Column("kernel_ns", "float64", "duration of the kernel", "ns"),
-        Column("reference_ns", "float64", "duration of the reference kernel beside it", "ns", True),
+        ColumnSchema("process", "int32", "which process made it, from 0"),
+        ColumnSchema("repeat", "int32", "position within the process, from 0"),
+        ColumnSchema("kernel_ns", "float64", "duration of the kernel", "ns"),
+        ColumnSchema("reference_ns", "float64", "duration of the reference kernel beside it", "ns", True),
     ),
 )
 
-TABLES: dict[str, Table] = {
+TABLES: dict[str, TableSchema] = {
     table.name: table for table in (LAUNCHES, METRICS, INSTANCES, INSTRUCTIONS, RULES, TIMINGS)
 }
 
@@ -206,7 +209,7 @@ def arrow_schema(name: str) -> pa.Schema:
     return schema_of(TABLES[name])
 
 
-def schema_of(table: Table) -> pa.Schema:
+def schema_of(table: TableSchema) -> pa.Schema:
     import pyarrow as pa
 
     types = _arrow_types()
@@ -225,7 +228,7 @@ def schema_of(table: Table) -> pa.Schema:
 
 
 def upgraded(table: pa.Table, name: str) -> pa.Table:
-    """A table of an older schema version with the columns that have come since."""
+    """Add the columns to a table of an older schema version that have come since."""
     import pyarrow as pa
 
     version = int((table.schema.metadata or {}).get(b"schema_version", SCHEMA_VERSION))
@@ -235,13 +238,13 @@ def upgraded(table: pa.Table, name: str) -> pa.Table:
             data = pa.py_buffer(bytes(field.type.bit_width // 8 * table.num_rows))
             zeros = pa.Array.from_buffers(
                 field.type, table.num_rows, [None, data]
-            )  # a list would import pandas
+            )  # from a list, Arrow would import pandas
             table = table.add_column(position, field, zeros)
     return table
 
 
 def check_table(table: pa.Table, name: str, where: str) -> pa.Table:
-    """The same table, or RunDamaged: right columns, right types, no null where none may be."""
+    """Return the table unchanged; RunDamaged when its columns or types are wrong, or it has nulls where none may be."""
     expected = arrow_schema(name)
     if not table.schema.equals(expected, check_metadata=False):
         raise RunDamaged(f"{where}: the columns are not those of table '{name}', version {SCHEMA_VERSION}")

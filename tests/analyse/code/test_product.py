@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.naming import find_a
 from profiler.analyse.code.product import trace_product
 from profiler.store.tables.instruction_text import opcode_of
 
@@ -186,37 +185,37 @@ def stored(rows, columns, wide=1, across_rows=True):
 @pytest.mark.parametrize("wide", [1, 4])
 def test_a_serves_the_neighbours_in_a_row_of_the_result(wide):
     product = trace_product(listing(outer_product(4, 4, random=Random(1))))
-    a = product.operands[find_a(product, stored(4, 4, wide))]
+    a = product.operands[product.find_a(stored(4, 4, wide))]
     assert {load.text.split("[")[1][:2] for load in a.loads} == {A_BASE}
 
 
 def test_of_a_result_stored_by_columns_the_names_are_those_of_its_rows_in_memory():
     product = trace_product(listing(outer_product(4, 4)))
-    straight, crossed = (find_a(product, stored(4, 4, across_rows=way)) for way in (True, False))
+    straight, crossed = (product.find_a(stored(4, 4, across_rows=way)) for way in (True, False))
     assert {straight, crossed} == {0, 1}
 
 
 def test_scaling_the_result_does_not_hide_it():
     product = trace_product(listing(outer_product(2, 2)))
     scaled = listing([f"FMUL R{number}, R{number}, R5" for number in range(100, 104)])
-    assert find_a(product, [*scaled, *stored(2, 2)]) == find_a(product, stored(2, 2))
+    assert product.find_a([*scaled, *stored(2, 2)]) == product.find_a(stored(2, 2))
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (8, 1)])
 def test_where_no_two_neighbours_are_stored_nothing_is_named(rows, columns):
     product = trace_product(listing(outer_product(rows, columns)))
     assert product.operands
-    assert find_a(product, stored(rows, columns)) is None
+    assert product.find_a(stored(rows, columns)) is None
 
 
 def test_offsets_from_a_base_that_has_moved_are_no_neighbours():
     product = trace_product(listing(outer_product(2, 2)))
     lines = ["STG.E desc[UR4][R6.64], R100", "IADD3 R6, P0, R6, R7, RZ", "STG.E desc[UR4][R6.64+0x4], R102"]
-    assert find_a(product, listing(lines)) is None
-    assert find_a(product, listing(lines[::2])) is not None
+    assert product.find_a(listing(lines)) is None
+    assert product.find_a(listing(lines[::2])) is not None
 
 
 def test_overwritten_registers_are_no_result():
     product = trace_product(listing(outer_product(2, 2)))
     zeroed = listing([f"MOV R{number}, RZ" for number in range(100, 104)])
-    assert find_a(product, [*zeroed, *stored(2, 2)]) is None
+    assert product.find_a([*zeroed, *stored(2, 2)]) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations, product
 
 import pytest
@@ -78,7 +79,12 @@ def profile_of(make_run):
 @pytest.fixture(scope="module")
 def attributed(profile_of):
     """The attribution of one launch against another, and what it lacks."""
-    return lambda before, after, *useful: attribute(profile_of(before), profile_of(after), *useful)
+
+    def attributed(before, after, useful=(None, None)):
+        sides = zip(map(profile_of, (before, after)), useful, strict=True)
+        return attribute(*(replace(profile, useful_bytes=count) for profile, count in sides))
+
+    return attributed
 
 
 def ratios(factors):

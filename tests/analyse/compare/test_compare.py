@@ -13,7 +13,8 @@ from profiler.analyse.recording.profile import profile_kernel
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE
 from profiler.errors import MetricNotFound
-from profiler.present.comparison import Layout, comparison_text
+from profiler.present.documents.comparison import comparison_document
+from profiler.present.render.terminal import Window, document_text
 
 OPPOSITE = {"better": "worse", "worse": "better"}
 DURATION, ISSUE = BY_NAME["duration_ns"].ncu[0], BY_NAME["issue_active_pct"].ncu[0]
@@ -185,7 +186,7 @@ def test_two_recordings_are_compared_under_a_name_that_both_hold(profile_of):
     assert neither.metrics == []
     assert [(one.name, one.missing_in) for one in neither.missing] == [("duration_ns", "both")]
     told = "recorded under different names of ncu's, so not compared: duration_ns"
-    assert told in comparison_text(neither, Layout())
+    assert told in document_text(comparison_document(neither), Window())
     with pytest.raises(MetricNotFound, match=f"was recorded as {older} and as {newest}"):
         compare_profiles(old, new, metrics=["duration_ns"])
 

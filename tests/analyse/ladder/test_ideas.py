@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from profiler.analyse.ladder.climb import find_climb
 from profiler.analyse.ladder.ideas import derive_ideas, find_published_step, judge_story
+from profiler.ask.ladder import find_climb
 from profiler.catalog.ladders.ladder import Published
 from profiler.catalog.metrics import BY_NAME
 

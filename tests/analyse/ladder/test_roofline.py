@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.ladder.climb import find_climb
-from profiler.analyse.ladder.roofline import find_ceilings, find_roofline
 from profiler.analyse.recording.arithmetic import find_arithmetic, find_unlike_arithmetic
+from profiler.ask.ladder import find_ceilings, find_climb, roofline_under
 from profiler.catalog.ladders.ladder_file import read_ladder
 
 GPU = "NVIDIA H200"
@@ -64,7 +63,7 @@ def rung(made, number, ns, *, read, written=0.0, l2=None, opcode="FFMA", **field
 
 
 def roofline(made, made_ladder, ceilings):
-    return find_roofline(find_climb(made.store, made_ladder), made.store, ceilings)
+    return roofline_under(find_climb(made.store, made_ladder), made.store, ceilings)
 
 
 # Where a rung stands

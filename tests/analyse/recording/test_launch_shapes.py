@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.launch_shapes import mixed_shapes
-from profiler.analyse.recording.plausible import find_doubts
 from profiler.analyse.recording.profile import profile_kernel
 
 

@@ -1,4 +1,4 @@
-"""Ladder files: what a good one means, and what a bad one is told, with the line."""
+"""Ladder files: what a good one means, and how a bad one fails, with its line."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ BAD = [
     ('regex = "fused_.*"', 'regex = "fused_("', "regex", "is not a regular expression: missing )"),
     ('regex = "fused_.*"', 'regex = "fused_(?=a)"', "regex", "lookaround, back-references"),
     ('regex = "fused_.*"', f'regex = "{"x" * 501}"', "regex", "is too long for a regular expression"),
-    ("skip = 3", "skip = -3", "skip", "skip counts launches, so not -3"),
+    ("skip = 3", "skip = -3", "skip", "skip counts launches, so it cannot be -3"),
     ("skip = 3", "window = 1", "window", "window must be true or false, not 1"),
     ("skip = 3", 'profile = "no"', "profile", "profile must be true or false, not 'no'"),
     ('regex = "elementwise"', "profile = false", "profile", "is timed, and needs a 'time' command"),
@@ -297,14 +297,14 @@ def test_a_ladder_is_found_from_any_folder_below(ladder_file: Path, tmp_path: Pa
     assert find_ladder("mine", ladder_file.parent) == ladder_file
     assert find_ladder(str(ladder_file), Path("/")) == ladder_file
     assert find_ladder(f"{ladder_file.parent}/", Path("/")) == ladder_file
-    with pytest.raises(LadderNotFound, match=r"no ladder 'yours'.*there is mine") as told:
+    with pytest.raises(LadderNotFound, match=r"no ladder 'yours'.*there is mine") as caught:
         find_ladder("yours", deep)
-    assert told.value.remedy.startswith("Give one of these")
+    assert caught.value.remedy.startswith("Give one of these")
     with pytest.raises(LadderNotFound, match="nearest: mine;"):
         find_ladder("mien", deep)
-    with pytest.raises(LadderNotFound) as told:
+    with pytest.raises(LadderNotFound) as caught:
         find_ladder("mine", Path("/"))
-    assert told.value.remedy.startswith("Go to the folder")
+    assert caught.value.remedy.startswith("Go to the folder")
     with pytest.raises(LadderNotFound, match="no such ladder file"):
         find_ladder("elsewhere/ladder.toml", deep)
 
@@ -333,7 +333,7 @@ def test_a_number_that_is_not_there_names_those_that_are(ladder_file: Path) -> N
         (-1, {}, "--size -1: a size is"),
         (2**63, {}, "--size 9223372036854775808: a size is"),
         (None, {"width": -1}, "--set-param width=-1: a parameter is a whole number from 0"),
-        (None, {"depth": 1}, "'depth' is no parameter of this workload; it has: batch, width"),
+        (None, {"depth": 1}, "'depth' is not a parameter of this workload; it has: batch, width"),
     ],
 )
 def test_sizes_that_are_none(

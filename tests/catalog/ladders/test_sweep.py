@@ -1,4 +1,4 @@
-"""Sweeps: what `[kernel.tune]` means, what a bad one is told, and that exactly the allowed points are left."""
+"""Sweeps: what `[kernel.tune]` means, how a bad one fails, and that exactly the allowed points are left."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.catalog.ladders.expressions import parse_condition
+from profiler.catalog.ladders.expressions import parse_constraint
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.ladders.sweep import Sweep, read_sweep
 from profiler.errors import ExpressionError, LadderInvalid
@@ -73,34 +73,32 @@ def test_a_kernel_without_the_table_has_no_sweep(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "reason"),
     [
-        ("[8, 16, 24]", "[]", 17, "TILE has a list of whole numbers, at least one"),
-        ("[8, 16, 24]", "[8, 1.5]", 17, "TILE has a list of whole numbers"),
-        ("[8, 16, 24]", "[8, true]", 17, "TILE has a list of whole numbers"),
+        ("[8, 16, 24]", "[]", 17, "TILE needs a list of whole numbers: at least one"),
+        ("[8, 16, 24]", "[8, 1.5]", 17, "TILE needs a list of whole numbers"),
+        ("[8, 16, 24]", "[8, true]", 17, "TILE needs a list of whole numbers"),
         ("[8, 16, 24]", "[8, 3000000000]", 17, "none beyond 2147483647"),
         ("[8, 16, 24]", "[8, 8]", 17, "TILE names a value twice"),
-        ("TILE = [8", '"a b" = [8', 17, "'a b' is no name of a macro"),
+        ("TILE = [8", '"a b" = [8', 17, "'a b' is not the name of a macro"),
         ("TILE = [8", "n = [8", 17, "'n' already means something else"),
         ("TILE = [8", "registers = [8", 17, "'registers' already means something else"),
         ("lanes =", "UNROLL =", 20, "'UNROLL' already means something else"),
-        ('"TILE // 4"', '"TILE // WIDTH"', 20, "'WIDTH' is nothing that is known here"),
-        ('"TILE // 4"', '"threads"', 20, "'threads' is nothing that is known here"),
+        ('"TILE // 4"', '"TILE // WIDTH"', 20, "'WIDTH' is not known here"),
+        ('"TILE // 4"', '"threads"', 20, "'threads' is not known here"),
         ('"TILE // 4"', "4", 20, "derived are written in quotes, not 4"),
-        ("n % TILE == 0", "n % TILE", 12, "one of <= < >= > == != expected, not the end"),
+        ("n % TILE == 0", "n % TILE", 12, "'n % TILE' compares nothing: use one of <= < >= > == !="),
         ("n % TILE == 0", "n = TILE", 12, "'=' is not part of arithmetic"),
-        ("n % TILE == 0", "n <= TILE <= 4", 12, "'and' or the end expected, not '<='"),
+        ("n % TILE == 0", "n <= TILE <= 4", 12, "'n <= TILE <= 4' is a chain: join two comparisons by 'and'"),
         ("[kernel.tune.derived]", "[kernel.tune.names]", 19, "unknown key 'names'"),
         ('source = "tile.cu"', 'source = "tile.py"', 11, "prof compiles: its source ends in .cu"),
         ("[kernel.tune.parameters]", "[kernel.tune.more]", 16, "unknown key 'more'"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(
-    tmp_path: Path, old: str, new: str, line: int, reason: str
-) -> None:
+def test_a_bad_table_fails_with_its_line(tmp_path: Path, old: str, new: str, line: int, reason: str) -> None:
     assert old in LADDER
-    with pytest.raises(LadderInvalid) as told:
+    with pytest.raises(LadderInvalid) as caught:
         sweep_in(tmp_path, LADDER.replace(old, new).replace("{binary}", "python"))
-    assert told.value.message.startswith(f"{tmp_path / 'ladder.toml'}:{line}: ")
-    assert reason in told.value.message
+    assert caught.value.message.startswith(f"{tmp_path / 'ladder.toml'}:{line}: ")
+    assert reason in caught.value.message
 
 
 def test_a_sweep_that_nobody_could_finish_is_refused(tmp_path: Path) -> None:
@@ -131,17 +129,17 @@ def test_the_points_left_are_those_of_which_python_says_the_same(
 
 
 def test_a_comparison_after_a_false_one_is_not_evaluated() -> None:
-    condition = parse_condition("k > 0 and n % k == 0")
+    condition = parse_constraint("k > 0 and n % k == 0")
     assert not condition.holds({"k": 0, "n": 7})
     assert condition.holds({"k": 7, "n": 7})
     with pytest.raises(ExpressionError, match="division by zero"):
-        parse_condition("n % k == 0 and k > 0").holds({"k": 0, "n": 7})
+        parse_constraint("n % k == 0 and k > 0").holds({"k": 0, "n": 7})
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "1", "k", "k <", "< k", "k < n and", "and k < n", "k < n or n < k", "k == n == 1", "(k < n)", "not k < n", "k =< n", "k <> n", "and == 1"],
+    ["", "1", "k", "k <", "< k", "k < n and", "and k < n", "k < n or n < k", "k == n == 1", "(k < n) < 2", "k < (n < 2)", "(k < n and n < 2) and k", "k in n", "k is n", "not k < n", "k =< n", "k <> n", "and == 1"],
 )  # fmt: skip
-def test_anything_else_is_no_condition(text: str) -> None:
+def test_anything_else_is_no_constraint(text: str) -> None:
     with pytest.raises(ExpressionError, match="character"):
-        parse_condition(text)
+        parse_constraint(text)

@@ -1,4 +1,4 @@
-"""One target on its way to a run: what is told meanwhile, and what the run holds in the end."""
+"""One target on its way to a run: the progress that is reported, and the contents of the run."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pytest
 
 from profiler.catalog.metrics import BY_NAME
 from profiler.catalog.presets import find_preset
-from profiler.measure.collect.collection import Collection, Step, steps_of
+from profiler.measure.collect.collection import Collection, CollectStep, steps_of
 from profiler.measure.collect.target import rung_target
-from profiler.measure.tools.ncu import Recording
+from profiler.measure.tools.ncu import NcuOptions
 
-RECORDING = Recording(find_preset("default"))
+RECORDING = NcuOptions(find_preset("default"))
 WORDS = ("python", "$HOME; touch x", "a  b", "*", "`id`", "'\"", "", "ü", "-c", "--version", "\udcff")
 
 
 def is_running(pid: int) -> bool:
-    """What has ended and was not waited for is no more."""
+    """False also for a process that has ended and was not waited for."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -35,7 +35,7 @@ def test_the_steps_are_what_was_asked_for(collecting) -> None:
         ("verify", 0), ("time", 0), ("profile", 0), ("time", 1), ("profile", 1),
     ]  # fmt: skip
     assert [(step.what, step.process) for step in steps_of(plan, program)] == [("profile", 0), ("profile", 1)]
-    assert steps_of(collecting.plan, rung) == [Step(rung.label, "profile", 0)]
+    assert steps_of(collecting.plan, rung) == [CollectStep(rung.label, "profile", 0)]
 
 
 def test_a_rung_that_can_neither_be_checked_nor_timed_is_profiled_alone(collecting) -> None:
@@ -59,7 +59,7 @@ def timed_alone(target):
 
 
 def test_a_rung_without_a_kernel_of_its_own_becomes_a_run_of_timings(collecting) -> None:
-    """What `prof time` stores, under the same name; ncu is not called."""
+    """The run has the name and the contents of one that `prof time` stores; ncu is not called."""
     collecting.replay("four-way")
     copy, kernel = timed_alone(collecting.rung(1)), collecting.rung(2)
     plan = {"processes": 2, "repeats": 3, "verify": True, "resume": True}
@@ -95,7 +95,7 @@ def test_a_preset_or_another_ncu_does_not_make_timings_anew(collecting) -> None:
     ncu = replace(collecting.plan.ncu, version="2026.1.0.0")
     recording = replace(RECORDING, preset=find_preset("source"), cache="none")
     (again,) = collecting.collect(
-        [copy], **plan, bench=replace(collecting.plan.bench, ncu=ncu), recording=recording
+        [copy], **plan, device=replace(collecting.plan.device, ncu=ncu), recording=recording
     )
     assert (again.status, again.run_id) == ("known", first.run_id)
 
@@ -152,7 +152,7 @@ def test_a_run_holds_all_that_is_known_of_it(collecting) -> None:
 
 
 def test_any_program_gets_its_words_as_they_are(collecting, tmp_path: Path, monkeypatch) -> None:
-    """ASCII, Unicode, bytes that are no text, and what a shell would make something of."""
+    """The words hold ASCII, Unicode, bytes that are not text, and characters that a shell would interpret."""
     folder = tmp_path / "somewhere"
     folder.mkdir()
     monkeypatch.chdir(folder)

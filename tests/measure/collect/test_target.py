@@ -1,4 +1,4 @@
-"""What is collected: the words that run it under ncu, and the key that tells whether it was before."""
+"""Targets: the command that runs one under ncu, and the key that shows whether it was collected before."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from profiler.measure.collect.target import (
     typed_command,
 )
 from profiler.measure.rungs.build import sha256_of
-from profiler.measure.rungs.program import Job
-from profiler.measure.tools.ncu import Ncu, Recording, Selection
-from profiler.measure.tools.provenance import Commit, derive_provenance
+from profiler.measure.rungs.program import RungJob
+from profiler.measure.rungs.provenance import GitCommit, derive_provenance
+from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.runs.manifest import Provenance
 
 NCU = Ncu(Path("/opt/ncu"), "2025.3.1.0")
-DEFAULT = Recording(find_preset("default"))
+DEFAULT = NcuOptions(find_preset("default"))
 FACTS = Provenance(sources={"a.cu": "1" * 64}, binary_sha256="2" * 64, seed=1)
 WORDS = ("./mine", "$HOME; touch x", "a  b", "*", "`id`", "'\"", "", "ü", "-c", "--version")
 
@@ -58,7 +58,7 @@ def rung(tmp_path: Path) -> Target:
     binary = folder / "06_tile"
     binary.write_text("#!/bin/sh\n")
     binary.chmod(0o755)
-    job = Job(ladder, ladder.kernel(6), ladder.workload.values(), binary, seed=7)
+    job = RungJob(ladder, ladder.kernel(6), ladder.workload.values(), binary, seed=7)
     return rung_target(job, None, launches=3, recording=DEFAULT)
 
 
@@ -66,7 +66,7 @@ def mine(*words: str, name: str = "mine") -> Target:
     return Target(name, Selection("gemm", 3, 5), 5, program=words or WORDS)
 
 
-def key(target: Target, recording: Recording = DEFAULT, **changes: object) -> str:
+def key(target: Target, recording: NcuOptions = DEFAULT, **changes: object) -> str:
     facts = {
         "provenance": FACTS, "gpu": "NVIDIA H200", "ncu": NCU, "processes": 3, "timed": (20, 5), **changes,
     }  # fmt: skip
@@ -91,7 +91,7 @@ def test_a_compiled_rung_is_profiled_from_a_neutral_folder(rung: Target, tmp_pat
 
 
 def test_what_the_ladder_names_itself_is_its_own_affair(rung: Target, tmp_path: Path) -> None:
-    """A path among a rung's words has to lead somewhere, and so stays whole."""
+    """A path in a rung's command must stay absolute, or it would lead nowhere."""
     assert rung.job is not None
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -123,7 +123,7 @@ def script(tmp_path: Path, text: str) -> Target:
     (folder / "ladder.toml").write_text(text)
     ladder = read_ladder(folder / "ladder.toml")
     return rung_target(
-        Job(ladder, ladder.kernel(7), ladder.workload.values()), None, launches=3, recording=DEFAULT
+        RungJob(ladder, ladder.kernel(7), ladder.workload.values()), None, launches=3, recording=DEFAULT
     )
 
 
@@ -166,7 +166,7 @@ def test_every_file_that_a_script_names_decides_what_a_run_holds(tmp_path: Path,
     def facts() -> Provenance:
         assert target.job is not None
         gpu = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
-        return derive_provenance(target.job.ladder, target.job.kernel, None, gpu, Commit(None, None))
+        return derive_provenance(target.job.ladder, target.job.kernel, None, gpu, GitCommit(None, None))
 
     before = facts()
     assert set(before.sources) == {"07_eager.py", "step.py", "../shared/clock.py"}
@@ -275,10 +275,10 @@ def test_everything_that_decides_what_a_run_holds_counts(rung: Target) -> None:
         key(replace(rung, selection=replace(rung.selection, regex="t"))),
         key(rung, provenance=msgspec.structs.replace(FACTS, sources={"a.cu": "4" * 64})),
         key(rung, provenance=msgspec.structs.replace(FACTS, binary_sha256="4" * 64)),
-        key(rung, Recording(find_preset("source"))),
-        key(rung, Recording(find_preset("default").with_more([], ["dram__x.sum"], None))),
-        key(rung, Recording(find_preset("default").with_more(["LaunchStats"], [], None))),
-        key(rung, Recording(find_preset("default").with_more([], [], "basic"))),
+        key(rung, NcuOptions(find_preset("source"))),
+        key(rung, NcuOptions(find_preset("default").with_more([], ["dram__x.sum"], None))),
+        key(rung, NcuOptions(find_preset("default").with_more(["LaunchStats"], [], None))),
+        key(rung, NcuOptions(find_preset("default").with_more([], [], "basic"))),
         key(rung, replace(DEFAULT, replay="application")),
         key(rung, replace(DEFAULT, graphs="graph")),
         key(rung, replace(DEFAULT, clock="base")),

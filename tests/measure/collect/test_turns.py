@@ -1,10 +1,11 @@
-"""Kernels take turns, each of ncu's silences is one error, and nothing is committed that is not whole.
+"""Kernels take turns, each failure that ncu passes over in silence is one error, and only complete runs are committed.
 
-The ncu here replays what the real one said and left behind on an H200.
+The ncu here replays the output and the reports of the real one on an H200.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from profiler import errors
 from profiler.catalog.presets import find_preset
 from profiler.measure.collect.collection import Collection
-from profiler.store.runs.unfinished import PENDING_FOLDER, Pending, Plan
+from profiler.store.runs.unfinished import UNFINISHED_FOLDER, CollectionPlan, UnfinishedCollection
 
 
 def with_metric(collecting, name: str):
@@ -72,11 +73,11 @@ def test_an_unknown_metric_is_found_missing_from_the_report(collecting) -> None:
     assert "recorded nothing for no__such_metric.sum" in failure.message
     assert failure.details[0].startswith(f"  {collecting.plan.ncu.path} --config-file off")
     assert "--query-metrics" in failure.remedy
-    assert not (collecting.store.root / PENDING_FOLDER).exists(), "it will be no better next time"
+    assert not (collecting.store.root / UNFINISHED_FOLDER).exists(), "it will be no better next time"
 
 
 def test_a_metric_of_the_preset_that_this_gpu_lacks_is_noted_and_no_failure(collecting) -> None:
-    """The four-way report lacks most of the default preset."""
+    """The `four-way` report lacks most metrics of the default preset."""
     collecting.replay("four-way")
     (outcome,) = collecting.collect([collecting.rung(1)])
 
@@ -117,19 +118,23 @@ def test_a_program_that_hangs_is_ended_in_time(collecting, step: str) -> None:
     assert "started" in str(failure) or "Note: Running with unmodified GPU clocks" in str(failure)
 
 
-def test_a_damaged_report_is_not_kept_for_the_next_time(collecting, monkeypatch) -> None:
-    """Its structure fits, but NVIDIA's reader sees less in it than it announces."""
+def test_a_damaged_report_is_not_kept_for_the_next_time(collecting) -> None:
+    """The report's structure is intact, but NVIDIA's reader finds fewer launches than it announces."""
     damaged = errors.ReportDamaged("report.ncu-rep: damaged: 1 of 3 launches can be read")
 
-    def fails(future, report):
-        future.result()
-        raise damaged
+    class FindsDamage:
+        """A sandbox whose reader finds every report damaged."""
 
-    monkeypatch.setattr("profiler.measure.collect.collection.outcome", fails)
+        def submit(self, request):
+            future = Future()
+            future.set_exception(damaged)
+            return future
+
+    collecting.sandbox = FindsDamage()
     failure = collecting.error(collecting.rung(1))
 
     assert failure.message == damaged.message
-    assert not (collecting.store.root / PENDING_FOLDER).exists()
+    assert not (collecting.store.root / UNFINISHED_FOLDER).exists()
 
 
 # Turns
@@ -155,7 +160,7 @@ def test_kernels_take_turns_process_by_process(collecting) -> None:
     ]  # fmt: skip
     assert {run_id.name for run_id in collecting.store.ids()} == {"scripts-1", "scripts-2"}
     assert len(collecting.store.ids()) == 3
-    assert not (collecting.store.root / PENDING_FOLDER).exists()
+    assert not (collecting.store.root / UNFINISHED_FOLDER).exists()
 
 
 def test_one_that_fails_is_left_out_and_told_while_the_others_go_on(collecting) -> None:
@@ -262,7 +267,7 @@ def test_another_workload_or_cache_control_is_another_collection(collecting) -> 
 
 
 def test_a_metric_asked_for_that_the_known_run_lacks_is_asked_of_ncu_again(collecting) -> None:
-    """The preset's own may be missing; once a user asks for it by name, that is an error."""
+    """A metric of the preset may be missing; a metric that the user asked for may not."""
     collecting.replay("four-way")
     target = collecting.rung(1)
     collecting.collect([target], resume=True)
@@ -275,10 +280,12 @@ def test_a_metric_asked_for_that_the_known_run_lacks_is_asked_of_ncu_again(colle
 
 
 def test_one_prof_at_a_time_has_a_collection(collecting) -> None:
-    """Whoever holds a collection keeps every other from it, also in another process."""
+    """Only one process at a time may work on a collection."""
     with (
         pytest.raises(errors.CollectBusy) as caught,
-        Pending(collecting.store.root, Collection(collecting.plan, collecting.rung(1), collecting.store).key),
+        UnfinishedCollection(
+            collecting.store.root, Collection(collecting.plan, collecting.rung(1), collecting.store).key
+        ),
     ):
         collecting.collect([collecting.rung(1)])
     assert caught.value.exit_code == 69
@@ -286,11 +293,11 @@ def test_one_prof_at_a_time_has_a_collection(collecting) -> None:
 
 
 def test_what_a_kill_left_of_a_committed_run_is_swept(collecting) -> None:
-    """The run is renamed into place before its parts are discarded."""
+    """As if prof was killed after it committed the run and before it discarded the parts."""
     collecting.collect([collecting.rung(1)], resume=True)
     key = Collection(collecting.plan, collecting.rung(1), collecting.store).key
-    with Pending(collecting.store.root, key) as pending:
-        pending.plan(Plan("scripts-1", 1))
+    with UnfinishedCollection(collecting.store.root, key) as pending:
+        pending.plan(CollectionPlan("scripts-1", 1))
     assert pending.folder.exists()
 
     assert statuses(collecting.collect([collecting.rung(1)], resume=True)) == ["known"]

@@ -1,4 +1,4 @@
-"""What a rung needs elsewhere: all of its files, by their hashes, and nothing of where they lay."""
+"""The files that a rung needs on another machine: found, hashed by their contents, and run from another folder."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ from pathlib import Path
 import pytest
 
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.measure.devices.job_files import kit_of, light, read_kit, settle, write_kit
-from profiler.measure.devices.worker_tasks import parse_transcript, spell_transcript
-from profiler.measure.rungs.program import Job, program_command
+from profiler.measure.devices.job_files import (
+    list_job_files,
+    read_job_files,
+    relocate_job,
+    trim_job,
+    write_job_files,
+)
+from profiler.measure.devices.worker_tasks import decode_transcript, encode_transcript
+from profiler.measure.rungs.program import RungJob, program_command
 from profiler.measure.tools.process import run
 from profiler.measure.tools.transcript import Transcript
 
@@ -62,18 +68,18 @@ def job(tmp_path: Path):
     binary.write_text('#!/bin/sh\necho "$@"\n')
     binary.chmod(0o755)
     ladder = read_ladder(folder / "ladder.toml")
-    return lambda number: Job(ladder, ladder.kernel(number), {"size": 7}, binary if number == 1 else None)
+    return lambda number: RungJob(ladder, ladder.kernel(number), {"size": 7}, binary if number == 1 else None)
 
 
-def moved(job: Job, folder: Path) -> Job:
-    kit = kit_of(job)
-    assert kit is not None
+def moved(job: RungJob, folder: Path) -> RungJob:
+    needed = list_job_files(job)
+    assert needed is not None
     folder.mkdir()
-    write_kit(kit, read_kit(job, kit), folder / kit.hash)
-    return settle(job, kit, folder / kit.hash)
+    write_job_files(needed, read_job_files(job, needed), folder / needed.hash)
+    return relocate_job(job, needed, folder / needed.hash)
 
 
-def test_a_binary_runs_from_where_its_kit_was_written(job, tmp_path: Path) -> None:
+def test_a_binary_runs_from_where_its_files_were_written(job, tmp_path: Path) -> None:
     there = moved(job(1), tmp_path / "there")
     words = program_command(there, "check")
     assert run(words, timeout_s=10, folder=there.ladder.folder).stdout == f"{there.ladder.folder} 7\n"
@@ -88,45 +94,45 @@ def test_a_script_finds_what_its_ladder_names(job, tmp_path: Path) -> None:
 
 
 def test_what_nobody_named_cannot_travel(job) -> None:
-    assert kit_of(job(3)) is None
+    assert list_job_files(job(3)) is None
 
 
 def test_what_lies_outside_of_the_ladders_cannot_either(job, tmp_path: Path) -> None:
-    """It would be written outside of the worker's folder."""
+    """Such a file would be written outside of the worker's folder."""
     one = job(2)
     outside = tmp_path / "outside.py"
     outside.write_text("")
-    assert kit_of(replace(one, kernel=replace(one.kernel, further_sources=(outside,)))) is None
+    assert list_job_files(replace(one, kernel=replace(one.kernel, further_sources=(outside,)))) is None
 
 
 def test_the_hash_is_that_of_the_contents_and_not_of_the_place(job, tmp_path: Path) -> None:
     one = job(1)
-    before = kit_of(one)
+    before = list_job_files(one)
     elsewhere = tmp_path / "elsewhere" / "01_compiled"
     elsewhere.parent.mkdir()
     elsewhere.write_bytes(one.binary.read_bytes())
     elsewhere.chmod(0o755)
-    assert kit_of(replace(one, binary=elsewhere, seed=9)).hash == before.hash
+    assert list_job_files(replace(one, binary=elsewhere, seed=9)).hash == before.hash
     one.binary.write_text("#!/bin/sh\n")
-    assert kit_of(one).hash != before.hash
+    assert list_job_files(one).hash != before.hash
 
 
-def test_what_was_cut_short_is_not_taken_for_a_kit(job, tmp_path: Path) -> None:
-    """A worker was killed while it wrote."""
+def test_an_interrupted_write_leaves_no_folder(job, tmp_path: Path) -> None:
+    """As if a worker was killed while it wrote."""
     one = job(2)
-    kit = kit_of(one)
-    files = read_kit(one, kit)
+    needed = list_job_files(one)
+    files = read_job_files(one, needed)
     del files["harness/shared.py"]
     with pytest.raises(KeyError):
-        write_kit(kit, files, tmp_path / kit.hash)
-    assert not (tmp_path / kit.hash).exists()
-    write_kit(kit, read_kit(one, kit), tmp_path / kit.hash)
-    assert (tmp_path / kit.hash / "harness" / "shared.py").read_text() == "shared\n"
+        write_job_files(needed, files, tmp_path / needed.hash)
+    assert not (tmp_path / needed.hash).exists()
+    write_job_files(needed, read_job_files(one, needed), tmp_path / needed.hash)
+    assert (tmp_path / needed.hash / "harness" / "shared.py").read_text() == "shared\n"
 
 
 def test_the_other_rungs_do_not_travel(job) -> None:
     one = job(1)
-    slim = light(one)
+    slim = trim_job(one)
     assert [kernel.number for kernel in slim.ladder.kernels] == [1]
     assert program_command(slim, "profile") == program_command(one, "profile")
     assert len(pickle.dumps(slim)) < len(pickle.dumps(one))
@@ -135,6 +141,6 @@ def test_the_other_rungs_do_not_travel(job) -> None:
 def test_how_far_ncu_is_arrives_as_it_was_sent() -> None:
     transcript = Transcript()
     transcript.feed('==PROF== Profiling "k": 0%....50%....100% - 14 passes\n==PROF== Profiling "k": 0%..')
-    told = parse_transcript(spell_transcript(transcript))
+    told = decode_transcript(encode_transcript(transcript))
     assert (told.launches, told.finished, told.passes, told.steps) == (2, 1, 14, 2)
     assert told.fraction == transcript.fraction

@@ -1,4 +1,4 @@
-"""May counters be read here? An ncu that replays what the real one said, and a driver of text files."""
+"""Whether counters can be read, checked with an ncu that replays the real one's output and a driver made of files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import CountersBusy, CountersRefused
-from profiler.measure.doctor.counters import check_counters, check_lock, describe_setting
-from profiler.measure.doctor.health import Check, Machine
+from profiler.measure.doctor.checks import HealthCheck, Machine
+from profiler.measure.doctor.counters import (
+    check_counters,
+    check_lock,
+    check_permission,
+    describe_setting,
+)
 from profiler.measure.tools import probe
 from profiler.measure.tools.ncu import find_ncu
 
@@ -32,12 +37,12 @@ BUSY = (
 ADMINISTRATOR, NOBODY = "CapEff:\t000001ffffffffff\n", "CapEff:\t00000000a80425fb\n"
 
 
-def checks_of(machine: Machine) -> dict[str, Check]:
+def checks_of(machine: Machine) -> dict[str, HealthCheck]:
     return {check.name: check for check in check_counters(find_ncu(machine.environment), machine)}
 
 
 def write_driver(machine: Machine, admin_only: int, status: str = NOBODY) -> None:
-    """The driver's and the process's files as Linux shows them, in part."""
+    """Writes the files in which Linux shows the driver's settings and the process's capabilities."""
     for file, text in (
         ("driver/nvidia/params", f'EnableMSI: 1\nRmProfilingAdminOnly: {admin_only}\nRmMsg: ""\n'),
         ("self/status", f"Name:\tpython3\n{status}Threads:\t1\n"),
@@ -151,14 +156,13 @@ def test_whatever_else_ncu_complains_of_fails(
     assert "TMPDIR" in counters.remedy if transcript == "folder-absent" else "by hand: `" in counters.remedy
 
 
-def test_an_ncu_that_hangs_is_ended(machine: Machine, script, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("profiler.measure.doctor.counters._PROBE_TIMEOUT_S", 0.5)
+def test_an_ncu_that_hangs_is_ended(machine: Machine, script) -> None:
     script(
         "ncu",
         f'case "$*" in --version) echo "Version 2025.3.1.0";; *) exec {shutil.which("sleep")} 600;; esac',
     )
 
-    counters = checks_of(machine)["counters"]
+    counters = check_permission(find_ncu(machine.environment), machine, timeout_s=0.5)
 
     assert counters.state == "failed"
     assert "did not end within 0.5 s" in counters.found
@@ -185,13 +189,13 @@ def test_without_ncu_the_setting_is_all_that_can_be_told(machine: Machine) -> No
     ],
 )
 def test_the_drivers_setting(machine: Machine, admin_only: int, status: str, told: str) -> None:
-    """What counts is the capability: in a container root may be without it."""
+    """Only the capability matters: in a container, root may lack it."""
     write_driver(machine, admin_only, status)
     assert describe_setting(machine.proc).endswith(told)
 
 
 def test_a_driver_that_tells_nothing(machine: Machine) -> None:
-    assert describe_setting(machine.proc) == "the driver does not tell who may read them"
+    assert describe_setting(machine.proc) == "the driver does not report who may read them"
 
 
 # The lock files: an older ncu has the first, a newer one the other two, the last for one GPU
@@ -201,7 +205,7 @@ LOCKS = ["nsight-compute-lock", "nvidia/nsight_compute/lock", "nvidia/nsight_com
 
 @pytest.fixture(params=LOCKS)
 def lock(request: pytest.FixtureRequest, machine: Machine) -> Path:
-    """Where a lock file of ncu's would be."""
+    """The path of one of ncu's lock files."""
     path = machine.temporary_folder / request.param
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
@@ -222,14 +226,14 @@ def test_another_ncu_at_work_is_not_disturbed(machine: Machine, lock: Path, repl
         checks = checks_of(machine)
 
     assert checks["ncu lock"].state == checks["counters"].state == "warn"
-    assert f"another ncu is at work: it holds {lock}" in checks["ncu lock"].found
+    assert f"another ncu is running: it holds {lock}" in checks["ncu lock"].found
     assert log.read_text() == "", "nothing was profiled"
     assert checks_of(machine)["counters"].state == "ok", "it has ended since"
 
 
 @pytest.mark.parametrize(("kind", "mode"), [("LOCK_EX", "w"), ("LOCK_SH", "r")])
 def test_the_locks_that_ncu_takes_are_seen(machine: Machine, lock: Path, kind: str, mode: str) -> None:
-    """POSIX locks, a shared one on the common file: those that Linux showed while ncu 2025.3.1 profiled."""
+    """ncu 2025.3.1 takes POSIX locks, a shared one on the common file, as Linux showed while it profiled."""
     lock.touch()
     holder = (
         f"import fcntl, sys; lock = open(sys.argv[1], '{mode}'); fcntl.lockf(lock, fcntl.{kind}); "
@@ -258,5 +262,5 @@ def test_a_lock_file_that_cannot_be_opened_fails(machine: Machine, lock: Path, r
 
 
 def answering(text: str, exit_code: int) -> str:
-    """The body of an ncu that knows its version, and says this to everything else."""
+    """Returns the body of an ncu that prints its version, and this text for every other command."""
     return f'case "$*" in --version) echo "Version 2025.3.1.0";; *) echo "{text}"; exit {exit_code};; esac'

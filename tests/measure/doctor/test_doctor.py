@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import ReportDamaged
+from profiler.measure.doctor.checks import HealthCheck, Machine, Readiness, derive_readiness
 from profiler.measure.doctor.doctor import (
     check_building,
     check_gpus,
@@ -19,7 +20,6 @@ from profiler.measure.doctor.doctor import (
     examine,
     reader_version,
 )
-from profiler.measure.doctor.health import Check, Machine, Verdict, derive_verdicts
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_store import RunStore
 
@@ -31,7 +31,7 @@ NO_DRIVER = (
 )
 
 
-def states(checks: list[Check]) -> dict[str, str]:
+def states(checks: list[HealthCheck]) -> dict[str, str]:
     return {check.name: check.state for check in checks}
 
 
@@ -42,11 +42,11 @@ def test_a_machine_without_a_gpu_reads_and_compares(recorded: RunStore, machine:
         "reader": "ok", "temporary folder": "ok", "runs folder": "ok", "unfinished": "ok", "private paths": "ok",
         "nvcc": "missing", "GPU": "missing", "ncu": "missing",
     }  # fmt: skip
-    assert derive_verdicts(checks) == [
-        Verdict("reading", "ok"),
-        Verdict("storing", "ok"),
-        Verdict("building", "missing", ("nvcc",)),
-        Verdict("measuring", "missing", ("GPU", "ncu")),
+    assert derive_readiness(checks) == [
+        Readiness("reading", "ok"),
+        Readiness("storing", "ok"),
+        Readiness("building", "missing", ("nvcc",)),
+        Readiness("measuring", "missing", ("GPU", "ncu")),
     ]
     assert all(check.remedy for check in checks if check.state != "ok")
 
@@ -64,20 +64,20 @@ def test_a_machine_with_everything_is_ready(tmp_path: Path, machine: Machine, sc
         "nvcc": "ok", "g++": "ok", "cuBLAS": "warn",
         "GPU": "ok", "ncu": "ok", "counters": "ok", "ncu lock": "ok", "DCGM": "ok", "MPS": "ok",
     }  # fmt: skip
-    assert {verdict.state for verdict in derive_verdicts(checks)} == {"ok"}
+    assert {verdict.state for verdict in derive_readiness(checks)} == {"ok"}
 
 
 def test_what_failed_outweighs_what_is_missing() -> None:
     checks = [
-        Check("GPU", "measuring", "ok", ""),
-        Check("ncu", "measuring", "missing", ""),
-        Check("counters", "measuring", "failed", ""),
-        Check("cuBLAS", "building", "warn", ""),
+        HealthCheck("GPU", "measuring", "ok", ""),
+        HealthCheck("ncu", "measuring", "missing", ""),
+        HealthCheck("counters", "measuring", "failed", ""),
+        HealthCheck("cuBLAS", "building", "warn", ""),
     ]
-    verdicts = {verdict.ability: verdict for verdict in derive_verdicts(checks)}
+    verdicts = {verdict.ability: verdict for verdict in derive_readiness(checks)}
 
-    assert verdicts["measuring"] == Verdict("measuring", "failed", ("counters",))
-    assert verdicts["building"] == Verdict("building", "ok")
+    assert verdicts["measuring"] == Readiness("measuring", "failed", ("counters",))
+    assert verdicts["building"] == Readiness("building", "ok")
 
 
 # The GPU
@@ -154,7 +154,7 @@ def test_a_tool_that_does_not_answer_should_work(machine: Machine, script, tool:
     check = check_ncu(machine)[1] if tool == "ncu" else check_building(machine)[0]
 
     assert (check.name, check.state) == (tool, "failed")
-    assert "does not tell its version" in check.found
+    assert "does not report its version" in check.found
     assert check.remedy
 
 
@@ -192,7 +192,7 @@ def test_the_reader_reads_a_report(reports: Path) -> None:
 
 
 def test_without_a_report_it_only_starts() -> None:
-    assert check_reader(None) == Check(
+    assert check_reader(None) == HealthCheck(
         "reader", "reading", "ok", f"ncu-report {reader_version()} starts; no stored report to try it on"
     )
 
@@ -232,7 +232,7 @@ def test_an_interrupt_ends_the_programs_that_are_asked(
     started = tmp_path / "started"
     script("nvidia-smi", f'echo > "{started}"; exec {shutil.which("sleep")} 600')
 
-    def interrupted(report: Path | None) -> Check:
+    def interrupted(report: Path | None) -> HealthCheck:
         while not started.exists():
             time.sleep(0.01)
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""The folders that prof works in: room in them, what was left in them, what their reports give away."""
+"""The folders that prof works in: their free space, unfinished collections, and private paths in their reports."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from msgspec.structs import replace
 
+from profiler.measure.doctor.checks import HealthCheck, Machine
 from profiler.measure.doctor.folders import (
     check_folders,
     check_private_paths,
@@ -19,12 +20,11 @@ from profiler.measure.doctor.folders import (
     newest_reports,
     smallest_report,
 )
-from profiler.measure.doctor.health import Check, Machine
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.reports.identity import pack_report
 from profiler.store.runs.manifest import StoredReport, write_manifest
 from profiler.store.runs.run_store import RunStore
-from profiler.store.runs.unfinished import Pending, Plan
+from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection
 
 HASHES = ("aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc")
 
@@ -76,7 +76,9 @@ def test_nothing_is_made_by_looking(tmp_path: Path, machine: Machine) -> None:
 
     assert {check.state for check in checks} == {"ok"}
     assert "not there yet" in checks[1].found
-    assert checks[1].remedy.startswith("The first recording makes it; if runs should be there, check --runs")
+    assert checks[1].remedy.startswith(
+        "The first recording creates it. If runs should be there, check --runs"
+    )
     assert not (tmp_path / "not").exists()
     assert list(machine.temporary_folder.iterdir()) == []
 
@@ -109,7 +111,7 @@ def test_little_space_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     runs = check_runs_folder(tmp_path)
 
-    assert (runs.state, runs.found) == ("warn", f"{tmp_path}: 0 runs, 0.3 GB free, which is little")
+    assert (runs.state, runs.found) == ("warn", f"{tmp_path}: 0 runs, only 260 MB free")
     assert runs.remedy.startswith("Free some space")
 
 
@@ -117,23 +119,25 @@ def test_little_space_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_an_interrupted_collection_is_named_with_its_size(tmp_path: Path, reports: Path) -> None:
-    with Pending(tmp_path, "0123456789abcdef0123456789abcdef") as pending:
-        pending.plan(Plan("gemm-6", seed=7))
+    with UnfinishedCollection(tmp_path, "0123456789abcdef0123456789abcdef") as pending:
+        pending.plan(CollectionPlan("gemm-6", seed=7))
         pending.keep_report(0, reports / "hostile.ncu-rep")
 
     left = check_unfinished(tmp_path)
 
     assert left.state == "warn"
-    assert left.found == "not whole yet: gemm-6 (0.2 MB)"
+    assert left.found == "not complete: gemm-6 (151.6 kB)"
     assert str(tmp_path / ".pending") in left.remedy
 
 
 def test_what_a_finished_collection_leaves_is_nothing(tmp_path: Path, reports: Path) -> None:
-    with Pending(tmp_path, "0123456789abcdef0123456789abcdef") as pending:
+    with UnfinishedCollection(tmp_path, "0123456789abcdef0123456789abcdef") as pending:
         pending.keep_report(0, reports / "graph.ncu-rep")
         pending.discard()
 
-    assert check_unfinished(tmp_path) == Check("unfinished", "storing", "ok", "no interrupted collection")
+    assert check_unfinished(tmp_path) == HealthCheck(
+        "unfinished", "storing", "ok", "no interrupted collection"
+    )
 
 
 def test_of_many_leftovers_a_few_are_named(tmp_path: Path) -> None:
@@ -142,7 +146,7 @@ def test_of_many_leftovers_a_few_are_named(tmp_path: Path) -> None:
 
     found = check_unfinished(tmp_path).found
 
-    assert found == "not whole yet: a (0.0 MB), b (0.0 MB), c (0.0 MB) and 2 more"
+    assert found == "not complete: a (0 B), b (0 B), c (0 B) and 2 more"
 
 
 # What reports give away
@@ -168,13 +172,11 @@ def test_the_users_own_home_is_private_wherever_it_lies(
     assert check_private_paths(root).found == "/data/people/jane, in 1 of 1 stored report: run1"
 
 
-def test_only_the_newest_are_searched_when_there_is_much(runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_newest_are_searched_when_there_is_much(runs) -> None:
     root = runs(b"/home/jane/a.out", b"", b"")
     two = sum(report.stat().st_size for report in newest_reports(root)[:2])
 
-    monkeypatch.setattr("profiler.measure.doctor.folders._SEARCHED_BYTES", two)
-
-    assert check_private_paths(root).found == "none in the newest 2 of 3 stored reports"
+    assert check_private_paths(root, most_bytes=two).found == "none in the newest 2 of 3 stored reports"
 
 
 def test_a_damaged_report_hides_no_other(runs) -> None:

@@ -1,4 +1,4 @@
-"""Building: the command as a list, only what changed, and a binary that is never half written."""
+"""Building: nvcc's command, rebuilding only what changed, and binaries that are never half written."""
 
 from __future__ import annotations
 
@@ -194,7 +194,8 @@ def test_without_the_systems_count_of_cores(
 def test_a_compiler_without_end_is_not_given_longer_by_an_option_that_build_lacks(
     ladder: Ladder, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("profiler.measure.rungs.build._TIMEOUT_S", 1.0)
+    # The real limit is ten minutes, and no option changes it.
+    monkeypatch.setattr("profiler.measure.rungs.build.COMPILE_TIMEOUT_S", 1.0)
     (ladder.folder / "01_one.cu").write_text("slow\n")
     error = build(ladder, toolchain, [1])[1].error
     assert isinstance(error, ProgramTimedOut)
@@ -329,7 +330,7 @@ for one in build_kernels(ladder, ladder.choose([1, 2]), "sm_90", find_toolchain(
 
 
 def test_several_may_build_the_same_at_once(ladder: Ladder, toolchain: Toolchain) -> None:
-    """No two outputs of nvcc are alike, and a run names its binary by what is in it."""
+    """No two outputs of nvcc are alike, and a run names its binary by its hash."""
     for source in ladder.folder.glob("0[12]_*.cu"):
         source.write_text(f"{source.read_text()}// unlike any other\n")
     words = [sys.executable, "-c", BUILD_ALL, str(ladder.path)]
@@ -358,7 +359,7 @@ def test_an_interrupt_ends_the_compilers(ladder: Ladder, toolchain: Toolchain) -
 
 def test_a_folder_that_cannot_be_made(ladder: Ladder, toolchain: Toolchain) -> None:
     (ladder.folder.parents[1] / "build").write_text("in the way")
-    with pytest.raises(BuildFailed, match="cannot be made"):
+    with pytest.raises(BuildFailed, match="cannot be created"):
         build(ladder, toolchain, [1])
 
 

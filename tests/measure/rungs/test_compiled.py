@@ -1,4 +1,4 @@
-"""What the compiler said of a rung's kernels: they are found by the names that ncu shows, not by those it compiles."""
+"""The compiler's figures for a rung's kernels, found by the names that ncu shows and not by mangled names."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from profiler.measure.rungs.build import BuildRecord, Built
 from profiler.measure.rungs.compiled import misfit_text, own_resources
 from profiler.measure.tools.ptxas import Resources
 
-# Two overloads; what stands between `_Z` and a name is its length.
+# Two overloads; the number between `_Z` and the name is the name's length.
 PLAIN, TEMPLATE = "_Z8saxpy_v2PfS_i", "_Z8saxpy_v2ILi4EEvPfS_i"
 
 
 @pytest.fixture
 def toolkit(script, monkeypatch):
-    """`toolkit(body)`: a toolkit whose `cu++filt` is this script; without a body, one that has none."""
+    """`toolkit(body)`: a toolkit whose `cu++filt` is this script; without a body, a toolkit without `cu++filt`."""
 
     def install(body: str = "") -> None:
+        # A real toolkit of this machine would be found in a fixed folder.
         places = [script("cu++filt", body) / "cu++filt"] if body else []
         monkeypatch.setattr("profiler.measure.rungs.compiled.toolkit_candidates", lambda *_: iter(places))
 
@@ -76,7 +77,7 @@ def test_no_expression_takes_exponential_time(no_tools) -> None:
 def test_an_expression_that_fits_nothing_is_told_with_what_there_is(no_tools) -> None:
     assert (
         misfit_text(built("^saxpy_v3"))
-        == f"'^saxpy_v3' fits no kernel that was compiled: {PLAIN}, {TEMPLATE}"
+        == f"'^saxpy_v3' matches no kernel that was compiled: {PLAIN}, {TEMPLATE}"
     )
     many = misfit_text(built("no", *(f"k{number}{'x' * 100}" for number in range(9))))
     assert many.endswith("… and 6 more")

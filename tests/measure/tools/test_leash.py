@@ -1,4 +1,4 @@
-"""No program outlives prof: whoever kills it, however suddenly, and whatever it was doing."""
+"""No program outlives prof, whoever kills it, however suddenly, and whatever it is doing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def nothing_is_left_running() -> Iterator[None]:
 
 
 def start(mark: str, code: str = PROF) -> subprocess.Popen[str]:
-    """A prof whose processes can all be told by a word in their environment."""
+    """A prof whose processes all carry a mark in their environment."""
     environment = {**os.environ, "LEASH_TEST": mark}
     process = subprocess.Popen(
         [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -102,7 +102,7 @@ def test_the_program_and_its_children_end_with_prof(tmp_path: Path, sent: signal
 
 
 def test_a_killed_process_group_takes_the_guard_by_surprise_neither(tmp_path: Path) -> None:
-    """As a terminal or a job scheduler ends it."""
+    """As a terminal or a job scheduler ends a process."""
     prof = start(str(tmp_path))
     assert prof.stdout is not None
     prof.stdout.readline()
@@ -130,7 +130,7 @@ def test_a_program_ends_well_though_its_guard_was_killed(tmp_path: Path) -> None
 
 
 def kill_at_random(root: Path, kills: int, seed: int) -> None:
-    """From before the first program exists to long after."""
+    """The kill comes at every moment, from before the first program starts to long after."""
     rng = random.Random(seed)
     for number in range(kills):
         mark = str(root / str(number))
@@ -160,7 +160,7 @@ def test_words_and_exit_codes_pass_through(tmp_path: Path) -> None:
 
 
 def test_no_descriptor_of_profs_reaches_the_program() -> None:
-    """Else the guard would wait for the program that it is to end."""
+    """Otherwise the guard would wait for the very program that it must end."""
     code = "import os; print(sorted(map(int, os.listdir('/proc/self/fd')))[:4])"
     assert run([sys.executable, "-c", code], timeout_s=30, leash=True).stdout == "[0, 1, 2, 3]\n"
     leashed = "import os; print(len(os.listdir('/proc/self/fd')))"

@@ -1,4 +1,4 @@
-"""ncu's command line: found, old enough, and asked for exactly what a preset and a selection say."""
+"""ncu is found, is recent enough, and its command records exactly what a preset and a selection ask for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from profiler.catalog.presets import PRESETS, Preset, find_preset
 from profiler.errors import NcuTooOld, ToolNotFound
-from profiler.measure.tools.ncu import Recording, Selection, find_ncu, ncu_command
+from profiler.measure.tools.ncu import NcuOptions, Selection, find_ncu, ncu_command
 
 NCU = Path("/opt/ncu")
 SMALL = Preset("small", "One metric.", metrics=("gpu__time_duration.sum",))
@@ -16,12 +16,12 @@ ALWAYS = ["/opt/ncu", "--config-file", "off", "--force-overwrite"]
 CONTROLS = ["--clock-control", "none", "--cache-control", "all", "--replay-mode", "kernel"]
 
 
-def command(recording: Recording, selection: Selection = Selection()) -> list[str]:  # noqa: B008 - frozen
+def command(recording: NcuOptions, selection: Selection = Selection()) -> list[str]:  # noqa: B008 - frozen
     return ncu_command(NCU, recording, selection, "r.ncu-rep", ["./mine", "--flag", "$HOME; *"])
 
 
 def test_the_words_in_their_order() -> None:
-    assert command(Recording(SMALL), Selection("a b|c$", skip=3, launches=5)) == [
+    assert command(NcuOptions(SMALL), Selection("a b|c$", skip=3, launches=5)) == [
         *ALWAYS, *CONTROLS, "--metrics", "gpu__time_duration.sum", "--kernel-name-base", "demangled",
         "--kernel-name", "regex:a b|c$", "--launch-skip", "3", "--launch-count", "5",
         "--export", "r.ncu-rep", "./mine", "--flag", "$HOME; *",
@@ -29,12 +29,12 @@ def test_the_words_in_their_order() -> None:
 
 
 def test_without_a_selection_every_launch_counts() -> None:
-    words = command(Recording(SMALL))
+    words = command(NcuOptions(SMALL))
     assert not {"--kernel-name", "--launch-skip", "--launch-count"} & set(words)
 
 
 def test_controls_are_passed_on() -> None:
-    recording = Recording(
+    recording = NcuOptions(
         SMALL, replay="application", graphs="graph", clock="base", cache="none", extra=("--nvtx",)
     )
     words = command(recording)
@@ -47,15 +47,15 @@ def test_controls_are_passed_on() -> None:
 
 
 def test_ranges_are_not_chosen_by_name() -> None:
-    """ncu refuses to: see the transcript `range-k`."""
-    words = command(Recording(SMALL, replay="range"), Selection("k", skip=1, launches=2))
+    """ncu refuses to filter ranges by name: see the transcript `range-k`."""
+    words = command(NcuOptions(SMALL, replay="range"), Selection("k", skip=1, launches=2))
     assert "--kernel-name" not in words
     assert "--launch-skip" in words
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
 def test_a_preset_is_asked_for_whole(preset: Preset) -> None:
-    words = command(Recording(preset))
+    words = command(NcuOptions(preset))
     asked = [words[index + 1] for index, word in enumerate(words) if word == "--section"]
     assert asked == list(preset.sections)
     assert words[words.index("--metrics") + 1].split(",") == list(preset.metrics)
@@ -65,7 +65,7 @@ def test_a_preset_is_asked_for_whole(preset: Preset) -> None:
 
 def test_sections_metrics_and_a_set_add_to_a_preset() -> None:
     more = find_preset("four-way").with_more(["SourceCounters"], ["dram_bytes_per_s"], "basic")
-    words = command(Recording(more))
+    words = command(NcuOptions(more))
     assert words[words.index("--section") + 1] == "SourceCounters"
     assert words[words.index("--set") + 1] == "basic"
     assert words[words.index("--metrics") + 1].endswith(",dram__bytes.sum.per_second")
@@ -73,10 +73,10 @@ def test_sections_metrics_and_a_set_add_to_a_preset() -> None:
 
 def test_a_program_may_mark_the_launches_that_count() -> None:
     words = ncu_command(
-        Path("ncu"), Recording(find_preset("four-way")), Selection("triton_", of_window=True), "x", ["p"]
+        Path("ncu"), NcuOptions(find_preset("four-way")), Selection("triton_", of_window=True), "x", ["p"]
     )
     assert words[words.index("--profile-from-start") + 1] == "off"
-    assert "--profile-from-start" not in command(Recording(find_preset("four-way")))
+    assert "--profile-from-start" not in command(NcuOptions(find_preset("four-way")))
 
 
 # Finding it
@@ -105,13 +105,14 @@ def test_one_that_is_too_old_is_refused(machine, script, version: str) -> None:
 @pytest.mark.parametrize("body", ["exit 1", "echo hello", "echo 'Version unknown'"])
 def test_one_that_does_not_tell_its_version_is_none(machine, script, body: str) -> None:
     script("ncu", body)
-    with pytest.raises(ToolNotFound, match="does not tell its version"):
+    with pytest.raises(ToolNotFound, match="does not report its version"):
         find_ncu(machine.environment)
 
 
 def test_without_any_the_places_that_were_searched_are_told(monkeypatch) -> None:
+    # On a machine with a real ncu, one of the fixed places would have it.
     places = [Path("/nonexistent/ncu"), Path("/nonexistent/cuda/bin/ncu"), Path("/nonexistent/ncu")]
-    monkeypatch.setattr("profiler.measure.tools.ncu._candidates", lambda environment: iter(places))
+    monkeypatch.setattr("profiler.measure.tools.ncu.ncu_candidates", lambda environment: iter(places))
     with pytest.raises(ToolNotFound, match="ncu was not found") as caught:
         find_ncu()
     assert caught.value.details == ("    /nonexistent/ncu", "    /nonexistent/cuda/bin/ncu")
@@ -124,7 +125,7 @@ def test_it_may_lie_in_cuda_home(script, tmp_path: Path) -> None:
 
 
 def test_a_relative_path_is_made_whole(script, tmp_path: Path, monkeypatch) -> None:
-    """ncu is started from another folder, where `bin/ncu` would be nothing."""
+    """ncu is started from another folder, where the relative path `bin/ncu` would lead nowhere."""
     script("ncu", answering("2025.3.1.0"))
     monkeypatch.chdir(tmp_path)
     assert find_ncu({"PATH": "bin"}).path == tmp_path / "bin" / "ncu"

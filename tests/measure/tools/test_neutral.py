@@ -1,4 +1,4 @@
-"""A folder whose name tells nothing about anybody, and a program that runs from there."""
+"""A neutral folder: its name reveals nothing about the user, and programs run from it."""
 
 from __future__ import annotations
 

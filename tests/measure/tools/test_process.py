@@ -1,4 +1,4 @@
-"""Programs are started in one place: in time, in bounds, and gone afterwards with all they started."""
+"""Running programs: their time and output are limited, and nothing that they started is left afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding nvcc, cuBLAS and the GPU, wherever they are; saying what to do when they are not."""
+"""Finding nvcc, cuBLAS and the GPUs wherever they are; and the errors if they are missing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import GpuNotFound, ToolNotFound
-from profiler.measure.tools.toolchain import find_cublas, find_gpu, find_packaged, find_toolchain
+from profiler.measure.tools.toolchain import (
+    Gpu,
+    choose_gpus,
+    find_cublas,
+    find_gpu,
+    find_packaged,
+    find_toolchain,
+)
 
+GPUS = [Gpu("NVIDIA H200", "sm_90", "580.1", f"GPU-{number}2345678-abcd") for number in range(4)]
 SAYS_VERSION = 'case "$*" in *--version*) echo "release 13.0, V13.0.88";; esac'
 
 
@@ -60,7 +68,7 @@ def test_a_script_that_calls_nvcc_is_asked_where_it_really_is(tmp_path: Path) ->
 def test_no_nvcc_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.setattr(
-        "profiler.measure.tools.toolchain._nvcc_candidates",
+        "profiler.measure.tools.toolchain.nvcc_candidates",
         lambda environment: iter([Path(environment["CUDA_HOME"]) / "bin/nvcc"]),
     )
     with pytest.raises(ToolNotFound, match="nvcc was not found") as caught:
@@ -71,7 +79,7 @@ def test_no_nvcc_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 def test_an_nvcc_that_says_nothing(tmp_path: Path) -> None:
     nvcc = _nvcc(tmp_path, "echo broken >&2; exit 1")
-    with pytest.raises(ToolNotFound, match="does not tell its version") as caught:
+    with pytest.raises(ToolNotFound, match="does not report its version") as caught:
         find_toolchain({"PATH": str(nvcc.parent)})
     assert "broken" in str(caught.value)
 
@@ -122,3 +130,25 @@ def test_no_gpu(script, tmp_path: Path, body: str | None, environment: dict[str,
     with pytest.raises(GpuNotFound) as caught:
         find_gpu({"PATH": str(folder), **environment})
     assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given_", "numbers"),
+    [
+        ("all", [0, 1, 2, 3]),
+        ("0", [0]),
+        ("2,0", [2, 0]),
+        (" 1 , 3 ", [1, 3]),
+        ("1,1,GPU-12345678-abcd", [1]),
+        ("GPU-32345678-abcd,0", [3, 0]),
+    ],
+)
+def test_gpus_are_chosen_by_number_or_uuid(given_: str, numbers: list[int]) -> None:
+    assert choose_gpus(given_, GPUS) == [GPUS[number] for number in numbers]
+
+
+@pytest.mark.parametrize("given_", ["4", "0,4", "-1", "", ",", "0,", "GPU-9", "none", "ALL"])
+def test_a_gpu_that_is_not_there_is_refused(given_: str) -> None:
+    with pytest.raises(GpuNotFound, match="4 are visible, from 0") as caught:
+        choose_gpus(given_, GPUS)
+    assert "all" in caught.value.remedy

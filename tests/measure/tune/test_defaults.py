@@ -1,4 +1,4 @@
-"""Defaults in a source: read, replaced without touching another character, and found in what ships."""
+"""Defaults in a source: read, replaced without changing another character, and found in the shipped kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The points of a sweep: chosen by a seed, compiled under names of their own, judged by what the compiler says."""
+"""The points of a sweep: chosen by a seed, compiled under names of their own, judged by the compiler's figures."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_the_largest_of_the_rungs_own_kernels_counts() -> None:
 def test_a_constraint_on_the_compiled_kernel_is_not_passed_by_a_kernel_that_is_not_found() -> None:
     point = judge_built(SWEEP, {"n": 64}, candidate(resources("other", 255, 8)))
     assert point.status == "excluded"
-    assert point.reason.startswith("registers <= 128 and spill_bytes == 0, but 'tile' fits no kernel")
+    assert point.reason.startswith("registers <= 128 and spill_bytes == 0, but 'tile' matches no kernel")
 
 
 def test_a_point_that_breaks_a_constraint_once_compiled_says_by_what() -> None:

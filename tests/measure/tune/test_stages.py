@@ -1,4 +1,4 @@
-"""The stages of a sweep, with programs that are scripts: what is timed how often, what is stopped, what goes on."""
+"""The stages of a sweep, with scripts as programs: how often each point is timed, and which points go on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from profiler.errors import GpuNotFound, LadderInvalid
 from profiler.measure.rungs.build import Built
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tune.points import Candidate, Choice, variant
-from profiler.measure.tune.stages import TuneObserver, TunePlan, Tuning
+from profiler.measure.tune.stages import SweepStages, TuneObserver, TunePlan
 from profiler.store.sweeps import Stage, Status, SweepStore, SweptPoint, Visit
 
 LADDER = """
@@ -77,9 +77,9 @@ class Place:
         plan = replace(self.plan, **changes)  # type: ignore[arg-type]
         candidates = [self._candidate(place, tile, *points[tile]) for place, tile in enumerate(points)]
         now = None if current is None else {"TILE": current}
-        with SweepStore(self.folder / "runs").pending("key") as pending:
+        with SweepStore(self.folder / "runs").unfinished("key") as pending:
             codes = {one.point: "code" for one in candidates}
-            tuning = Tuning(plan, seed, candidates, codes, pending, self.observer(), now)
+            tuning = SweepStages(plan, seed, candidates, codes, pending, self.observer(), now)
             tuning.run()
             known = [SweptPoint(one.point, one.settings, "correct") for one in candidates]
         return {one.settings["TILE"]: tuning.result(one) for one in known}
@@ -94,7 +94,7 @@ class Place:
         return TuneObserver(chosen, lambda what, total: self.told.append((what, total)), lambda built: None, visited)  # fmt: skip
 
     def calls(self, mode: str = "time") -> list[int]:
-        """Which points ran, in their order."""
+        """The points that ran, in their order."""
         log = self.folder / "log"
         words = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
         return [int(tile) for what, tile, _ in words if what == mode]
@@ -145,7 +145,7 @@ def test_what_the_source_has_now_goes_all_the_way_however_slow(place: Place) -> 
         ("wrong", "wrong", "computes a wrong result, seed 1"),
         ("refuses", "refused", "the program refuses this shape"),
         ("fails", "failed", "exit code 1: too many resources requested for launch"),
-        ("hangs", "hung", "did not end within 0.5 s and was ended"),
+        ("hangs", "hung", "did not end within 0.5 s and was killed"),
     ],
 )
 def test_a_point_that_does_not_work_is_recorded_with_its_reason(

@@ -20,7 +20,7 @@ from profiler.errors import (
     RunDamaged,
     StoreError,
 )
-from profiler.store.ingest.ingest import Ingested, Options, ingest_reports
+from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
 from profiler.store.reports.extract import extract_report
 from profiler.store.reports.identity import pack_report, sha256_of_report
 from profiler.store.reports.locate import find_reports
@@ -46,7 +46,9 @@ def empty(tmp_path: Path) -> RunStore:
 
 
 def ingest(store: RunStore, *places: object, **options: object) -> list[Ingested]:
-    return list(ingest_reports(find_reports([str(place) for place in places]), store, Options(**options)))
+    return list(
+        ingest_reports(find_reports([str(place) for place in places]), store, IngestOptions(**options))
+    )
 
 
 def snapshot(folder: Path) -> dict[str, tuple[object, ...]]:

@@ -22,7 +22,7 @@ from profiler.errors import (
     ReportDamaged,
     ReportNotFound,
 )
-from profiler.store.ingest.ingest import Ingested, Options, ingest_reports
+from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
 from profiler.store.remote import files as remote_files
 from profiler.store.reports import locate as finding
 from profiler.store.reports.identity import pack_report, sha256_of_report
@@ -55,7 +55,7 @@ def empty(tmp_path: Path) -> RunStore:
 
 
 def ingest(store: RunStore, *places: str, **options: object) -> list[Ingested]:
-    return list(ingest_reports(find_reports(list(places)), store, Options(**options)))
+    return list(ingest_reports(find_reports(list(places)), store, IngestOptions(**options)))
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def test_a_folder_in_a_bucket_becomes_the_runs_that_a_local_one_does(
     bucket: str, empty: RunStore, reports: Path, tmp_path: Path
 ) -> None:
     here = RunStore(tmp_path / "here")
-    list(ingest_reports([reports / f"{name}.ncu-rep" for name in NAMES], here, Options()))
+    list(ingest_reports([reports / f"{name}.ncu-rep" for name in NAMES], here, IngestOptions()))
 
     outcomes = ingest(empty, f"s3://{bucket}/reports")
 

@@ -99,7 +99,7 @@ def whole_runs(runs: Path) -> list:
 
 def session_members(session: int) -> list[int]:
     """The living processes of a session: prof and every process that it started."""
-    members = []
+    workers = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -108,8 +108,8 @@ def session_members(session: int) -> list[int]:
         except (FileNotFoundError, ProcessLookupError):
             continue
         if int(its_session) == session and state != "Z":
-            members.append(int(entry.name))
-    return members
+            workers.append(int(entry.name))
+    return workers
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from profiler.store.ingest import queue as module
-from profiler.store.ingest.queue import MOST_LOSSES, Job, Pile
+from profiler.store.ingest.queue import MOST_LOSSES, QueuedReport, ReportQueue
 from profiler.store.reports.locate import RemoteReport
 
 
@@ -16,22 +16,22 @@ def reports_of(*sizes: int) -> list[RemoteReport]:
     return [RemoteReport(f"s3://bucket/{number}", size) for number, size in enumerate(sizes)]
 
 
-def sizes(jobs: list[Job]) -> list[int]:
-    return [job.size_bytes for job in jobs]
+def sizes(reports: list[QueuedReport]) -> list[int]:
+    return [report.size_bytes for report in reports]
 
 
-def take_all(pile: Pile, hands: int) -> list[list[int]]:
+def take_all(queue: ReportQueue, drivers: int) -> list[list[int]]:
     """As one worker alone would take them."""
     batches = []
-    while jobs := pile.take(hands):
-        batches.append(sizes(jobs))
-        for _ in jobs:
-            pile.finish()
+    while reports := queue.take(drivers):
+        batches.append(sizes(reports))
+        for _ in reports:
+            queue.finish()
     return batches
 
 
 def test_the_largest_go_first_and_the_last_are_small_enough_to_end_together() -> None:
-    batches = take_all(Pile(reports_of(*range(1, 101))), hands=4)
+    batches = take_all(ReportQueue(reports_of(*range(1, 101))), drivers=4)
 
     flat = [size for batch in batches for size in batch]
     assert flat == list(range(100, 0, -1))
@@ -41,9 +41,9 @@ def test_the_largest_go_first_and_the_last_are_small_enough_to_end_together() ->
 
 
 def test_a_batch_is_bounded_in_bytes_and_in_reports() -> None:
-    many = take_all(Pile(reports_of(*[1] * 1000)), hands=1)
-    large = take_all(Pile(reports_of(*[10_000_000] * 50)), hands=1)
-    huge = take_all(Pile(reports_of(90_000_000, 5, 5, 5)), hands=1)
+    many = take_all(ReportQueue(reports_of(*[1] * 1000)), drivers=1)
+    large = take_all(ReportQueue(reports_of(*[10_000_000] * 50)), drivers=1)
+    huge = take_all(ReportQueue(reports_of(90_000_000, 5, 5, 5)), drivers=1)
 
     assert max(map(len, many)) == module.BATCH_REPORTS
     assert max(map(sum, large)) <= module.BATCH_BYTES
@@ -51,29 +51,31 @@ def test_a_batch_is_bounded_in_bytes_and_in_reports() -> None:
 
 
 def test_all_batches_together_are_bounded_however_many_workers_there_are() -> None:
-    pile = Pile(reports_of(*[1_000_000] * 100_000))
+    queue = ReportQueue(reports_of(*[1_000_000] * 100_000))
 
-    assert sum(sizes(pile.take(hands=1000))) <= module.UNDER_WAY_BYTES / 1000
+    assert sum(sizes(queue.take(drivers=1000))) <= module.UNDER_WAY_BYTES / 1000
 
 
 def test_reports_of_unknown_size_are_shared_out_by_their_number() -> None:
-    batches = take_all(Pile([RemoteReport(f"s3://bucket/{number}") for number in range(100)]), hands=2)
+    batches = take_all(
+        ReportQueue([RemoteReport(f"s3://bucket/{number}") for number in range(100)]), drivers=2
+    )
 
     assert sum(map(len, batches)) == 100
     assert len(batches[0]) == 25
 
 
 def test_what_a_lost_worker_had_goes_alone_and_after_all_others() -> None:
-    pile = Pile(reports_of(*[5, 5], *[1] * 20))
-    lost = pile.take(hands=1)
+    queue = ReportQueue(reports_of(*[5, 5], *[1] * 20))
+    lost = queue.take(drivers=1)
     assert len(lost) > 1
-    assert pile.lose(lost) == []
+    assert queue.lose(lost) == []
 
     batches = []
     while sum(map(len, batches)) < 22:
-        batches.append(pile.take(hands=1))
+        batches.append(queue.take(drivers=1))
         for _ in batches[-1]:
-            pile.finish()
+            queue.finish()
 
     alone = batches[-len(lost) :]
     assert [batch[0] for batch in alone] == lost
@@ -81,37 +83,37 @@ def test_what_a_lost_worker_had_goes_alone_and_after_all_others() -> None:
 
 
 def test_a_report_is_given_up_after_it_was_lost_alone_often_enough() -> None:
-    pile = Pile(reports_of(1))
+    queue = ReportQueue(reports_of(1))
     for _ in range(MOST_LOSSES - 1):
-        assert pile.lose(pile.take(hands=1)) == []
+        assert queue.lose(queue.take(drivers=1)) == []
 
-    (job,) = pile.lose(pile.take(hands=1))
-    pile.finish()
+    (report,) = queue.lose(queue.take(drivers=1))
+    queue.finish()
 
-    assert job.losses == MOST_LOSSES
-    assert pile.take(hands=1) == []
+    assert report.losses == MOST_LOSSES
+    assert queue.take(drivers=1) == []
 
 
 def test_reports_that_nobody_looked_at_are_as_before() -> None:
-    pile = Pile(reports_of(1, 1))
-    first = pile.take(hands=1)
-    pile.put_back(first)
+    queue = ReportQueue(reports_of(1, 1))
+    first = queue.take(drivers=1)
+    queue.put_back(first)
 
-    assert [job.losses for job in first] == [0]
-    assert sum(map(len, take_all(pile, hands=1))) == 2
+    assert [report.losses for report in first] == [0]
+    assert sum(map(len, take_all(queue, drivers=1))) == 2
 
 
 @pytest.mark.parametrize("how", ["lost", "finished", "closed"])
 def test_who_finds_nothing_waits_for_what_others_have_in_hand(how: str) -> None:
-    pile = Pile([Path("a.ncu-rep")])
-    jobs = pile.take(hands=1)
-    taken: list[list[Job]] = []
-    waiting = threading.Thread(target=lambda: taken.append(pile.take(hands=2)))
+    queue = ReportQueue([Path("a.ncu-rep")])
+    reports = queue.take(drivers=1)
+    taken: list[list[QueuedReport]] = []
+    waiting = threading.Thread(target=lambda: taken.append(queue.take(drivers=2)))
     waiting.start()
     waiting.join(0.05)
     assert waiting.is_alive()
 
-    {"lost": lambda: pile.lose(jobs), "finished": pile.finish, "closed": pile.close}[how]()
+    {"lost": lambda: queue.lose(reports), "finished": queue.finish, "closed": queue.close}[how]()
     waiting.join(10)
 
-    assert taken == [jobs if how == "lost" else []]
+    assert taken == [reports if how == "lost" else []]

@@ -8,11 +8,12 @@ import pytest
 
 from profiler.errors import ReportDamaged, ReportNotFound
 from profiler.store.ingest import worker as reading
-from profiler.store.ingest.ingest import Options, request_for
-from profiler.store.ingest.worker import Batch, Parcel, read_batch, write_files
+from profiler.store.ingest.ingest import IngestOptions, request_for
+from profiler.store.ingest.worker import Batch, ReadTask, read_batch, write_files
 from profiler.store.reports.locate import RemoteReport
 from profiler.store.reports.request import AlreadyStored
-from profiler.store.runs.manifest import Manifest, RunId
+from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 
 
@@ -21,19 +22,19 @@ def one_reader(reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_sandbox", lambda *_: reader)
 
 
-def parcel(report: Path | RemoteReport, stored: frozenset[str] = frozenset()) -> Parcel:
-    request = request_for(report, Path(), Options(), stored, copied=True)
+def task(report: Path | RemoteReport, stored: frozenset[str] = frozenset()) -> ReadTask:
+    request = request_for(report, Path(), IngestOptions(), stored, copied=True)
     if isinstance(report, RemoteReport):
-        return Parcel(request, 60, remote=report)
-    return Parcel(request, 60, data=report.read_bytes())
+        return ReadTask(request, 60, remote=report)
+    return ReadTask(request, 60, data=report.read_bytes())
 
 
-def batch(*parcels: Parcel) -> Batch:
-    return Batch(parcels, readers=1, memory_bytes=0)
+def batch(*tasks: ReadTask) -> Batch:
+    return Batch(tasks, readers=1, memory_bytes=0)
 
 
 def test_the_files_of_a_run_come_back_and_make_the_run(reports: Path, tmp_path: Path) -> None:
-    (read,) = read_batch(batch(parcel(reports / "graph.ncu-rep")))
+    (read,) = read_batch(batch(task(reports / "graph.ncu-rep")))
 
     assert isinstance(read.extracted, Manifest)
     write_files(read.files, tmp_path / read.extracted.run_id)
@@ -49,10 +50,10 @@ def test_each_report_has_its_answer_in_its_place(reports: Path, tmp_path: Path) 
 
     reads = read_batch(
         batch(
-            parcel(cut),
-            parcel(reports / "range.ncu-rep", known),
-            parcel(RemoteReport(f"file://{tmp_path}/gone.ncu-rep")),
-            parcel(RemoteReport(f"file://{reports}/graph.ncu-rep")),
+            task(cut),
+            task(reports / "range.ncu-rep", known),
+            task(RemoteReport(f"file://{tmp_path}/gone.ncu-rep")),
+            task(RemoteReport(f"file://{reports}/graph.ncu-rep")),
         )
     )
 
@@ -67,7 +68,7 @@ def test_each_report_has_its_answer_in_its_place(reports: Path, tmp_path: Path) 
 def test_it_ends_early_but_never_empty_handed(reports: Path, monkeypatch, bound: str) -> None:
     monkeypatch.setattr(reading, bound, 0)
 
-    reads = read_batch(batch(*[parcel(reports / "graph.ncu-rep")] * 3))
+    reads = read_batch(batch(*[task(reports / "graph.ncu-rep")] * 3))
 
     assert len(reads) == 1
 
@@ -75,7 +76,7 @@ def test_it_ends_early_but_never_empty_handed(reports: Path, monkeypatch, bound:
 def test_nothing_is_left_in_the_temporary_folder(reports: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
-    read_batch(batch(parcel(reports / "graph.ncu-rep"), parcel(RemoteReport("memory://none/x.ncu-rep"))))
+    read_batch(batch(task(reports / "graph.ncu-rep"), task(RemoteReport("memory://none/x.ncu-rep"))))
 
     assert list(tmp_path.iterdir()) == []
 

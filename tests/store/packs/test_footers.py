@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from profiler.store.packs.footers import JoinedFooter, _write_struct, read_footer
+from profiler.store.packs.footers import JoinedFooter, encode_struct, read_footer
 
 COLUMNS = {
     "number": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
@@ -82,9 +82,7 @@ def test_a_footer_that_is_read_and_written_is_the_same_to_the_byte(recorded):
     for table in recorded.find("textbook-5", "gemm").manifest.tables:
         data = recorded.find("textbook-5", "gemm").table_bytes(table)
         (length,) = struct.unpack("<I", data[-8:-4])
-        written = bytearray()
-        _write_struct(written, read_footer(data))
-        assert bytes(written) == data[-8 - length : -8]
+        assert encode_struct(read_footer(data)) == data[-8 - length : -8]
 
 
 def test_other_columns_do_not_fit(recorded):
@@ -96,5 +94,5 @@ def test_other_columns_do_not_fit(recorded):
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"no Parquet file at all", b"PAR1\xff\xff\xff\x7fPAR1", b"PAR1\x1f\x01\0\0\0PAR1"])  # fmt: skip
 def test_what_is_no_parquet_file_is_refused(data):
-    with pytest.raises(ValueError, match=r"Parquet|footer|Thrift"):
+    with pytest.raises(ValueError, match=r"Parquet|footer"):
         read_footer(data)

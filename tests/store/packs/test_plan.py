@@ -1,4 +1,4 @@
-"""Packing runs: every answer stays, nothing is lost or doubled, and what is packed well is left alone."""
+"""PackPublisher runs: every answer stays, nothing is lost or doubled, and what is packed well is left alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from profiler.store.packs.layout import PackedFiles, is_pack
 from profiler.store.packs.plan import Limits, _alone, compact, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.remote.places import Location
-from profiler.store.runs.manifest import Manifest, RunId, StoredReport, write_manifest
+from profiler.store.runs.manifest import Manifest, StoredReport, write_manifest
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import TABLES
 
@@ -80,7 +81,7 @@ def packed(store: RunStore, limits: Limits | None = None, **options) -> RunStore
 
 def loose(store: RunStore) -> list[str]:
     store.ids()
-    return store.shelf.loose
+    return store.index.folders
 
 
 # Nothing changes
@@ -231,7 +232,7 @@ def test_what_is_packed_well_is_not_packed_again(store):
     after = packed(store)
     files = stored_files(after.place)
     plan = plan_packs(after)
-    assert (plan.runs, plan.along, plan.redundant) == ([], [], [])
+    assert (plan.runs, plan.absorbed, plan.redundant) == ([], [], [])
     compact(after, plan)
     assert stored_files(after.place) == files
 
@@ -242,7 +243,7 @@ def test_a_few_runs_are_not_worth_a_pack(make_runs):
 
 def test_a_small_pack_goes_along_with_at_least_as_many_other_runs(make_runs):
     store = packed(make_runs(20))
-    assert plan_packs(make_runs(10, start=20)).along == []
+    assert plan_packs(make_runs(10, start=20)).absorbed == []
     store = packed(make_runs(0))
     assert [len(pack.index.runs) for pack in store.packs] == [20, 10]
     before = contents(make_runs(12, start=30).root)
@@ -405,7 +406,7 @@ def test_two_machines_that_pack_a_url_at_once_lose_nothing(make_runs, tmp_path):
     assert contents(url) == before
     after = packed(RunStore(url))
     assert contents(url) == before
-    assert not any(map(after.shelf.pack_of, loose(after)))
+    assert not any(map(after.index.pack_of, loose(after)))
 
 
 def test_rows_come_in_the_order_of_the_runs_wherever_these_lie(store, make_runs, tmp_path, prof_here):

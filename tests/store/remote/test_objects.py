@@ -20,7 +20,8 @@ from s3fs import S3FileSystem
 from profiler.errors import RemoteFailed, RunDamaged, StoreNotWritable
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import location_of, state_folder
-from profiler.store.runs.manifest import MANIFEST_FILE, RunId, read_manifest, write_manifest
+from profiler.store.runs.manifest import MANIFEST_FILE, read_manifest, write_manifest
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 
 NAMES = count()
@@ -191,7 +192,7 @@ def test_reports_are_ingested_into_a_bucket_once(url, reports, prof_here):
 
 
 def test_what_has_no_manifest_is_no_run_and_does_not_hinder_the_next_upload(url, source):
-    place = ObjectPlace(url)
+    place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
     for path in source.path.iterdir():
         if path.name != MANIFEST_FILE:
             place.put(f"{source.manifest.run_id}/{path.name}", path.read_bytes())
@@ -202,7 +203,7 @@ def test_what_has_no_manifest_is_no_run_and_does_not_hinder_the_next_upload(url,
 
 def test_what_another_version_of_prof_left_is_not_overwritten_and_not_believed(url, source):
     """It may be at work this moment, so that its manifest comes later: both sets of files stay as written."""
-    place = ObjectPlace(url)
+    place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
     taken = f"{source.manifest.run_id}/metrics.parquet"
     place.put(taken, b"other bytes")
     assert commit(RunStore(url), source) == source.manifest.run_id
@@ -214,7 +215,7 @@ def test_what_another_version_of_prof_left_is_not_overwritten_and_not_believed(u
 
 def test_a_changed_file_is_an_error_and_never_a_figure(url, source):
     commit(RunStore(url), source)
-    place = ObjectPlace(url)
+    place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
     place.put(f"{source.manifest.run_id}/metrics.parquet", b"changed")
     (run_id,) = RunStore(url).ids()
     with pytest.raises(RunDamaged, match=r"metrics\.parquet: the table is not the one recorded"):
@@ -257,7 +258,7 @@ def looked_before_both(clients: int):
 
 def test_a_double_that_a_killed_client_left_is_seen_by_nobody(url, source, tmp_path):
     """Killed between its manifest and its second look: every reader takes the same one of the two."""
-    place = ObjectPlace(url)
+    place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
     for name in ("b-name", "a-name"):
         run_id = copied(source, tmp_path / name, name)
         for path in (tmp_path / name).iterdir():

@@ -45,7 +45,9 @@ def ingest_mutants(prof, folder: Path, runs: Path) -> Counter[str]:
     said = done.stdout + done.stderr
     assert "Traceback" not in said, said[max(0, said.find("Traceback") - 500) :][:3000]
     stored = {
-        Path(line.split()[-1]).name for line in done.stdout.splitlines() if line[:6] in ("stored", "known ")
+        Path(match[1]).name
+        for line in done.stdout.splitlines()
+        if (match := re.match(r"(?:stored|known) .*?(\S+\.ncu-rep)(?:  \(without .*\))?$", line))
     }
     refused = {
         Path(match[1]).name: match[2]

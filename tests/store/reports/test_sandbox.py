@@ -100,7 +100,7 @@ def test_after_a_crash_all_is_kept_but_the_part_that_crashed(
 INGEST_WITH_A_CRASH = """
 import misbehaving
 from profiler.cli import main
-from profiler.store.ingest.ingest import ingest
+from profiler.store.ingest import ingest
 ingest.Request = misbehaving.CrashesOnGraphs
 main()
 """

@@ -153,8 +153,8 @@ def require_packed(location: str) -> None:
     store = RunStore(location_of(location))
     store.ids()
     assert store.packs
-    assert len(store.shelf.loose) < FEWEST_RUNS
-    assert not any(map(store.shelf.pack_of, store.shelf.loose))
+    assert len(store.index.folders) < FEWEST_RUNS
+    assert not any(map(store.index.pack_of, store.index.folders))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import StoreNotWritable
-from profiler.store.remote.places import Folder
+from profiler.store.remote.places import FolderPlace
 from profiler.store.runs.commit import STAGING_FOLDER, Staging
 
 RUN_ID = "20260101t000000z-name-0123456789ab"
@@ -54,8 +54,8 @@ def test_the_runs_are_listed_again_only_where_another_changed_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else each commit to a folder of many thousand runs would take longer than the one before."""
-    names, listings = Folder.names, []
-    monkeypatch.setattr(Folder, "names", lambda folder: listings.append(1) or names(folder))
+    names, listings = FolderPlace.names, []
+    monkeypatch.setattr(FolderPlace, "names", lambda folder: listings.append(1) or names(folder))
     with Staging(tmp_path) as ours, Staging(tmp_path) as other:
         for number in range(5):
             assert ours.commit(prepared(ours), run_id(number))

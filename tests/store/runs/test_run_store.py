@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import ReportDamaged, RunDamaged, RunNotFound
-from profiler.store.ingest.ingest import Options, ingest_reports
+from profiler.store.ingest.ingest import IngestOptions, ingest_reports
 from profiler.store.reports.identity import pack_report, sha256_of_report
-from profiler.store.runs.manifest import MANIFEST_FILE, RunId, path_name, read_manifest
+from profiler.store.runs.manifest import MANIFEST_FILE, read_manifest
+from profiler.store.runs.run_id import RunId, path_name
 from profiler.store.runs.run_store import Run, RunStore, open_report, open_reports
 from profiler.store.tables.schema import TABLES
 
@@ -44,7 +45,7 @@ def test_a_run_is_found_by_its_id_its_name_or_the_start_of_its_id(copy: RunStore
 def test_a_number_is_a_kernel_of_the_ladder(reports: Path, tmp_path: Path) -> None:
     store = RunStore(tmp_path)
     for ladder, name in (("gemm", "graph"), ("reduce", "range")):
-        list(ingest_reports([reports / f"{name}.ncu-rep"], store, Options(ladder=ladder, kernel=5)))
+        list(ingest_reports([reports / f"{name}.ncu-rep"], store, IngestOptions(ladder=ladder, kernel=5)))
 
     assert store.find("5", ladder="gemm").label == "gemm 5"
     assert store.find("5", ladder="reduce").label == "reduce 5"

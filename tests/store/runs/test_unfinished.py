@@ -15,10 +15,16 @@ from profiler.errors import CollectBusy, DiskFull, StoreNotWritable
 from profiler.store.reports.request import Timing
 from profiler.store.runs import unfinished as module
 from profiler.store.runs.commit import try_lock
-from profiler.store.runs.unfinished import PENDING_FOLDER, Pending, Plan, ProcessTimings, discard_pending
+from profiler.store.runs.unfinished import (
+    UNFINISHED_FOLDER,
+    CollectionPlan,
+    ProcessTimings,
+    UnfinishedCollection,
+    discard_unfinished,
+)
 
 KEY = "0123456789abcdef" * 4
-PLAN = Plan("gemm-6", 7)
+PLAN = CollectionPlan("gemm-6", 7)
 TIMINGS = ProcessTimings("cuBLAS", [Timing(0, 0, 10.5, 9.0), Timing(0, 1, 11.0, None)])
 
 
@@ -33,61 +39,61 @@ def report(reports: Path) -> Path:
 
 
 def test_what_was_kept_is_there_for_the_next_call(root: Path, report: Path) -> None:
-    with Pending(root, KEY) as pending:
-        assert pending.plan(PLAN) == PLAN
-        kept = pending.keep_report(1, report)
-        pending.keep_timings(0, TIMINGS)
+    with UnfinishedCollection(root, KEY) as unfinished:
+        assert unfinished.plan(PLAN) == PLAN
+        kept = unfinished.keep_report(1, report)
+        unfinished.keep_timings(0, TIMINGS)
         assert kept.read_bytes() == report.read_bytes()
 
-    with Pending(root, KEY) as pending:
-        assert pending.plan(Plan("gemm-6", 8)) == PLAN
-        assert pending.report(1) == kept
-        assert pending.timings(0) == TIMINGS
-        assert (pending.report(0), pending.timings(1)) == (None, None)
+    with UnfinishedCollection(root, KEY) as unfinished:
+        assert unfinished.plan(CollectionPlan("gemm-6", 8)) == PLAN
+        assert unfinished.report(1) == kept
+        assert unfinished.timings(0) == TIMINGS
+        assert (unfinished.report(0), unfinished.timings(1)) == (None, None)
 
 
 def test_process_1_is_not_process_11(root: Path, report: Path) -> None:
-    with Pending(root, KEY) as pending:
-        pending.keep_report(11, report)
-        assert pending.report(1) is None
-        assert pending.report(11) is not None
+    with UnfinishedCollection(root, KEY) as unfinished:
+        unfinished.keep_report(11, report)
+        assert unfinished.report(1) is None
+        assert unfinished.report(11) is not None
 
 
 def test_another_key_is_another_collection(root: Path) -> None:
-    with Pending(root, KEY) as one, Pending(root, "f" + KEY[1:]) as another:
+    with UnfinishedCollection(root, KEY) as one, UnfinishedCollection(root, "f" + KEY[1:]) as another:
         assert one.plan(PLAN) == PLAN
-        assert another.plan(Plan("gemm-5", 9)) == Plan("gemm-5", 9)
+        assert another.plan(CollectionPlan("gemm-5", 9)) == CollectionPlan("gemm-5", 9)
 
 
 def test_discarded_nothing_is_left_not_even_the_folder(root: Path, report: Path) -> None:
-    with Pending(root, KEY) as pending:
-        pending.plan(PLAN)
-        pending.keep_report(0, report)
-        (pending.folder / ".half.part").write_text("")
-        pending.discard()
+    with UnfinishedCollection(root, KEY) as unfinished:
+        unfinished.plan(PLAN)
+        unfinished.keep_report(0, report)
+        (unfinished.folder / ".half.part").write_text("")
+        unfinished.discard()
     assert list(root.iterdir()) == []
 
 
 def test_nothing_kept_nothing_left(root: Path) -> None:
-    with Pending(root, KEY):
+    with UnfinishedCollection(root, KEY):
         pass
     assert list(root.iterdir()) == []
 
 
 def test_what_a_kill_left_of_a_committed_run_is_discarded(root: Path) -> None:
-    discard_pending(root, KEY)
+    discard_unfinished(root, KEY)
     assert not root.exists()
-    with Pending(root, KEY) as pending:
-        pending.plan(PLAN)
-    discard_pending(root, KEY)
+    with UnfinishedCollection(root, KEY) as unfinished:
+        unfinished.plan(PLAN)
+    discard_unfinished(root, KEY)
     assert list(root.iterdir()) == []
 
 
 def test_what_another_prof_is_at_work_on_is_not_discarded(root: Path) -> None:
-    with Pending(root, KEY) as pending:
-        pending.plan(PLAN)
-        discard_pending(root, KEY)
-        assert (pending.folder / "plan.json").exists()
+    with UnfinishedCollection(root, KEY) as unfinished:
+        unfinished.plan(PLAN)
+        discard_unfinished(root, KEY)
+        assert (unfinished.folder / "plan.json").exists()
 
 
 # Torn and damaged
@@ -97,37 +103,37 @@ def test_what_another_prof_is_at_work_on_is_not_discarded(root: Path) -> None:
 def test_a_report_that_is_not_what_its_name_says_is_measured_again(
     root: Path, report: Path, keep: int
 ) -> None:
-    with Pending(root, KEY) as pending:
-        kept = pending.keep_report(0, report)
+    with UnfinishedCollection(root, KEY) as unfinished:
+        kept = unfinished.keep_report(0, report)
         kept.write_bytes(kept.read_bytes()[:keep])
-        assert pending.report(0) is None
+        assert unfinished.report(0) is None
         assert not kept.exists()
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"name": 1}', b"\xff\xfe", b"null"])
 def test_what_cannot_be_read_is_not_there(root: Path, text: bytes) -> None:
-    with Pending(root, KEY) as pending:
+    with UnfinishedCollection(root, KEY) as unfinished:
         for name in ("plan.json", "timings-0.json"):
-            (pending.folder / name).write_bytes(text)
-        assert pending.timings(0) is None
-        assert pending.plan(PLAN) == PLAN
+            (unfinished.folder / name).write_bytes(text)
+        assert unfinished.timings(0) is None
+        assert unfinished.plan(PLAN) == PLAN
 
 
 def test_a_write_that_was_cut_off_leaves_what_was_before(root: Path, report: Path, monkeypatch) -> None:
     """Killed before the rename, wherever that is."""
-    with Pending(root, KEY) as pending:
-        pending.keep_timings(0, TIMINGS)
+    with UnfinishedCollection(root, KEY) as unfinished:
+        unfinished.keep_timings(0, TIMINGS)
 
         def killed(*arguments: object) -> None:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(os, "replace", killed)
         with pytest.raises(KeyboardInterrupt):
-            pending.keep_timings(0, ProcessTimings(None, []))
+            unfinished.keep_timings(0, ProcessTimings(None, []))
         with pytest.raises(KeyboardInterrupt):
-            pending.keep_report(0, report)
-        assert pending.timings(0) == TIMINGS
-        assert pending.report(0) is None
+            unfinished.keep_report(0, report)
+        assert unfinished.timings(0) == TIMINGS
+        assert unfinished.report(0) is None
 
 
 @pytest.mark.parametrize(("number", "error"), [(28, DiskFull), (13, StoreNotWritable)])
@@ -137,34 +143,34 @@ def test_what_cannot_be_written_is_told(
     def fails(path: Path) -> None:
         raise OSError(number, os.strerror(number))
 
-    with Pending(root, KEY) as pending:
+    with UnfinishedCollection(root, KEY) as unfinished:
         monkeypatch.setattr(module, "flush", fails)
         with pytest.raises(error):
-            pending.keep_timings(0, TIMINGS)
+            unfinished.keep_timings(0, TIMINGS)
         with pytest.raises(error):
-            pending.keep_report(0, report)
+            unfinished.keep_report(0, report)
 
 
 # One at a time
 
 
 def test_a_second_prof_is_told_to_wait(root: Path) -> None:
-    with Pending(root, KEY):
-        code = f"from pathlib import Path\nfrom profiler.store.runs.unfinished import Pending\nPending(Path({str(root)!r}), {KEY!r})"
+    with UnfinishedCollection(root, KEY):
+        code = f"from pathlib import Path\nfrom profiler.store.runs.unfinished import UnfinishedCollection\nUnfinishedCollection(Path({str(root)!r}), {KEY!r})"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "CollectBusy" in done.stderr
-    with Pending(root, KEY):
+    with UnfinishedCollection(root, KEY):
         pass
 
 
 def test_whoever_is_killed_holds_nothing(root: Path) -> None:
     code = (
-        "import os, signal\nfrom pathlib import Path\nfrom profiler.store.runs.unfinished import Pending, Plan\n"
-        f"Pending(Path({str(root)!r}), {KEY!r}).plan(Plan('gemm-6', 7)); os.kill(os.getpid(), signal.SIGKILL)"
+        "import os, signal\nfrom pathlib import Path\nfrom profiler.store.runs.unfinished import UnfinishedCollection, CollectionPlan\n"
+        f"UnfinishedCollection(Path({str(root)!r}), {KEY!r}).plan(CollectionPlan('gemm-6', 7)); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", code], check=False)
-    with Pending(root, KEY) as pending:
-        assert pending.plan(Plan("gemm-6", 8)) == PLAN
+    with UnfinishedCollection(root, KEY) as unfinished:
+        assert unfinished.plan(CollectionPlan("gemm-6", 8)) == PLAN
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -184,10 +190,10 @@ def test_whoever_was_here_last_may_remove_the_folder_at_that_very_moment(
         return lock
 
     monkeypatch.setattr(module, "try_lock", racing)
-    with Pending(root, KEY) as pending:
-        assert pending.plan(PLAN) == PLAN
+    with UnfinishedCollection(root, KEY) as unfinished:
+        assert unfinished.plan(PLAN) == PLAN
         with pytest.raises(CollectBusy):
-            Pending(root, KEY)
+            UnfinishedCollection(root, KEY)
     assert len(calls) == 3
 
 
@@ -196,8 +202,10 @@ def test_others_may_write_where_they_may_write_the_runs(root: Path) -> None:
     root.chmod(0o2777)
     before = os.umask(0o077)
     try:
-        with Pending(root, KEY) as pending:
-            modes = {stat.S_IMODE(path.stat().st_mode) for path in (root / PENDING_FOLDER, pending.folder)}
+        with UnfinishedCollection(root, KEY) as unfinished:
+            modes = {
+                stat.S_IMODE(path.stat().st_mode) for path in (root / UNFINISHED_FOLDER, unfinished.folder)
+            }
     finally:
         os.umask(before)
     assert modes == {0o2777}
@@ -206,4 +214,4 @@ def test_others_may_write_where_they_may_write_the_runs(root: Path) -> None:
 def test_a_runs_folder_that_nobody_may_write_is_told(open_folder: Path, as_nobody) -> None:
     open_folder.chmod(0o555)
     with as_nobody(), pytest.raises(StoreNotWritable):
-        Pending(open_folder, KEY)
+        UnfinishedCollection(open_folder, KEY)

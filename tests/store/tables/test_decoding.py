@@ -48,7 +48,14 @@ def test_every_type_that_is_decoded_is_prepared() -> None:
         if isinstance(one, ast.ClassDef)
         and any(isinstance(by, ast.Name) and by.id == "decodable" for by in one.decorator_list)
     }
-    assert {"Manifest", "SweepManifest", "PackIndex", "Plan", "SweptPoint", "BuildRecord"} <= decoded
+    assert {
+        "Manifest",
+        "SweepManifest",
+        "PackIndex",
+        "CollectionPlan",
+        "SweptPoint",
+        "BuildRecord",
+    } <= decoded
     assert decoded <= prepared
 
 

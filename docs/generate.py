@@ -1,0 +1,215 @@
+"""Everything in the documentation that a program can write: outputs, tables, references and pictures.
+
+    python docs/generate.py --write     bring the README, docs/*.md and the pictures up to date
+    python docs/generate.py --check     exit with 1 when something is not current
+
+A page marks what is generated. `<!-- end -->` closes a block, and its first line says what the block holds:
+
+    <!-- output: prof compare 5 6 -->                       what the command prints
+    <!-- output: prof compare 5 6 | first 20 lines -->      its first lines, long ones shortened; a last line counts the rest
+    <!-- ladder: copy -->      one row a rung, as recorded, beside what was published
+    <!-- shapes: gemm -->      some rungs of a ladder at the shapes of `runs/shapes`
+    <!-- ideas -->             every step of every ladder about which somebody claimed something
+    <!-- best -->              the fastest rung of every ladder that moves bytes, beside PyTorch
+    <!-- commands -->          the help of every verb
+    <!-- errors -->            every exit code, and what to do about it
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import recorded_tables
+import typer
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+from profiler import errors
+from profiler.analyse.ladder.ladder import choose_view
+from profiler.analyse.tuning import derive_tuning
+from profiler.ask.ladder import find_climb, find_workloads
+from profiler.catalog.ladders.ladder import find_ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
+from profiler.cli import app
+from profiler.measure.tune.defaults import read_defaults
+from profiler.measure.tune.points import sweep_of
+from profiler.present.charts import climb_chart, render, tuning_chart
+from profiler.store.runs.run_id import sweep_name
+from profiler.store.runs.run_store import RunStore
+from profiler.store.sweeps import SweepStore
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+KERNELS, RUNS = ROOT / "kernels", ROOT / "runs"
+SHAPES = RUNS / "shapes"
+PAGES = (README, *sorted((ROOT / "docs").glob("*.md")), KERNELS / "gemm" / "NOTES.md")
+COMPARISON = ROOT / "dashboards" / "compare.svg"
+CLIMB = KERNELS / "gemm" / "climb.svg"
+TUNING = KERNELS / "gemm" / "tuning.svg"
+_BLOCK = re.compile(
+    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|commands|errors)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
+    re.DOTALL,
+)
+_CUT = re.compile(r"(?P<command>.+?)(?: \| first (?P<lines>\d+) lines)?")
+
+_WIDEST = 130  # characters of a line that a page shows without much scrolling
+
+# Colours that keep a contrast of at least 4.5 on the picture's own background.
+_THEME = TerminalTheme(
+    (27, 31, 36),
+    (222, 226, 230),
+    [(27, 31, 36), (255, 135, 125), (110, 214, 140), (240, 200, 100), (120, 180, 255), (214, 160, 255), (110, 214, 214), (222, 226, 230)],
+)  # fmt: skip
+
+
+def generated_page(text: str) -> str:
+    """The page with every block filled anew."""
+    return _BLOCK.sub(lambda block: f"{block.group(1)}{_content(block)}\n{block.group(4)}", text)
+
+
+def _content(block: re.Match[str]) -> str:
+    fill: dict[str, Callable[[], str]] = {
+        "output": lambda: f"```text\n{_shown(block['what'])}\n```",
+        "ladder": lambda: _ladder(block["what"]),
+        "shapes": lambda: recorded_tables.shapes_table(block["what"], RunStore(SHAPES)),
+        "ideas": lambda: recorded_tables.ideas_table(KERNELS, RunStore(RUNS)),
+        "best": lambda: recorded_tables.best_table(KERNELS, RunStore(RUNS)),
+        "commands": commands_reference,
+        "errors": errors_table,
+    }
+    return fill[block["kind"]]()
+
+
+def _shown(what: str) -> str:
+    """The command's output: all of it, or its first lines, with marks where something was left out."""
+    cut = _CUT.fullmatch(what)
+    assert cut is not None
+    output = _output(cut["command"])
+    if cut["lines"] is None:
+        return output
+    lines, count = output.split("\n"), int(cut["lines"])
+    assert count < len(lines), f"{what}: the output has {len(lines)} lines"
+    short = [line if len(line) <= _WIDEST else f"{line[: _WIDEST - 4]} ..." for line in lines[:count]]
+    return "\n".join([*short, f"... ({len(lines) - count} more lines)"])
+
+
+def _output(command: str, *, colour: bool = False) -> str:
+    """What the command prints, run as a reader of the page would run it. `prof check` may end with 1, its answer."""
+    program, *words = shlex.split(command)
+    assert program == "prof", command
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PROF_")}
+    environment |= {"FORCE_COLOR": "1"} if colour else {"NO_COLOR": "1"}
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("prof")), *words],
+        cwd=ROOT,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode in ((0, 1) if "check" in words else (0,)), f"{command}: {done.stderr}"
+    return "\n".join(line.rstrip() for line in done.stdout.rstrip().replace(f"{ROOT}/", "").split("\n"))
+
+
+def _ladder(name: str) -> str:
+    ladder = read_ladder(find_ladder(name, ROOT))
+    if choose_view(ladder) == "memory":
+        return recorded_tables.memory_table(ladder, RunStore(RUNS))
+    return recorded_tables.ladder_table(name)
+
+
+def commands_reference() -> str:
+    """One section a verb: what `prof VERB --help` prints, in the order of `prof --help`."""
+    group = typer.main.get_command(app)
+    # The help is laid out anew for a page as wide as this.
+    outer = typer.Context(group, info_name="prof", terminal_width=100, **group.context_settings)
+    sections = [f"```text\n{group.get_help(outer)}\n```"]
+    for verb, command in group.commands.items():
+        context = typer.Context(command, info_name=verb, parent=outer, terminal_width=100)
+        sections.append(f"## prof {verb}\n\n```text\n{command.get_help(context)}\n```")
+    return "\n\n".join(sections)
+
+
+def errors_table() -> str:
+    """One row an error that can be raised, by exit code."""
+    rows = sorted((cls.exit_code, cls.__name__, cls.remedy) for cls in _raised(errors.ProfError))
+    lines = [f"| {code} | {name} | {remedy} |" for code, name, remedy in rows]
+    return "\n".join(["| exit code | error | what to do |", "| ---: | --- | --- |", *lines])
+
+
+def _raised(cls: type[errors.ProfError]) -> list[type[errors.ProfError]]:
+    below = [leaf for direct in cls.__subclasses__() for leaf in _raised(direct)]
+    return below or [cls]
+
+
+def generated_comparison() -> str:
+    """The first page of the comparison, up to the attribution, as a terminal with colour shows it."""
+    lines = _output("prof compare 5 6", colour=True).split("\n")
+    end = next(index for index, line in enumerate(lines) if line.startswith("attribution"))
+    page = Text.from_ansi("\n".join(["$ prof compare 5 6", "", *lines[: end - 1], ""]))
+    console = Console(record=True, width=_width(page), file=io.StringIO(), color_system="truecolor", force_terminal=True)  # fmt: skip
+    console.print(page, end="")
+    svg = console.export_svg(title="prof", theme=_THEME, unique_id="prof")
+    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL).replace("Fira Code", "monospace")
+
+
+def _width(page: Text) -> int:
+    return max(len(line) for line in page.plain.split("\n")) + 1
+
+
+def generated_climb() -> str:
+    """Every rung of GEMM at every size, as `prof ladder --chart` draws it first."""
+    store = RunStore(RUNS)
+    climb = find_climb(store, read_ladder(find_ladder("gemm", ROOT)))
+    chart = climb_chart(find_workloads(store, climb), climb.ladder.published, climb.finding.workload)
+    assert chart is not None
+    return render(chart, ".svg").decode()
+
+
+def generated_tuning() -> str:
+    """Every point of the sweep of GEMM's rung 7, as `prof tune --kernel 7 --stored --chart` draws it."""
+    ladder = read_ladder(find_ladder("gemm", ROOT))
+    kernel = ladder.kernel(7)
+    assert kernel.source is not None
+    current = read_defaults(kernel.source.read_text(), sweep_of(kernel, ladder).parameters)
+    sweep = SweepStore(RUNS).newest(sweep_name(ladder.name, 7), ladder.workload.parameters)
+    return render(tuning_chart(derive_tuning(sweep, current, len(sweep.points))), ".svg").decode()
+
+
+PICTURES = {COMPARISON: generated_comparison, CLIMB: generated_climb, TUNING: generated_tuning}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--write", action="store_true")
+    action.add_argument("--check", action="store_true")
+    parser.add_argument(
+        "pages", nargs="*", type=Path, help="these pages alone [default: all, and the pictures]"
+    )
+    wants = parser.parse_args()
+    pages = [page.resolve() for page in wants.pages] or PAGES
+    wanted = {page: generated_page(page.read_text()) for page in pages}
+    if not wants.pages:
+        wanted |= {picture: draw() for picture, draw in PICTURES.items()}
+    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+    for path in stale:
+        if wants.write:
+            path.write_text(wanted[path])
+        print(os.path.relpath(path), "written" if wants.write else "is not current: run `just docs`")
+    return 1 if stale and wants.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,201 @@
+"""The tables of the documentation, made from what `runs/` holds; each function returns one in Markdown."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from profiler.analyse.ladder.climb import Climb
+from profiler.analyse.ladder.ideas import derive_ideas
+from profiler.analyse.ladder.ladder import RungFinding, choose_view
+from profiler.analyse.ladder.rungs import Rung
+from profiler.analyse.statistics.timings import TimingSummary, summarise
+from profiler.ask.ladder import find_climb
+from profiler.catalog.ladders.ladder import LADDER_FILE, Ladder, Published, find_ladder
+from profiler.catalog.ladders.ladder_file import read_ladder
+from profiler.errors import RunNotFound
+from profiler.present.documents.ideas import IDEA_COLUMNS, idea_row, short_gpu
+from profiler.present.documents.recording import width_text
+from profiler.present.render.markdown import markdown_table
+from profiler.store.remote.places import Location
+from profiler.store.runs.run_store import RunStore
+from profiler.text import number
+
+ROOT = Path(__file__).resolve().parent.parent
+RUNS = ROOT / "runs"
+SIZES, SHOWN_SIZE = (1024, 2048, 4096, 8192), 4096
+_TORCH = ("torch_eager", "torch_compile")
+
+
+def ladder_table(name: str) -> str:
+    """One row a kernel that was timed: percent of the reference by size, GFLOP/s, and what was published."""
+    timed = recorded_timings(name, RunStore(RUNS))
+    rows: list[tuple[str | int, ...]] = []
+    for kernel in read_ladder(find_ladder(name, ROOT)).kernels:
+        shown = timed.get((kernel.number, (SHOWN_SIZE,) * 3))
+        if shown is None:
+            continue
+        by_size = [timed.get((kernel.number, (size,) * 3)) for size in SIZES]
+        rows.append(
+            (
+                kernel.number,
+                kernel.idea,
+                *(f"{summary.reference_pct:.1f}" if summary else "" for summary in by_size),
+                f"{shown.gflops:,.0f} ± {shown.spread_pct:.2f} %",
+                *(f"{one.gflops:,.0f}, {one.reference_pct:.1f}" for one in kernel.published[:1] or ()),
+                *([] if kernel.published else [""]),
+            )
+        )
+    header = ("", "idea", *map(str, SIZES), f"GFLOP/s at {SHOWN_SIZE}", "published: GFLOP/s, %")
+    return markdown_table(header, rows, right=(0, *range(2, 8)))
+
+
+def shapes_table(name: str, store: RunStore) -> str:
+    """One row a shape, in percent of the reference; empty where a rung refuses the shape."""
+    timed = recorded_timings(name, store)
+    ladder = read_ladder(find_ladder(name, ROOT))
+    kernels = sorted({number for number, _ in timed})
+    shapes = sorted({shape for _, shape in timed}, key=lambda shape: (math.prod(shape), shape))
+    rows = [
+        (
+            " x ".join(map(str, shape)),
+            *(
+                f"{timed[number, shape].reference_pct:.1f}" if (number, shape) in timed else ""
+                for number in kernels
+            ),
+        )
+        for shape in shapes
+    ]
+    header = ("m x n x k", *(f"{number} {ladder.kernel(number).name}" for number in kernels))
+    return markdown_table(header, rows, right=range(1, len(header)))
+
+
+def recorded_timings(name: str, store: RunStore) -> dict[tuple[int, tuple[int, ...]], TimingSummary]:
+    """The newest timings of every kernel and shape, as `prof time` and `prof collect` summarise them."""
+    ladder = read_ladder(find_ladder(name, ROOT))
+    summaries = {}
+    for run_id in store.ids():
+        run = store.open(run_id)
+        manifest = run.manifest
+        timings = run.table("timings")
+        if manifest.ladder != name or manifest.workload is None or not timings.num_rows:
+            continue
+        flops = ladder.kernel(manifest.kernel).flops
+        summaries[manifest.kernel, tuple(manifest.workload.values())] = summarise(
+            timings.column("kernel_ns").to_pylist(),
+            timings.column("reference_ns").to_pylist(),
+            flops=flops.evaluate(manifest.workload) if flops else None,
+        )
+    return summaries
+
+
+def memory_table(ladder: Ladder, store: RunStore) -> str:
+    """One row a rung of kernels that move bytes: speed, the five figures of memory, accesses, and what was published."""
+    climb = _climb(ladder.path, store.root)
+    references = {rung.reference for rung in climb.finding.kernels if rung.reference}
+    header = (
+        "", "idea", "GB/s", f"% of {references.pop() if len(references) == 1 else 'reference'}", "Memory Throughput, GB/s",
+        "Max Bandwidth, %", "L1 hit, %", "L2 hit, %", "Mem Pipes Busy, %", "instructions per byte", "bits per access",
+        "published",
+    )  # fmt: skip
+    rows = [_memory_row(rung, found) for rung, found in zip(climb.rungs, climb.finding.kernels, strict=True)]
+    return markdown_table(header, rows, right=(0, *range(2, 11)))
+
+
+def _memory_row(rung: Rung, found: RungFinding) -> tuple[str | int, ...]:
+    figures = found.metrics
+    moved = figures.get("dram_bytes_per_s")
+    widths = [width_text(figures, kind) for kind in ("load", "store")] if "bulk_loads" in figures else [""]
+    return (
+        found.kernel,
+        rung.kernel.idea,
+        _speed(rung, found),
+        "" if found.reference_pct is None else f"{found.reference_pct:.1f}",
+        "" if moved is None else f"{moved / 1e9:,.0f}",
+        *(_tenths(figures.get(name)) for name in ("max_bandwidth_pct", "l1_hit_pct", "l2_hit_pct", "mem_pipes_busy_pct")),
+        number(figures["inst_per_byte"]) if "inst_per_byte" in figures else "",
+        widths[0] if len(set(widths)) == 1 else "/".join(widths),
+        "; ".join(_published(one) for one in rung.kernel.published),
+    )  # fmt: skip
+
+
+def _speed(rung: Rung, found: RungFinding) -> str:
+    """With the spread of its repeats, where it was timed."""
+    if found.gbytes_per_s is None:
+        return ""
+    if rung.timed is None:
+        return f"{found.gbytes_per_s:,.0f} profiled"
+    spread_pct = summarise(rung.timed.table("timings").column("kernel_ns").to_pylist()).spread_pct
+    return f"{found.gbytes_per_s:,.0f} ± {spread_pct:.2f} %"
+
+
+def _tenths(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+def _published(one: Published) -> str:
+    figures = {"GB/s": one.gbytes_per_s, "us": one.time_us, "% of its reference": one.reference_pct}
+    figures_here = [f"{number(value)} {unit}" for unit, value in figures.items() if value is not None]
+    return f"{', '.join(figures_here)} on {short_gpu(one.gpu)}"
+
+
+def recorded_climbs(kernels: Path, store: RunStore) -> Iterator[Climb]:
+    """Every ladder with runs, by name."""
+    for path in sorted(kernels.glob(f"*/{LADDER_FILE}")):
+        with contextlib.suppress(RunNotFound):
+            yield _climb(path, store.root)
+
+
+@cache
+def _climb(ladder_file: Path, runs: Location) -> Climb:
+    """Three tables ask for the climb of every ladder, which takes a second for all of them."""
+    return find_climb(RunStore(runs), read_ladder(ladder_file))
+
+
+def best_table(kernels: Path, store: RunStore) -> str:
+    """One row a ladder with a device-to-device copy as reference: its fastest rung, beside that copy and PyTorch."""
+    rows = []
+    for climb in recorded_climbs(kernels, store):
+        if choose_view(climb.ladder) != "memory" or climb.ladder.reference != 0:
+            continue
+        found = {one.name: one for one in climb.finding.kernels if one.kernel and one.duration_ns}
+        torch = {name: found.pop(name) for name in _TORCH if name in found}
+        best = min(found.values(), key=lambda one: one.duration_ns)
+        times = [
+            f"{torch[name].duration_ns / best.duration_ns:.3f}x" if name in torch else "" for name in _TORCH
+        ]
+        title = re.split(": " if ": " in climb.ladder.title else ", ", climb.ladder.title)[0]
+        rows.append(
+            (
+                climb.ladder.name,
+                title,
+                f"{best.kernel} {best.name}",
+                f"{best.gbytes_per_s:,.0f}",
+                f"{best.reference_pct:.1f}",
+                *times,
+            )
+        )
+    header = (
+        "ladder",
+        "",
+        "fastest rung",
+        "GB/s",
+        "% of the copy",
+        "as fast as eager",
+        "as fast as torch.compile",
+    )
+    return markdown_table(header, rows, right=range(3, 7))
+
+
+def ideas_table(kernels: Path, store: RunStore) -> str:
+    """One row a step of which something is claimed, of every ladder with runs."""
+    rows: list[tuple[str, ...]] = []
+    for climb in recorded_climbs(kernels, store):
+        finding = derive_ideas(climb)
+        claimed = [idea_row(one).values for one in finding.ideas if one.claim is not None]
+        rows += [(finding.ladder, f"{kernel} {name}", *rest) for kernel, name, *rest in claimed]
+    return markdown_table(("ladder", "rung", *(column.title for column in IDEA_COLUMNS[2:])), rows)

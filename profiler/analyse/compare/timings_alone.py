@@ -1,0 +1,72 @@
+"""Two recordings by their times alone, where one of them or both hold no profile.
+
+Two runs in; a `Comparison` without counters out: the speedup, and what was timed of each side. A pair that was
+not timed on both sides is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from profiler.analyse.compare.changes import profile_timings
+from profiler.analyse.compare.compare import derive_side, derive_speedup, find_cautions, refuse_obstacles
+from profiler.analyse.findings import SCHEMA_VERSION, Comparability, Comparison, Instructions, Side
+from profiler.analyse.recording.overview import derive_timing_sheet
+from profiler.analyse.recording.profile import Profile, timings_of
+from profiler.errors import NotComparable
+
+if TYPE_CHECKING:
+    from profiler.catalog.ladders.ladder import Kernel
+    from profiler.store.runs.run import Run
+
+
+def compare_timings(
+    before: Run, after: Run, rungs: tuple[Kernel | None, Kernel | None] = (None, None), *, force: bool = False
+) -> Comparison:
+    """The `rungs`, where their ladder is known, say how much work was done."""
+    runs = (before, after)
+    for run in runs:
+        if not run.table("timings").num_rows:
+            raise NotComparable(
+                f"{run.label} was profiled and not timed, and the other timed and not profiled",
+                remedy="`prof collect` times what it profiles; record one side again, or compare two runs of timings.",
+            )
+    one, other = (_step(run) for run in runs)
+    obstacles = refuse_obstacles(one, other, force=force)
+    sides = [_side(*side) for side in zip(runs, (one, other), rungs, strict=True)]
+    return Comparison(
+        schema_version=SCHEMA_VERSION,
+        before=sides[0],
+        after=sides[1],
+        comparable=Comparability(not obstacles, [*obstacles, _no_counters(runs), *find_cautions(one, other)]),
+        speedup=derive_speedup(one, other),
+        metrics=[],
+        missing=[],
+        confirmations=[],
+        attribution=None,
+        instructions=Instructions([]),
+        suspects=[],
+    )
+
+
+def _step(run: Run) -> Profile:
+    """What was timed is a whole step, whichever of its kernels a profile holds."""
+    return replace(profile_timings(run), timings_ns=timings_of(run))
+
+
+def _side(run: Run, profile: Profile, rung: Kernel | None) -> Side:
+    provenance = run.manifest.provenance
+    return structs.replace(
+        derive_side(profile),
+        timing=derive_timing_sheet(run, rung).timing,
+        reference=provenance.reference if provenance else None,
+    )
+
+
+def _no_counters(runs: tuple[Run, Run]) -> str:
+    without = [run.label for run in runs if not run.manifest.is_profiled]
+    which = "either side" if len(without) == 2 else without[0]
+    return f"no counters were recorded of {which}: times alone are compared, and nothing tells whether both compute in one precision"

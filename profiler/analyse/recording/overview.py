@@ -1,0 +1,227 @@
+"""What is known of one recording: per kernel its metrics and rules, or a rung's timings.
+
+A `Run` in; plain values out, which are what `prof show --format json` prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Struct
+
+from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
+from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Suspect
+from profiler.analyse.importance import ALWAYS, Importance
+from profiler.analyse.recording.doubts import find_doubts
+from profiler.analyse.recording.launch_shapes import LaunchShape
+from profiler.analyse.recording.profile import Profile, Series
+from profiler.analyse.statistics.differences import standard_deviation
+from profiler.analyse.statistics.timings import TimingSummary, summarise
+from profiler.catalog.metrics import DURATION, HEADLINE
+from profiler.errors import RunDamaged
+from profiler.store.runs.manifest import Manifest
+
+if TYPE_CHECKING:
+    from profiler.catalog.ladders.ladder import Kernel
+    from profiler.store.runs.run import Run
+
+_MOST_RULES = 30
+
+
+class SheetMetric(Struct, frozen=True):
+    """Mean of the means of processes; `spread` is the standard deviation of all launches, null with one launch."""
+
+    name: str
+    unit: str
+    mean: float
+    spread: float | None
+    launches: int
+    ncu: str
+
+
+class SheetRule(Struct, frozen=True):
+    """It may point at a source line, or at an instruction by its offset in bytes."""
+
+    section: str
+    kind: str
+    message: str
+    speedup_pct: float | None
+    file: str | None = None
+    line: int | None = None
+    offset: int | None = None
+
+
+def _says_most(metric: SheetMetric, sheet: Sheet, _: object) -> int:
+    """The headline in its order, then what the suspects and the cautions speak of."""
+    if metric.name in HEADLINE:
+        return HEADLINE.index(metric.name)
+    is_evidence = any(metric.name in suspect.evidence for suspect in sheet.suspects)
+    is_doubted = any(metric.name in caution for caution in sheet.cautions)
+    return len(HEADLINE) + (not (is_evidence or is_doubted))
+
+
+class Sheet(Struct, frozen=True):
+    """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`; `shapes` how they were launched."""
+
+    kernel: str
+    launches: int
+    gpu: str
+    nvtx: Annotated[list[str], Importance(84, each=2)]
+    metrics: Annotated[list[SheetMetric], Importance(97, each=1.2, by=_says_most)]
+    rules: Annotated[list[SheetRule], Importance(84, each=3)]
+    rules_left_out: int = 0
+    cautions: Annotated[list[str], Importance(99, each=1)] = []
+    suspects: Annotated[list[Suspect], Importance(98, each=3)] = []
+    suspects_missing: Annotated[list[str], Importance(85, each=1)] = []
+    shapes: list[LaunchShape] = []
+
+
+# How the run was made matters more than the files that hold it.
+RecordedRun = Annotated[
+    Manifest,
+    Importance(
+        ALWAYS,
+        parts={
+            "provenance": Importance(
+                79, counted_as="run.provenance", parts={"sources": Importance(0, counted_as="run.sources")}
+            ),
+            **{
+                name: Importance(0, counted_as=f"run.{name}")
+                for name in ("metrics", "kernels", "reports", "tables")
+            },
+        },
+    ),
+]
+
+
+class TimingSheet(Struct, frozen=True):
+    run: RecordedRun
+    processes: int
+    timing: TimingSummary
+    schema_version: int = SCHEMA_VERSION
+    left_out: LeftOut = {}
+
+
+def _time_ns(sheet: Sheet, *_: object) -> float:
+    """Returns the time that the kernel took over all its launches."""
+    return sum(one.mean * sheet.launches for one in sheet.metrics if one.name == DURATION)
+
+
+class Sheets(Struct, frozen=True):
+    """`timing` is what was timed without the profiler, where the run holds that too."""
+
+    run: RecordedRun
+    kernels: Annotated[list[Sheet], Importance(100, each=3, by=_time_ns, largest_first=True)]
+    timing: TimingSummary | None = None
+    schema_version: int = SCHEMA_VERSION
+    left_out: LeftOut = {}
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A run's kernels, its unprofiled timings, or both."""
+
+    run: Run
+    sheets: list[Sheet]
+    timing: TimingSheet | None
+
+    @property
+    def finding(self) -> Sheets | TimingSheet:
+        if self.timing and not self.run.manifest.is_profiled:
+            return self.timing
+        return Sheets(self.run.manifest, self.sheets, self.timing.timing if self.timing else None)
+
+
+def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:
+    series = list(profile.series.values())
+    if full:
+        catalogued = {one.ncu for one in series}
+        series += [one for name, one in sorted(profile.raw.items()) if name not in catalogued]
+    rules = _rules(run, profile.kernel)
+    return Sheet(
+        kernel=profile.kernel,
+        launches=profile.launches,
+        gpu=profile.gpu,
+        nvtx=_nvtx(run, profile.kernel),
+        metrics=[_metric(one) for one in series],
+        rules=rules[:_MOST_RULES],
+        rules_left_out=len(rules[_MOST_RULES:]),
+        cautions=find_doubts(profile),
+        suspects=find_suspects(profile),
+        suspects_missing=find_missing_metrics(profile),
+        shapes=profile.shapes,
+    )
+
+
+def derive_timing_sheet(run: Run, kernel: Kernel | None) -> TimingSheet:
+    """Without the ladder's `kernel`, how much work was done is not known."""
+    timings = run.table("timings")
+    if not timings.num_rows:
+        raise RunDamaged(f"{run.path}: a run of timings that holds none")
+    return TimingSheet(
+        run=run.manifest,
+        processes=len(set(timings.column("process").to_pylist())),
+        timing=summarise_rung(
+            kernel,
+            run.manifest.workload or {},
+            timings.column("kernel_ns").to_pylist(),
+            timings.column("reference_ns").to_pylist(),
+        ),
+    )
+
+
+def summarise_rung(
+    kernel: Kernel | None,
+    values: Mapping[str, int],
+    kernel_ns: Sequence[float],
+    reference_ns: Sequence[float | None],
+) -> TimingSummary:
+    """With the work that the ladder says this kernel does at these sizes."""
+    return summarise(
+        kernel_ns,
+        reference_ns,
+        flops=kernel.flops.evaluate(values) if kernel and kernel.flops else None,
+        bytes=kernel.bytes.evaluate(values) if kernel and kernel.bytes else None,
+    )
+
+
+def _metric(series: Series) -> SheetMetric:
+    values = series.values
+    return SheetMetric(
+        name=series.metric.name,
+        unit=series.metric.unit,
+        mean=series.mean,
+        spread=standard_deviation(values) if len(values) > 1 else None,
+        launches=len(values),
+        ncu=series.ncu,
+    )
+
+
+def _nvtx(run: Run, kernel: str) -> list[str]:
+    launches = run.table("launches").select(["kernel", "nvtx"]).to_pylist()
+    nestings = (row["nvtx"] for row in launches if row["kernel"] == kernel and row["nvtx"])
+    return list(
+        dict.fromkeys(" > ".join(one["name"] or "(unnamed)" for one in nesting) for nesting in nestings)
+    )
+
+
+def _rules(run: Run, kernel: str) -> list[SheetRule]:
+    """Nsight Compute's own findings for the kernel, the largest estimate first.
+
+    Each launch repeats them with slightly other figures: a rule speaks for the first
+    launch that it fired for, with all that it said there, such as every line it marks.
+    """
+    launches = run.table("launches").select(["launch", "kernel"]).to_pylist()
+    numbers = {row["launch"] for row in launches if row["kernel"] == kernel}
+    launch_of: dict[str, int] = {}
+    found: dict[SheetRule, None] = {}
+    for row in run.table("rules").to_pylist():
+        if (
+            row["launch"] in numbers
+            and row["kind"] in ("optimization", "warning")
+            and launch_of.setdefault(row["rule"], row["launch"]) == row["launch"]
+        ):
+            found[SheetRule(**{name: row[name] for name in SheetRule.__struct_fields__})] = None
+    return sorted(found, key=lambda rule: -(rule.speedup_pct or 0.0))

@@ -1,0 +1,71 @@
+"""Everything that is found of a ladder, or of recordings that were named, as one page shows it.
+
+`kernels` and `pairs` are found while they are read, so that whoever draws them need not wait for the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from profiler.catalog.metrics import HEADLINE
+
+if TYPE_CHECKING:
+    from profiler.analyse.code.machine_code import View
+    from profiler.analyse.findings import Comparison, Speedup
+    from profiler.analyse.ladder.climb import LadderSheet
+    from profiler.analyse.ladder.roofline import Roofline
+    from profiler.analyse.recording.overview import Sheet, TimingSheet
+    from profiler.analyse.recording.profile import Profile
+    from profiler.analyse.recording.source_lines import SourceLines
+    from profiler.store.runs.run import Run
+
+
+@dataclass(frozen=True)
+class KernelFindings:
+    """One kernel of one recording; `anchor` is how pairs refer to it.
+
+    Of timings alone there is no `sheet` and no `profile`; without execution counts, no `code`. Of very many
+    kernels the sheets hold the catalogue's metrics, and count the others as `metrics_left_out`.
+    """
+
+    anchor: str
+    name: str
+    idea: str
+    run: Run
+    profile: Profile | None
+    sheet: Sheet | None
+    timing: TimingSheet | None
+    code: View | None
+    lines: SourceLines | None
+    metrics_left_out: int
+
+
+@dataclass(frozen=True)
+class PairFindings:
+    """Two kernels, by their anchors, against each other: the `comparison`, or why there is none.
+
+    Of timings alone there is only a `speedup`, with its `warnings`.
+    """
+
+    before: str
+    after: str
+    comparison: Comparison | None = None
+    code: View | None = None
+    speedup: Speedup | None = None
+    warnings: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """A whole ladder with its sheet and roofline, or whatever recordings were named. `headline` metrics come first."""
+
+    title: str
+    kernels: Iterable[KernelFindings]
+    pairs: Iterable[PairFindings]
+    ladder: LadderSheet | None = None
+    roofline: Roofline | None = None
+    others: tuple[str, ...] = ()
+    headline: tuple[str, ...] = HEADLINE

@@ -1,0 +1,109 @@
+"""Pairs each candidate with the baseline of the same name and workload.
+
+Stores and runs in; pairs of runs out, and notes on what has no counterpart. A recording held against itself
+passes whatever became of the code: a folder against itself, or a run that is named twice, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.catalog.ladders.ladder import size_text
+from profiler.errors import RunNotFound
+from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_store import Run, RunStore
+from profiler.text import natural_order
+
+RunPair = tuple[Run, Run]
+_Subject = tuple[str, frozenset[tuple[str, int]] | None]
+_MOST_NAMED = 6
+_NOTHING_NEW = (
+    "Hold new runs against those of before: --runs (or PROF_RUNS) has the new ones, --baseline the others."
+)
+
+
+def pair_stores(baseline: RunStore, candidate: RunStore) -> tuple[list[RunPair], list[str]]:
+    """Returns the newest run of every name and workload that both folders hold, the baseline first, and notes on the others."""
+    if baseline.is_same_place(candidate):
+        raise RunNotFound(
+            f"{candidate.root} is the baseline and what is checked, so every run would be held against itself",
+            remedy=_NOTHING_NEW,
+        )
+    names = [{run_id.name for run_id in store.ids()} for store in (baseline, candidate)]
+    before, after = (_newest(store, names[0] & names[1]) for store in (baseline, candidate))
+    pairs = [(before[subject], run) for subject, run in after.items() if subject in before]
+    if not pairs:
+        raise RunNotFound(
+            f"{baseline.root} and {candidate.root} hold no run of the same name and workload",
+            remedy="Record the same kernels at the same sizes in both; `prof list --runs DIR` shows what is there.",
+        )
+    pairs.sort(key=lambda pair: natural_order(title_of(pair[1])))
+    lonely = [[title_of(run) for subject, run in one.items() if subject not in other] for one, other in ((before, after), (after, before))]  # fmt: skip
+    return pairs, [
+        *_note(f"not recorded in {candidate.root}", [*(names[0] - names[1]), *lonely[0]]),
+        *_note(f"no baseline in {baseline.root}", [*(names[1] - names[0]), *lonely[1]]),
+    ]
+
+
+def pair_runs(baseline: Run, candidate: Run) -> RunPair:
+    """Returns two runs that were named, unless they are one recording."""
+    if _are_one(baseline, candidate):
+        raise RunNotFound(
+            f"{title_of(candidate)}: the same recording on both sides, so nothing would be checked",
+            remedy=_NOTHING_NEW,
+        )
+    return baseline, candidate
+
+
+def find_newest(store: RunStore, like: Run) -> Run:
+    """Returns the newest run of the same name and workload."""
+    newest = _newest(store, {like.manifest.name}).get(_subject(like.manifest))
+    if newest is None:
+        raise RunNotFound(f"{store.root}: no run of {title_of(like)}")
+    return newest
+
+
+def find_newer(store: RunStore, baseline: Run) -> Run:
+    """Returns the newest run of the baseline's name and workload; one that is no newer than the baseline is an error."""
+    manifest = baseline.manifest
+    newest = find_newest(store, baseline)
+    if newest.manifest.run_id <= manifest.run_id:
+        raise RunNotFound(
+            f"{store.root}: no run of {title_of(baseline)} is newer than the baseline, {manifest.run_id}",
+            remedy=f"Name the candidate too, or an older run as the baseline: `prof list {manifest.name}` shows them.",
+        )
+    return newest
+
+
+def title_of(run: Run) -> str:
+    """Returns a run's name and workload, or a report's path."""
+    if not run.stored:
+        return run.label
+    workload = run.manifest.workload
+    return f"{run.manifest.name}, {size_text(workload)}" if workload else run.manifest.name
+
+
+def _are_one(one: Run, other: Run) -> bool:
+    """Returns whether two runs are copies of one recording, whatever they are called."""
+    this, that = (RunId.parse(run.manifest.run_id) for run in (one, other))
+    return this is not None and that is not None and (this.time, this.hash) == (that.time, that.hash)
+
+
+def _newest(store: RunStore, names: Iterable[str]) -> dict[_Subject, Run]:
+    wanted = set(names)
+    runs = store.open_all(run_id for run_id in store.ids() if run_id.name in wanted)
+    return {_subject(run.manifest): run for run in runs}  # oldest first, so the newest stays
+
+
+def _subject(manifest: Manifest) -> _Subject:
+    workload = manifest.workload
+    return manifest.name, None if workload is None else frozenset(workload.items())
+
+
+def _note(what: str, names: Iterable[str]) -> list[str]:
+    listed = sorted(names, key=natural_order)
+    if not listed:
+        return []
+    more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
+    return [f"{what}, so not checked: {'; '.join(listed[:_MOST_NAMED])}{more}"]

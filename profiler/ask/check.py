@@ -1,0 +1,119 @@
+"""Whether kernels got worse than a baseline, beyond noise and beyond what the project allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from profiler.analyse.check import CheckFinding, PairCheck, check_pair, derive_finding
+from profiler.analyse.compare.changes import unmatched_kernels
+from profiler.analyse.recording.profile import Profile
+from profiler.ask.baseline import RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
+from profiler.ask.named.ladders import require_ladder
+from profiler.ask.named.references import is_report_path, open_named
+from profiler.ask.named.settings import Settings
+from profiler.ask.profiles import profile_one, profile_pairs
+from profiler.catalog.thresholds import Threshold, find_thresholds
+from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNotFound
+from profiler.store.remote.files import is_url
+from profiler.store.remote.places import location_of
+from profiler.store.runs.run_store import RunStore
+
+
+def check(
+    baseline: str, candidate: str | None, settings: Settings, *, kernel_name: str | None, every: bool
+) -> CheckFinding:
+    """Returns one outcome for each kernel, by the limits of the nearest `prof.toml` or `pyproject.toml`.
+
+    The baseline is a run, a report or a folder of runs; without a candidate, its newest counterpart is checked.
+    """
+    pairs, unpaired = _pair_up(baseline, candidate, settings)
+    thresholds = find_thresholds(Path.cwd())
+    notes = [f"limits from {thresholds.path}"] if thresholds.path else []
+    checks: list[PairCheck] = []
+    for pair in pairs:
+        title = title_of(pair[1])
+        try:
+            checks += _check_kernels(title, pair, settings, kernel_name, every, thresholds.limits)
+            alone = unmatched_kernels(*pair, kernel_name) if every else []
+        except (ComparisonError, MetricNotFound) as error:
+            if len(pairs) == 1:
+                raise
+            checks.append(
+                _refused(title, pair, kernel_name, error)
+            )  # the other pairs are checked all the same
+        else:
+            notes += [f"{title}: on one side only, so not checked: {kernel}" for kernel in alone]
+    return derive_finding(checks, [*unpaired, *notes])
+
+
+def is_store(baseline: str) -> bool:
+    """Returns whether a baseline is a folder or a URL of runs, not one run."""
+    folder = Path(baseline)
+    return is_url(baseline) or (folder.is_dir() and not (folder / "run.json").exists())
+
+
+def pair_kernels(
+    pair: RunPair, settings: Settings, kernel_name: str | None, *, every: bool
+) -> Iterator[tuple[Profile, Profile]]:
+    """Yields the kernels to check: the only one of each run whatever its name, or `every` one that both have.
+
+    Where one side holds timings alone, they are checked against the other's.
+    """
+    if all(run.manifest.is_profiled for run in pair):
+        several = any(len(run.manifest.kernels) > 1 for run in pair)
+        yield from profile_pairs(*pair, settings, kernel_name, every=every and several)
+    else:
+        left, right = (profile_one(run, settings, kernel_name) for run in pair)
+        yield left, right
+
+
+def _pair_up(baseline: str, candidate: str | None, settings: Settings) -> tuple[list[RunPair], list[str]]:
+    """Returns the runs to compare, the baseline first, and notes on what has no counterpart."""
+    if is_store(baseline):
+        return _pair_with_store(settings.open_store(location_of(baseline)), candidate, settings)
+    if is_report_path(baseline, settings) and not Path(baseline).exists():
+        raise ReportNotFound(f"{baseline}: no such file or folder")
+    if candidate is not None:
+        before, after = open_named([baseline, candidate], settings, timed=True)
+        return [pair_runs(before, after)], []
+    (before,) = open_named([baseline], settings, timed=True)
+    after = find_newer(settings.open_store(), before)
+    after.verify_reports()
+    return [(before, after)], []
+
+
+def _pair_with_store(
+    baseline: RunStore, candidate: str | None, settings: Settings
+) -> tuple[list[RunPair], list[str]]:
+    if candidate is not None:
+        (after,) = open_named([candidate], settings, timed=True)
+        before = find_newest(baseline, after)
+        before.verify_reports()
+        return [pair_runs(before, after)], []
+    candidates = settings.open_store()
+    require_ladder(settings, lambda: candidates)
+    pairs, notes = pair_stores(baseline, candidates)
+    for run in {id(run): run for pair in pairs for run in pair}.values():
+        run.verify_reports()
+    return pairs, notes
+
+
+def _check_kernels(
+    title: str,
+    pair: RunPair,
+    settings: Settings,
+    kernel_name: str | None,
+    every: bool,
+    limits: Sequence[Threshold],
+) -> list[PairCheck]:
+    """Returns the checks of a pair under its title, with the kernel's name where there are several."""
+    profiles = list(pair_kernels(pair, settings, kernel_name, every=every))
+    names = [f"{title}: {right.kernel}" if len(profiles) > 1 else title for _, right in profiles]
+    return [check_pair(name, *sides, limits) for name, sides in zip(names, profiles, strict=True)]
+
+
+def _refused(title: str, pair: RunPair, kernel_name: str | None, error: ProfError) -> PairCheck:
+    before, after = (run.manifest.run_id if run.stored else run.label for run in pair)
+    reasons = [reason for reason in (error.message, error.remedy) if reason]
+    return PairCheck(title, kernel_name or "", before, after, "not_comparable", reasons, [], [])

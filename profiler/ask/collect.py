@@ -1,0 +1,42 @@
+"""What has just been measured: the times of a rung, and each kernel of each run with the rung that it measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from profiler.analyse.recording.overview import summarise_rung
+from profiler.analyse.recording.profile import Profile
+from profiler.analyse.statistics.timings import TimingSummary
+from profiler.ask.named.ladders import rung_of
+from profiler.ask.named.settings import Settings
+from profiler.ask.profiles import profile_all
+from profiler.catalog.ladders.ladder import Kernel
+from profiler.store.reports.request import Timing
+from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_store import Run, RunStore
+
+
+@dataclass(frozen=True)
+class Collected:
+    """One run that was collected, now or before."""
+
+    run: Run
+    profiles: list[Profile]
+    rung: Kernel | None
+
+
+def summarise_timings(
+    kernel: Kernel, workload: Mapping[str, int], timings: Sequence[Timing]
+) -> TimingSummary:
+    """Returns the times of a rung that was just timed, with its work per second."""
+    kernel_ns = [timing.kernel_ns for timing in timings]
+    return summarise_rung(kernel, workload, kernel_ns, [timing.reference_ns for timing in timings])
+
+
+def find_collected(store: RunStore, run_ids: Iterable[str], settings: Settings) -> Iterator[Collected | None]:
+    """Yields each run with its kernels; None for what was not recorded."""
+    for text in run_ids:
+        run_id = RunId.parse(text)
+        run = store.open(run_id) if run_id else None
+        yield Collected(run, profile_all(run, settings), rung_of(run, settings)) if run else None

@@ -1,0 +1,56 @@
+"""What changed between two kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.compare.timings_alone import compare_timings
+from profiler.analyse.findings import Comparison
+from profiler.ask.named.ladders import rung_of
+from profiler.ask.named.references import open_named
+from profiler.ask.named.settings import Settings
+from profiler.ask.named.sizes import suggesting_a_size
+from profiler.ask.profiles import profile_pairs
+from profiler.store.runs.run_store import Run
+
+
+def compare(
+    before: str,
+    after: str,
+    settings: Settings,
+    *,
+    kernel_name: str | None = None,
+    every: bool = False,
+    metrics: Sequence[str] = (),
+    force: bool = False,
+    size: str | int | None = None,
+) -> list[Comparison]:
+    """Returns one comparison, or one for `every` kernel common to both sides; of times alone unless both were profiled."""
+    timed = not (kernel_name or every or metrics)  # which ask for a profile
+    left, right = open_named([before, after], settings, timed=timed, size=size)
+    with suggesting_a_size([(before, left), (after, right)], settings):
+        return compare_runs(
+            left, right, settings, kernel_name=kernel_name, every=every, metrics=metrics, force=force
+        )
+
+
+def compare_runs(
+    left: Run,
+    right: Run,
+    settings: Settings,
+    *,
+    kernel_name: str | None = None,
+    every: bool = False,
+    metrics: Sequence[str] = (),
+    force: bool = False,
+) -> list[Comparison]:
+    """Returns the same for two runs that are open."""
+    asks_for_profiles = kernel_name or every or metrics
+    if not (asks_for_profiles or (left.manifest.is_profiled and right.manifest.is_profiled)):
+        rungs = (rung_of(left, settings), rung_of(right, settings))
+        return [compare_timings(left, right, rungs, force=force)]
+    return [
+        compare_profiles(*sides, force=force, metrics=metrics)
+        for sides in profile_pairs(left, right, settings, kernel_name, every=every)
+    ]

@@ -1,0 +1,171 @@
+"""Every rung of a ladder and every step, on one GPU with one workload, and the ceilings above them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from msgspec.structs import replace
+
+from profiler.analyse.ladder.climb import Climb, LadderSheet, derive_ladder_sheet
+from profiler.analyse.ladder.deltas import delta_rows
+from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
+from profiler.analyse.ladder.ladder import (
+    LadderFinding,
+    LadderView,
+    MissingRung,
+    derive_ladder,
+    derive_steps,
+)
+from profiler.analyse.ladder.roofline import Ceiling, Roofline, derive_roofline, highest_ceilings
+from profiler.analyse.ladder.rungs import Conditions, Rung, choose_conditions, group_runs
+from profiler.ask.named.ladders import open_ladder, workload_asked_for
+from profiler.ask.named.settings import Settings
+from profiler.ask.rungs import find_runs, find_unclear, gather_rungs
+from profiler.catalog.ceilings import read_ceilings
+from profiler.catalog.ladders.ladder import Kernel, Ladder
+from profiler.errors import ComparisonError, RunNotFound
+from profiler.store.runs.names import names_of_kernel
+from profiler.store.runs.run_id import rung_name, timed_name
+from profiler.store.runs.run_store import Run, RunStore
+
+_MOST_WORKLOADS = 5  # as many as one chart can tell apart by colour
+_MOST_NAMED = 3
+
+
+def climb_ladder(
+    settings: Settings,
+    size: str | int | None = None,
+    set_param: Sequence[str] | None = None,
+    view: LadderView | None = None,
+) -> Climb:
+    """Returns the climb of the ladder chosen, with the size and the parameters asked for."""
+    ladder = open_ladder(settings)
+    wanted = workload_asked_for(ladder, size, set_param)
+    return find_climb(settings.open_store(), ladder, wanted, view)
+
+
+def find_climb(
+    store: RunStore, ladder: Ladder, workload: Mapping[str, int] | None = None, view: LadderView | None = None
+) -> Climb:
+    """Returns the climb with the workload asked for, or with what most rungs share; in the view asked for, or the ladder's own.
+
+    What is wrong with one rung leaves that one out; where none is left, it is the error.
+    """
+    groups = group_runs(find_runs(store, ladder))
+    conditions = choose_conditions(groups, workload)
+    rungs = gather_rungs(ladder, groups[conditions])
+    unclear = find_unclear(ladder, groups[conditions])
+    if not rungs:
+        raise next(iter(unclear.values()))
+    steps = derive_steps(ladder, rungs)
+    finding = replace(
+        derive_ladder(ladder, conditions, rungs, steps, view),
+        missing=_missing(store, ladder, rungs, unclear, groups),
+    )
+    others = [str(one) for one in groups if one != conditions]
+    return Climb(ladder, conditions, rungs, steps, finding, others)
+
+
+def _missing(
+    store: RunStore,
+    ladder: Ladder,
+    rungs: Sequence[Rung],
+    unclear: Mapping[int, ComparisonError],
+    groups: Mapping[Conditions, Sequence[Run]],
+) -> list[MissingRung]:
+    """Returns the ladder's rungs that are not among these, each with the reason."""
+    there = {rung.kernel.number for rung in rungs}
+    absent = [kernel for kernel in ladder.kernels if kernel.number not in there]
+    stored = {run_id.name for run_id in store.ids()} if absent else set()
+    return [
+        MissingRung(
+            kernel.number,
+            kernel.name,
+            unclear[kernel.number].message
+            if kernel.number in unclear
+            else _absence(ladder, kernel, groups, names_of_kernel(kernel.number, ladder.name, stored)),
+        )
+        for kernel in absent
+    ]
+
+
+def _absence(
+    ladder: Ladder, kernel: Kernel, groups: Mapping[Conditions, Sequence[Run]], stored: Sequence[str]
+) -> str:
+    """Returns why a rung is missing; `stored` are the names of its runs, whatever the preset."""
+    names = (rung_name(ladder.name, kernel.number), timed_name(ladder.name, kernel.number))
+    elsewhere = [str(one) for one, runs in groups.items() if any(run.manifest.name in names for run in runs)]
+    if elsewhere:
+        more = f"; and {len(elsewhere) - _MOST_NAMED} more" if len(elsewhere) > _MOST_NAMED else ""
+        return f"stored of other conditions alone: {'; '.join(elsewhere[:_MOST_NAMED])}{more}"
+    if stored:
+        return f"no run with the default preset; there is {', '.join(stored)}"
+    needed = f"; it is built only where there is {' and '.join(kernel.needs)}" if kernel.needs else ""
+    return f"no run is stored{needed}"
+
+
+def find_sheet(climb: Climb) -> LadderSheet:
+    """Returns the ladder with the stall reasons of every rung and the changes of every step."""
+    return derive_ladder_sheet(climb)
+
+
+def find_ideas(climb: Climb) -> IdeasFinding:
+    """Returns what each idea of the ladder was worth."""
+    return derive_ideas(climb)
+
+
+def find_deltas(climb: Climb) -> list[dict[str, object]]:
+    """Returns every metric's change in every step."""
+    return delta_rows(climb.finding, climb.steps)
+
+
+def find_overview(climb: Climb, settings: Settings) -> tuple[LadderSheet, Roofline, list[LadderFinding]]:
+    """Returns what one picture of a ladder shows: its sheet, its roofline, and its times at other workloads."""
+    store = settings.open_store()
+    return derive_ladder_sheet(climb), find_roofline(climb, store, settings), find_workloads(store, climb)
+
+
+def find_roofline(climb: Climb, store: RunStore, settings: Settings) -> Roofline:
+    """Returns the climb under what the store holds of the ladder of ceilings that is found here."""
+    return roofline_under(climb, store, read_ceilings(*settings.ladder_places))
+
+
+def roofline_under(climb: Climb, store: RunStore, ladder: Ladder | None) -> Roofline:
+    """Returns the climb under what this ladder of ceilings reached on the same GPU; under none without that ladder."""
+    if ladder is None:
+        return derive_roofline(climb, ())
+    ceilings = find_ceilings(store, ladder, climb.conditions.gpu)
+    return derive_roofline(climb, ceilings, [kernel.name for kernel in ladder.kernels])
+
+
+def find_ceilings(store: RunStore, ladder: Ladder, gpu: str) -> list[Ceiling]:
+    """Returns the most that each rung of the ladder of ceilings reached on this GPU."""
+    try:
+        groups = group_runs(find_runs(store, ladder))
+    except RunNotFound:
+        return []
+    alike = [
+        (conditions, gather_rungs(ladder, runs))
+        for conditions, runs in groups.items()
+        if conditions.gpu == gpu
+    ]
+    return highest_ceilings(ladder, alike)
+
+
+def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:
+    """Returns the climb's own workload and those that most rungs were timed at on this GPU, without steps; the smallest first."""
+    own = climb.conditions
+    groups = group_runs(find_runs(store, climb.ladder))
+    others = [one for one in groups if one != own and one.gpu == own.gpu and one.workload is not None]
+    found = [climb.finding]
+    for conditions in others[: _MOST_WORKLOADS - 1]:
+        rungs = gather_rungs(climb.ladder, groups[conditions])
+        found.append(derive_ladder(climb.ladder, conditions, rungs, (), climb.finding.view))
+    return sorted(found, key=_size)
+
+
+def _size(finding: LadderFinding) -> tuple[int, tuple[int, ...]]:
+    """Returns a key by which workloads sort: the product of their sizes, then the sizes."""
+    sizes = tuple((finding.workload or {}).values())
+    return prod(sizes), sizes

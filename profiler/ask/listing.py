@@ -1,0 +1,132 @@
+"""What is stored."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+from profiler.analyse.listing import DAMAGED, LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, Listing
+from profiler.ask.named.ladders import ladder_name, open_ladder, require_ladder
+from profiler.ask.named.references import meant_by
+from profiler.ask.named.settings import Settings
+from profiler.catalog.ladders.ladder import Ladder, size_text
+from profiler.errors import LadderNotFound, RunDamaged, RunNotFound
+from profiler.store.runs.names import no_such_name
+from profiler.store.runs.run_id import RunId, rung_name, sweep_name, timed_name
+from profiler.store.runs.run_store import RunStore
+from profiler.text import natural_order
+
+_Cell = str | int
+
+
+def list_stored(settings: Settings, name: str | None = None) -> Listing:
+    """Returns every run that a name means; without a name the newest run of each, and the ladder's kernels.
+
+    A name that means nothing is an error, as it is for every other question.
+    """
+    store = settings.open_store()
+    require_ladder(settings, lambda: store)
+    ladder = None
+    if name is None:
+        try:
+            ladder = open_ladder(settings)
+        except LadderNotFound:
+            ladder = None  # runs are listed without one
+    listing = derive_listing(store, ladder, meant_by(name, settings), every=name is not None)
+    if name is not None and not listing.runs:
+        raise RunNotFound(why_nothing(store, name, settings))
+    return listing
+
+
+def derive_listing(
+    store: RunStore, ladder: Ladder | None, is_meant: Callable[[str], bool], *, every: bool
+) -> Listing:
+    """Returns `every` run of the names meant; or the newest of each, and the ladder's kernels."""
+    if every:
+        return Listing(None, [], run_rows(store, is_meant))
+    kernels = ladder_rows(ladder, store) if ladder else []
+    return Listing(ladder.name if ladder else None, kernels, newest_rows(store, is_meant))
+
+
+def newest_rows(store: RunStore, is_meant: Callable[[str], bool]) -> list[dict[str, _Cell]]:
+    """Returns one row for each name: how many runs, and the newest of them. Reads one manifest a name."""
+    by_name: dict[str, list[RunId]] = defaultdict(list)
+    for run_id in store.ids():
+        by_name[run_id.name].append(run_id)
+    meant = {name: run_ids for name, run_ids in by_name.items() if is_meant(name)}
+    store.read_ahead(run_ids[-1] for run_ids in meant.values())
+    return [
+        _row(store, run_ids[-1], len(run_ids))
+        for _, run_ids in sorted(meant.items(), key=lambda item: natural_order(item[0]))
+    ]
+
+
+def run_rows(store: RunStore, is_meant: Callable[[str], bool]) -> list[dict[str, _Cell]]:
+    """Returns one row for each run of the names meant, oldest first."""
+    run_ids = [run_id for run_id in store.ids() if is_meant(run_id.name)]
+    store.read_ahead(run_ids)
+    return [_row(store, run_id) for run_id in run_ids]
+
+
+def ladder_rows(ladder: Ladder, store: RunStore) -> list[dict[str, _Cell]]:
+    """Returns a ladder's kernels, and how many runs and sweeps are stored of each. Reads names alone."""
+    runs = Counter(run_id.name for run_id in (*store.ids(), *store.sweep_ids()))
+    return [
+        _named(
+            LADDER_HEADER,
+            kernel.number,
+            kernel.name,
+            runs[rung_name(ladder.name, kernel.number)],
+            runs[timed_name(ladder.name, kernel.number)],
+            runs[sweep_name(ladder.name, kernel.number)],
+            kernel.idea,
+        )
+        for kernel in ladder.kernels
+    ]
+
+
+def why_nothing(store: RunStore, name: str | None, settings: Settings) -> str:
+    """Returns why no run is listed of this name, or of the ladder asked for."""
+    ids = store.ids()
+    if not ids:
+        return f"{store.root}: no runs yet: prof ingest REPORT adds one"
+    ladder = ladder_name(settings)
+    if name is None:
+        return f"{store.root}: no run of ladder '{ladder}'"
+    is_there = meant_by(None, settings)
+    names = (run_id.name for run_id in ids if is_there(run_id.name))
+    return f"{store.root}: {no_such_name(name, ladder, names, of_ladder=settings.ladder_given)}"
+
+
+def require_whole(store: RunStore, runs: Iterable[dict[str, _Cell]]) -> None:
+    """Raises what is wrong with the first damaged run of a listing."""
+    for run in runs:
+        if run["origin"] == DAMAGED and (damaged := RunId.parse(str(run["run_id"]))):
+            store.open(damaged)
+
+
+def _row(store: RunStore, run_id: RunId, runs: int | None = None) -> dict[str, _Cell]:
+    """Returns a run with its own workload, or with how many `runs` there are.
+
+    One damaged manifest does not hide the other runs: what its folder's name says stays.
+    """
+    header = RUNS_HEADER if runs is None else NAMES_HEADER
+    try:
+        manifest = store.open(run_id).manifest
+    except RunDamaged:
+        return _named(header, run_id.name, "" if runs is None else runs, "", 0, "", "", DAMAGED, str(run_id))
+    return _named(
+        header,
+        manifest.name,
+        size_text(manifest.workload or {}) if runs is None else runs,
+        manifest.recorded,
+        manifest.launches,
+        ", ".join(manifest.gpus),
+        manifest.ncu_version,
+        manifest.origin,
+        manifest.run_id,
+    )
+
+
+def _named(header: Sequence[str], *cells: _Cell) -> dict[str, _Cell]:
+    return dict(zip(header, cells, strict=True))

@@ -1,0 +1,102 @@
+"""The ladder that a question is about, and the rung that a run measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from profiler.ask.named.settings import Settings
+from profiler.catalog.ladders.ladder import (
+    CHOOSE_LADDER,
+    Kernel,
+    Ladder,
+    find_ladder,
+    is_path,
+    known_ladders,
+)
+from profiler.catalog.ladders.ladder_file import read_ladder
+from profiler.errors import LadderNotFound, RungNotFound, WorkloadInvalid
+from profiler.store.runs.run_store import Run, RunStore
+
+
+def open_ladder(settings: Settings, name: str | None = None, *, beside: Sequence[Path] = ()) -> Ladder:
+    """Returns the ladder chosen; or the one of this `name`, unless the ladder was chosen by its file.
+
+    It is looked for where the settings say, then from the folders `beside`.
+    """
+    if name and is_path(name):  # a run names its ladder; a path there is not to be opened
+        raise LadderNotFound(f"'{name}' is not the name of a ladder")
+    reference = name if name and not is_path(settings.ladder) else settings.ladder
+    return read_ladder(find_ladder(reference, *settings.ladder_places, *beside))
+
+
+def ladder_name(settings: Settings) -> str:
+    """Returns the name that runs are stored under; a ladder that was given by its file is asked for its name."""
+    return open_ladder(settings).name if is_path(settings.ladder) else settings.ladder
+
+
+def require_ladder(settings: Settings, stored: Callable[[], RunStore]) -> None:
+    """Refuses a ladder that was asked for and that neither a file nor a run knows, also where no number needs it."""
+    if not settings.ladder_given:
+        return
+    try:
+        find_ladder(settings.ladder, *settings.ladder_places)
+    except LadderNotFound as error:
+        if is_path(settings.ladder):
+            raise
+        if stored().knows_ladder(settings.ladder):
+            return
+        known = known_ladders(*settings.ladder_places)
+        if others := [name for name in stored().ladders() if name not in known]:
+            error.details = (f"  stored runs are {'also ' if known else ''}of {', '.join(others)}",)
+            error.remedy = CHOOSE_LADDER
+        raise
+
+
+def rung_of(run: Run, settings: Settings) -> Kernel | None:
+    """Returns the rung that a run measured; None unless a ladder found here, or beside the run, has it and its workload."""
+    manifest = run.manifest
+    if manifest.ladder is None or manifest.kernel is None:
+        return None
+    here = run.stored and isinstance(run.path, Path) and settings.reach is None
+    beside = [Path(run.path).absolute().parent] if here else []
+    try:
+        ladder = open_ladder(settings, manifest.ladder, beside=beside)
+        kernel = ladder.kernel(manifest.kernel)
+    except (LadderNotFound, RungNotFound):
+        return None
+    same = ladder.name == manifest.ladder and set(ladder.workload.parameters) == set(manifest.workload or ())
+    return kernel if same else None
+
+
+def workloads(
+    ladder: Ladder, sizes: Sequence[str | int] | None, given: Sequence[str] | None
+) -> list[dict[str, int]]:
+    """Returns one workload for each size, each changed by every `NAME=VALUE` given; no workload twice."""
+    parameters = _parameters(given or ())
+    chosen: Sequence[str | int | None] = sizes or [None]
+    shapes = [ladder.workload.values(size, parameters) for size in chosen]
+    return [values for place, values in enumerate(shapes) if values not in shapes[:place]]
+
+
+def workload_asked_for(
+    ladder: Ladder, size: str | int | None, given: Sequence[str] | None
+) -> dict[str, int] | None:
+    """Returns the one workload of a question; None where neither a size nor a parameter was given."""
+    if size is None and not given:
+        return None
+    (wanted,) = workloads(ladder, None if size is None else [size], given)
+    return wanted
+
+
+def _parameters(given: Sequence[str]) -> Mapping[str, int]:
+    parameters = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        try:
+            parameters[name.strip()] = int(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise WorkloadInvalid(f"--set-param {text}: give a name and a whole number, such as m=4096")
+    return parameters

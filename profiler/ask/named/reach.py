@@ -1,0 +1,96 @@
+"""Refuses references that an agent chose and that lead out of what `prof mcp` was started with.
+
+A reference in; nothing out, or an error before any file was opened or any address asked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from profiler.errors import OutOfReach
+
+if TYPE_CHECKING:
+    from profiler.store.remote.places import Location
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What `prof mcp` may open: `runs` is a folder or a URL; `folders` are real paths without links, that of the runs among them."""
+
+    runs: Location
+    folders: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, runs: Location, reports: Sequence[Path] | None) -> Reach:
+        """Returns the reach of a server over these runs: report files are read below `reports`; without them below the current folder, unless that is too wide."""
+        from profiler.store.remote.places import location_of
+
+        runs = location_of(runs)
+        own = [runs] if isinstance(runs, Path) else []
+        below = _default_folders() if reports is None else list(reports)
+        return cls(runs, tuple(dict.fromkeys(folder.resolve() for folder in [*own, *below])))
+
+    def check(self, reference: str) -> None:
+        """Raises OutOfReach for a URL, a report or a run's folder that this server does not read."""
+        from profiler.store.remote.files import is_url
+
+        if is_url(reference):
+            self._check_url(reference)
+        elif _is_on_disk(reference):
+            self._check_path(reference)
+
+    def check_ladder(self, given: str) -> None:
+        """Raises OutOfReach for a ladder's file elsewhere; a ladder's name is looked up where the server was started."""
+        from profiler.catalog.ladders.ladder import LADDER_FILE, is_path
+
+        if is_path(given):
+            self._check_path(given)
+            self._check_path(os.path.join(given, LADDER_FILE))  # of a folder
+
+    def _check_path(self, given: str) -> None:
+        try:
+            real = Path(given).resolve()
+        except (OSError, RuntimeError, ValueError):  # a circle of links, a name that no file can have
+            raise self._outside(f"{given}: is no path") from None
+        if self._holds(real):
+            return
+        if self._holds(Path(os.path.abspath(given))):
+            raise self._outside(f"{given}: a link there leads out of the folders that this server reads")
+        raise self._outside(f"{given}: is outside the folders that this server reads")
+
+    def _holds(self, path: Path) -> bool:
+        return any(path.is_relative_to(folder) for folder in self.folders)
+
+    def _outside(self, message: str) -> OutOfReach:
+        return OutOfReach(message, details=[f"  {folder}" for folder in self.folders])
+
+    def _check_url(self, url: str) -> None:
+        from profiler.store.remote.files import public_url
+        from profiler.store.runs.run_id import RunId
+
+        location, _, name = url.rstrip("/").rpartition("/")
+        if location.rstrip("/") == self.runs and RunId.parse(name):
+            return
+        raise OutOfReach(
+            f"{public_url(url)}: this server opens no URL but that of the runs it was started with",
+            remedy="Start it with `prof mcp --runs URL` for runs at a URL; store a report there with `prof ingest URL`, then name its run.",
+        )
+
+
+def _default_folders() -> list[Path]:
+    """Returns the current folder; none where that is the user's home or holds it, since everything private would be below."""
+    here = Path.cwd().resolve()
+    return [] if Path.home().resolve().is_relative_to(here) else [here]
+
+
+def _is_on_disk(reference: str) -> bool:
+    """Returns whether opening it would look at a path of this machine rather than for the name of a run."""
+    from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
+
+    if "/" in reference or reference.endswith((REPORT_SUFFIX, COMPRESSED_SUFFIX)):
+        return True
+    return not reference.isdecimal() and os.path.lexists(reference)

@@ -1,0 +1,84 @@
+"""The runs that a person means: by a rung's number, a run's id or name, or a report's file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+from profiler.ask.named.ladders import ladder_name, require_ladder
+from profiler.ask.named.settings import Settings
+from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
+from profiler.errors import ReportNotFound
+from profiler.store.remote.files import is_url, public_url
+from profiler.store.runs.names import name_filter
+from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_store import Run, open_reports
+
+
+def open_named(
+    references: Sequence[str], settings: Settings, *, timed: bool = False, size: str | int | None = None
+) -> list[Run]:
+    """Returns a run for each reference; reports are read side by side.
+
+    A number or a name means its newest run, or the newest of this `size`. A run of timings alone is
+    refused unless `timed`.
+    """
+    if settings.reach is not None:
+        for reference in references:
+            settings.reach.check(reference)
+    stored = cache(settings.open_store)  # report files need none
+    require_ladder(settings, stored)
+    reports = [Path(one) for one in references if is_report_path(one, settings)]
+    read = iter(open_reports(reports) if reports else [])
+    runs = []
+    for reference in references:
+        if is_report_path(reference, settings):
+            runs.append(next(read))
+            continue
+        run = _run_at(reference, settings) or find_run(reference, stored(), settings, size)
+        if not run.manifest.is_profiled and not timed:
+            raise not_profiled(reference, run, stored(), settings, size)
+        run.verify_reports(left_elsewhere=settings.reach is None)
+        runs.append(run)
+    if size is not None and not any(
+        is_choice(*named, settings) for named in zip(references, runs, strict=True)
+    ):
+        raise no_choice(size, references)
+    return runs
+
+
+def meant_by(name: str | None, settings: Settings) -> Callable[[str], bool]:
+    """Returns whether a run's name fits `name`; where a ladder was asked for, names of its kernels alone fit."""
+    return name_filter(name, ladder_name(settings), of_ladder=settings.ladder_given)
+
+
+def is_report_path(reference: str, settings: Settings) -> bool:
+    """Returns whether this is a report: by its ending, or as anything on disk that is not a run's folder."""
+    if is_url(reference):
+        if _run_at(reference, settings) is not None:
+            return False
+        raise ReportNotFound(
+            f"{public_url(reference)}: a report at a URL is not read where it lies",
+            remedy="Store it first with `prof ingest` and its URL, then name the run.",
+        )
+    path = Path(reference)
+    if reference.endswith((".ncu-rep", ".ncu-rep.zst")):
+        return True
+    if reference.isdecimal() or _run_at(reference, settings) is not None:
+        return False
+    return "/" in reference or path.is_file()
+
+
+def _run_at(reference: str, settings: Settings) -> Run | None:
+    """Returns the run that `elsewhere/runs/<id>` names, also where it is in a pack or at a URL."""
+    if is_url(reference):
+        location, _, name = reference.rstrip("/").rpartition("/")
+        run_id = RunId.parse(name)
+        return settings.open_store(location).open(run_id) if run_id else None
+    folder = Path(reference).resolve()
+    run_id = RunId.parse(folder.name)
+    if run_id is None or ("/" not in reference and not folder.exists()):
+        return None
+    store = settings.open_store(folder.parent)
+    return store.open(run_id) if (folder / "run.json").exists() or run_id in store.ids() else None

@@ -1,0 +1,225 @@
+"""The run of the size asked for, among those that a number or a name means; or what there is instead.
+
+Where nothing fits, the error lists the sizes that are stored, and the command that records the one asked for.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain
+
+from profiler.ask.named.ladders import ladder_name, open_ladder, rung_of
+from profiler.ask.named.settings import Settings
+from profiler.catalog import DEFAULT_LADDER
+from profiler.catalog.ladders.ladder import Workload, is_path, size_text
+from profiler.errors import (
+    LadderNotFound,
+    NotComparable,
+    RunDamaged,
+    RunNotFound,
+    RunNotProfiled,
+    WorkloadInvalid,
+)
+from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.names import is_number, names_of
+from profiler.store.runs.run_id import DEFAULT_PRESET, preset_name, rung_name, timed_name
+from profiler.store.runs.run_store import Run, RunStore
+from profiler.text import counted
+
+_UNKNOWN_SIZE = "size not recorded"
+_MOST_NAMED = 3
+
+
+def find_run(reference: str, store: RunStore, settings: Settings, size: str | int | None) -> Run:
+    """Returns the newest run that a number or a name means, or the newest of this size; a run id means itself.
+
+    A damaged run may be of any size, so those passed over on the way are noted.
+    """
+    if size is None:
+        return store.find(reference, ladder_name(settings))
+    runs: list[Run] = []
+    damaged: list[RunDamaged] = []
+    wanted: dict[str, int] = {}
+    for run in store.find_all(reference, ladder_name(settings)):
+        if isinstance(run, RunDamaged):
+            damaged.append(run)
+            continue
+        wanted = wanted or _wanted(run.manifest, size, settings)
+        if run.manifest.workload == wanted:
+            _note_damaged(damaged, reference, settings)
+            return run
+        runs.append(run)
+    if not runs:  # all are damaged; or it is a run id
+        return store.find(reference, ladder_name(settings))
+    raise _no_such_size(reference, size, wanted, runs, len(damaged), store, settings)
+
+
+def is_choice(reference: str, run: Run, settings: Settings) -> bool:
+    """Returns whether the run was chosen among those of a number or a name, rather than named by its id or file."""
+    return run.stored and run.manifest.name in names_of(reference, ladder_name(settings))
+
+
+@contextmanager
+def suggesting_a_size(sides: Sequence[tuple[str, Run]], settings: Settings) -> Iterator[None]:
+    """Suggests `--size` when two runs are refused for their sizes alone and a number or a name chose one of them."""
+    try:
+        yield
+    except NotComparable as error:
+        runs = [run for _, run in sides]
+        one, other = (run.manifest.workload or {} for run in runs)
+        sizes_alone = len(error.details) == 1 and one != other and set(one) == set(other)
+        sized = all(_has_a_size(run, settings) for run in runs)
+        if sizes_alone and sized and any(is_choice(*side, settings) for side in sides):
+            error.remedy = (
+                "Choose runs of one size with --size, or compare anyway with --force (the warnings stay)."
+            )
+        raise
+
+
+def no_choice(size: str | int, references: Sequence[str]) -> WorkloadInvalid:
+    """Returns the error for a size where every recording was named itself."""
+    many = "is of one size" if len(references) == 1 else "are of one size each"
+    return WorkloadInvalid(
+        f"--size {size}: {' and '.join(references)} {many}",
+        remedy="It chooses among the runs of a kernel number or of a name.",
+    )
+
+
+def not_profiled(
+    reference: str, run: Run, store: RunStore, settings: Settings, size: str | int | None
+) -> RunNotProfiled:
+    """Returns the error for a run of timings alone, with the sizes that are profiled and how to get this one."""
+    message = f"{reference}: run {run.manifest.run_id} holds timings alone, no profile"
+    rung = rung_of(run, settings)
+    if rung is None:
+        return RunNotProfiled(message)
+    if not rung.is_profiled:
+        return RunNotProfiled(
+            message,
+            remedy="It launches no kernel of its own, so there is nothing to profile; `prof show` and `prof compare` have its times.",
+        )
+    return RunNotProfiled(
+        f"{message}; of {rung} there are:",
+        details=[f"  {one}" for one in _sizes_of(run.manifest, store)],
+        remedy=f"Profile it on a machine with a GPU: `{_command('collect', run.manifest, settings, size)}`.",
+    )
+
+
+# What a size is
+
+
+def _wanted(manifest: Manifest, size: str | int, settings: Settings) -> dict[str, int]:
+    """Returns the workload of this size, as the ladder of the run reads it."""
+    if not manifest.ladder or not manifest.workload:
+        raise WorkloadInvalid(
+            f"--size {size}: '{manifest.name}' is of no ladder, which would say what a size is",
+            remedy=f"Ask for a run by its id, which `prof list {manifest.name}` gives.",
+        )
+    return _sizing(manifest, settings).values(size)
+
+
+def _sizing(manifest: Manifest, settings: Settings) -> Workload:
+    """Returns what --size sets of a run's parameters: what its ladder says, or each where that is not found."""
+    with suppress(LadderNotFound):
+        ladder = open_ladder(settings, manifest.ladder)
+        if ladder.name == manifest.ladder:  # a ladder given by its file may be another
+            return ladder.workload
+    own = manifest.workload or {}
+    return Workload(own, tuple(own))
+
+
+def _has_a_size(run: Run, settings: Settings) -> bool:
+    """Returns whether a --size can mean this run: what it does not set is as the ladder has it."""
+    own, sizing = run.manifest.workload or {}, _sizing(run.manifest, settings)
+    return own == {**sizing.parameters, **{name: own[name] for name in sizing.size if name in own}}
+
+
+# What there is instead
+
+
+def _note_damaged(damaged: Sequence[RunDamaged], reference: str, settings: Settings) -> None:
+    for error in damaged[:_MOST_NAMED]:
+        settings.note(f"passed over, since its size cannot be read: {error.message}")
+    if more := len(damaged[_MOST_NAMED:]):
+        settings.note(f"passed over as well: {more} more, which `{_listing(reference, settings)}` names")
+
+
+def _no_such_size(
+    reference: str,
+    size: str | int,
+    wanted: dict[str, int],
+    runs: Sequence[Run],
+    damaged: int,
+    store: RunStore,
+    settings: Settings,
+) -> RunNotFound:
+    """Returns the error with the sizes that there are; some can be had by a run id alone, damaged ones are counted."""
+    newest, listing = runs[0], _listing(reference, settings)
+    what = f"kernel {reference}" if reference.isdecimal() else f"'{reference}'"
+    sizes = _sizes_of(newest.manifest, store, wanted_first=size_text(wanted))
+    by_id = (
+        "" if all(_has_a_size(run, settings) for run in runs) else f" by its run id, which `{listing}` gives"
+    )
+    choices = [f"Choose one of them{by_id}"]
+    if damaged:
+        sizes.append(f"size not known: {counted(damaged, 'damaged run', 'damaged runs')}")
+        choices.append(f"see with `{listing}` what is damaged")
+    if command := _recording(reference, size, newest, settings):
+        choices.append(f"record this one: `{command}`")
+    *most, last = choices
+    return RunNotFound(
+        f"no run of {what} of size {size_text(wanted)}{' can be read' if damaged else ''}; there are:",
+        details=[f"  {one}" for one in sizes],
+        remedy=f"{', '.join(most)}, or {last}." if most else f"{last}.",
+    )
+
+
+def _sizes_of(manifest: Manifest, store: RunStore, wanted_first: str = "") -> list[str]:
+    """Returns a line for each size stored of this kernel, profiles before timings; `wanted_first` before the others."""
+    known = manifest.ladder is not None and manifest.kernel is not None
+    runs = store.find_all(str(manifest.kernel), str(manifest.ladder)) if known else ()
+    names: dict[str, dict[str, None]] = {}
+    for run in (*runs, *store.find_all(manifest.name, "")):
+        if isinstance(run, RunDamaged):
+            continue
+        size = size_text(run.manifest.workload or {}) or _UNKNOWN_SIZE
+        shown = run.manifest.name if run.manifest.is_profiled else f"{run.manifest.name} (timings alone)"
+        names.setdefault(size, {})[shown] = None
+    ordered = sorted(names, key=lambda size: size != wanted_first)
+    return [f"{size}: {', '.join(names[size])}" for size in ordered]
+
+
+def _listing(reference: str, settings: Settings) -> str:
+    """Returns the command that names every run that may be meant."""
+    of_ladder = settings.ladder_given and reference.isdecimal()
+    ladder = ["--ladder", settings.ladder] if of_ladder else []
+    return shlex.join(["prof", "list", reference, *ladder])
+
+
+def _recording(reference: str, size: str | int, newest: Run, settings: Settings) -> str:
+    """Returns the command that stores a run of this size under what was typed; empty where none surely does."""
+    rung, manifest, by_number = rung_of(newest, settings), newest.manifest, is_number(reference)
+    if rung is None:
+        return ""
+    ladder = str(manifest.ladder)
+    if not rung.is_profiled or not (by_number or manifest.is_profiled):
+        verb, name = "time", timed_name(ladder, rung.number)
+    else:
+        verb = "collect"
+        name = preset_name(rung_name(ladder, rung.number), manifest.preset or DEFAULT_PRESET)
+    return _command(verb, manifest, settings, size) if by_number or manifest.name == name else ""
+
+
+def _command(verb: str, manifest: Manifest, settings: Settings, size: str | int | None) -> str:
+    """Returns the command that records the rung of a run as that run was recorded."""
+    ladder = settings.ladder if is_path(settings.ladder) else manifest.ladder
+    options = {
+        "ladder": None if ladder == DEFAULT_LADDER else ladder,
+        "kernel": manifest.kernel,
+        "preset": None if manifest.preset == DEFAULT_PRESET else manifest.preset,
+        "size": size,
+    }
+    given = [(f"--{name}", str(value)) for name, value in options.items() if value is not None]
+    return shlex.join(["prof", verb, *chain.from_iterable(given)])

@@ -1,0 +1,57 @@
+"""The profiles that questions are answered from: a kernel of a run, with what its ladder says of its work.
+
+This is the one place where a ladder's work joins a profile, so that no two questions count it differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from profiler.analyse.compare.changes import profile_timings
+from profiler.analyse.recording.profile import Profile, choose_kernel, match_kernels, profile_kernel
+from profiler.analyse.recording.work import find_useful_bytes, with_work
+from profiler.analyse.statistics.differences import Readings
+from profiler.ask.named.ladders import rung_of
+from profiler.ask.named.settings import Settings
+from profiler.catalog.ladders.ladder import Kernel
+from profiler.store.runs.run_store import Run
+
+
+def profile_rung(
+    run: Run, kernel: str | None, rung: Kernel | None, timings_ns: Readings | None = None
+) -> Profile:
+    """Returns one kernel of a run, or the times of a run without profile, with the work that the rung declares.
+
+    `timings_ns` are the rung's times where they were taken in another run.
+    """
+    profile = profile_timings(run) if kernel is None else profile_kernel(run, kernel)
+    if timings_ns is not None:
+        profile = replace(profile, timings_ns=timings_ns)
+    return with_work(profile, find_useful_bytes(profile, rung))
+
+
+def profile_run(run: Run, kernel: str | None, settings: Settings) -> Profile:
+    """Returns the same, of the rung that the run measured, where its ladder is found."""
+    return profile_rung(run, kernel, rung_of(run, settings))
+
+
+def profile_all(run: Run, settings: Settings) -> list[Profile]:
+    """Returns every kernel of a run; of a run of timings, its times."""
+    rung = rung_of(run, settings)
+    names = [kernel.name for kernel in run.manifest.kernels] if run.manifest.is_profiled else [None]
+    return [profile_rung(run, name, rung) for name in names]
+
+
+def profile_pairs(
+    before: Run, after: Run, settings: Settings, kernel_name: str | None, *, every: bool
+) -> Iterator[tuple[Profile, Profile]]:
+    """Yields the kernels to compare: one of each run, or `every` one that both have."""
+    rungs = [rung_of(run, settings) for run in (before, after)]
+    for left, right in match_kernels(before, after, kernel_name, every):
+        yield profile_rung(before, left, rungs[0]), profile_rung(after, right, rungs[1])
+
+
+def profile_one(run: Run, settings: Settings, kernel_name: str | None) -> Profile:
+    """Returns the one kernel meant, or the times of a run without profile."""
+    return profile_run(run, choose_kernel(run, kernel_name) if run.manifest.is_profiled else None, settings)

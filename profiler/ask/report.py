@@ -1,0 +1,197 @@
+"""What `prof report` shows: a whole ladder, or the recordings that were named, with all that is found of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from profiler.analyse.code.machine_code import View, view_machine_code
+from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
+from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
+from profiler.analyse.ladder.rungs import Rung
+from profiler.analyse.recording.overview import TimingSheet, derive_sheet, derive_timing_sheet
+from profiler.analyse.recording.profile import Profile, choose_kernels, match_kernels
+from profiler.analyse.recording.source_lines import find_source_lines
+from profiler.analyse.report import KernelFindings, PairFindings, Report
+from profiler.ask.ladder import climb_ladder, find_roofline
+from profiler.ask.named.ladders import rung_of
+from profiler.ask.named.references import open_named
+from profiler.ask.named.settings import Settings
+from profiler.ask.profiles import profile_rung
+from profiler.catalog.ladders.ladder import Kernel
+from profiler.errors import MetricsMissing
+from profiler.store.runs.run_id import rung_name
+from profiler.store.runs.run_store import Run
+from profiler.text import shortened
+
+_NAME_WIDTH = 80
+_SOURCE = "SourceCounters"  # the section that samples lines; without it they say no more than the hot loop
+_MOST_IN_FULL = 24  # kernels with every metric on one page: of more it would be tens of megabytes
+
+
+def report_ladder(settings: Settings, title: str | None) -> Report:
+    """Returns every rung that has a run, and every step from one to the next."""
+    climb = climb_ladder(settings)
+    return Report(
+        title=title or f"{climb.finding.ladder}: {climb.finding.title}",
+        kernels=_rungs(climb),
+        pairs=map(_step, climb.steps),
+        ladder=derive_ladder_sheet(climb),
+        roofline=find_roofline(climb, settings.open_store(), settings),
+        others=tuple(climb.others),
+        headline=HEADLINES[climb.finding.view],
+    )
+
+
+def report_named(
+    references: Sequence[str], settings: Settings, title: str | None, *, kernel_name: str | None, force: bool
+) -> Report:
+    """Returns recordings in the order named, each against the one before; of several kernels, those common to both."""
+    runs = open_named(references, settings, timed=len(references) == 1)
+    rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]
+    profiles = _profiles(runs, rungs, kernel_name)
+    anchors = _anchors(rungs, profiles)
+    return Report(
+        title=title or " → ".join(run.label for run in runs),
+        kernels=_named(runs, rungs, profiles, anchors),
+        pairs=_pairs(runs, profiles, anchors, kernel_name, force),
+    )
+
+
+# A ladder
+
+
+def _rungs(climb: Climb) -> Iterator[KernelFindings]:
+    full = len(climb.rungs) <= _MOST_IN_FULL
+    for rung in climb.rungs:
+        kernel, run = rung.kernel, rung.profile.run
+        assert run is not None  # it was read from one
+        timing = derive_timing_sheet(rung.timed, kernel) if rung.timed else None
+        name = f"{kernel.number} {kernel.name}"
+        yield _kernel(_anchor(rung), name, kernel, run, rung.profile, timing, full=full)
+
+
+def _step(step: LadderStep) -> PairFindings:
+    anchors = (_anchor(step.before), _anchor(step.after))
+    profiles = (step.before.profile, step.after.profile)
+    if step.change is None:
+        return PairFindings(*anchors, refused=step.refused)
+    if not all(profile.launches for profile in profiles):
+        return PairFindings(*anchors, speedup=step.change.speedup, warnings=tuple(step.change.warnings))
+    return PairFindings(*anchors, compare_profiles(*profiles), _code(profiles))
+
+
+def _anchor(rung: Rung) -> str:
+    return str(rung.kernel.number)
+
+
+# Recordings that were named
+
+
+_Place = tuple[int, str]  # of the run among those named, and the kernel's name
+
+
+def _is_single(run: Run) -> bool:
+    return len(run.manifest.kernels) <= 1
+
+
+def _profiles(
+    runs: Sequence[Run], rungs: Sequence[Kernel | None], pattern: str | None
+) -> dict[_Place, Profile]:
+    found: dict[_Place, Profile] = {}
+    for place, (run, rung) in enumerate(zip(runs, rungs, strict=True)):
+        if run.manifest.is_profiled:
+            (names,) = choose_kernels([run], pattern)
+            found |= {(place, name): profile_rung(run, name, rung) for name in names}
+        else:
+            found[place, run.manifest.name] = profile_rung(run, None, rung)
+    return found
+
+
+def _anchors(rungs: Sequence[Kernel | None], profiles: dict[_Place, Profile]) -> dict[_Place, str]:
+    """Returns what each kernel is called in an address: rungs keep their numbers where each stands once."""
+    numbers = [rung.number for rung in rungs if rung]
+    if len(set(numbers)) == len(rungs):
+        return {place: str(numbers[place[0]]) for place in profiles}
+    return {place: str(count) for count, place in enumerate(profiles, start=1)}
+
+
+def _named(
+    runs: Sequence[Run],
+    rungs: Sequence[Kernel | None],
+    profiles: dict[_Place, Profile],
+    anchors: dict[_Place, str],
+) -> Iterator[KernelFindings]:
+    full = sum(len(run.manifest.kernels) for run in runs) <= _MOST_IN_FULL
+    timings = [
+        derive_timing_sheet(run, rung) if run.table("timings").num_rows else None
+        for run, rung in zip(runs, rungs, strict=True)
+    ]
+    for place, profile in profiles.items():
+        run, rung, timing = runs[place[0]], rungs[place[0]], timings[place[0]]
+        name = _name(run, rung, place[1])
+        yield _kernel(anchors[place], name, rung, run, profile, timing, full=full)
+
+
+def _pairs(
+    runs: Sequence[Run],
+    profiles: dict[_Place, Profile],
+    anchors: dict[_Place, str],
+    pattern: str | None,
+    force: bool,
+) -> Iterator[PairFindings]:
+    for (left, before), (right, after) in pairwise(enumerate(runs)):
+        several = not (_is_single(before) and _is_single(after))
+        for names in match_kernels(before, after, pattern, several):
+            one, other = (left, names[0]), (right, names[1])
+            sides = (profiles[one], profiles[other])
+            comparison = compare_profiles(*sides, force=force)
+            yield PairFindings(anchors[one], anchors[other], comparison, _code(sides))
+
+
+def _name(run: Run, rung: Kernel | None, kernel: str) -> str:
+    """Returns the rung; a run under a name of its own by that; of several kernels, the kernel."""
+    if not _is_single(run):
+        return shortened(kernel, _NAME_WIDTH)
+    manifest = run.manifest
+    if rung and manifest.ladder and manifest.name == rung_name(manifest.ladder, rung.number):
+        return f"{rung.number} {rung.name}"
+    return manifest.name if run.stored else run.label
+
+
+# One kernel
+
+
+def _kernel(
+    anchor: str,
+    name: str,
+    rung: Kernel | None,
+    run: Run,
+    profile: Profile,
+    timing: TimingSheet | None,
+    *,
+    full: bool,
+) -> KernelFindings:
+    is_profiled = profile.launches > 0
+    others = profile.raw.keys() - {one.ncu for one in profile.series.values()}
+    return KernelFindings(
+        anchor=anchor,
+        name=name,
+        idea=rung.idea if rung else "",
+        run=run,
+        profile=profile if is_profiled else None,
+        sheet=derive_sheet(run, profile, full) if is_profiled else None,
+        timing=timing,
+        code=_code([profile]),
+        lines=find_source_lines(run, profile.kernel) if _SOURCE in run.manifest.sections else None,
+        metrics_left_out=0 if full else len(others),
+    )
+
+
+def _code(profiles: Sequence[Profile]) -> View | None:
+    """Returns None where a recording holds no execution counts."""
+    try:
+        return view_machine_code(profiles)
+    except MetricsMissing:
+        return None

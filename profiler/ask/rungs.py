@@ -1,0 +1,104 @@
+"""The runs of a ladder, and of each rung the newest that counts.
+
+A rung's profile carries the times that were taken of the same binary without the profiler, and the
+ladder's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from profiler.analyse.compare.changes import profile_timings
+from profiler.analyse.ladder.rungs import Rung
+from profiler.analyse.recording.profile import choose_kernel, choose_kernels, timings_of
+from profiler.ask.profiles import profile_rung
+from profiler.catalog.ladders.ladder import Kernel, Ladder
+from profiler.errors import ComparisonError, RunNotFound
+from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run_id import rung_name, timed_name
+from profiler.store.runs.run_store import Run, RunStore
+
+
+def find_runs(store: RunStore, ladder: Ladder) -> list[Run]:
+    """Returns every run of the ladder's kernels, profiled or timed, oldest first."""
+    names = {
+        name(ladder.name, kernel.number) for kernel in ladder.kernels for name in (rung_name, timed_name)
+    }
+    runs = store.open_all(run_id for run_id in store.ids() if run_id.name in names)
+    if not runs:
+        raise RunNotFound(
+            f"{store.root}: no run of any kernel of ladder '{ladder.name}'",
+            remedy="`prof time` and `prof ingest REPORT --kernel N` store some; `prof list` shows what there is.",
+        )
+    return runs
+
+
+def gather_rungs(ladder: Ladder, runs: Sequence[Run]) -> list[Rung]:
+    """Returns the newest run of every kernel in the ladder's order, with its unprofiled times where there are any.
+
+    Those that `find_unclear` finds are left out.
+    """
+    unclear = find_unclear(ladder, runs)
+    clear = [kernel for kernel in ladder.kernels if kernel.number not in unclear]
+    rungs = (_rung(ladder, kernel, runs) for kernel in clear)
+    return [rung for rung in rungs if rung is not None]
+
+
+def find_unclear(ladder: Ladder, runs: Sequence[Run]) -> dict[int, ComparisonError]:
+    """Returns the rungs whose newest run holds several kernels of which the ladder means none for certain, and why."""
+    unclear: dict[int, ComparisonError] = {}
+    for kernel in ladder.kernels:
+        profiled = _newest_profiled(ladder, kernel, runs)
+        try:
+            if profiled is not None:
+                _measured_kernel(profiled, kernel)
+        except ComparisonError as error:
+            unclear[kernel.number] = error
+    return unclear
+
+
+def _rung(ladder: Ladder, kernel: Kernel, runs: Sequence[Run]) -> Rung | None:
+    profiled = _newest_profiled(ladder, kernel, runs)
+    timed = [run for run in runs if run.manifest.name == timed_name(ladder.name, kernel.number)]
+    if profiled is None:
+        alone = _newest(timed)
+        return Rung(kernel, profile_rung(alone, None, kernel), alone) if alone else None
+    name = _measured_kernel(profiled, kernel)
+    if step_ns := timings_of(profiled):  # the rung's time, whichever of its kernels was profiled
+        return Rung(kernel, profile_rung(profiled, name, kernel, step_ns), profiled)
+    beside = _newest(run for run in timed if _same_binary(run.manifest, profiled.manifest))
+    times_ns = profile_timings(beside).timings_ns if beside else None
+    return Rung(kernel, profile_rung(profiled, name, kernel, times_ns), beside)
+
+
+def _newest_profiled(ladder: Ladder, kernel: Kernel, runs: Iterable[Run]) -> Run | None:
+    return _newest(run for run in runs if run.manifest.name == rung_name(ladder.name, kernel.number))
+
+
+def _measured_kernel(run: Run, kernel: Kernel) -> str:
+    """Returns the only kernel of a run, or of several the one that the ladder's expression means.
+
+    A library chooses its kernels itself: of those that the expression fits, the one launched most often.
+    """
+    if len(run.manifest.kernels) == 1:
+        return run.manifest.kernels[0].name
+    (fitting,) = choose_kernels([run], kernel.regex)
+    candidates = [one for one in run.manifest.kernels if one.name in fitting]
+    first, *others = sorted(candidates, key=lambda one: one.launches, reverse=True)
+    if others and others[0].launches == first.launches:
+        return choose_kernel(run, kernel.regex)  # raises, and lists them
+    return first.name
+
+
+def _newest(runs: Iterable[Run]) -> Run | None:
+    return max(runs, key=lambda run: run.manifest.run_id, default=None)
+
+
+def _same_binary(timed: Manifest, profiled: Manifest) -> bool:
+    """Returns False when both say which binary they measured and it differs: an older build's time is not this one's."""
+    hashes = {
+        manifest.provenance.binary_sha256
+        for manifest in (timed, profiled)
+        if manifest.provenance and manifest.provenance.binary_sha256
+    }
+    return len(hashes) < 2

@@ -1,0 +1,70 @@
+"""What is known of one recording."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from profiler.analyse.ladder.climb import derive_stalls
+from profiler.analyse.recording.overview import Recording, TimingSheet, derive_sheet, derive_timing_sheet
+from profiler.analyse.recording.profile import Profile, choose_kernel, choose_kernels
+from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
+from profiler.ask.named.ladders import rung_of
+from profiler.ask.named.references import open_named
+from profiler.ask.named.settings import Settings
+from profiler.ask.named.sizes import is_choice
+from profiler.ask.profiles import profile_one, profile_run
+from profiler.catalog.ladders.ladder import size_text
+from profiler.errors import RunDamaged
+from profiler.store.runs.run_store import Run
+
+_MOST_ALIKE = 200  # each is a manifest to read
+
+
+def show(
+    source: str,
+    settings: Settings,
+    *,
+    kernel_name: str | None = None,
+    full: bool = False,
+    timed: bool = True,
+    size: str | int | None = None,
+) -> Recording:
+    """Returns the sheets of a recording, with every metric of the report if `full`; of timings alone only if `timed`."""
+    (run,) = open_named([source], settings, timed=timed, size=size)
+    if not run.manifest.is_profiled:
+        return Recording(run, [], timing_of(run, settings))
+    (kernels,) = choose_kernels([run], kernel_name)
+    sheets = [derive_sheet(run, profile_run(run, kernel, settings), full) for kernel in kernels]
+    return Recording(run, sheets, timing_of(run, settings) if run.table("timings").num_rows else None)
+
+
+def timing_of(run: Run, settings: Settings) -> TimingSheet:
+    """Returns what was timed in a run without the profiler, with the work per second that its ladder declares."""
+    return derive_timing_sheet(run, rung_of(run, settings))
+
+
+def find_hot_lines(
+    run: Run, settings: Settings, kernel_name: str | None
+) -> tuple[Profile, dict[str, float], SourceLines | None]:
+    """Returns the one kernel meant, its stalls and its source lines, which are None where the run holds none."""
+    profile = profile_one(run, settings, kernel_name)
+    return profile, derive_stalls(profile), find_lines(run, kernel_name)
+
+
+def find_lines(run: Run, kernel_name: str | None) -> SourceLines | None:
+    """Returns what each source line of the one kernel meant executed and waited for; None where the run holds no lines."""
+    return find_source_lines(run, choose_kernel(run, kernel_name)) if run.manifest.is_profiled else None
+
+
+def find_other_workloads(source: str, run: Run, settings: Settings) -> list[str]:
+    """Returns the other sizes stored under the run's name, newest first; none for a run that was named by its id or file."""
+    if not is_choice(source, run, settings):
+        return []
+    store = settings.open_store()
+    alike = [run_id for run_id in store.ids() if run_id.name == run.manifest.name][-_MOST_ALIKE:]
+    store.read_ahead(alike)
+    found: dict[str, None] = {}
+    for run_id in reversed(alike):
+        with suppress(RunDamaged):  # another run's, which was not asked for
+            found[size_text(store.open(run_id).manifest.workload or {})] = None
+    return [size for size in found if size and size != size_text(run.manifest.workload or {})]

@@ -1,0 +1,73 @@
+"""`prof build`: compile a ladder's kernels."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Annotated
+
+import typer
+
+from profiler.ask.named.ladders import open_ladder
+from profiler.commands.shared.ladders import (
+    JobsOption,
+    KernelOption,
+    build_rungs,
+    choose_kernels,
+    raise_failures,
+)
+from profiler.commands.shared.options import FormatOption, LadderOption, settings_of
+from profiler.commands.shared.output import print_document
+from profiler.errors import LibraryMissing
+from profiler.measure.rungs.compiled import misfit_text
+from profiler.measure.tools.toolchain import find_gpu
+from profiler.measure.tune.points import compiled_facts
+from profiler.present.documents.rungs import build_row, built_document
+from profiler.text import printable
+
+
+def build(
+    context: typer.Context,
+    kernel: KernelOption = None,
+    arch: Annotated[
+        str | None, typer.Option("--arch", metavar="sm_90", help="Architecture [default: the GPU's here].")
+    ] = None,
+    jobs: JobsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Compile what changed, with a record beside each binary.
+
+    The record holds flags, versions and hashes. Needs no GPU when --arch is given.
+
+    Examples:
+
+      prof build
+
+      prof build --kernel 5 --kernel 6 --arch sm_90
+    """
+
+    if arch is not None and not re.fullmatch(r"sm_\d{2,3}", arch):
+        raise typer.BadParameter(f"--arch is a name such as sm_90, not '{arch}'")
+    settings = settings_of(context, None, ladder, format)
+    opened = open_ladder(settings)
+    kernels = choose_kernels(opened, kernel)
+    if not any(one.is_compiled for one in kernels):
+        print(
+            printable(f"ladder '{opened.name}': nothing to compile, no source ends in .cu"), file=sys.stderr
+        )
+        return
+    done = build_rungs(opened, kernels, arch or find_gpu().arch, settings, jobs)
+    rungs = [built for _, built in sorted(done.items())]
+    rows = [build_row(built, compiled_facts(built)) for built in rungs]
+    if len(rows) > 1 or not any(built.error for built in done.values()):
+        print_document(built_document(rows), format=settings.format)
+    for built in rungs:
+        if misfit := misfit_text(built):
+            print(printable(f"{built.kernel}: no registers: {misfit}"), file=sys.stderr)
+    failed = [built.error for built in done.values() if built.status == "failed" and built.error]
+    raise_failures(failed, len(done), "kernels did not compile")
+    unavailable = [built for built in done.values() if built.status == "unavailable"]
+    # Asked for by number, or with nothing else to show, a missing library is a failure.
+    if unavailable and (kernel or len(unavailable) == len(done)):
+        raise unavailable[0].error or LibraryMissing(f"{unavailable[0].kernel} cannot be built here")

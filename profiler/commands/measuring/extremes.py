@@ -1,0 +1,82 @@
+"""The best and the slowest point of a sweep under the profiler, and what `prof compare` says of the two."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from profiler.commands.measuring.targets import LAUNCHES
+from profiler.commands.shared.options import Format, VerbSettings
+
+if TYPE_CHECKING:
+    from profiler.analyse.tuning import TuningFinding
+    from profiler.catalog.ladders.sweep import SweepPoint
+    from profiler.measure.collect.collection import CollectPlan
+    from profiler.measure.collect.target import Target
+    from profiler.measure.tune.sweep import SweepMeasurement
+    from profiler.store.sweeps import StoredSweep
+
+
+def print_extremes(
+    sweeping: SweepMeasurement, stored: StoredSweep, finding: TuningFinding, settings: VerbSettings
+) -> None:
+    """The comparison goes to standard output where people read it; programs ask `prof compare` for it."""
+    from profiler.ask.compare import compare
+    from profiler.ask.sweep import find_extremes
+    from profiler.catalog.presets import find_preset
+    from profiler.measure.collect.collection import CollectPlan
+    from profiler.measure.devices.device import LocalDevice
+    from profiler.measure.tools.ncu import NcuOptions, find_ncu
+
+    extremes = find_extremes(stored, finding)
+    if extremes is None:
+        print("only one point is correct: there is nothing to compare it with", file=sys.stderr)
+        return
+    recording = NcuOptions(find_preset("default"))
+    plan = CollectPlan(LocalDevice(sweeping.plan.gpu, find_ncu()), recording, verify=False)
+    before, after = _collected(plan, _targets(sweeping, *extremes, plan), settings)
+    if settings.format in (Format.json, Format.csv):
+        print(f"prof compare {before} {after}", file=sys.stderr)
+        return
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.comparison import comparison_document
+
+    (comparison,) = compare(before, after, settings)
+    print("" if settings.format is Format.markdown else "\nfrom the slowest point to the best\n")
+    print_document(comparison_document(comparison), format=settings.format)
+
+
+def _targets(
+    sweeping: SweepMeasurement, slowest: SweepPoint, best: SweepPoint, plan: CollectPlan
+) -> list[Target]:
+    """Under ladders of their own, so that a rung's newest run stays the rung's."""
+    from profiler.measure.collect.target import rung_target
+
+    ladder, targets = sweeping.plan.ladder, []
+    points = {"slowest": slowest, "best": best}
+    for name, built in zip(points, sweeping.build(list(points.values())), strict=True):
+        if built.error is not None:
+            raise built.error
+        job = replace(sweeping.plan.job(built.kernel, 0), binary=built.binary)
+        job = replace(job, ladder=replace(ladder, name=f"{ladder.name}-tune-{name}"))
+        targets.append(rung_target(job, built, LAUNCHES, plan.recording))
+    return targets
+
+
+def _collected(plan: CollectPlan, targets: list[Target], settings: VerbSettings) -> list[str]:
+    """The ids of their runs, in the order of the targets."""
+    from profiler.commands.measuring.collecting import CollectProgress
+    from profiler.measure.collect.collection import steps_of
+    from profiler.measure.collect.turns import collect_here
+    from profiler.store.runs.run_store import RunStore
+
+    steps = [step for target in targets for step in steps_of(plan, target)]
+    passes = plan.recording.preset.passes
+    with CollectProgress(steps, LAUNCHES, plan.processes, passes, settings) as progress:
+        outcomes = list(collect_here(plan, targets, RunStore(settings.runs_folder), progress.observer()))
+    for outcome in outcomes:
+        if outcome.error is not None:
+            raise outcome.error
+    ids = {outcome.target.name: outcome.run_id for outcome in outcomes}
+    return [ids[target.name] for target in targets]

@@ -1,0 +1,70 @@
+"""What `prof collect` was asked to measure: rungs of a ladder, or a program of the user's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from profiler.ask.named.ladders import open_ladder, workloads
+from profiler.commands.shared.ladders import build_rungs, choose_kernels
+from profiler.commands.shared.options import VerbSettings
+
+if TYPE_CHECKING:
+    from profiler.errors import ProfError
+    from profiler.measure.collect.target import Target
+    from profiler.measure.tools.ncu import NcuOptions
+    from profiler.measure.tools.toolchain import Gpu
+
+LAUNCHES = 5
+
+
+def program_target(
+    program: list[str],
+    name: str,
+    regex: str | None,
+    skip: int,
+    launches: int | None,
+    recording: NcuOptions,
+) -> Target:
+    """How many launches a program makes nobody has said: without --launches, what there is will do."""
+    from profiler.measure.collect.target import Target
+    from profiler.measure.tools.ncu import Selection
+
+    limit = launches if launches is not None or recording.of_ranges else LAUNCHES
+    return Target(
+        name=name,
+        selection=Selection(regex, skip, limit),
+        required_launches=launches or 1,
+        program=tuple(program),
+    )
+
+
+def rung_targets(
+    settings: VerbSettings,
+    kernel: list[str] | None,
+    size: list[str] | None,
+    set_param: list[str] | None,
+    launches: int | None,
+    recording: NcuOptions,
+    gpu: Gpu,
+    jobs: int | None,
+    *,
+    build: bool,
+) -> tuple[list[Target], list[ProfError]]:
+    """Every kernel at every size, and what stands in the way of those that are left out."""
+    from profiler.measure.collect.target import rung_target
+    from profiler.measure.rungs.build import build_folder
+    from profiler.measure.rungs.program import RungJob
+
+    opened = open_ladder(settings)
+    kernels = choose_kernels(opened, kernel)
+    shapes = workloads(opened, size, set_param)
+    built = build_rungs(opened, kernels, gpu.arch, settings, jobs) if build else {}
+    usable = [one for one in kernels if one.number not in built or built[one.number].error is None]
+    missing = [one.error for one in built.values() if one.error and (kernel or one.status != "unavailable")]
+    targets = []
+    for values in shapes:
+        for one in usable:
+            binary = build_folder(opened, gpu.arch) / one.file_name if one.is_compiled else None
+            job = RungJob(opened, one, values, binary)
+            targets.append(rung_target(job, built.get(one.number), launches or LAUNCHES, recording))
+    return targets, missing

@@ -1,0 +1,94 @@
+"""`prof time`: how long the kernels take without the profiler."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.ask.named.ladders import open_ladder, workloads
+from profiler.commands.shared.ladders import (
+    JobsOption,
+    KernelOption,
+    ParameterOption,
+    SeedOption,
+    SizeOption,
+    TimeoutOption,
+    build_rungs,
+    choose_kernels,
+    raise_failures,
+)
+from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, settings_of
+from profiler.commands.shared.output import Progress, print_document
+
+if TYPE_CHECKING:
+    from profiler.errors import ProfError
+
+
+def time_kernels(
+    context: typer.Context,
+    kernel: KernelOption = None,
+    size: SizeOption = None,
+    set_param: ParameterOption = None,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Timed repeats in one process.")] = 20,
+    warmup: Annotated[int, typer.Option("--warmup", min=0, help="Untimed repeats before them.")] = 5,
+    processes: Annotated[
+        int,
+        typer.Option("--processes", min=1, help="Processes per kernel, interleaved so that drift cancels."),
+    ] = 3,
+    seed: SeedOption = None,
+    jobs: JobsOption = None,
+    timeout: TimeoutOption = 600.0,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Time every kernel without the profiler; store the timings.
+
+    Builds what changed first. The reference is timed in between, and each kernel and size
+    becomes a run of its own.
+
+    Examples:
+
+      prof time --size 4096
+
+      prof time --kernel 5 --kernel 6 --repeats 50 --processes 3
+    """
+    from profiler.ask.collect import summarise_timings
+    from profiler.measure.rungs.time_ladder import TimingPlan, time_ladder
+    from profiler.measure.tools.toolchain import find_gpu
+    from profiler.present.documents.rungs import time_row, timed_document
+    from profiler.store.runs.run_store import RunStore
+
+    settings = settings_of(context, runs, ladder, format)
+    opened = open_ladder(settings)
+    kernels = choose_kernels(opened, kernel)
+    plan = TimingPlan(
+        ladder=opened,
+        shapes=workloads(opened, size, set_param),
+        gpu=find_gpu(),
+        repeats=repeats,
+        warmup=warmup,
+        processes=processes,
+        seed=seed,
+        timeout_s=timeout,
+    )
+    built = build_rungs(opened, kernels, plan.gpu.arch, settings, jobs)
+    errors: list[ProfError] = [one.error for one in built.values() if one.status == "failed" and one.error]
+    missing: list[ProfError] = [
+        one.error for one in built.values() if one.status == "unavailable" and one.error
+    ]
+    usable = [one for one in kernels if one.number not in built or built[one.number].error is None]
+    rows = []
+    with Progress("timing", len(plan.shapes) * len(usable) * processes, settings) as progress:
+        for outcome in time_ladder(plan, usable, built, RunStore(settings.runs_folder), progress.advance):
+            if outcome.error is not None:
+                errors.append(outcome.error)
+            else:
+                summary = summarise_timings(outcome.kernel, outcome.values, outcome.timings)
+                rows.append(time_row(outcome.kernel, outcome.values, summary, outcome.run_id))
+    if rows:
+        print_document(timed_document(rows), format=settings.format)
+    if not errors and missing and (kernel or not rows):
+        errors = missing
+    raise_failures(errors, len(plan.shapes) * len(kernels), "kernels were not timed")

@@ -1,0 +1,279 @@
+"""`prof tune`: which values of its parameters make a kernel fastest, by measuring."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.commands.measuring.collect import terminate
+from profiler.commands.shared.ladders import JobsOption, ParameterOption, TimeoutOption
+from profiler.commands.shared.options import (
+    DarkOption,
+    Format,
+    FormatOption,
+    LadderOption,
+    RunsOption,
+    VerbSettings,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from profiler.analyse.tuning import TuningFinding
+    from profiler.catalog.ladders.ladder import Kernel, Ladder
+    from profiler.measure.tune.sweep import SweepMeasurement
+    from profiler.store.sweeps import StoredSweep
+
+_MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extremes", "force")
+
+
+def tune(
+    context: typer.Context,
+    kernel: Annotated[
+        str | None, typer.Option("--kernel", metavar="N", help="The kernel, which declares [kernel.tune].")
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option("--size", metavar="S", help="Size of the workload [default: the ladder's].")
+    ] = None,
+    set_param: ParameterOption = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Try so many points, drawn by the seed.")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed", min=0, max=2**64 - 1, help="Seed of the order and the inputs [default: drawn]."
+        ),
+    ] = None,
+    repeats: Annotated[
+        int, typer.Option("--repeats", min=2, help="Repeats of a promising point, in each process.")
+    ] = 20,
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, help="Processes of each finalist, taking turns.")
+    ] = 3,
+    within: Annotated[
+        float,
+        typer.Option(
+            "--within", min=0.0, metavar="PCT", help="Promising: so many % slower than the best, or less."
+        ),
+    ] = 5.0,
+    top: Annotated[int, typer.Option("--top", min=1, help="Show so many of the best points.")] = 10,
+    profile_extremes: Annotated[
+        bool,
+        typer.Option("--profile-extremes", help="Profile the best and the slowest point, and compare them."),
+    ] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the best values into the source's #define lines.")
+    ] = False,
+    chart: Annotated[
+        Path | None,
+        typer.Option("--chart", "-o", metavar="FILE", help="Also draw it: .svg, .png, .html or .json."),
+    ] = None,
+    dark: DarkOption = False,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Show the newest sweep that is stored: needs no GPU.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Measure again what is measured already.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    jobs: JobsOption = None,
+    timeout: TimeoutOption = 120.0,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Find the fastest values of a kernel's parameters.
+
+    The ladder declares values and constraints. Points that keep the constraints are compiled, verified and timed
+    briefly, in an order drawn by the seed; those near the best are timed in full, and the best few again, taking turns: these
+    decide. Every point is kept as soon as it is measured, and after an interruption the same command goes on.
+
+    Examples:
+
+      prof tune --kernel 7
+
+      prof tune --kernel 7 --size 4096 --limit 60 --seed 1 -o tuning.svg
+
+      prof tune --kernel 7 --apply
+
+      prof tune --kernel 7 --stored -o tuning.svg
+    """
+    if schema:
+        from profiler.analyse.tuning import TuningFinding
+        from profiler.present.render.json import json_schema
+
+        print(json_schema(TuningFinding, "prof tune --format json"))
+        return
+    from profiler.ask.named.ladders import open_ladder, workloads
+    from profiler.ask.sweep import find_best_points, find_newest_sweep
+    from profiler.commands.shared.files import tell_written
+    from profiler.commands.shared.ladders import choose_kernels
+    from profiler.commands.shared.pictures import chart_file
+    from profiler.measure.tools.toolchain import find_gpu, find_toolchain
+    from profiler.measure.tune.stages import TunePlan
+    from profiler.measure.tune.sweep import SweepMeasurement
+    from profiler.store.sweeps import SweepStore
+
+    if stored:
+        _refuse_to_measure(context)
+    picture = chart_file(chart, dark)
+    settings = settings_of(context, runs, ladder, format)
+    opened = open_ladder(settings)
+    chosen = choose_kernels(opened, [kernel]) if kernel else []
+    if len(chosen) != 1:
+        raise typer.BadParameter("name one kernel: prof tune --kernel 7")
+    (values,) = workloads(opened, None if size is None else [size], set_param)
+    current = _current(opened, chosen[0], must_apply=apply)
+    if stored:
+        sweeping, sweep = None, find_newest_sweep(settings, opened, chosen[0], values)
+        _tell_which(sweep, settings)
+    else:
+        toolchain = find_toolchain()
+        plan = TunePlan(
+            ladder=opened,
+            kernel=chosen[0],
+            values=values,
+            gpu=find_gpu(),
+            nvcc_version=toolchain.version,
+            limit=limit,
+            seed=seed,
+            repeats=repeats,
+            within_pct=within,
+            processes=processes,
+            timeout_s=timeout,
+        )
+        plan.check()
+        sweeping = SweepMeasurement(plan, toolchain, SweepStore(settings.runs_folder), current, jobs)
+        sweep = _measured(sweeping, settings, afresh=force)
+    finding = find_best_points(sweep, current, top)
+    _print(finding, settings.format)
+    if picture is not None:
+        from profiler.present.charts import tuning_chart
+
+        picture.write(tuning_chart(find_best_points(sweep, current)))
+        tell_written(picture.path, settings)
+    if profile_extremes and sweeping is not None:
+        from profiler.commands.measuring.extremes import print_extremes
+
+        print_extremes(sweeping, sweep, finding, settings)
+    if apply:
+        _apply(finding, chosen[0], settings)
+    elif not finding.best.is_current and not settings.quiet:
+        print(
+            f"\nto write the best into {_shown_path(chosen[0])}: {_with_apply(sys.argv[1:])}", file=sys.stderr
+        )
+
+
+def _refuse_to_measure(context: typer.Context) -> None:
+    """What would say how to measure says nothing of a sweep that is stored."""
+    sources = {name: context.get_parameter_source(name) for name in _MEASURING}
+    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise typer.BadParameter(f"--stored measures nothing: leave out {options}")
+
+
+def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, int] | None:
+    """What the source has now, where it says so; asked before anything is measured."""
+    from profiler.errors import DefaultsNotFound
+    from profiler.measure.tune.defaults import read_defaults
+    from profiler.measure.tune.points import sweep_of
+
+    try:
+        return read_defaults(_read_source(kernel), sweep_of(kernel, ladder).parameters)
+    except DefaultsNotFound:
+        if must_apply:
+            raise
+    return None
+
+
+def _tell_which(sweep: StoredSweep, settings: VerbSettings) -> None:
+    if not settings.quiet:
+        print(f"recorded {sweep.manifest.recorded}, {sweep.path}\n", file=sys.stderr)
+
+
+def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: bool) -> StoredSweep:
+    """The very same sweep, where it is stored; or one that is measured now."""
+    from profiler.commands.measuring.tuning import TuneProgress
+
+    known = None if afresh else sweeping.known()
+    if known is not None:
+        if not settings.quiet:
+            print(f"measured before: {known.manifest.run_id}; --force measures it again", file=sys.stderr)
+        return known
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        with TuneProgress(settings) as progress:
+            stored = sweeping.measure(progress.observer())
+    except KeyboardInterrupt:
+        print("what was measured is kept: the same command goes on from there", file=sys.stderr)
+        raise
+    if not settings.quiet:
+        print(f"stored      {stored.path}\n", file=sys.stderr)
+    return stored
+
+
+def _print(finding: TuningFinding, format: Format) -> None:
+    if format is Format.json:
+        from profiler.present.render.json import to_json
+
+        print(to_json(finding))
+        return
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.sweep import sweep_document
+
+    print_document(sweep_document(finding), format=format)
+
+
+def _apply(finding: TuningFinding, kernel: Kernel, settings: VerbSettings) -> None:
+    """The change is shown, then made: the file holds the old values or the new ones, and never half of them."""
+    from profiler.commands.shared.files import tell_written, write_whole
+    from profiler.measure.tune.defaults import with_defaults
+    from profiler.present.documents.sweep import diff_lines
+
+    before = _read_source(kernel)
+    after = with_defaults(before, finding.best.settings)
+    path = _source_of(kernel)
+    if before == after:
+        print(f"{_shown_path(kernel)} has the best values already", file=sys.stderr)
+        return
+    print("\n".join(["", *diff_lines(before, after, _shown_path(kernel))]), file=sys.stderr)
+    mode = path.stat().st_mode
+    write_whole(after.encode(), path)
+    path.chmod(mode)
+    tell_written(path, settings)
+
+
+def _source_of(kernel: Kernel) -> Path:
+    """The file itself, where the ladder names a link to it."""
+    assert kernel.source is not None  # it declares a sweep, and so is compiled
+    return kernel.source.resolve()
+
+
+def _shown_path(kernel: Kernel) -> str:
+    from profiler.text import printable
+
+    path = _source_of(kernel)
+    return printable(min(str(path), os.path.relpath(path), key=len))
+
+
+def _read_source(kernel: Kernel) -> str:
+    """With its own line ends."""
+    from profiler.errors import LadderInvalid
+
+    path = _source_of(kernel)
+    try:
+        return path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise LadderInvalid(f"{path}: cannot be read as text: {error}") from None
+
+
+def _with_apply(arguments: list[str]) -> str:
+    """What was typed, without what would measure again."""
+    from profiler.measure.tools.process import shown
+
+    kept = [word for word in arguments if word not in ("--force", "--profile-extremes")]
+    return shown(["prof", *kept, "--apply"])

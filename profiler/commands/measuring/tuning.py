@@ -1,0 +1,110 @@
+"""How far `prof tune` is: a bar a stage on a terminal, lines elsewhere; what failed, and each new best."""
+
+from __future__ import annotations
+
+import sys
+import time
+from statistics import median
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal
+
+from profiler.commands.shared.display import clock
+from profiler.commands.shared.options import VerbSettings
+from profiler.commands.shared.output import Progress
+from profiler.text import counted
+
+if TYPE_CHECKING:
+    from profiler.measure.rungs.build import Built
+    from profiler.measure.tune.points import Candidate, Choice
+    from profiler.measure.tune.stages import TuneObserver
+    from profiler.store.sweeps import Stage, Visit
+
+_TITLES = {
+    "build": "building",
+    "screen": "verifying, timing briefly",
+    "full": "timing in full",
+    "final": "timing again, in turns",
+}
+
+
+class TuneProgress:
+    def __init__(self, settings: VerbSettings) -> None:
+        self._settings = settings
+        self._bar: Progress | None = None
+        self._done = self._total = self._known = 0
+        self._started = 0.0
+        self._best_ns = float("inf")
+
+    def observer(self) -> TuneObserver:
+        from profiler.measure.tune.stages import TuneObserver
+
+        return TuneObserver(self._chosen, self._begin, self._built, self._visited)
+
+    def __enter__(self) -> TuneProgress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end(kind, error, trace)
+
+    def _chosen(self, choice: Choice) -> None:
+        allowed = choice.combinations - sum(choice.excluded.values())
+        tried = f", {len(choice.points)} of them tried" if len(choice.points) < allowed else ""
+        self._tell(f"{choice.combinations} combinations, {allowed} within the constraints{tried}")
+
+    def _begin(self, what: Literal["build"] | Stage, total: int) -> None:
+        self._end()
+        self._done, self._total, self._known, self._started = 0, total, 0, time.monotonic()
+        self._best_ns = float("inf")
+        processes = counted(total, "process", "processes")
+        points = counted(total, "point", "points")
+        self._tell(f"{_TITLES[what]}: {points if what == 'build' else processes}")
+        self._bar = Progress(_TITLES[what], total, self._settings)
+        self._bar.__enter__()
+
+    def _built(self, built: Built) -> None:
+        self._advance(f"{'uncompiled':<12}{built.kernel.name}" if built.error else "")
+
+    def _visited(self, candidate: Candidate, visit: Visit, is_known: bool) -> None:
+        from profiler.present.documents.sweep import settings_text
+        from profiler.text import duration
+
+        self._known += is_known
+        line, settings = "", settings_text(candidate.settings)
+        if visit.status != "correct":
+            line = f"{visit.status:<12}{settings}: {visit.reason}"
+        else:
+            time_ns = median(repeat.kernel_ns for repeat in visit.repeats)
+            if time_ns < self._best_ns:
+                self._best_ns = time_ns
+                line = f"{'best so far':<12}{settings}: {duration(time_ns)}{self._left()}"
+        self._advance(line)
+
+    def _left(self) -> str:
+        """Of this stage, by what its processes took that were not known before."""
+        measured = self._done + 1 - self._known
+        if measured <= 0:
+            return ""
+        each = (time.monotonic() - self._started) / measured
+        left_s = each * (self._total - self._done - 1)
+        return f" ({self._done + 1} of {self._total}, {clock(left_s)} left)"
+
+    def _advance(self, line: str) -> None:
+        self._done += 1
+        if self._bar:
+            self._bar.advance(line)
+
+    def _tell(self, line: str) -> None:
+        if not self._settings.quiet:
+            print(line, file=sys.stderr, flush=True)
+
+    def _end(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> None:
+        if self._bar:
+            self._bar.__exit__(kind, error, trace)
+            self._bar = None

@@ -1,0 +1,107 @@
+"""`prof verify`: do the kernels compute what they should?"""
+
+from __future__ import annotations
+
+import sys
+from itertools import product
+from typing import TYPE_CHECKING
+
+import typer
+
+from profiler.ask.named.ladders import open_ladder, workloads
+from profiler.commands.shared.ladders import (
+    JobsOption,
+    KernelOption,
+    ParameterOption,
+    SeedOption,
+    SizeOption,
+    TimeoutOption,
+    build_rungs,
+    choose_kernels,
+    raise_failures,
+)
+from profiler.commands.shared.options import FormatOption, LadderOption, settings_of
+from profiler.commands.shared.output import Progress, print_document
+
+if TYPE_CHECKING:
+    from profiler.measure.rungs.verify import Checked
+
+
+def verify(
+    context: typer.Context,
+    kernel: KernelOption = None,
+    size: SizeOption = None,
+    set_param: ParameterOption = None,
+    seed: SeedOption = None,
+    jobs: JobsOption = None,
+    timeout: TimeoutOption = 600.0,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Check every kernel's result against its reference.
+
+    Builds what changed first; inputs are random and fresh. Fails when a kernel is wrong
+    or comes to no verdict. A shape refused or a library missing is shown, and fails when
+    nothing at all was verified, a library also when its kernel was asked for by number.
+
+    Examples:
+
+      prof verify
+
+      prof verify --kernel 6 --size 1024 --size 4096
+
+      prof verify --set-param m=1000 --set-param n=777 --set-param k=33
+    """
+    from profiler.errors import GpuNotFound
+    from profiler.measure.rungs.program import RungJob, fresh_seed
+    from profiler.measure.rungs.verify import Checked, check_kernel
+    from profiler.measure.tools.toolchain import find_gpu
+    from profiler.present.documents.rungs import check_row, verified_document
+
+    settings = settings_of(context, None, ladder, format)
+    opened = open_ladder(settings)
+    kernels = choose_kernels(opened, kernel)
+    shapes = workloads(opened, size, set_param)
+    built = build_rungs(opened, kernels, find_gpu().arch, settings, jobs)
+    checked: list[Checked] = []
+    ended: BaseException | None = None
+    whole = len(shapes) * len(kernels)
+    with Progress("verifying", whole, settings) as progress:
+        try:
+            for values, one in product(shapes, kernels):
+                binary = built.get(one.number)
+                at = binary.binary if binary else None
+                job = RungJob(opened, one, values, at, fresh_seed() if seed is None else seed)
+                if binary is not None and binary.error is not None:  # told when it was built
+                    missing = binary.status == "unavailable"
+                    checked.append(Checked(job, "unavailable" if missing else "failed", error=binary.error))
+                    progress.advance()
+                else:
+                    checked.append(check_kernel(job, timeout))
+                    progress.advance(_line(checked[-1]), checked[-1].error)
+        except (KeyboardInterrupt, GpuNotFound) as error:  # what was found until now is shown all the same
+            ended = error
+    if ended is not None and not checked:
+        raise ended
+    print_document(verified_document([check_row(one) for one in checked]), format=settings.format)
+    if ended is not None:
+        print(f"only {len(checked)} of {whole} were verified", file=sys.stderr)
+        raise ended
+    _judge(checked, asked=bool(kernel))
+
+
+def _line(checked: Checked) -> str:
+    if checked.error is not None:
+        return checked.verdict
+    error = "" if checked.relative_error is None else f": relative error {checked.relative_error:.1e}"
+    return f"{checked.verdict:<12}{checked.job.label}{error}"
+
+
+def _judge(checked: list[Checked], asked: bool) -> None:
+    for verdict, what in (("wrong", "checks found a wrong result"), ("failed", "checks came to no verdict")):
+        errors = [one.error for one in checked if one.verdict == verdict and one.error]
+        raise_failures(errors, len(checked), what)
+    verified = any(one.verdict == "correct" for one in checked)
+    for one in checked:
+        if one.error and (not verified or (asked and one.verdict == "unavailable")):
+            raise one.error

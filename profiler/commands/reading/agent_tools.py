@@ -1,0 +1,312 @@
+"""The tools of `prof mcp`: what each is for, what it takes, and the finding that it answers with.
+
+Arguments as an agent sent them in; JSON text out, of a finding or of a failure. Nothing here
+knows the protocol, and nothing can write: the findings are those that the verbs print. What an
+agent names is opened only within the reach of the settings (`reach.py`).
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from profiler.analyse.code.machine_code import MachineCode
+from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons, LeftOut
+from profiler.analyse.importance import Importance
+from profiler.analyse.ladder.ideas import IdeasFinding
+from profiler.analyse.ladder.ladder import LadderFinding, LadderView
+from profiler.analyse.listing import Listing
+from profiler.analyse.recording.overview import Sheets, TimingSheet
+from profiler.ask.code import find_machine_code
+from profiler.ask.compare import compare
+from profiler.ask.ladder import climb_ladder, find_ideas
+from profiler.ask.listing import list_stored
+from profiler.ask.show import show
+from profiler.catalog.patterns import MOST_CHARACTERS
+from profiler.commands.shared.options import VerbSettings
+from profiler.commands.shared.output import json_answer
+from profiler.errors import InternalError, ProfError
+from profiler.present.brief import brief
+from profiler.present.render.json import to_json
+
+INSTRUCTIONS = """\
+prof reads recorded Nsight Compute profiles of CUDA kernels and says what changed between two of them, why, and how surely.
+Begin with `list` (what is recorded) or `ladder` (every kernel of a series at once), then `compare` two of them; `show` is \
+one recording by itself, `sass` the machine code of hot loops. Nothing is ever measured or written.
+A recording is named by its kernel number in the ladder (6), by a run's name or run_id from `list`, or by the path of a \
+.ncu-rep file below the folders that the server was started with: it opens no other file, and no URL. A number or a name means its newest run; `size` chooses another.
+Duration decides: a utilisation that went up is `changed`, neither better nor worse. `unclear` means that the launches \
+cannot tell, and `reason` says why. Quote figures with their interval.
+Answers hold the most important 8 KB with numbers of six digits, and `left_out` counts the rest; `full` gives all of it, \
+which may be a hundred times as much. The remedy of an error may name an option of the command line: `--kernel-name` is \
+the argument `kernel_name`."""
+
+_PARSER_EXIT_CODE = 2
+
+LongestText = Annotated[str, Meta(max_length=4096)]  # a path has no more
+Reference = Annotated[
+    LongestText | int,
+    Meta(
+        description="A kernel number of the ladder, a run's name or run_id, or the path of a .ncu-rep file.",
+        examples=[6, "gemm-6", "before.ncu-rep"],
+    ),
+]
+KernelName = Annotated[
+    str,
+    Meta(
+        max_length=MOST_CHARACTERS,
+        description="Regular expression: which kernel, where a recording holds several.",
+    ),
+]
+RunSize = Annotated[
+    LongestText | int,
+    Meta(
+        description="Of the runs of a number or a name, the newest of this size, 2048 or 512x4096x1024; else of any."
+    ),
+]
+LadderName = Annotated[
+    LongestText,
+    Meta(
+        description="The ladder that kernel numbers belong to, if not the one that the server was started with."
+    ),
+]
+Full = Annotated[bool, Meta(description="Everything, with every digit, rather than the most important 8 KB.")]
+
+
+class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What every tool takes."""
+
+    full: Full = False
+    ladder: LadderName | None = None
+
+
+class CompareInput(Input, frozen=True):
+    before: Reference
+    after: Reference
+    size: RunSize | None = None
+    kernel_name: KernelName | None = None
+    all: Annotated[bool, Meta(description="Compare every kernel that both recordings hold.")] = False
+    metric: Annotated[list[str], Meta(description="Metrics to answer for, by prof's name or ncu's.")] = []
+    force: Annotated[
+        bool, Meta(description="Compare recordings that were not measured alike; the warnings stay.")
+    ] = False
+
+
+class LadderInput(Input, frozen=True):
+    size: (
+        Annotated[
+            int | LongestText,
+            Meta(
+                description="Size of the workload, if not what most rungs share; 512x4096x1024 for one of each dimension."
+            ),
+        ]
+        | None
+    ) = None
+    set_param: Annotated[
+        list[str], Meta(description="Single parameters of the workload, for example m=1000.")
+    ] = []
+    view: (
+        Annotated[
+            LadderView, Meta(description="Counters of kernels that compute, or of kernels that move bytes.")
+        ]
+        | None
+    ) = None
+    ideas: Annotated[
+        bool, Meta(description="What each idea was worth instead: claimed, here, and whether it holds.")
+    ] = False
+
+
+class ShowInput(Input, frozen=True):
+    source: Reference
+    size: RunSize | None = None
+    kernel_name: KernelName | None = None
+
+
+class SassInput(Input, frozen=True, kw_only=True):
+    before: Reference
+    after: Reference | None = None
+    size: RunSize | None = None
+    kernel_name: KernelName | None = None
+    full: Annotated[bool, Meta(description="The whole function rather than its hot loop.")] = False
+
+
+class ListInput(Input, frozen=True):
+    name: (
+        Annotated[
+            LongestText | int,
+            Meta(
+                description="Every run of this kernel number, of exactly this name, or of the names that fit a shell pattern.",
+                examples=[6, "gemm-6", "gemm-6*"],
+            ),
+        ]
+        | None
+    ) = None
+
+
+class Failure(Struct, frozen=True, omit_defaults=True):
+    """What the command line would say, and the exit code that it would end with."""
+
+    message: str
+    details: Annotated[list[str], Importance(100, each=6)]
+    exit_code: int
+    remedy: str
+    left_out: LeftOut = {}
+
+
+class ToolFailed(Exception):
+    """Its text is the JSON of a `Failure`."""
+
+
+def _compare(given: CompareInput, settings: VerbSettings) -> str:
+    comparisons = compare(
+        str(given.before),
+        str(given.after),
+        settings,
+        kernel_name=given.kernel_name,
+        every=given.all,
+        metrics=given.metric,
+        force=given.force,
+        size=given.size,
+    )
+    finding = Comparisons(SCHEMA_VERSION, comparisons) if given.all else comparisons[0]
+    return json_answer(finding, given.full, given.metric)
+
+
+def _ladder(given: LadderInput, settings: VerbSettings) -> str:
+    climb = climb_ladder(settings, given.size, given.set_param, given.view)
+    return json_answer(find_ideas(climb) if given.ideas else climb.finding, given.full)
+
+
+def _show(given: ShowInput, settings: VerbSettings) -> str:
+    recording = show(
+        str(given.source),
+        settings,
+        kernel_name=given.kernel_name,
+        full=given.full,
+        timed=given.kernel_name is None,
+        size=given.size,
+    )
+    return json_answer(recording.finding, given.full)
+
+
+def _sass(given: SassInput, settings: VerbSettings) -> str:
+    after = None if given.after is None else str(given.after)
+    view = find_machine_code(
+        str(given.before),
+        after,
+        settings,
+        kernel_name=given.kernel_name,
+        whole=given.full,
+        size=given.size,
+    )
+    return json_answer(view.finding, given.full)
+
+
+def _list(given: ListInput, settings: VerbSettings) -> str:
+    name = None if given.name is None else str(given.name)
+    return json_answer(list_stored(settings, name), given.full)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """`takes` is the type of its arguments; it `gives` a finding of one of these types."""
+
+    name: str
+    title: str
+    description: str
+    takes: type[Input]
+    gives: tuple[type[Struct], ...]
+    answer: Callable[[Any, VerbSettings], str]
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        _, definitions = msgspec.json.schema_components([self.takes])
+        schema: dict[str, Any] = definitions[self.takes.__name__]
+        return schema
+
+    def call(self, arguments: Mapping[str, Any], settings: VerbSettings) -> str:
+        """Raises ToolFailed, whatever went wrong."""
+        try:
+            return self._answer(arguments, settings)
+        except msgspec.ValidationError as error:
+            failure = Failure(
+                f"{self.name}: {error}", [], _PARSER_EXIT_CODE, "The tool's input schema says what it takes."
+            )
+        except ProfError as error:
+            failure = Failure(error.message, list(error.details), error.exit_code, error.remedy)
+        except Exception as error:
+            bug = InternalError(f"{type(error).__name__}: {error}")
+            failure = Failure(bug.message, [], bug.exit_code, bug.remedy)
+            if settings.verbose:
+                traceback.print_exc()
+        raise ToolFailed(to_json({"error": brief(failure)}))
+
+    def _answer(self, arguments: Mapping[str, Any], settings: VerbSettings) -> str:
+        given = msgspec.convert(arguments, self.takes)
+        if given.ladder is not None:
+            if settings.reach is not None and given.ladder != settings.ladder:
+                settings.reach.check_ladder(given.ladder)
+            settings = replace(settings, ladder=given.ladder, ladder_given=True)
+        return self.answer(given, settings)
+
+
+TOOLS = (
+    Tool(
+        "compare",
+        "Compare two kernels",
+        "What changed between two recordings of a CUDA kernel, why, and how surely: the speedup with its 95 % interval; "
+        "the metrics that changed, each with interval and verdict; an exact attribution of the speedup to fewer "
+        "instructions, issue rate, stalls and clock, or to bytes moved; what binds the second one now; executed "
+        "instructions by opcode; what became of the loads of the hot loop. Of runs that were only timed, the speedup, and "
+        "how close each comes to the reference. Use it for every question about a difference, and instead of two calls of "
+        "`show`.",
+        CompareInput,
+        (Comparison, Comparisons),
+        _compare,
+    ),
+    Tool(
+        "ladder",
+        "Every rung of a ladder",
+        "A series of kernels, each improving on the one before: time, work per second, percent of the reference, main "
+        "counters, the change from the rung it follows with its verdict, and what binds each; `missing` are the rungs that "
+        "the answer lacks, and why. Use it for an overview, and to find the step to look into with `compare`.",
+        LadderInput,
+        (LadderFinding, IdeasFinding),
+        _ladder,
+    ),
+    Tool(
+        "show",
+        "One recording",
+        "One recording by itself: where it comes from and how it was measured, its metrics with their spread, what binds "
+        "it with the figures that say so, and Nsight Compute's own findings; of a run of timings, its times. Use it when "
+        "there is nothing to compare with.",
+        ShowInput,
+        (Sheets, TimingSheet),
+        _show,
+    ),
+    Tool(
+        "sass",
+        "Machine code of hot loops",
+        "The machine code of a kernel's hot loop, or of two: instructions and FMAs per iteration, opcodes with counts, "
+        "widths and source lines, which loads feed each operand, and what became of them. Use it when `compare` says that "
+        "instructions or stalls changed and the question is how the code differs.",
+        SassInput,
+        (MachineCode,),
+        _sass,
+    ),
+    Tool(
+        "list",
+        "What is recorded",
+        "What there is to compare: the kernels of the ladder with their ideas, and the newest run of each name; with "
+        "`name`, every run that it means, to choose an older one by its run_id. Use it first when you do not know what "
+        "is recorded.",
+        ListInput,
+        (Listing,),
+        _list,
+    ),
+)

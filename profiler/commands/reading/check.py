@@ -1,0 +1,152 @@
+"""`prof check`: fails a CI job when a kernel got worse than a baseline."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.commands.shared.options import (
+    Format,
+    FormatOption,
+    KernelNameOption,
+    LadderOption,
+    RunsOption,
+    VerbSettings,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from profiler.analyse.check import CheckFinding
+
+_REGRESSION = 1  # the only use of exit code 1
+
+
+def check(
+    context: typer.Context,
+    candidate: Annotated[
+        str | None,
+        typer.Argument(
+            help="A kernel number, a run id or name, or a .ncu-rep file [default: the newest of the baseline's name]."
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline",
+            "-b",
+            metavar="RUN",
+            help="A kernel number, a run id or name, a report; or a folder of runs, for all in it.",
+        ),
+    ] = None,
+    kernel_name: KernelNameOption = None,
+    every: Annotated[bool, typer.Option("--all", help="Check every kernel common to both sides.")] = False,
+    allow_unclear: Annotated[
+        bool, typer.Option("--allow-unclear", help="Exit 0 when the result is inconclusive.")
+    ] = False,
+    summary: Annotated[
+        Path | None,
+        typer.Option("--summary", metavar="FILE", help="Append Markdown [default: $GITHUB_STEP_SUMMARY]."),
+    ] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML.")] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Fail when a kernel got worse than its baseline.
+
+    The exit code is 0 where nothing got worse beyond noise and beyond the limits of `prof.toml`
+    or `pyproject.toml` (2 % of the duration where there are none), 1 where something did, 31 for
+    recordings that are not comparable, 80 where the launches cannot tell. A recording is no baseline
+    of its own: where both sides hold the same, nothing was checked, which is 21.
+
+    Examples:
+
+      prof check --baseline 20261122t012043z-gemm-6-b1dc935f48d2
+
+      prof check --baseline before.ncu-rep after.ncu-rep
+
+      prof check --baseline runs-of-main --junit check.xml
+    """
+    if schema:
+        from profiler.analyse.check import CheckFinding
+        from profiler.present.render.json import json_schema
+
+        print(json_schema(CheckFinding, "prof check --format json"))
+        return
+    if baseline is None:
+        raise typer.BadParameter("give a baseline, for example: prof check --baseline RUN")
+
+    from profiler.ask.check import check as ask
+
+    settings = settings_of(context, runs, ladder, format)
+    _check_choice(baseline, candidate, settings)
+    finding = ask(baseline, candidate, settings, kernel_name=kernel_name, every=every)
+    _write_files(finding, summary, junit, allow_unclear)
+    _print(finding, settings.format)
+    _finish(finding, allow_unclear)
+
+
+def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) -> None:
+    """Refuses reports where only stored runs can be found or told apart."""
+    from profiler.ask.check import is_store
+    from profiler.ask.named.references import is_report_path
+
+    if is_store(baseline):
+        if candidate is not None and is_report_path(candidate, settings):
+            raise typer.BadParameter(
+                "against a folder of runs, name a stored run: a report has no name there"
+            )
+    elif candidate is None and is_report_path(baseline, settings) and Path(baseline).exists():
+        raise typer.BadParameter("give a candidate too: prof check --baseline before.ncu-rep after.ncu-rep")
+
+
+def _print(finding: CheckFinding, format: Format) -> None:
+    if format is Format.json:
+        from profiler.present.render.json import to_json
+
+        print(to_json(finding))
+        return
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.check import check_document
+
+    print_document(check_document(finding), format=format)
+
+
+def _write_files(
+    finding: CheckFinding, summary: Path | None, junit: Path | None, allow_unclear: bool
+) -> None:
+    """Before anything is printed: whoever reads the output may be gone."""
+    from profiler.errors import OutputNotWritable
+    from profiler.present.documents.check import check_document
+    from profiler.present.render.junit import check_junit
+    from profiler.present.render.markdown import document_markdown
+
+    summary = summary or Path(os.environ.get("GITHUB_STEP_SUMMARY", ""))
+    written = [(summary, "a", document_markdown(check_document(finding)))] if summary.name else []
+    if junit is not None:
+        written.append((junit, "w", check_junit(finding, allow_unclear=allow_unclear)))
+    for path, mode, text in written:
+        try:
+            with path.open(mode, encoding="utf-8") as file:
+                file.write(f"{text}\n")
+        except OSError as error:
+            raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _finish(finding: CheckFinding, allow_unclear: bool) -> None:
+    from profiler.errors import CheckUndecided, NotComparable
+    from profiler.present.documents.check import sentence
+
+    if finding.outcome == "regression":
+        raise typer.Exit(_REGRESSION)
+    if finding.outcome == "not_comparable":
+        raise NotComparable(
+            sentence(finding),
+            remedy="Record both sides the same way; `prof compare --force` shows their difference all the same.",
+        )
+    if finding.outcome == "unclear" and not allow_unclear:
+        raise CheckUndecided(sentence(finding))

@@ -1,0 +1,129 @@
+"""`prof compare`: what changed between two kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.commands.shared.options import (
+    ChartOption,
+    DarkOption,
+    Format,
+    FormatOption,
+    KernelNameOption,
+    LadderOption,
+    RunSizeOption,
+    RunsOption,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from profiler.analyse.findings import Comparison
+
+
+def compare(
+    context: typer.Context,
+    before: Annotated[
+        str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
+    ] = None,
+    after: Annotated[str | None, typer.Argument(help="The same, for the other side.")] = None,
+    size: RunSizeOption = None,
+    kernel_name: KernelNameOption = None,
+    every: Annotated[bool, typer.Option("--all", help="Compare every kernel common to both sides.")] = False,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="Show this metric, by prof's or ncu's name; may be repeated."),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show every metric and opcode; JSON is else cut to 8 KB.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Compare recordings that were not measured alike.")
+    ] = False,
+    chart: ChartOption = None,
+    dark: DarkOption = False,
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", help="Print the JSON Schema of --format json, or of --all --format json."),
+    ] = False,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Compare two kernels: what changed, and how surely.
+
+    Where not both were profiled, their times without the profiler.
+
+    Examples:
+
+      prof compare 5 6
+
+      prof compare 5 6 --size 2048
+
+      prof compare before.ncu-rep after.ncu-rep --kernel-name 'gemm'
+
+      prof compare 5 6 --format json
+
+      prof compare 5 6 --chart what-changed.svg
+    """
+    if schema:
+        _print_schema(every)
+        return
+    if before is None or after is None:
+        raise typer.BadParameter("give two kernels to compare, for example: prof compare 5 6")
+
+    from profiler.commands.shared.files import tell_written
+    from profiler.commands.shared.pictures import chart_file
+
+    picture = chart_file(chart, dark)
+    if picture is not None and every:
+        raise typer.BadParameter("--chart draws one pair: choose it with --kernel-name instead of --all")
+
+    from profiler.ask.compare import compare as ask
+
+    settings = settings_of(context, runs, ladder, format)
+    comparisons = ask(
+        before,
+        after,
+        settings,
+        kernel_name=kernel_name,
+        every=every,
+        metrics=metric or (),
+        force=force,
+        size=size,
+    )
+    if picture is not None:
+        from profiler.present.charts import comparison_chart
+
+        picture.write(comparison_chart(comparisons[0]))
+    _print(comparisons, settings.format, every, full, tuple(metric or ()))
+    if picture is not None:
+        tell_written(picture.path, settings)
+
+
+def _print_schema(every: bool) -> None:
+    from profiler.analyse.findings import Comparison, Comparisons
+    from profiler.present.render.json import json_schema
+
+    if every:
+        print(json_schema(Comparisons, "prof compare --all --format json"))
+    else:
+        print(json_schema(Comparison, "prof compare --format json"))
+
+
+def _print(
+    comparisons: list[Comparison], format: Format, every: bool, full: bool, wanted: tuple[str, ...]
+) -> None:
+    if format is Format.json:
+        from profiler.analyse.findings import SCHEMA_VERSION, Comparisons
+        from profiler.commands.shared.output import json_answer
+
+        finding = Comparisons(SCHEMA_VERSION, comparisons) if every else comparisons[0]
+        print(json_answer(finding, full, wanted))
+        return
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.comparison import comparison_document
+
+    documents = [comparison_document(one, full=full, wanted=wanted) for one in comparisons]
+    print_document(*documents, format=format)

@@ -1,0 +1,169 @@
+"""`prof ladder`: every rung, and what changed from the one it follows."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.commands.shared.ladders import ParameterOption
+from profiler.commands.shared.options import (
+    ChartOption,
+    DarkOption,
+    Format,
+    FormatOption,
+    LadderOption,
+    RunsOption,
+    VerbSettings,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from altair.typing import ChartType
+
+    from profiler.analyse.ladder.climb import Climb
+    from profiler.analyse.ladder.ideas import IdeasFinding
+    from profiler.analyse.ladder.ladder import LadderFinding
+    from profiler.present.document import Document
+
+
+class ViewOption(StrEnum):
+    compute = "compute"
+    memory = "memory"
+
+
+def ladder(
+    context: typer.Context,
+    size: Annotated[
+        str | None,
+        typer.Option("--size", metavar="S", help="Size of the workload [default: what most rungs share]."),
+    ] = None,
+    set_param: ParameterOption = None,
+    view: Annotated[
+        ViewOption | None,
+        typer.Option(
+            "--view", help="Counters to show [default: memory where the ladder declares bytes and no flops]."
+        ),
+    ] = None,
+    ideas: Annotated[
+        bool,
+        typer.Option(
+            "--ideas", help="What each idea was worth instead: claimed, here, and whether it holds."
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Also store every metric's change as Parquet."),
+    ] = None,
+    chart: ChartOption = None,
+    dark: DarkOption = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="All of --format json, which is else cut to 8 KB.")
+    ] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Draw the ladder: every rung and its change.
+
+    A rung's time, its work per second, its counters and what binds it, each against the rung before, or the one
+    that the ladder says it follows. Of each kernel the newest run counts, all of one GPU and one workload; times are
+    those without the profiler where they are stored.
+
+    Examples:
+
+      prof ladder
+
+      prof ladder --size 2048 --format markdown
+
+      prof ladder --ladder copy --view memory
+
+      prof ladder --ladder embedding --ideas
+
+      prof ladder -o deltas.parquet
+
+      prof ladder --chart ladder.svg
+    """
+    if schema:
+        _print_schema(ideas)
+        return
+
+    from profiler.ask.ladder import climb_ladder
+    from profiler.commands.shared.files import check_ending, tell_written, write_whole
+    from profiler.commands.shared.pictures import chart_file
+
+    picture = chart_file(chart, dark)
+    if output is not None:
+        check_ending(
+            output,
+            (".parquet",),
+            "--output",
+            ": all changes of all metrics; --format csv prints the table itself",
+        )
+    settings = settings_of(context, runs, ladder, format)
+    climb = climb_ladder(settings, size, set_param, view.value if view else None)
+    if output is not None:
+        from profiler.ask.ladder import find_deltas
+        from profiler.store.deltas import deltas_parquet
+
+        write_whole(deltas_parquet(find_deltas(climb)), output)
+    if picture is not None:
+        picture.write(_drawn(climb, settings))
+    if ideas:
+        from profiler.ask.ladder import find_ideas
+
+        _print_ideas(find_ideas(climb), settings.format, full)
+    else:
+        _print_ladder(climb.finding, climb.others, settings.format, full)
+    if output is not None:
+        tell_written(output, settings)
+    if picture is not None:
+        tell_written(picture.path, settings)
+
+
+def _drawn(climb: Climb, settings: VerbSettings) -> ChartType:
+    from profiler.ask.ladder import find_overview
+    from profiler.present.charts import ladder_chart
+
+    return ladder_chart(*find_overview(climb, settings), climb.ladder.published)
+
+
+def _print_schema(ideas: bool) -> None:
+    from profiler.analyse.ladder.ideas import IdeasFinding
+    from profiler.analyse.ladder.ladder import LadderFinding
+    from profiler.present.render.json import json_schema
+
+    if ideas:
+        print(json_schema(IdeasFinding, "prof ladder --ideas --format json"))
+    else:
+        print(json_schema(LadderFinding, "prof ladder --format json"))
+
+
+def _print_ideas(finding: IdeasFinding, format: Format, full: bool) -> None:
+    from profiler.present.documents.ideas import ideas_document
+
+    _print(finding, lambda: ideas_document(finding), format, full)
+
+
+def _print_ladder(finding: LadderFinding, others: list[str], format: Format, full: bool) -> None:
+    from profiler.present.documents.ladder import ladder_document
+
+    _print(finding, lambda: ladder_document(finding, others), format, full)
+
+
+def _print(
+    finding: LadderFinding | IdeasFinding, document: Callable[[], Document], format: Format, full: bool
+) -> None:
+    if format is Format.json:
+        from profiler.commands.shared.output import json_answer
+
+        print(json_answer(finding, full))
+    else:
+        from profiler.commands.shared.output import print_document
+
+        print_document(document(), format=format)

@@ -1,0 +1,92 @@
+"""`prof list`: what is stored."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER
+from profiler.ask.listing import ladder_rows, newest_rows, require_whole, run_rows, why_nothing
+from profiler.ask.named.ladders import open_ladder, require_ladder
+from profiler.ask.named.references import meant_by
+from profiler.commands.shared.options import (
+    Format,
+    FormatOption,
+    LadderOption,
+    RunsOption,
+    VerbSettings,
+    settings_of,
+)
+from profiler.commands.shared.output import print_document
+from profiler.errors import LadderNotFound
+from profiler.present.documents.listing import kernels_document, runs_document
+from profiler.text import printable
+
+if TYPE_CHECKING:
+    from profiler.store.runs.run_store import RunStore
+
+
+def list_runs(
+    context: typer.Context,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="Every run of this kernel number, of exactly this name, or of the names that fit a shell pattern."
+        ),
+    ] = None,
+    kernels: Annotated[
+        bool, typer.Option("--kernels", help="The ladder's kernels alone, with the runs of each.")
+    ] = False,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """List what is stored.
+
+    The kernels of the ladder, where one is found, and one line per name of what is stored; with a name, every
+    run that it means. With --ladder, only runs of that ladder's kernels.
+
+    Examples:
+
+      prof list
+
+      prof list 5
+
+      prof list 'gemm-5*'
+
+      prof list --ladder copy
+    """
+
+    settings = settings_of(context, runs, ladder, format)
+    store = settings.open_store()
+    require_ladder(settings, lambda: store)
+    wanted = kernels or (name is None and settings.format is Format.table)
+    if wanted and _print_kernels(store, settings, required=kernels) and kernels:
+        return
+    is_meant = meant_by(name, settings)
+    listed = newest_rows(store, is_meant) if name is None else run_rows(store, is_meant)
+    if listed or settings.format is not Format.table:
+        header = NAMES_HEADER if name is None else RUNS_HEADER
+        rows = [tuple(row.values()) for row in listed]
+        print_document(runs_document(header, rows), format=settings.format)
+        require_whole(store, listed)
+    if not listed:
+        print(printable(why_nothing(store, name, settings)), file=sys.stderr)
+
+
+def _print_kernels(store: RunStore, settings: VerbSettings, required: bool) -> bool:
+    """Prints the ladder's kernels above the runs; returns False where no ladder is found."""
+
+    try:
+        found = open_ladder(settings)
+    except LadderNotFound:
+        if required:
+            raise
+        return False
+    rows = [tuple(row.values()) for row in ladder_rows(found, store)]
+    print_document(kernels_document(LADDER_HEADER, rows), format=settings.format)
+    if settings.format is Format.table:
+        print()
+    return True

@@ -1,0 +1,165 @@
+"""`prof mcp`: the answers of `prof` for coding agents, over the Model Context Protocol."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from profiler.ask.named.reach import Reach
+from profiler.commands.shared.options import LadderOption, RunsOption, VerbSettings, settings_of
+from profiler.errors import McpNotInstalled
+from profiler.present.render.json import schema_of
+from profiler.store.runs.manifest import prof_version
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+    from mcp.types import CallToolResult, Tool as ToolDescription
+
+    from profiler.commands.reading.agent_tools import Tool
+
+
+_LAST_S = 2.0  # after the end of the input; what is under way then is of no use any more
+
+
+def mcp(
+    context: typer.Context,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    reports: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--reports",
+            metavar="DIR",
+            help="Read report files below this folder; may be repeated [default: the current folder, unless it holds your home].",
+        ),
+    ] = None,
+) -> None:
+    """Serve the same answers to coding agents, read-only.
+
+    An MCP server on standard input and output, started by the agent's client: tools compare, ladder,
+    show, sass and list answer with the JSON of these verbs. It reads the runs, and report files below the folders of --reports; it follows no
+    link out of them, and opens no URL but that of the runs. It ends when its input does.
+
+    Examples:
+
+      prof mcp
+
+      prof mcp --runs ~/profiles/runs --reports ~/profiles/new --ladder norms
+    """
+
+    settings = settings_of(context, runs, ladder)
+    for folder in reports or ():
+        if not folder.is_dir():
+            raise typer.BadParameter(f"--reports {folder}: no such folder")
+    settings = replace(settings, reach=Reach.of(settings.runs_folder, reports))
+    try:
+        import anyio
+        import mcp_types  # noqa: F401 - which version 1 of the SDK does not have
+    except ModuleNotFoundError as error:
+        raise McpNotInstalled(f"the MCP SDK for Python, version 2, is not installed: {error}") from None
+    if sys.stdin.isatty() and not settings.quiet:
+        print("waiting for an MCP client on standard input; Ctrl-D ends it", file=sys.stderr)
+    signal.signal(signal.SIGINT, _leave)
+    client_is_gone = False
+    try:
+        anyio.run(_serve, settings)
+    except* BrokenPipeError:
+        client_is_gone = True
+    if client_is_gone:
+        raise BrokenPipeError
+
+
+def _leave(*_: object) -> None:
+    """Ends at once: the thread that waits for input cannot be stopped, and nothing is half written."""
+    os._exit(130)
+
+
+async def _serve(settings: VerbSettings) -> None:
+    from mcp.server.stdio import stdio_server
+
+    server = _make_server(settings)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+        # A call that hangs, or a client that reads no answers, must not keep the process alive.
+        last = threading.Timer(_LAST_S, os._exit, [0])
+        last.daemon = True
+        last.start()
+
+
+def _make_server(settings: VerbSettings) -> Server[Any]:
+    """Returns a server that computes one call after the other, since they share an interpreter and how reports are read."""
+    from anyio import CapacityLimiter, to_thread
+    from mcp import types as protocol
+    from mcp.server.lowlevel import Server
+    from mcp.shared.exceptions import MCPError
+
+    from profiler.commands.reading.agent_tools import INSTRUCTIONS, TOOLS
+
+    tools = {tool.name: tool for tool in TOOLS}
+    one_at_a_time = CapacityLimiter(1)
+
+    async def list_tools(*_: object) -> protocol.ListToolsResult:
+        return protocol.ListToolsResult(tools=[_described(tool, settings) for tool in TOOLS])
+
+    async def call_tool(_: object, call: protocol.CallToolRequestParams) -> protocol.CallToolResult:
+        tool = tools.get(call.name)
+        if tool is None:
+            raise MCPError(protocol.INVALID_PARAMS, f"no tool of that name; there are {', '.join(tools)}")
+        return await to_thread.run_sync(
+            _result, tool, call.arguments or {}, settings, limiter=one_at_a_time, abandon_on_cancel=True
+        )
+
+    return Server(
+        "prof",
+        version=prof_version(),
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _described(tool: Tool, settings: VerbSettings) -> ToolDescription:
+    from mcp import types as protocol
+
+    return protocol.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        output_schema=schema_of(tool.gives),
+        annotations=protocol.ToolAnnotations(
+            read_only_hint=True,
+            destructive_hint=False,
+            idempotent_hint=True,
+            open_world_hint=not isinstance(settings.runs_folder, Path),
+        ),
+    )
+
+
+def _result(tool: Tool, arguments: dict[str, Any], settings: VerbSettings) -> CallToolResult:
+    """Returns the JSON as text and as an object; a failure as text alone, since it has no place in the tool's schema."""
+    from mcp import types as protocol
+
+    from profiler.commands.reading.agent_tools import ToolFailed
+
+    try:
+        text = tool.call(arguments, settings)
+    except ToolFailed as failure:
+        return protocol.CallToolResult(content=[protocol.TextContent(text=str(failure))], is_error=True)
+    return protocol.CallToolResult(
+        content=[protocol.TextContent(text=text)],
+        structured_content=_without_lone_surrogates(json.loads(text)),
+    )
+
+
+def _without_lone_surrogates(finding: Any) -> Any:
+    """Replaces lone surrogates, which a path may hold and UTF-8, which the protocol is written in, cannot."""
+    return json.loads(json.dumps(finding, ensure_ascii=False).encode(errors="replace"))

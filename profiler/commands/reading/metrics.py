@@ -1,0 +1,30 @@
+"""`prof metrics` prints the catalogue of metrics."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from profiler.catalog.metrics import CATALOGUE, find_metric
+from profiler.commands.shared.options import FormatOption, settings_of
+from profiler.commands.shared.output import print_document
+from profiler.present.documents.catalogue import metric_document, metrics_document
+
+
+def metrics(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(help="One metric, by prof's name or by ncu's.")] = None,
+    format: FormatOption = None,
+) -> None:
+    """Print the catalogue of metrics, or one of them.
+
+    Examples:
+
+      prof metrics
+
+      prof metrics lsu_pipe_pct
+    """
+    settings = settings_of(context, None, None, format)
+    document = metrics_document(CATALOGUE) if name is None else metric_document(find_metric(name))
+    print_document(document, format=settings.format)

@@ -1,0 +1,187 @@
+"""`prof notebook`: the shipped notebooks, and one over the user's own runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from profiler.ask.ladder import climb_ladder
+from profiler.catalog.ladders.ladder import find_ladder
+from profiler.commands.shared.files import tell_written, write_whole
+from profiler.commands.shared.ladders import ParameterOption
+from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, VerbSettings, settings_of
+from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritable, RunNotFound
+
+if TYPE_CHECKING:
+    from profiler.analyse.ladder.climb import Climb
+    from profiler.store.remote.places import Location
+
+# They lie in `dashboards/` of prof's repository.
+SHIPPED = {
+    "four_way_confirmation": "Four counters that confirm one idea: kernels 5 and 6 of the GEMM ladder.",
+    "ladder": "The whole GEMM ladder: time, stalls, roofline, and what every step changed.",
+}
+_FOLDER, _SUFFIX = "dashboards", ".ipynb"
+# Jupyter's two interfaces, as modules that Python runs.
+_JUPYTER = ("jupyterlab", "notebook")
+_FEWEST_RUNGS = 2
+
+
+def notebook(
+    context: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(help="Open this one: a shipped notebook, or a file.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write one over a ladder's recorded runs."),
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option("--size", metavar="S", help="Size of the workload [default: what most rungs share]."),
+    ] = None,
+    set_param: ParameterOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """List, open or write a notebook over recorded runs.
+
+    Without a name, lists the shipped ones. Opening needs Jupyter beside prof. A written one names the runs and the
+    ladder relative to itself, and computes every figure when its cells are run.
+
+    Examples:
+
+      prof notebook
+
+      prof notebook ladder
+
+      prof notebook --ladder mine -o mine.ipynb
+    """
+    settings = settings_of(context, runs, ladder, format)
+    if output is not None:
+        if name is not None:
+            raise typer.BadParameter("give a name to open, or -o FILE to write one: not both")
+        _write(output, settings, size, set_param, force)
+    elif size is not None or set_param or force or ladder:
+        raise typer.BadParameter("--ladder, --size, --set-param and --force are for writing: add -o FILE")
+    elif name is not None:
+        _open(_find(name))
+    else:
+        _list(settings)
+
+
+def _list(settings: VerbSettings) -> None:
+    from profiler.commands.shared.output import print_document
+    from profiler.present.document import Column
+    from profiler.present.documents.parts.rows import rows_document
+
+    folder = _shipped_folder()
+    rows = [(name, about, str(_shown(folder / f"{name}{_SUFFIX}"))) for name, about in SHIPPED.items()]
+    columns = (Column("name"), Column("about", stays=0), Column("file", folds=True))
+    print_document(rows_document(("name", "about", "file"), rows, columns), format=settings.format)
+
+
+def _shipped_folder() -> Path:
+    """Returns the folder of notebooks in the checkout that prof runs from, or in the one where the user is."""
+
+    here = Path.cwd()
+    for place in (Path(__file__).parents[3], here, *here.parents):
+        if all((place / _FOLDER / f"{name}{_SUFFIX}").is_file() for name in SHIPPED):
+            return place / _FOLDER
+    raise NotebookUnavailable(
+        "the shipped notebooks come with prof's repository, not with its package",
+        remedy="Run this in a clone of it; or write one over your own runs: `prof notebook -o mine.ipynb`.",
+    )
+
+
+def _find(name: str) -> Path:
+    if name.removesuffix(_SUFFIX) in SHIPPED and not Path(name).is_file():
+        return _shipped_folder() / f"{name.removesuffix(_SUFFIX)}{_SUFFIX}"
+    path = Path(name)
+    if path.suffix != _SUFFIX or not path.is_file():
+        raise NotebookUnavailable(f"{name}: no shipped notebook, and no {_SUFFIX} file")
+    return path
+
+
+def _open(path: Path) -> NoReturn:
+    """Replaces this process with the Jupyter of this environment, where prof can be imported."""
+
+    module = next((one for one in _JUPYTER if find_spec(one)), None)
+    if module is None:
+        raise NotebookUnavailable(
+            f"Jupyter is not installed beside prof; the notebook is {_shown(path)}",
+            remedy="`pip install jupyterlab`, in the environment that holds prof; or open the file in another "
+            "editor of notebooks.",
+        )
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", module, str(path)])
+
+
+def _shown(path: Path) -> Path:
+    """Returns the path relative to the current folder where it lies below."""
+    here = Path.cwd()
+    return path.resolve().relative_to(here) if path.resolve().is_relative_to(here) else path
+
+
+def _write(
+    path: Path, settings: VerbSettings, size: str | None, set_param: list[str] | None, force: bool
+) -> None:
+    from profiler.present.notebook import Subject, ladder_notebook
+
+    if path.suffix != _SUFFIX:
+        raise typer.BadParameter(f"'{path.name}' should end in {_SUFFIX}", param_hint="'--output'")
+    if path.exists() and not force:
+        raise OutputNotWritable(
+            f"{path}: is there already, and what was written into it would be lost",
+            remedy="Give another file, or --force.",
+        )
+    climb = climb_ladder(settings, size, set_param)
+    _require_rungs(climb)
+    folder = path.resolve().parent
+    subject = Subject(
+        title=climb.ladder.title,
+        runs=_from(folder, settings.runs_folder),
+        ladder=_ladder_reference(folder, climb),
+        workload=climb.finding.workload if size is not None or set_param else None,
+    )
+    write_whole(ladder_notebook(subject).encode(), path)
+    tell_written(path, settings)
+
+
+def _require_rungs(climb: Climb) -> None:
+    if len(climb.rungs) >= _FEWEST_RUNGS:
+        return
+    recorded = ", ".join(str(rung.kernel) for rung in climb.rungs)
+    missing = [
+        str(kernel) for kernel in climb.ladder.kernels if kernel.number != climb.rungs[0].kernel.number
+    ]
+    raise RunNotFound(
+        f"ladder '{climb.ladder.name}': of {climb.conditions}, only {recorded} is recorded; a notebook needs "
+        f"{_FEWEST_RUNGS} rungs",
+        details=[f"  missing: {kernel}" for kernel in missing],
+        remedy="Record another with `prof collect` or `prof time`, or store its report with `prof ingest`.",
+    )
+
+
+def _ladder_reference(folder: Path, climb: Climb) -> str:
+    """Returns the ladder's name where a notebook in this folder finds it by that, else its file."""
+
+    file = climb.ladder.path.resolve()
+    try:
+        found = find_ladder(climb.ladder.name, folder)
+    except LadderNotFound:
+        found = None
+    return climb.ladder.name if found and found.resolve() == file else _from(folder, file)
+
+
+def _from(folder: Path, target: Location) -> str:
+    if isinstance(target, str):  # a URL
+        return target
+    return Path(os.path.relpath(target.resolve(), folder)).as_posix()

@@ -1,0 +1,33 @@
+"""`prof presets` prints what each preset records, and how many passes that takes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from profiler.catalog.presets import PRESETS, find_preset
+from profiler.commands.shared.options import FormatOption, settings_of
+from profiler.commands.shared.output import print_document
+from profiler.present.documents.catalogue import preset_document, presets_document
+
+
+def presets(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(help="One preset, with its metrics.")] = None,
+    format: FormatOption = None,
+) -> None:
+    """Print the presets of `prof collect`.
+
+    A preset records sections and metrics in a number of passes; a pass is one replay of the kernel.
+
+    Examples:
+
+      prof presets
+
+      prof presets four-way
+    """
+
+    settings = settings_of(context, None, None, format)
+    document = presets_document(PRESETS) if name is None else preset_document(find_preset(name))
+    print_document(document, format=settings.format)

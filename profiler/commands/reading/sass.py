@@ -1,0 +1,125 @@
+"""`prof sass`: the machine code of one hot loop, or of two side by side."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.commands.shared.options import (
+    Format,
+    FormatOption,
+    KernelNameOption,
+    LadderOption,
+    RunSizeOption,
+    RunsOption,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from profiler.analyse.code.machine_code import View
+
+
+def sass(
+    context: typer.Context,
+    before: Annotated[
+        str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
+    ] = None,
+    after: Annotated[str | None, typer.Argument(help="The same, for a kernel to put beside it.")] = None,
+    size: RunSizeOption = None,
+    kernel_name: KernelNameOption = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show the whole function rather than its hot loop.")
+    ] = False,
+    listing: Annotated[
+        bool, typer.Option("--listing", help="Show every instruction rather than counts by opcode.")
+    ] = False,
+    reveal: Annotated[
+        bool,
+        typer.Option("--reveal", help="Show the first kernel, wait for a key, then show the second."),
+    ] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Show the machine code of a hot loop, or of two side by side.
+
+    The loop is found by execution counts, and its FMAs are traced to the loads that feed them. A k-step
+    is one FMA into every accumulator; A is the operand that serves neighbours in a row of the result.
+
+    Examples:
+
+      prof sass 5 6
+
+      prof sass 6 --listing
+
+      prof sass before.ncu-rep after.ncu-rep --kernel-name 'gemm'
+
+      prof sass 5 6 --reveal
+    """
+    if schema:
+        from profiler.analyse.code.machine_code import MachineCode
+        from profiler.present.render.json import json_schema
+
+        print(json_schema(MachineCode, "prof sass --format json"))
+        return
+    if before is None:
+        raise typer.BadParameter("give a kernel, or two to put beside each other: prof sass 5 6")
+
+    from profiler.ask.code import find_machine_code
+
+    settings = settings_of(context, runs, ladder, format)
+    if reveal and (after is None or settings.format is not Format.table):
+        raise typer.BadParameter(
+            "it shows two kernels in a terminal: prof sass 5 6 --reveal", param_hint="--reveal"
+        )
+    if listing and settings.format is Format.json:
+        raise typer.BadParameter("for programs there is --format csv --listing", param_hint="--listing")
+    view = find_machine_code(before, after, settings, kernel_name=kernel_name, whole=full, size=size)
+    if reveal:
+        _reveal(view, listing)
+    elif settings.format is Format.json:
+        from profiler.commands.shared.output import json_answer
+
+        print(json_answer(view.finding, full))
+    else:
+        from profiler.commands.shared.output import print_document
+        from profiler.present.documents.code import code_document
+
+        print_document(code_document(view, listing=listing), format=settings.format)
+
+
+def _reveal(view: View, listing: bool) -> None:
+    """Print the first kernel, and on a key the second and what changed; without a wait where nobody can press one."""
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.code import changes_document, code_document
+
+    print_document(code_document(view.side(0), listing=listing), format=Format.table)
+    sys.stdout.flush()
+    _wait_for_key(f"any key shows {view.finding.kernels[1].label} ")
+    print()
+    print_document(code_document(view.side(1), listing=listing), format=Format.table)
+    print()
+    print_document(changes_document(view.finding), format=Format.table)
+
+
+def _wait_for_key(prompt: str) -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    import termios
+    import tty
+
+    from profiler.text import printable
+
+    keyboard, prompt = sys.stdin.fileno(), printable(prompt)
+    before = termios.tcgetattr(keyboard)
+    try:
+        tty.setcbreak(keyboard)  # a key without Enter; interrupts still work
+        print(prompt, end="", file=sys.stderr, flush=True)
+        os.read(keyboard, 1)
+    finally:
+        termios.tcsetattr(keyboard, termios.TCSAFLUSH, before)  # what else the key has sent is dropped
+        print("\r" + " " * len(prompt), end="\r", file=sys.stderr, flush=True)

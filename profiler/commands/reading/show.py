@@ -1,0 +1,124 @@
+"""`prof show`: one kernel's sheet."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.commands.shared.options import (
+    ChartOption,
+    DarkOption,
+    Format,
+    FormatOption,
+    KernelNameOption,
+    LadderOption,
+    RunSizeOption,
+    RunsOption,
+    VerbSettings,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
+
+    from profiler.analyse.recording.overview import Recording
+    from profiler.store.runs.run_store import Run
+
+
+def show(
+    context: typer.Context,
+    source: Annotated[
+        str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
+    ] = None,
+    size: RunSizeOption = None,
+    kernel_name: KernelNameOption = None,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Show every metric the report holds; JSON is else cut to 8 KB."),
+    ] = False,
+    chart: ChartOption = None,
+    dark: DarkOption = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Show one recording: provenance, kernels, metrics, rules.
+
+    Of a run that `prof time` stored, its timings.
+
+    Examples:
+
+      prof show 6
+
+      prof show 6 --size 2048
+
+      prof show mine.ncu-rep --kernel-name 'softmax'
+
+      prof show gemm-6-source --chart hot-lines.svg
+    """
+    if schema:
+        from profiler.analyse.recording.overview import Sheets, TimingSheet
+        from profiler.present.render.json import json_schema
+
+        print(json_schema((Sheets, TimingSheet), "prof show --format json"))
+        return
+    if source is None:
+        raise typer.BadParameter("give a recording to show, for example: prof show 6")
+
+    from profiler.ask.show import show as ask
+    from profiler.commands.shared.files import tell_written
+    from profiler.commands.shared.pictures import chart_file
+
+    picture = chart_file(chart, dark)
+    settings = settings_of(context, runs, ladder, format)
+    # Timings have no metrics to show in full, but a manifest that JSON can hold in full.
+    timed = kernel_name is None and (not full or settings.format is Format.json)
+    recording = ask(source, settings, kernel_name=kernel_name, full=full, timed=timed, size=size)
+    if picture is not None:
+        picture.write(_drawn(recording.run, settings, kernel_name))
+    _print(recording, settings.format, full)
+    if picture is not None:
+        tell_written(picture.path, settings)
+    if size is None:
+        _tell_others(source, recording.run, settings)
+
+
+def _tell_others(source: str, run: Run, settings: VerbSettings) -> None:
+    """Prints the other sizes that are stored, where a number or a name chose the newest run of any size."""
+    from profiler.ask.show import find_other_workloads
+    from profiler.text import printable
+
+    if settings.format is not Format.table or settings.quiet:
+        return
+    name = run.manifest.name
+    if others := find_other_workloads(source, run, settings):
+        sizes = printable(", ".join(others))
+        print(
+            f"\nThis is the newest run of {name}. Other sizes are stored: {sizes}.\n"
+            f"Ask for one with --size, or by its run id, which `prof list {name}` gives.",
+            file=sys.stderr,
+        )
+
+
+def _drawn(run: Run, settings: VerbSettings, kernel_name: str | None) -> ChartType:
+    """Returns the chart of the one kernel meant: each would be a picture of its own."""
+    from profiler.ask.show import find_hot_lines
+    from profiler.present.charts import recording_chart
+
+    return recording_chart(*find_hot_lines(run, settings, kernel_name))
+
+
+def _print(recording: Recording, format: Format, full: bool) -> None:
+    if format is Format.json:
+        from profiler.commands.shared.output import json_answer
+
+        print(json_answer(recording.finding, full))
+        return
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.recording import recording_document
+
+    document = recording_document(recording.run, recording.sheets, recording.timing)
+    print_document(document, format=format)

@@ -1,0 +1,1 @@
+"""What several verbs share: their options, how they print, and the files that they write."""

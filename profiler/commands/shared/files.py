@@ -1,0 +1,45 @@
+"""Writes the files that a user named: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import typer
+
+from profiler.commands.shared.options import VerbSettings
+from profiler.errors import OutputNotWritable
+from profiler.text import printable
+
+
+def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "") -> None:
+    """Refuses a file name with another ending, before anything is computed: programs open files by their endings."""
+
+    if path.suffix.lower() not in endings:
+        *others, last = endings
+        known = f"{', '.join(others)} or {last}" if others else last
+        raise typer.BadParameter(
+            f"'{printable(path.name)}' should end in {known}{why}", param_hint=f"'{option}'"
+        )
+
+
+def write_whole(content: bytes, path: Path) -> None:
+    """Writes aside and renames last: the name never holds half of it, and a failure leaves what was there."""
+
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        aside.write_bytes(content)
+        os.replace(aside, path)
+    except OSError as error:
+        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            aside.unlink()
+
+
+def tell_written(path: Path, settings: VerbSettings) -> None:
+    if not settings.quiet:
+        print(f"Wrote {printable(str(path))}", file=sys.stderr)

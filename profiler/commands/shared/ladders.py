@@ -1,0 +1,105 @@
+"""What verbs share that run a ladder's kernels: their options, the choice of kernels, and the build."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.commands.shared.options import VerbSettings
+from profiler.commands.shared.output import Progress
+from profiler.errors import ProgramFailed
+from profiler.measure.rungs.build import build_kernels
+from profiler.measure.tools.toolchain import find_toolchain
+
+if TYPE_CHECKING:
+    from profiler.catalog.ladders.ladder import Kernel, Ladder
+    from profiler.errors import ProfError
+    from profiler.measure.rungs.build import Built
+
+KernelOption = Annotated[
+    list[str] | None,
+    typer.Option("--kernel", metavar="N", help="This kernel, or a range such as 4-6; may be repeated."),
+]
+JobsOption = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Compilers at a time [default: one per core].")
+]
+SizeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--size",
+        metavar="S",
+        help="Size of the workload, or one for each dimension: 512x4096x1024; may be repeated [default: the ladder's].",
+    ),
+]
+ParameterOption = Annotated[
+    list[str] | None,
+    typer.Option("--set-param", metavar="NAME=S", help="One parameter of the workload, for example m=1000."),
+]
+SeedOption = Annotated[
+    int | None, typer.Option("--seed", min=0, max=2**64 - 1, help="Seed of the inputs [default: drawn].")
+]
+TimeoutOption = Annotated[
+    float, typer.Option("--timeout", min=0.1, help="Seconds that one program may take.")
+]
+
+
+def choose_kernels(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
+    """Returns the kernels of these numbers and ranges in the ladder's order; all where none is given."""
+
+    numbers: list[int] = []
+    for text in given or ():
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", text.strip())
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            raise typer.BadParameter(f"--kernel {text}: give a number, or a range such as 4-6")
+        first, last = int(match[1]), int(match[2] or match[1])
+        within = [kernel.number for kernel in ladder.kernels if first <= kernel.number <= last]
+        numbers += within if match[2] and within else [first]
+    return ladder.choose(numbers or None)
+
+
+def build_rungs(
+    ladder: Ladder, kernels: Sequence[Kernel], arch: str, settings: VerbSettings, jobs: int | None = None
+) -> dict[int, Built]:
+    """Returns every compiled kernel by its number, built if it changed, and prints at once what did not compile."""
+
+    compiled = [kernel for kernel in kernels if kernel.is_compiled]
+    if not compiled:
+        return {}
+    toolchain = find_toolchain()
+    done = {}
+    with Progress("building", len(compiled), settings) as progress:
+        for built in build_kernels(ladder, compiled, arch, toolchain, jobs):
+            done[built.kernel.number] = built
+            progress.advance(built.status if built.error else _said(built, arch), built.error)
+    return done
+
+
+def _said(built: Built, arch: str) -> str:
+    """Returns the line for a built kernel; for one that did not change, only what should never be forgotten."""
+    record = built.record
+    if record is None or (built.status == "unchanged" and not record.fast_math):
+        return ""
+    facts = [f"{built.status:<12}{built.kernel}"]
+    if built.status == "built":
+        facts += [arch, f"{record.seconds:.1f} s"]
+    if record.fast_math:
+        facts.append("with fast math, as the ladder asks")
+    if built.status == "built" and record.without:
+        facts.append(f"without {' and '.join(record.without)}")
+    return ", ".join(facts)
+
+
+def raise_failures(errors: Sequence[ProfError], total: int, what: str) -> None:
+    """Raises the failure of a single step as it is; for several, which were printed one by one, how many there were."""
+
+    if not errors:
+        return
+    if total == 1:
+        raise errors[0]
+    message = f"{len(errors)} of {total} {what}"
+    if len({type(error) for error in errors}) > 1:
+        raise ProgramFailed(message, remedy="Each of them is printed above, with its command.")
+    raise type(errors[0])(message, remedy=errors[0].remedy)

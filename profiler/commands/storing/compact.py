@@ -1,0 +1,114 @@
+"""`prof compact`: many small runs into few files."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.commands.shared.options import Format, FormatOption, RunsOption, settings_of
+from profiler.commands.shared.output import Progress, print_document
+from profiler.store.packs.plan import compact as pack, plan_packs
+from profiler.store.packs.publish import stored_files
+from profiler.store.runs.run_store import RunStore
+from profiler.text import counted, printable, size
+
+if TYPE_CHECKING:
+    from profiler.store.packs.plan import Compacted, PackPlan
+
+_HEADER = (
+    "runs", "packs", "packs_replaced", "files_before", "files_after", "bytes_before", "bytes_after", "damaged",
+    "folders_removed", "dry_run",
+)  # fmt: skip
+
+
+def compact(
+    context: typer.Context,
+    older_than: Annotated[
+        float,
+        typer.Option("--older-than", min=0, metavar="DAYS", help="Only runs recorded so many days ago."),
+    ] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
+    runs: RunsOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Pack many small runs into few files.
+
+    No answer changes. At a URL far fewer requests are needed then, and `prof query` reads a few large files. May be interrupted at any
+    moment, and run while others read, ingest or collect; what is packed well is not packed again.
+
+    Examples:
+
+      prof compact --dry-run
+
+      prof compact --runs s3://bucket/runs --older-than 7
+    """
+
+    settings = settings_of(context, runs, None, format)
+    store = RunStore(settings.runs_to_read)
+    plan = plan_packs(store, older_than)
+    before = stored_files(store.place)
+    done = None
+    if not dry_run and (plan.runs or plan.redundant):
+        with Progress("packing", len(plan.runs), settings) as progress:
+            done = pack(store, plan, progress.advance)
+    after = stored_files(store.place) if done else before
+    if settings.format is not Format.table:
+        from profiler.present.documents.parts.rows import rows_document
+
+        rows = [_row(plan, done, dry_run, before, after)]
+        print_document(rows_document(_HEADER, rows), format=settings.format)
+    else:
+        for line in _lines(store, plan, done, before, after):
+            print(line)
+    for error in done.damaged if done else ():
+        print(f"left as it is: {error.message}", file=sys.stderr)
+
+
+def _row(
+    plan: PackPlan, done: Compacted | None, dry_run: bool, before: dict[str, int], after: dict[str, int]
+) -> tuple[int | bool | None, ...]:
+    """Returns what was done, or what a dry run would do; None where only doing it can show."""
+    if dry_run:
+        packs = files = held = damaged = None
+    else:
+        packs, files, held = len(done.packs) if done else 0, len(after), sum(after.values())
+        damaged = len(done.damaged) if done else 0
+    return (
+        done.packed if done else len(plan.runs), packs, len(plan.absorbed),
+        len(before), files, sum(before.values()), held, damaged, len(plan.redundant), dry_run,
+    )  # fmt: skip
+
+
+def _lines(
+    store: RunStore, plan: PackPlan, done: Compacted | None, before: dict[str, int], after: dict[str, int],
+) -> list[str]:  # fmt: skip
+
+    along = (
+        f", {counted(len(plan.absorbed), 'small pack', 'small packs')} among them" if plan.absorbed else ""
+    )
+    runs = counted(len(plan.runs), "run", "runs")
+    removed = f"{counted(len(plan.redundant), 'folder', 'folders')} that packs hold already"
+    if done is None and not (plan.runs or plan.redundant):
+        loose = counted(len(store.index.folders), "run", "runs")
+        packs = counted(len(store.packs), "pack", "packs")
+        return [printable(f"{store.root}: nothing to pack: {loose} in folders of their own, {packs}")]
+    if done is None:
+        held = f"{counted(len(before), 'file', 'files')}, {size(sum(before.values()))}"
+        would = [f"pack {runs}{along}"] if plan.runs else []
+        would += [f"remove {removed}"] if plan.redundant else []
+        return [printable(f"{store.root}: would {' and '.join(would)}; there are {held}")]
+    lines = []
+    if done.packs:
+        packs = counted(len(done.packs), "pack", "packs")
+        lines.append(f"{counted(done.packed, 'run', 'runs')} in {packs}{along}")
+    if plan.redundant:
+        lines.append(f"removed {removed}")
+    lines.append(
+        f"{len(before):,} files of {size(sum(before.values()))} before, "
+        f"{len(after):,} files of {size(sum(after.values()))} after"
+    )
+    return [printable(f"{store.root}: {line}") for line in lines]

@@ -1,0 +1,41 @@
+"""`prof export`: the reports of a run, back as Nsight Compute wrote them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from profiler.ask.named.references import open_named
+from profiler.commands.shared.options import LadderOption, RunSizeOption, RunsOption, settings_of
+from profiler.store.runs.export import export_reports
+from profiler.text import printable
+
+
+def export(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(help="A kernel number, a run id or a name.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", file_okay=False, help="Folder to write them to.")
+    ] = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")] = False,
+    size: RunSizeOption = None,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+) -> None:
+    """Write a run's reports for the Nsight Compute UI.
+
+    One .ncu-rep file per process, checked against the hash that was taken when it was recorded.
+
+    Examples:
+
+      prof export 6
+
+      prof export gemm-6-source --output /tmp
+    """
+
+    settings = settings_of(context, runs, ladder)
+    (run,) = open_named([source], settings, size=size)
+    for path in export_reports(run, output, overwrite=force):
+        print(printable(str(path)))

@@ -1,0 +1,197 @@
+"""`prof ingest`: reports that already exist, into runs."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from profiler.ask.named.ladders import ladder_name
+from profiler.commands.shared.crew_options import (
+    CrewChoice,
+    SchedulerOption,
+    SlurmOption,
+    TlsCaOption,
+    TlsCertOption,
+    TlsKeyOption,
+    WorkersOption,
+)
+from profiler.commands.shared.options import (
+    Format,
+    FormatOption,
+    LadderOption,
+    RunsOption,
+    VerbSettings,
+    settings_of,
+)
+from profiler.commands.shared.output import Progress, print_document
+
+if TYPE_CHECKING:
+    from profiler.store.ingest.ingest import Ingested, IngestOptions
+    from profiler.store.reports.locate import Report
+    from profiler.store.runs.run_store import RunStore
+
+_HEADER = ("status", "run_id", "launches", "report", "error", "unread")
+
+
+def ingest(
+    context: typer.Context,
+    places: Annotated[
+        list[str], typer.Argument(metavar="REPORT...", help="Files, folders, patterns, and URLs of them.")
+    ],
+    kernel: Annotated[
+        int | None, typer.Option("--kernel", min=0, help="Store the report as this kernel of the ladder.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the run [default: the file's name].")
+    ] = None,
+    copy: Annotated[
+        bool,
+        typer.Option(
+            "--copy/--reference", help="Keep a compressed copy of the report, or only where it lies."
+        ),
+    ] = True,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Reader processes [default: one per core].")
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", min=0.1, help="Seconds for one report [default: by its size]."),
+    ] = None,
+    runs: RunsOption = None,
+    ladder: LadderOption = None,
+    format: FormatOption = None,
+    scheduler: SchedulerOption = None,
+    slurm: SlurmOption = None,
+    workers: WorkersOption = None,
+    tls_ca: TlsCaOption = None,
+    tls_cert: TlsCertOption = None,
+    tls_key: TlsKeyOption = None,
+) -> None:
+    """Store reports as runs, in Parquet.
+
+    A report that is already stored changes nothing, whatever its file is called. With --scheduler or --slurm, workers
+    read them, each with its share; what lies at a URL they fetch themselves. A worker needs 0.6 GB of memory and 20 times its
+    largest report.
+
+    Examples:
+
+      prof ingest before.ncu-rep after.ncu-rep
+
+      prof ingest ~/reports '/scratch/**/*.ncu-rep' --reference
+
+      prof ingest s3://bucket/reports 'gs://bucket/**/*.ncu-rep'
+
+      prof ingest s3://bucket/reports --scheduler tcp://host:8786
+
+      prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
+    """
+    from profiler.errors import IngestIncomplete, ReportNotFound
+    from profiler.store.ingest.ingest import IngestOptions
+    from profiler.store.reports.locate import find_reports
+    from profiler.store.runs.run_store import RunStore
+
+    settings = settings_of(context, runs, ladder, format)
+    choice = CrewChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
+    if jobs is not None and choice.is_given:
+        raise typer.BadParameter("--jobs is for the readers of this machine: the workers have their own")
+    if name is not None and kernel is not None:
+        raise typer.BadParameter("--name and --kernel exclude each other")
+    reports = find_reports(places)
+    if not reports:
+        raise ReportNotFound(f"no .ncu-rep file in {', '.join(places)}")
+    if ladder is not None and kernel is None:
+        raise typer.BadParameter("--ladder says what --kernel numbers mean: give both")
+    if kernel is not None and len(reports) > 1:
+        raise typer.BadParameter(f"--kernel names one report, and {len(reports)} were given")
+    options = IngestOptions(
+        name=name,
+        ladder=_ladder_of(settings) if kernel is not None else None,
+        kernel=kernel,
+        copy=copy,
+        jobs=min(jobs, len(reports)) if jobs else None,
+        timeout_s=timeout,
+    )
+    outcomes = []
+    with _reading(reports, RunStore(settings.runs_folder), options, choice, settings) as (progress, read):
+        for outcome in read:
+            if settings.format is Format.table and not outcome.error:
+                progress.result(_line(outcome))
+            progress.advance(error=outcome.error)
+            outcomes.append(outcome)
+    if settings.format is not Format.table:
+        from profiler.present.documents.parts.rows import rows_document
+
+        print_document(rows_document(_HEADER, list(map(_row, outcomes))), format=settings.format)
+    failed = [outcome for outcome in outcomes if outcome.error]
+    if not settings.quiet:
+        print(_summary(outcomes), file=sys.stderr)
+    if len(failed) == 1 and len(outcomes) == 1 and failed[0].error:
+        raise failed[0].error
+    if failed:
+        raise IngestIncomplete(f"{len(failed)} of {len(outcomes)} reports were not ingested")
+
+
+def _ladder_of(settings: VerbSettings) -> str:
+    """The ladder's name, which no file needs to have, but a file could."""
+    from profiler.catalog.ladders.ladder import is_ladder_name
+    from profiler.text import printable
+
+    name = ladder_name(settings)
+    if not is_ladder_name(name):
+        raise typer.BadParameter(f"--ladder: {printable(name)!r} is no name that a ladder may have")
+    return name
+
+
+@contextmanager
+def _reading(
+    reports: Sequence[Report],
+    store: RunStore,
+    options: IngestOptions,
+    choice: CrewChoice,
+    settings: VerbSettings,
+) -> Iterator[tuple[Progress, Iterator[Ingested]]]:
+    """Here or on the workers: what is told of it, and what becomes of each report."""
+    if not choice.is_given:
+        from profiler.store.ingest.ingest import ingest_reports
+
+        with Progress("reading", len(reports), settings) as progress:
+            yield progress, ingest_reports(reports, store, options)
+        return
+    from profiler.commands.storing.ingesting import Workers
+    from profiler.store.ingest.on_workers import ingest_on_workers
+
+    workers = Workers()
+    with Progress("reading", len(reports), settings, workers.lines) as progress:
+        workers.say = progress.note
+        with choice.open(gpus=False, say=progress.note) as crew:
+            yield progress, ingest_on_workers(reports, store, options, crew, workers)
+
+
+def _summary(outcomes: list[Ingested]) -> str:
+    counts = Counter(outcome.status for outcome in outcomes)
+    words = {"stored": "stored", "known": "already stored, unchanged", "failed": "not ingested"}
+    return ", ".join(f"{counts[status]} {text}" for status, text in words.items() if counts[status])
+
+
+def _line(outcome: Ingested) -> str:
+    from profiler.text import printable
+
+    lacks = f"  (without {outcome.unread}: NVIDIA's reader crashed on them)" if outcome.unread else ""
+    return f"{outcome.status:<7} {outcome.run_id}  {printable(str(outcome.report))}{lacks}"
+
+
+def _row(outcome: Ingested) -> tuple[str | int | None, ...]:
+    error = str(outcome.error) if outcome.error else None
+    return (
+        outcome.status,
+        outcome.run_id,
+        outcome.launches,
+        str(outcome.report),
+        error,
+        outcome.unread or None,
+    )

@@ -1,0 +1,78 @@
+"""How far the workers of a cluster are with their reports: a line for each, on a terminal; what is lost, everywhere."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+
+from profiler.cluster.watch import Worker
+from profiler.commands.shared.display import clock
+from profiler.errors import ProfError
+from profiler.store.ingest.on_workers import IngestObserver
+from profiler.text import printable
+
+_ROWS_BELOW = 4  # of the window, for the bar and what was printed last
+
+
+@dataclass
+class _State:
+    text: str = "waiting"
+    since: float = 0.0
+    reports: int = 0
+
+
+class Workers(IngestObserver):
+    """Told by the threads that drive them; `lines` is asked by the one that draws."""
+
+    def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
+        self.say = say
+        self._states: dict[Worker, _State] = {}
+        self._lock = Lock()
+
+    def began(self, worker: Worker, reports: int, size_bytes: int) -> None:
+        with self._lock:
+            state = self._states.setdefault(worker, _State())
+            state.text = f"reading {_reports(reports)}, {size_bytes / 1e6:.1f} MB"
+            state.since = time.monotonic()
+
+    def said(self, worker: Worker, text: str) -> None:
+        with self._lock:
+            state = self._states[worker]
+            state.text = f"{state.text.partition(':')[0]}: {text}"
+
+    def ended(self, worker: Worker, reports: int) -> None:
+        with self._lock:
+            state = self._states[worker]
+            state.text, state.since = "waiting", 0.0
+            state.reports += reports
+
+    def lost(self, worker: Worker, reports: int, error: ProfError) -> None:
+        with self._lock:
+            self._states.pop(worker, None)
+        who = f"worker {worker.name}"
+        what = error.message if error.message.startswith(who) else f"{who}: {error.message}"
+        self.say(printable(f"{'lost':<12}{what}; {_reports(reports)} left to the others"))
+
+    def lines(self) -> list[str]:
+        """Not more than the window has rows: those that were longest at work come first."""
+        rows = max(1, shutil.get_terminal_size().lines - _ROWS_BELOW)
+        now = time.monotonic()
+        with self._lock:
+            states = sorted(self._states.items(), key=lambda one: one[1].since or now)
+            width = max((len(worker.name) for worker, _ in states), default=0)
+            lines = [_line(worker, state, width, now) for worker, state in states]
+        if len(lines) > rows:
+            lines = [*lines[: rows - 1], f"and {len(lines) - rows + 1} workers more"]
+        return [printable(line) for line in lines]
+
+
+def _line(worker: Worker, state: _State, width: int, now: float) -> str:
+    since = clock(now - state.since) if state.since else ""
+    return f"{worker.name:<{width}}  {since:>5}  {state.text}; {state.reports} read"
+
+
+def _reports(count: int) -> str:
+    return "1 report" if count == 1 else f"{count} reports"

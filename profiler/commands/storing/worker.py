@@ -1,0 +1,76 @@
+"""`prof worker`: this host's GPUs, for a scheduler elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from profiler.commands.shared.crew_options import CrewChoice, TlsCaOption, TlsCertOption, TlsKeyOption
+from profiler.commands.shared.options import settings_of
+
+
+def worker(
+    context: typer.Context,
+    address: Annotated[
+        str,
+        typer.Argument(metavar="ADDRESS", help="Of a `dask scheduler`: tcp://host:8786, or tls://host:8786."),
+    ],
+    gpus: Annotated[str, typer.Option("--gpus", help="Which of this host: all, or 0,1.")] = "all",
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="What the workers are called, before -gpu0 [default: the host]."),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            "--host",
+            help="Listen at this address of this host [default: the one by which it reaches the scheduler].",
+        ),
+    ] = None,
+    interface: Annotated[
+        str | None, typer.Option("--interface", help="Listen on this network interface, such as ib0.")
+    ] = None,
+    tls_ca: TlsCaOption = None,
+    tls_cert: TlsCertOption = None,
+    tls_key: TlsKeyOption = None,
+) -> None:
+    """Lend this host's GPUs to a cluster until Ctrl-C.
+
+    Each has a worker of its own, which is started again when it dies. Whoever can reach the scheduler or a worker can run code here as you: keep
+    them in a private network, or use TLS, with --tls-ca, --tls-cert and --tls-key.
+
+    Examples:
+
+      prof worker tcp://head:8786
+
+      prof worker tls://head:8786 --gpus 0,1 --interface ib0
+    """
+    import socket
+
+    from profiler.cluster.hosting import HostedWorker, Listening, host_workers
+    from profiler.measure.tools.ncu import find_ncu
+    from profiler.measure.tools.toolchain import choose_gpus, find_gpus
+
+    if host is not None and interface is not None:
+        raise typer.BadParameter("--host and --interface exclude each other")
+    settings = settings_of(context)
+    tls = CrewChoice(scheduler=address, ca=tls_ca, cert=tls_cert, key=tls_key).tls
+    ncu, visible = find_ncu(), find_gpus()
+    chosen = choose_gpus(gpus, visible)
+    hosted = [
+        HostedWorker(
+            f"{name or socket.gethostname()}-gpu{visible.index(gpu)}", {"CUDA_VISIBLE_DEVICES": gpu.uuid}
+        )
+        for gpu in chosen
+    ]
+
+    def begun() -> None:
+        if settings.quiet:
+            return
+        for one, gpu in zip(hosted, chosen, strict=True):
+            print(f"worker      {one.name}: {gpu.name}, {gpu.uuid}, ncu {ncu.version}", file=sys.stderr)
+        print(f"working for {address}; Ctrl-C ends it", file=sys.stderr, flush=True)
+
+    host_workers(address, tls, hosted, Listening(host, interface), begun)

@@ -1,0 +1,337 @@
+"""Every failure that `prof` can report: its class, its exit code and its remedy.
+
+    ProfError
+    ├── ReportError            a .ncu-rep file cannot be used
+    │   ├── ReportNotFound         no file is there
+    │   ├── ReportUnreadable       the file cannot be opened or read
+    │   ├── NotAReport             the file is not an Nsight Compute report
+    │   ├── ReportDamaged          bytes of the report are missing or changed
+    │   ├── ReportEmpty            the report is whole, but nothing was profiled
+    │   └── ReaderFailed           NVIDIA's reader crashed or hung on the report
+    ├── StoreError             the runs folder cannot be used
+    │   ├── RunNotFound
+    │   ├── RunDamaged             a stored run differs from what its manifest records
+    │   ├── DiskFull
+    │   ├── StoreNotWritable
+    │   ├── RunNotProfiled         the run holds timings alone, and a profile was asked for
+    │   ├── StoredUnderAnotherName the report is stored, but not under the name asked for
+    │   └── CompactBusy            another prof compacts the same folder
+    ├── ComparisonError        two things cannot be compared
+    │   ├── NotComparable          different GPU, workload, clocks, ...
+    │   ├── KernelAmbiguous        several kernels fit, and nothing chooses between them
+    │   ├── KernelNotFound
+    │   └── CheckUndecided         `prof check` cannot separate a regression from noise
+    ├── LadderError            a ladder file cannot be used
+    │   ├── LadderNotFound
+    │   ├── LadderInvalid          the message gives file and line
+    │   ├── RungNotFound           no kernel has that number
+    │   ├── WorkloadInvalid        a bad size, or a parameter that the workload lacks
+    │   └── ExpressionError        bad arithmetic, or arithmetic without a finite result
+    ├── MeasureError           something could not be built, checked or timed
+    │   ├── ToolNotFound           nvcc, nvidia-smi
+    │   ├── GpuNotFound
+    │   ├── BuildFailed
+    │   ├── LibraryMissing         a rung needs cuBLAS, which is not installed
+    │   ├── ProgramFailed          the details are the last lines that the program printed
+    │   ├── ProgramTimedOut
+    │   ├── OutputInvalid          the program succeeded but printed something unexpected
+    │   ├── DeviceMemoryFull
+    │   ├── ShapeRefused           this rung cannot run the size
+    │   ├── ResultWrong            `prof verify` found a rung with a wrong result
+    │   ├── NoPointWorks           `prof tune` found no correct point
+    │   ├── DefaultsNotFound       the source lacks a #define that `prof tune --apply` changes
+    │   ├── NcuTooOld
+    │   ├── CountersRefused        the driver lets only the administrator read counters
+    │   ├── CountersBusy           another tool holds the counters
+    │   ├── NothingProfiled        no launch of the program fits the filter
+    │   ├── LaunchesMissing        the program made fewer launches than asked for
+    │   ├── ReportNotWritten
+    │   ├── NcuFailed              ncu failed in any other way
+    │   ├── CollectBusy            another prof collects the very same
+    │   └── CollectIncomplete      some kernels were collected, some were not
+    ├── MetricNotFound
+    ├── MetricsMissing         ncu recorded nothing for a metric that was asked for
+    ├── PresetNotFound
+    ├── ThresholdsInvalid      the limits in prof.toml or pyproject.toml cannot be used
+    ├── OutputNotWritable      an output file cannot be written
+    ├── RemoteNotInstalled     a URL needs a package of fsspec that is not installed
+    ├── RemoteDenied           credentials for a URL are missing or do not suffice
+    ├── RemoteFailed           a URL cannot be used for another reason
+    ├── McpNotInstalled        `prof mcp` needs the SDK of an extra
+    ├── OutOfReach             `prof mcp` was asked for a file or a URL outside its folders
+    ├── NotebookUnavailable    no such notebook, or no Jupyter to open it
+    ├── NotReady               `prof doctor` found something that should work here and does not
+    ├── ClusterError           the workers cannot be used
+    │   ├── ClusterNotInstalled    Dask is an extra
+    │   ├── ClusterUnreachable     no scheduler answers, or it refuses the connection
+    │   ├── SchedulerLost          the scheduler stopped answering
+    │   ├── WorkerLost             one worker died, left, or does not answer
+    │   ├── SlurmFailed            Slurm refuses the jobs, starts none, or all of them ended
+    │   ├── WorkerUnlike           a worker runs another prof than this one
+    │   ├── NoWorkerLeft           no worker has a GPU to measure on
+    │   ├── WorkerLacks            a worker lacks a folder or a file that it needs
+    │   └── KernelGivenUp          each worker that measured the kernel was lost
+    ├── QueryFailed
+    ├── IngestIncomplete       some reports were ingested, some were not
+    └── InternalError          a bug in prof
+
+Exit codes 0, 1 and 2 are taken: success, a regression found by `prof check`, and the
+command line parser. Each class has a code of its own, and a test checks that. An error that
+can be raised has a remedy; a group has none, so code that raises a group gives one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class ProfError(Exception):
+    """A failure: `message` says in one line what happened, `details` are further lines, `remedy` says what to do.
+
+    The lines stay apart, so that a name with a newline in it cannot pass for a line of ours.
+    """
+
+    exit_code: ClassVar[int] = 3
+    remedy: str = ""
+
+    def __init_subclass__(cls, *, exit_code: int) -> None:
+        cls.exit_code = exit_code
+
+    def __init__(self, message: str, *, details: Iterable[str] = (), remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = tuple(details)
+        if remedy is not None:
+            self.remedy = remedy
+
+    def __str__(self) -> str:
+        return "\n".join([self.message, *self.details])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors cross process boundaries; the default would lose the keyword arguments.
+        return (_rebuild, (type(self), self.message, self.details, self.remedy))
+
+
+def _rebuild(cls: type[ProfError], message: str, details: tuple[str, ...], remedy: str) -> ProfError:
+    return cls(message, details=details, remedy=remedy)
+
+
+# One line apart, so that the whole list can be read in one sitting.
+# fmt: off
+
+class ReportError(ProfError, exit_code=10): ...
+
+class ReportNotFound(ReportError, exit_code=11):
+    remedy = "Check the path; `prof list` shows the runs that are already stored."
+
+class ReportUnreadable(ReportError, exit_code=12):
+    remedy = "Check the file's permissions, or copy it to a local disk first."
+
+class NotAReport(ReportError, exit_code=13):
+    remedy = "Give a .ncu-rep file written by `ncu -o NAME ...`."
+
+class ReportDamaged(ReportError, exit_code=14):
+    remedy = "Copy the report again from where it was recorded, or record it again."
+
+class ReportEmpty(ReportError, exit_code=15):
+    remedy = "Nothing was profiled: check ncu's kernel filter (-k) and its launch count (-c)."
+
+class ReaderFailed(ReportError, exit_code=16):
+    remedy = (
+        "The structure of the file adds up, so the report need not be damaged. Open it in the Nsight Compute UI, "
+        "or try another version of the Python package ncu-report."
+    )
+
+class StoreError(ProfError, exit_code=20): ...
+
+class RunNotFound(StoreError, exit_code=21):
+    remedy = "`prof list` shows what is stored; `prof ingest REPORT` adds a report."
+
+class RunDamaged(StoreError, exit_code=22):
+    remedy = "Restore the run from a backup or version control, or delete its folder and ingest again."
+
+class DiskFull(StoreError, exit_code=23):
+    remedy = "Free some space, or choose another folder with --runs, and run the same command again."
+
+class StoreNotWritable(StoreError, exit_code=24):
+    remedy = "Check the folder's permissions, or choose another folder with --runs."
+
+class RunNotProfiled(StoreError, exit_code=25):
+    remedy = "Profile the same kernel with `ncu`, and `prof ingest` the report."
+
+class StoredUnderAnotherName(StoreError, exit_code=26):
+    remedy = "Delete the folder of that run and ingest the report again under the name it should have."
+
+class CompactBusy(StoreError, exit_code=91):
+    remedy = "Wait until the other one has finished; nothing is left to do then."
+
+class ComparisonError(ProfError, exit_code=30): ...
+
+class NotComparable(ComparisonError, exit_code=31):
+    remedy = "Record both sides the same way, or compare anyway with --force (the warnings stay)."
+
+class KernelAmbiguous(ComparisonError, exit_code=32):
+    remedy = "Choose with --kernel-name REGEX, or compare every common kernel with --all."
+
+class KernelNotFound(ComparisonError, exit_code=33):
+    remedy = "The regular expression must match in a demangled kernel name; `prof show` lists the names."
+
+class CheckUndecided(ComparisonError, exit_code=80):
+    remedy = "Record more launches, in several processes, on both sides; or accept it with --allow-unclear."
+
+class LadderError(ProfError, exit_code=43): ...
+
+class LadderNotFound(LadderError, exit_code=44):
+    remedy = "Go to the folder that holds `kernels/`, or give the file: --ladder path/to/ladder.toml."
+
+class LadderInvalid(LadderError, exit_code=45):
+    remedy = "`kernels/README.md` describes the file, with a complete example."
+
+class RungNotFound(LadderError, exit_code=46):
+    remedy = "`prof list` shows the kernels of the ladder."
+
+class WorkloadInvalid(LadderError, exit_code=47):
+    remedy = "Sizes are whole numbers from 1: `--size 4096`, or one parameter each: `--set-param m=4096`."
+
+class ExpressionError(LadderError, exit_code=48):
+    remedy = "Arithmetic may use numbers, the workload's parameters, + - * / // % ** and parentheses."
+
+class MeasureError(ProfError, exit_code=50): ...
+
+class ToolNotFound(MeasureError, exit_code=51):
+    remedy = "Install the CUDA toolkit and put it on the PATH, or set CUDA_HOME."
+
+class GpuNotFound(MeasureError, exit_code=52):
+    remedy = "Run this on a machine with an NVIDIA GPU and its driver; `nvidia-smi` must list it."
+
+class BuildFailed(MeasureError, exit_code=53):
+    remedy = "Correct what the compiler reports above; you can run its command by hand."
+
+class LibraryMissing(MeasureError, exit_code=54):
+    remedy = "Install it beside the compiler (`pip install nvidia-cublas`, or the CUDA toolkit)."
+
+class ProgramFailed(MeasureError, exit_code=55):
+    remedy = "Run the command above by hand; `kernels/README.md` says what a program must do."
+
+class ProgramTimedOut(MeasureError, exit_code=56):
+    remedy = "Run the command above by hand: it should end by itself."
+
+class OutputInvalid(MeasureError, exit_code=57):
+    remedy = "`kernels/README.md` says what a program must print."
+
+class DeviceMemoryFull(MeasureError, exit_code=58):
+    remedy = "Give a smaller --size, or free the GPU: `nvidia-smi` shows who uses it."
+
+class ShapeRefused(MeasureError, exit_code=59):
+    remedy = "Choose a size that this kernel can run, or leave it out with --kernel."
+
+class ResultWrong(MeasureError, exit_code=60):
+    remedy = "Do not trust its timings. A seed repeats one case: `prof verify --kernel N --seed SEED`."
+
+class NoPointWorks(MeasureError, exit_code=89):
+    remedy = "See the reasons above; `prof verify --kernel N` checks the kernel as it stands."
+
+class DefaultsNotFound(MeasureError, exit_code=90):
+    remedy = "Write `#define NAME VALUE` in the kernel's source, once for each parameter of [kernel.tune]."
+
+class NcuTooOld(MeasureError, exit_code=62):
+    remedy = "Install a newer Nsight Compute; it works beside an older CUDA toolkit."
+
+class CountersRefused(MeasureError, exit_code=63):
+    remedy = "Run as root, or let everybody read counters: write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` to /etc/modprobe.d/nvidia.conf and restart; in a container, add --cap-add=SYS_ADMIN. `prof doctor` checks it."
+
+class CountersBusy(MeasureError, exit_code=64):
+    remedy = "Stop the other profiler; `dcgmi profile --pause` makes DCGM release the counters. `prof doctor` looks for such tools."
+
+class NothingProfiled(MeasureError, exit_code=65):
+    remedy = "Choose among the kernels above with --kernel-regex, and check --launch-skip."
+
+class LaunchesMissing(MeasureError, exit_code=66):
+    remedy = "Ask for fewer with --launches, skip fewer with --launch-skip, or let the program launch more."
+
+class ReportNotWritten(MeasureError, exit_code=67):
+    remedy = "Check the space and the permissions of the temporary folder (TMPDIR)."
+
+class NcuFailed(MeasureError, exit_code=68):
+    remedy = "Run the command by hand (--dry-run prints it whole); `prof doctor` checks the machine."
+
+class CollectBusy(MeasureError, exit_code=69):
+    remedy = "Wait until the other one has finished; its run will be there then."
+
+class CollectIncomplete(MeasureError, exit_code=71):
+    remedy = "What was collected stays. Correct the failures above and run the same command again: it continues from there."
+
+class MetricNotFound(ProfError, exit_code=40):
+    remedy = "`prof metrics` prints the catalogue."
+
+class MetricsMissing(ProfError, exit_code=49):
+    remedy = "ncu ignores unknown names without an error. Correct the name or leave it out: `prof metrics` prints the catalogue, `ncu --query-metrics` the names that this GPU has."
+
+class PresetNotFound(ProfError, exit_code=61):
+    remedy = "`prof presets` lists the presets."
+
+class ThresholdsInvalid(ProfError, exit_code=81):
+    remedy = "`docs/ci.md` describes the file, with an example; `prof metrics` prints the names."
+
+class OutputNotWritable(ProfError, exit_code=82):
+    remedy = "Check the folder's permissions and its free space, or give another file."
+
+class RemoteNotInstalled(ProfError, exit_code=95):
+    remedy = "Run `pip install 'ncu-prof[s3]'` for S3; gs:// needs gcsfs as well, az:// adlfs."
+
+class RemoteDenied(ProfError, exit_code=96):
+    remedy = "Give credentials the usual way (for S3: AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), and check what they allow."
+
+class RemoteFailed(ProfError, exit_code=97):
+    remedy = "Check the URL, the network and the endpoint (for S3: AWS_ENDPOINT_URL, AWS_REGION)."
+
+class McpNotInstalled(ProfError, exit_code=86):
+    remedy = "Run `pip install 'ncu-prof[mcp]'` in prof's environment."
+
+class OutOfReach(ProfError, exit_code=87):
+    remedy = "Start the server with `prof mcp --reports FOLDER` and the folder that holds it; the option may be repeated."
+
+class NotebookUnavailable(ProfError, exit_code=88):
+    remedy = "`prof notebook` lists the notebooks; `prof notebook -o mine.ipynb` writes one of your runs."
+
+class NotReady(ProfError, exit_code=85):
+    remedy = "Follow the advice under each failed line, and run the same command again."
+
+class ClusterError(ProfError, exit_code=103): ...
+
+class ClusterNotInstalled(ClusterError, exit_code=104):
+    remedy = "Run `pip install 'ncu-prof[cluster]'` in prof's environment, here and on every worker."
+
+class ClusterUnreachable(ClusterError, exit_code=105):
+    remedy = "Check that `dask scheduler` runs, its address and, where it uses TLS, its certificates (--tls-ca, --tls-cert, --tls-key)."
+
+class SchedulerLost(ClusterError, exit_code=106):
+    remedy = "What was committed stays. Start the scheduler and its workers again, then run the same command: it continues from there."
+
+class WorkerLost(ClusterError, exit_code=107):
+    remedy = "See the log of that worker, and how much memory it had."
+
+class SlurmFailed(ClusterError, exit_code=102):
+    remedy = "Correct what --slurm gives to sbatch; `sinfo` shows the partitions, `squeue --me` your jobs."
+
+class WorkerUnlike(ClusterError, exit_code=98):
+    remedy = "Install the same prof here and on every worker, and start the workers again."
+
+class NoWorkerLeft(ClusterError, exit_code=99):
+    remedy = "Start workers with `prof worker ADDRESS`, then run the same command again: it continues."
+
+class WorkerLacks(ClusterError, exit_code=100):
+    remedy = "Put it at the same path on every worker, or list a rung's files in its `sources`: prof copies those to the workers."
+
+class KernelGivenUp(ClusterError, exit_code=101):
+    remedy = "See the logs of these workers: the kernel, or the memory that it takes, may be what ends them."
+
+class QueryFailed(ProfError, exit_code=41):
+    remedy = "The tables are launches, metrics, instances, instructions, rules, timings and runs; `prof query --tables` describes their columns."
+
+class IngestIncomplete(ProfError, exit_code=42):
+    remedy = "What was ingested stays. Correct or remove the files above and run the same command again."
+
+class InternalError(ProfError, exit_code=70):
+    remedy = "This is a bug in prof: please report it with the output of the same command and --verbose."

@@ -1,0 +1,65 @@
+"""The catalogue of metrics, and the presets, as documents: all of them, or one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from profiler.catalog.metrics import SMALLEST_SHARE_OF_WHOLE, Metric, derivation
+from profiler.catalog.presets import MEASURED_ON, Preset
+from profiler.present.document import Column, Document, Facts, Plain, Records, Row, Table, Text
+
+_METRIC_HEADER = ("name", "unit", "better", "group", "meaning", "ncu")
+_METRIC_COLUMNS = (Column("name"), Column("unit"), Column("better"), Column("meaning", folds=True))
+_PRESET_HEADER = ("preset", "passes", "sections", "metrics", "records")
+_PRESET_COLUMNS = (Column("preset"), Column("passes", right=True), Column("records", folds=True))
+
+
+def metrics_document(metrics: Sequence[Metric]) -> Document:
+    """A row for each metric."""
+    rows = [Row((one.name, one.unit, one.better or "", one.doc)) for one in metrics]
+    return Document("", [[Table(_METRIC_COLUMNS, rows)]], _metric_records(metrics))
+
+
+def metric_document(metric: Metric) -> Document:
+    """Everything about one metric."""
+    records = _metric_records([metric])
+    facts = [(name, str(value)) for name, value in zip(records.header, records.rows[0], strict=True) if value]
+    if metric.part_of:
+        share = f"a change below {100 * SMALLEST_SHARE_OF_WHOLE:.1f} % of it is the same"
+        facts.append(("part of", f"{' + '.join(metric.part_of)}: {share}"))
+    return Document("", [[Facts(facts)]], records)
+
+
+def _metric_records(metrics: Sequence[Metric]) -> Records:
+    rows = [
+        (one.name, one.unit, one.better or "", one.group, one.doc, " ".join(one.ncu) or derivation(one))
+        for one in metrics
+    ]
+    return Records(_METRIC_HEADER, rows)
+
+
+def presets_document(presets: Sequence[Preset]) -> Document:
+    """A row for each preset, with the passes that it takes."""
+    rows = [Row((one.name, one.passes, one.doc)) for one in presets]
+    note = f"passes as counted on {MEASURED_ON}; --section, --metric and --set add to a preset"
+    return Document("", [[Table(_PRESET_COLUMNS, rows)], [Text(note, wraps=False)]], _preset_records(presets))
+
+
+def preset_document(preset: Preset) -> Document:
+    """Everything about one preset."""
+    facts: list[tuple[str, str | Sequence[str]]] = [("passes", f"{preset.passes} on {MEASURED_ON}")]
+    if sections := _sections(preset):
+        facts.append(("sections", sections))
+    facts.append(("metrics", list(preset.metrics)))
+    return Document("", [[Text(preset.doc, wraps=False)], [Facts(facts)]], _preset_records([preset]))
+
+
+def _preset_records(presets: Sequence[Preset]) -> Records:
+    rows: list[Sequence[Plain]] = [
+        (one.name, one.passes, _sections(one), " ".join(one.metrics), one.doc) for one in presets
+    ]
+    return Records(_PRESET_HEADER, rows)
+
+
+def _sections(preset: Preset) -> str:
+    return f"--set {preset.set}" if preset.set else " ".join(preset.sections)

@@ -1,0 +1,159 @@
+"""A `CheckFinding` as a document: every limit, and whether it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from profiler.analyse.check import CheckFinding, MetricCheck, Outcome, PairCheck
+from profiler.analyse.findings import REASONS
+from profiler.present.document import Column, Document, Facts, Plain, Records, Row, Section, Table, Text, Tone
+from profiler.text import counted, duration, number, relative, shortened
+
+_COLUMNS = (
+    Column("kernel"),
+    Column("metric"),
+    Column("baseline", stays=1, right=True),
+    Column("candidate", stays=2, right=True),
+    Column("change", right=True),
+    Column("95 % interval", stays=0, right=True),
+    Column("allowed", right=True),
+    Column("outcome", folds=True),
+)
+_NAME_WIDTH = 60
+_MOST_NAMED = 6
+_ITSELF = "the same recording on both sides"
+_TONE: dict[Outcome, Tone] = {
+    "passed": "good",
+    "regression": "bad",
+    "unclear": "warn",
+    "not_comparable": "warn",
+}
+_SIGN: dict[Outcome, str] = {"passed": "✅", "regression": "❌", "unclear": "❔", "not_comparable": "🚫"}
+_HEADER = (
+    "name", "kernel", "run_before", "run_after", "metric", "unit", "basis", "before", "after", "change_pct",
+    "ci_low_pct", "ci_high_pct", "way", "limit_pct", "outcome", "reason",
+)  # fmt: skip
+
+
+def check_document(finding: CheckFinding) -> Document:
+    """A row for each limit; a pair that is not comparable has one without figures."""
+    lines = list(check_lines(finding))
+    rows = [
+        Row(limit_cells(pair, one), _TONE[pair.outcome if one is None else one.outcome])
+        for pair, one in lines
+    ]
+    sections: list[Section] = [
+        _sides(finding),
+        [Table(_COLUMNS, rows)],
+        [Text(note, wraps=False) for note in _notes(finding)],
+    ]
+    verdict = sentence(finding)
+    return Document(
+        f"{_SIGN[finding.outcome]} {verdict}",
+        sections,
+        Records(_HEADER, [_record(pair, one) for pair, one in lines]),
+        closing=Text(verdict, _TONE[finding.outcome], strong=True, wraps=False),
+    )
+
+
+def sentence(finding: CheckFinding) -> str:
+    """The outcome in one line."""
+    pairs = finding.pairs
+    bad = [shortened(pair.name, _NAME_WIDTH) for pair in pairs if pair.outcome == finding.outcome]
+    named = f": {', '.join(bad[:3])}{f' and {len(bad) - 3} more' if len(bad) > 3 else ''}"
+    if finding.outcome == "passed":
+        alike = sum(is_itself(pair) for pair in pairs)
+        if alike == len(pairs):  # a change that records nothing is no regression
+            return "passed: nothing was recorded anew, so nothing was checked"
+        left_out = f"; {alike} of {len(pairs)} not checked, {_ITSELF}" if alike else ""
+        return f"passed: no regression in {counted(len(pairs) - alike, 'kernel', 'kernels')}{left_out}"
+    kernels = f"{len(bad)} of {counted(len(pairs), 'kernel', 'kernels')}"
+    if finding.outcome == "regression":
+        return f"regression in {kernels}{named}"
+    if finding.outcome == "unclear":
+        return f"unclear in {kernels}, the launches cannot tell{named}"
+    return f"not comparable with its baseline: {kernels}{named}"
+
+
+def _sides(finding: CheckFinding) -> Section:
+    """The recordings that a single pair is made of."""
+    if len(finding.pairs) != 1:
+        return []
+    (pair,) = finding.pairs
+    return [Facts([("baseline", pair.before), ("candidate", pair.after)])]
+
+
+def is_itself(pair: PairCheck) -> bool:
+    """Whether a recording is held against itself, and so is as fast, whatever became of the code."""
+    return pair.before == pair.after
+
+
+def check_lines(finding: CheckFinding) -> Iterator[tuple[PairCheck, MetricCheck | None]]:
+    """Every limit with its pair; a pair that is not comparable alone."""
+    for pair in finding.pairs:
+        if pair.checks:
+            yield from ((pair, one) for one in pair.checks)
+        else:
+            yield pair, None
+
+
+def pair_name(pair: PairCheck) -> str:
+    """Its name, shortened for a column."""
+    return shortened(pair.name, _NAME_WIDTH)
+
+
+def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
+    """The texts of a row; figures are in the unit of their metric."""
+    if one is None:
+        return (pair_name(pair), "", "", "", "", "", "", "not comparable")
+    metric = f"{one.metric} (unprofiled)" if one.basis == "unprofiled" else one.metric
+    reason = "" if one.outcome == "passed" else REASONS[one.reason]
+    return (
+        pair_name(pair),
+        metric,
+        _value(one.before, one.unit),
+        _value(one.after, one.unit),
+        relative(one.before, one.after) if one.change_pct is None else _percent(one.change_pct),
+        "" if one.ci_pct is None else f"{_percent(one.ci_pct[0])} to {_percent(one.ci_pct[1])}",
+        f"{'+' if one.way == 'rise' else '-'}{one.limit_pct:g} %",
+        _ITSELF if is_itself(pair) else f"{one.outcome} ({reason})" if reason else one.outcome,
+    )
+
+
+def _value(value: float, unit: str) -> str:
+    return duration(value) if unit == "ns" else number(value)
+
+
+def _percent(value: float) -> str:
+    if value == 0:
+        return "0 %"
+    return f"{value:+.2f} %" if abs(value) < 1000 else f"{value:+.3g} %"
+
+
+def _notes(finding: CheckFinding) -> list[str]:
+    """What the table does not say; the same caution of many pairs once."""
+    notes = [f"{pair_name(pair)}: {line}" for pair in finding.pairs for line in pair.refused]
+    if alike := [pair_name(pair) for pair in finding.pairs if is_itself(pair)]:
+        more = f" and {len(alike) - _MOST_NAMED} more" if len(alike) > _MOST_NAMED else ""
+        notes.append(
+            f"caution: {len(alike)} of {counted(len(finding.pairs), 'kernel', 'kernels')} not checked, "
+            f"{_ITSELF}: {'; '.join(alike[:_MOST_NAMED])}{more}"
+        )
+    cautions: dict[str, list[str]] = {}
+    for pair in finding.pairs:
+        for warning in pair.warnings:
+            cautions.setdefault(warning, []).append(pair_name(pair))
+    for warning, names in cautions.items():
+        which = "" if len(names) == len(finding.pairs) else f"{', '.join(names)}: "
+        notes.append(f"caution: {which}{warning}")
+    return [*notes, *finding.notes]
+
+
+def _record(pair: PairCheck, one: MetricCheck | None) -> Sequence[Plain]:
+    head = (pair.name, pair.kernel, pair.before, pair.after)
+    if one is None:
+        return (*head, *[None] * 10, pair.outcome, "; ".join(pair.refused))
+    return (
+        *head, one.metric, one.unit, one.basis, one.before, one.after, one.change_pct,
+        *(one.ci_pct or (None, None)), one.way, one.limit_pct, one.outcome, one.reason,
+    )  # fmt: skip

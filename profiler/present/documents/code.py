@@ -1,0 +1,163 @@
+"""Machine code as a document: the figures of one hot loop or two, what changed, and the code itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from profiler.analyse.code.hot_loop import LoopSheet
+from profiler.analyse.code.machine_code import (
+    UNIT_TEXT,
+    MachineCode,
+    View,
+    list_loads,
+)
+from profiler.analyse.code.opcodes import width_bits
+from profiler.analyse.findings import LoopInstruction
+from profiler.present.document import (
+    Accesses,
+    Block,
+    Caution,
+    Column,
+    Document,
+    Facts,
+    Records,
+    Row,
+    Section,
+    Table,
+)
+from profiler.present.documents.parts.code_rows import (
+    count_code,
+    count_records,
+    instruction_code,
+    instruction_records,
+)
+from profiler.text import number, shortened
+
+_NAME_WIDTH = 100
+_WORD_BITS = 32
+
+
+def code_document(view: View, *, listing: bool = False) -> Document:
+    """Counts by opcode, or every instruction for a `listing`."""
+    code = view.finding
+    if listing:
+        instructions = view.listing()
+        body, records = instruction_code(code, instructions), instruction_records(code, instructions)
+    else:
+        counts = view.counts()
+        body, records = count_code(code, counts), count_records(code, counts)
+    about = zip(side_titles(code), code.kernels, strict=True)
+    heading: list[Block] = [
+        Facts([(title, _about(sheet)) for title, sheet in about]),
+        *(Caution(text) for text in caution_texts(code)),
+    ]
+    sections: list[Section] = [
+        heading,
+        [figures_table(code, side_titles(code) if len(code.kernels) > 1 else ("",))],
+        load_blocks(code),
+        [body],
+    ]
+    return Document(" → ".join(sheet.label for sheet in code.kernels), sections, records)
+
+
+def changes_document(code: MachineCode) -> Document:
+    """What changed about the loads, alone."""
+    return Document("", [load_blocks(code)], Records((), ()))
+
+
+def side_titles(code: MachineCode) -> tuple[str, ...]:
+    """A name for each side."""
+    return ("before", "after") if len(code.kernels) > 1 else ("kernel",)
+
+
+def _about(sheet: LoopSheet) -> list[str]:
+    return [f"{sheet.label}: {shortened(sheet.kernel_name, _NAME_WIDTH)}", scope_text(sheet)]
+
+
+def scope_text(sheet: LoopSheet) -> str:
+    share = f"{number(sheet.executed_pct)} % of all executed"
+    if sheet.scope == "function":
+        place = f" from {sheet.place}" if sheet.place else ""
+        return f"the whole function{place}, {number(sheet.iterations)} warps, {share}"
+    place = sheet.place or f"{sheet.start:#x} to {sheet.end:#x}"
+    return f"loop at {place}, {number(sheet.iterations_per_warp)} iterations a warp, {share}"
+
+
+def caution_texts(code: MachineCode) -> list[str]:
+    cautions = [
+        f"{sheet.label}: {text}" if len(code.kernels) > 1 else text
+        for sheet in code.kernels
+        for text in sheet.cautions
+    ]
+    gpus = {sheet.gpu for sheet in code.kernels}
+    if len(gpus) > 1:
+        cautions.append(f"the GPU differs: {' against '.join(sheet.gpu for sheet in code.kernels)}")
+    return cautions
+
+
+# The figures
+
+
+def figures_table(code: MachineCode, titles: Sequence[str]) -> Table:
+    """Each figure of the loops, with a column for each side."""
+    sides = [Column(title, "number", missing="-") for title in titles]
+    rows = [Row((name, *values)) for name, values in figures(code)]
+    return Table([Column(figures_title(code)), *sides], rows)
+
+
+def figures_title(code: MachineCode) -> str:
+    return "hot loop, per thread" if code.kernels[0].scope == "loop" else "whole function, per thread"
+
+
+def figures(code: MachineCode) -> list[tuple[str, list[float | None]]]:
+    """Each figure with its value on each side; without those that no side has."""
+    by_step = code.per == "step"
+    sheets = code.kernels
+    unit = UNIT_TEXT[code.per]
+    turn = "iteration" if sheets[0].scope == "loop" else "warp"
+    steps = [sheet.steps if by_step and sheet.steps else 1 for sheet in sheets]
+    shared = [sheet.shared for sheet in sheets]
+    rows: list[tuple[str, list[float | None]]] = [
+        (f"instructions per {turn}", [sheet.instructions for sheet in sheets]),
+        (f"k-steps per {turn}", [sheet.steps for sheet in sheets]),
+        (f"FMAs per {unit}", [sheet.fmas / n or None for sheet, n in zip(sheets, steps, strict=True)]),
+        ("instructions per FMA", [sheet.instructions_per_fma for sheet in sheets]),
+        ("FMA instructions, % of issue slots", [sheet.fma_issue_pct or None for sheet in sheets]),
+        (f"shared loads per {unit}", [one.loads / n if one else None for one, n in zip(shared, steps, strict=True)]),
+        ("bytes per shared load", [one.bytes_per_load if one else None for one in shared]),
+        ("FMAs per shared load", [one.fmas_per_load or None if one else None for one in shared]),
+        ("FMAs per shared element of 4 bytes", [one.fmas_per_word or None if one else None for one in shared]),
+    ]  # fmt: skip
+    return [(name, values) for name, values in rows if any(value is not None for value in values)]
+
+
+# What loads the operands
+
+
+def load_blocks(code: MachineCode) -> list[Accesses]:
+    """A sentence for each operand, and its accesses before and after; once where they are alike."""
+    if len(code.kernels) == 1:
+        return [
+            Accesses(sentence, _drawn(loads)) for sentence, loads in list_loads(code.kernels[0], code.per)
+        ]
+    return [
+        Accesses(one.sentence, _drawn(one.before, one.after) if one.before != one.after else [])
+        for one in code.changes
+    ]
+
+
+def _drawn(*sides: Sequence[LoopInstruction]) -> list[list[int]]:
+    """Empty where one of them cannot be drawn."""
+    widths = [access_widths(loads) for loads in sides]
+    return widths if all(widths) else []
+
+
+def access_widths(loads: Sequence[LoopInstruction]) -> list[int]:
+    """The bits of each access; none where less than a whole one is made, or less than a word."""
+    accesses = []
+    for load in loads:
+        bits = width_bits(load.opcode)
+        if not bits or bits < _WORD_BITS or load.count != int(load.count):
+            return []
+        accesses += [bits] * int(load.count)
+    return accesses

@@ -1,0 +1,95 @@
+"""The runs that have just been collected, as a document, and the command that one would type next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from profiler.analyse.recording.overview import summarise_rung
+from profiler.analyse.recording.profile import Profile
+from profiler.catalog import DEFAULT_LADDER
+from profiler.catalog.ladders.ladder import Kernel, Ladder, size_text
+from profiler.catalog.metrics import HEADLINE
+from profiler.present.document import Column, Document, Kind
+from profiler.present.documents.parts.rows import rows_document
+from profiler.present.documents.rungs import Record
+from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run import Run
+from profiler.store.runs.run_id import DEFAULT_PRESET, preset_name, rung_name
+from profiler.text import shortened
+
+_METRICS = HEADLINE[1:]
+_KERNEL_WIDTH = 40
+HEADER = (
+    "status", "run", "kernel", "size", "launches", "unprofiled_ns", "gflops", "gbytes_per_s", "reference_pct", "profiled_ns",
+    *_METRICS, "run_id",
+)  # fmt: skip
+# Where the window is narrow, the first of these go first.
+_OPTIONAL = (
+    "kernel", "lsu_inst_share_pct", "gbytes_per_s", "size", "stall_short_scoreboard", "stall_mio_throttle", "lsu_pipe_pct",
+    "fma_pipe_pct", "issue_active_pct", "launches", "gflops",
+)  # fmt: skip
+_TEXTS = ("status", "run", "kernel", "size", "run_id")
+
+
+def collected_document(rows: Sequence[Record]) -> Document:
+    """A kernel is named where a run holds several, and shortened: `prof show` has its whole name."""
+    place = HEADER.index("kernel")
+    document = rows_document(HEADER, rows, [_column(name) for name in HEADER])
+    shown = [[*row[:place], shortened(str(row[place]), _KERNEL_WIDTH), *row[place + 1 :]] for row in rows]
+    return replace(
+        document, sections=rows_document(HEADER, shown, [_column(name) for name in HEADER]).sections
+    )
+
+
+def _column(name: str) -> Column:
+    """Durations have their unit in each cell."""
+    title = name.removesuffix("_ns").replace("_", " ").replace(" pct", " %")
+    kind: Kind = "text" if name in _TEXTS else "duration" if name.endswith("_ns") else "number"
+    return Column(title, kind, _OPTIONAL.index(name) if name in _OPTIONAL else None, folds=name == HEADER[-1])
+
+
+def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None) -> Record:
+    """One kernel of one run as `HEADER` names it."""
+    manifest = run.manifest
+    timings = run.table("timings")
+    summary = None
+    if timings.num_rows:
+        columns = [timings.column(name).to_pylist() for name in ("kernel_ns", "reference_ns")]
+        summary = summarise_rung(kernel, manifest.workload or {}, *columns)
+    return (
+        status,
+        manifest.name,
+        profile.kernel if len(manifest.kernels) > 1 else "",
+        size_text(manifest.workload or {}),
+        profile.launches,
+        summary.median_ns if summary else None,
+        summary.gflops if summary else None,
+        summary.gbytes_per_s if summary else None,
+        summary.reference_pct if summary else None,
+        _mean(profile, HEADLINE[0]),
+        *(_mean(profile, name) for name in _METRICS),
+        manifest.run_id,
+    )
+
+
+def next_command(runs: Sequence[Manifest], ladder: Ladder | None, names: Iterable[str]) -> str:
+    """The comparison that is most likely meant: the last rung with the nearest one below that has such a run."""
+    last = runs[-1]
+    if ladder is None or last.kernel is None or last.preset is None:
+        return f"prof show {last.name}"
+    stored = set(names)
+    below = [kernel.number for kernel in ladder.kernels if kernel.number < last.kernel]
+    for rung in reversed(below):
+        before = preset_name(rung_name(ladder.name, rung), last.preset)
+        if before in stored and last.preset == DEFAULT_PRESET:
+            flag = "" if ladder.name == DEFAULT_LADDER else f" --ladder {ladder.name}"
+            return f"prof compare {rung} {last.kernel}{flag}"
+        if before in stored:
+            return f"prof compare {before} {last.name}"
+    return f"prof show {last.name}"
+
+
+def _mean(profile: Profile, name: str) -> float | None:
+    series = profile.series.get(name)
+    return series.mean if series else None

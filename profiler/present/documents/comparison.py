@@ -1,0 +1,315 @@
+"""A `Comparison` as a document: what, how much faster, which counters, which instructions; or times alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec.structs import asdict
+
+from profiler.analyse.compare.changes import judge_speedup
+from profiler.analyse.findings import (
+    REASONS,
+    SETTLED,
+    Comparison,
+    Confirmation,
+    MetricDelta,
+    Opcode,
+    Side,
+    Speedup,
+    VerdictName,
+)
+from profiler.catalog.ladders.ladder import size_text
+from profiler.catalog.metrics import HEADLINE
+from profiler.present.document import (
+    Block,
+    Caution,
+    Checks,
+    Column,
+    Document,
+    Facts,
+    Holds,
+    Plain,
+    Records,
+    Row,
+    Section,
+    Table,
+    Text,
+    Tone,
+    Value,
+)
+from profiler.present.documents.parts.attribution import attribution_blocks
+from profiler.present.documents.parts.suspects import suspect_blocks
+from profiler.text import counted, shortened
+
+_NAME_WIDTH = 100
+_OTHER_METRICS = 12
+_OPCODES = 12
+_SPEEDUP = "speedup_ratio"
+# Of a `TimingSummary`, with their units; what neither side has is not shown.
+_FIGURES = {
+    "median_ns": "ns",
+    "spread_pct": "%",
+    "gflops": "GFLOP/s",
+    "gbytes_per_s": "GB/s",
+    "reference_median_ns": "ns",
+    "reference_pct": "%",
+    "repeats": "repeat",
+}
+METRIC_COLUMNS = (
+    Column("metric"),
+    Column("unit", stays=1),
+    Column("before", "number"),
+    Column("after", "number"),
+    Column("change", "change", stays=2),
+    Column("± 95 %", "spread", stays=0),
+    Column("relative", "relative"),
+    Column("verdict", folds=True),
+)
+OPCODE_COLUMNS = (
+    Column("executed instructions, per launch"),
+    Column("bits", "number", stays=0),
+    Column("before", "number"),
+    Column("after", "number"),
+    Column("change", "change", stays=1),
+)
+_TIMED_COLUMNS = (
+    Column("without the profiler"),
+    Column("unit", stays=1),
+    Column("before", "number", missing="-"),
+    Column("after", "number", missing="-"),
+    Column("change", "change", stays=0),
+    Column("relative", "relative"),
+)
+_HEADER = (
+    "kernel_before", "kernel_after", "kind", "name", "ncu", "unit", "before", "after", "delta", "ci_low",
+    "ci_high", "verdict", "reason",
+)  # fmt: skip
+VERDICT_TONE: dict[VerdictName, Tone] = {
+    "better": "good",
+    "worse": "bad",
+    "changed": "plain",
+    "unclear": "warn",
+    "same": "quiet",
+}
+VERDICT_MARK = {"same": "=", "unclear": "?"}  # where there is no room for the word
+
+
+def comparison_document(
+    comparison: Comparison, *, full: bool = False, wanted: Sequence[str] = ()
+) -> Document:
+    """All metrics and opcodes where `full`; of the metrics those `wanted`, or those that people read first."""
+    title = f"{comparison.before.label} → {comparison.after.label}"
+    if comparison.before.timing is not None:
+        sections = [*_heading(comparison, _timed_side), _timed_table(comparison)]
+        return Document(title, sections, Records(_HEADER, list(_timed_records(comparison))))
+    sections = [
+        *_heading(comparison, _side),
+        [_metrics_block(comparison, full, wanted)],
+        [_checks(one, full) for one in comparison.confirmations],
+        attribution_blocks(comparison, full),
+        suspect_blocks("the second now", comparison.suspects, comparison.suspects_missing),
+        _opcodes(comparison, full),
+        _hot_loop(comparison),
+        [Text(line, wraps=False) for line in one_sided_lines(comparison)],
+    ]
+    return Document(title, sections, Records(_HEADER, list(_records(comparison))))
+
+
+def _heading(comparison: Comparison, describe: Callable[[Side], list[str]]) -> list[Section]:
+    return [
+        [Facts([("before", describe(comparison.before)), ("after", describe(comparison.after))])],
+        [
+            Text(speedup_text(comparison.speedup), strong=True, wraps=False),
+            *(Caution(warning) for warning in comparison.comparable.warnings),
+        ],
+    ]
+
+
+def _side(side: Side) -> list[str]:
+    workload = ""
+    if side.workload:
+        workload = ", " + " ".join(f"{name}={value}" for name, value in side.workload.items())
+    return [
+        f"{side.label}: {shortened(side.kernel_name, _NAME_WIDTH)}",
+        f"{counted(side.launches, 'launch', 'launches')} on {side.gpu}{workload}, "
+        f"ncu {side.ncu_version or 'of unknown version'}, clock control {side.clock_control}",
+    ]
+
+
+def speedup_text(speedup: Speedup | None) -> str:
+    """How much faster, how surely, and by which clock."""
+    if speedup is None:
+        return "No duration was recorded on both sides, so no speedup can be given"
+    faster = speedup.ratio if speedup.ratio >= 1 else 1 / speedup.ratio
+    if speedup.ratio == 1:
+        verdict = "The same duration"
+    else:
+        which = "second" if speedup.ratio > 1 else "first"
+        verdict = f"The {which} is {faster:.3f}x as fast"
+    bounds = ""
+    if speedup.ci is not None and speedup.ci != (1, 1):
+        low, high = sorted(speedup.ci if speedup.ratio >= 1 else (1 / bound for bound in speedup.ci))
+        bounds = f", 95 % interval {low:.3f} to {high:.3f}"
+    basis = "timed without the profiler" if speedup.basis == "unprofiled" else "by profiled duration"
+    return f"{verdict} ({basis}{bounds})"
+
+
+# Metrics
+
+
+def _metrics_block(comparison: Comparison, full: bool, wanted: Sequence[str]) -> Block:
+    shown, hidden = (comparison.metrics, []) if full else shown_metrics(comparison, wanted)
+    if not shown:
+        return Text("No metric of the catalogue is recorded on both sides.")
+    more = f"{len(hidden)} more with --full: {verdict_counts(hidden)}" if hidden else ""
+    return Table(METRIC_COLUMNS, [metric_row(delta) for delta in shown], more)
+
+
+def shown_metrics(
+    comparison: Comparison, wanted: Sequence[str] = ()
+) -> tuple[list[MetricDelta], list[MetricDelta]]:
+    """The metrics that a person reads first, or those `wanted`; and the rest."""
+    if wanted:
+        shown = [delta for delta in comparison.metrics if {delta.name, delta.ncu} & set(wanted)]
+        return shown, [delta for delta in comparison.metrics if delta not in shown]
+    first = [delta for delta in comparison.metrics if delta.name in HEADLINE]
+    rest = [delta for delta in comparison.metrics if delta.name not in HEADLINE]
+    moved = [delta for delta in rest if delta.verdict not in SETTLED][:_OTHER_METRICS]
+    return [*first, *moved], [delta for delta in rest if delta not in moved]
+
+
+def verdict_counts(deltas: Sequence[MetricDelta]) -> str:
+    """2 better, 1 worse, 5 same."""
+    return ", ".join(
+        f"{count} {verdict}"
+        for verdict in ("better", "worse", "changed", "unclear", "same")
+        if (count := sum(delta.verdict == verdict for delta in deltas))
+    )
+
+
+def metric_row(delta: MetricDelta) -> Row:
+    """One metric as `METRIC_COLUMNS` name it."""
+    reason = REASONS[delta.reason]
+    verdict = f"{delta.verdict} ({reason})" if reason else delta.verdict
+    figures = (delta.before, delta.after, delta.delta, delta.ci, (delta.before, delta.after))
+    return Row((delta.name, delta.unit, *figures, verdict), VERDICT_TONE[delta.verdict])
+
+
+# Expectations
+
+
+def _checks(confirmation: Confirmation, full: bool) -> Checks:
+    applies = not confirmation.does_not_apply
+    tone: Tone = "good" if confirmation.confirmed else "warn" if applies else "quiet"
+    checks = confirmation.checks if applies or full else []
+    rows = [Holds(check.ok, check.metric, check.expected) for check in checks]
+    return Checks(confirmation_title(confirmation), tone, rows)
+
+
+def confirmation_title(confirmation: Confirmation) -> str:
+    """The name of what was expected, and what became of it."""
+    if confirmation.does_not_apply:
+        return f"{confirmation.name}: does not apply, as {confirmation.does_not_apply}"
+    return f"{confirmation.name}: {'confirmed' if confirmation.confirmed else 'not confirmed'}"
+
+
+# Machine code
+
+
+def _opcodes(comparison: Comparison, full: bool) -> Section:
+    opcodes = comparison.instructions.opcodes
+    if not opcodes:
+        return []
+    changed = [opcode for opcode in opcodes if opcode.before != opcode.after]
+    shown = opcodes if full else changed[:_OPCODES]
+    total = Opcode("all", sum(one.before for one in opcodes), sum(one.after for one in opcodes))
+    left = len(changed) - len(shown)
+    more = f"{left} more changed, with --full" if left > 0 else ""
+    return [Table(OPCODE_COLUMNS, [opcode_row(opcode) for opcode in (total, *shown)], more)]
+
+
+def opcode_row(opcode: Opcode) -> Row:
+    """One opcode as `OPCODE_COLUMNS` name it."""
+    figures = (opcode.before, opcode.after, opcode.after - opcode.before)
+    return Row((opcode.opcode, opcode.width_bits, *figures))
+
+
+def _hot_loop(comparison: Comparison) -> Section:
+    """What changed about the loads; `prof sass` shows the code."""
+    loop = comparison.instructions.hot_loop
+    return [Text(f"hot loop, {one.sentence}", wraps=False) for one in loop.changes] if loop else []
+
+
+def one_sided_lines(comparison: Comparison) -> list[str]:
+    """The metrics that only one of the two recorded, or each in its own way."""
+    one_sided = [
+        f"{item.name} (not {item.missing_in})" for item in comparison.missing if item.missing_in != "both"
+    ]
+    unlike = [item.name for item in comparison.missing if item.missing_in == "both"]
+    lines = [f"recorded on one side only: {', '.join(one_sided)}"] if one_sided else []
+    if unlike:
+        lines.append(f"recorded under different names of ncu's, so not compared: {', '.join(unlike)}")
+    return lines
+
+
+def _records(comparison: Comparison) -> Iterator[Sequence[Plain]]:
+    """A record for each metric, and for each executed opcode."""
+    kernels = (comparison.before.kernel_name, comparison.after.kernel_name)
+    for delta in comparison.metrics:
+        yield (
+            *kernels, "metric", delta.name, delta.ncu, delta.unit, delta.before, delta.after, delta.delta,
+            *(delta.ci or (None, None)), delta.verdict, delta.reason,
+        )  # fmt: skip
+    for opcode in comparison.instructions.opcodes:
+        yield (
+            *kernels, "opcode", opcode.opcode, None, "inst", opcode.before, opcode.after,
+            opcode.after - opcode.before, None, None, None, None,
+        )  # fmt: skip
+
+
+# Times alone
+
+
+def _timed_side(side: Side) -> list[str]:
+    workload = f", {size_text(side.workload)}" if side.workload else ""
+    return [f"{side.label}: {side.run_id}", f"timed on {side.gpu}{workload}"]
+
+
+def _timed_table(comparison: Comparison) -> Section:
+    return [
+        Table(_TIMED_COLUMNS, [Row(_timed_values(*figure)) for figure in _figures(comparison)]),
+        *(Text(line, wraps=False) for line in _references(comparison)),
+    ]
+
+
+def _timed_values(name: str, before: float | None, after: float | None) -> tuple[Value, ...]:
+    change: tuple[Value, Value] = (None, None)
+    if before is not None and after is not None and name != "repeats":
+        change = (after - before, (before, after))
+    return (name, _FIGURES[name], before, after, *change)
+
+
+def _figures(comparison: Comparison) -> list[tuple[str, float | None, float | None]]:
+    before, after = (asdict(side.timing) for side in (comparison.before, comparison.after) if side.timing)
+    figures = [(name, before[name], after[name]) for name in _FIGURES]
+    return [one for one in figures if one[1:] != (None, None)]
+
+
+def _references(comparison: Comparison) -> list[str]:
+    """The reference that percentages are of; once where it is the same for both."""
+    names = dict.fromkeys(side.reference for side in (comparison.before, comparison.after) if side.reference)
+    return [f"reference_pct: speed in percent of {' and of '.join(names)}"] if names else []
+
+
+def _timed_records(comparison: Comparison) -> Iterator[Sequence[Plain]]:
+    """A record for the speedup, as how many times as fast as the first, and one for each figure."""
+    kernels = (comparison.before.kernel_name, comparison.after.kernel_name)
+    if speedup := comparison.speedup:
+        bounds = [bound - 1 for bound in speedup.ci] if speedup.ci else [None, None]
+        verdict = judge_speedup(speedup)
+        yield (
+            *kernels, "timing", _SPEEDUP, None, "ratio", 1.0, speedup.ratio, speedup.ratio - 1, *bounds, verdict, None,
+        )  # fmt: skip
+    for name, before, after in _figures(comparison):
+        delta = None if before is None or after is None else after - before
+        yield (*kernels, "timing", name, None, _FIGURES[name], before, after, delta, None, None, None, None)

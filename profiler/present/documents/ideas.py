@@ -1,0 +1,104 @@
+"""An `IdeasFinding` as a document: each idea's step, as claimed and as measured here."""
+
+from __future__ import annotations
+
+from profiler.analyse.ladder.ideas import Idea, IdeasFinding
+from profiler.catalog.ladders.ladder import Claim, size_text
+from profiler.present.document import Column, Document, Heading, Plain, Records, Row, Table, Text, Tone
+from profiler.present.documents.comparison import VERDICT_MARK
+from profiler.present.documents.ladder import caution_lines
+from profiler.text import number
+
+IDEA_COLUMNS = (
+    Column("", "number"),
+    Column("name"),
+    Column("idea", prose=True),
+    Column("from", "number"),
+    Column("claimed"),
+    Column("here"),
+    Column("story"),
+    Column("counters", prose=True),
+)
+_STORY_TONE: dict[str, Tone] = {
+    "holds": "good",
+    "does not hold": "bad",
+    "unclear": "warn",
+    "not published": "quiet",
+}
+_CLAIMS: dict[Claim, str] = {"faster": "faster", "same": "no gain", "slower": "slower"}
+_LEGEND = (
+    "claimed: the step from that rung as published, for the GPU named, or as the ladder says;",
+    "here: times as fast, ± half of the 95 % interval, = if no difference matters, ? if unclear",
+)
+_HEADER = (
+    "ladder", "kernel", "name", "idea", "before", "claim", "published", "published_gpu", "published_figure",
+    "speedup", "speedup_low", "speedup_high", "speedup_basis", "verdict", "story", "reason", "refused",
+)  # fmt: skip
+
+
+def ideas_document(finding: IdeasFinding) -> Document:
+    """A row for each step, with the idea, and what the counters read."""
+    return Document(
+        "",
+        [
+            [Heading(_heading(finding))],
+            [Table(IDEA_COLUMNS, [idea_row(one) for one in finding.ideas])],
+            [Text(note) for note in _notes(finding)],
+        ],
+        Records(_HEADER, [_record(finding, one) for one in finding.ideas]),
+    )
+
+
+def idea_row(one: Idea) -> Row:
+    """One idea as `IDEA_COLUMNS` name it."""
+    step = (one.kernel, one.name, one.idea, one.before, _claimed(one), step_text(one))
+    return Row((*step, one.story, one.reason), _STORY_TONE[one.story])
+
+
+def _record(finding: IdeasFinding, one: Idea) -> list[Plain]:
+    published, speedup = one.published, one.speedup
+    return [
+        finding.ladder, one.kernel, one.name, one.idea, one.before, one.claim,
+        *((published.ratio, published.gpu, published.figure) if published else (None, None, None)),
+        speedup.ratio if speedup else None, *((speedup.ci if speedup else None) or (None, None)),
+        speedup.basis if speedup else None, one.verdict, one.story, one.reason, "; ".join(one.refused),
+    ]  # fmt: skip
+
+
+def _claimed(one: Idea) -> str:
+    """The published ratio; the claim itself where there is none, or where it says something else."""
+    if one.published is None:
+        return _CLAIMS[one.claim] if one.claim else ""
+    text = f"{number(one.published.ratio)}x on {short_gpu(one.published.gpu)}"
+    goes = "faster" if one.published.ratio > 1 else "slower"
+    return text if one.claim == goes or one.claim is None else f"{text}: {_CLAIMS[one.claim]}"
+
+
+def short_gpu(name: str) -> str:
+    """Without the maker's name and brand, which say nothing of the chip."""
+    return name.removeprefix("NVIDIA ").removeprefix("GeForce ")
+
+
+def step_text(one: Idea) -> str:
+    if one.speedup is None:
+        return "refused" if one.refused else "not measured"
+    under = " under the profiler" if one.speedup.basis == "profiled" else ""
+    span = f" ± {_spread_pct(one.speedup.ratio, one.speedup.ci):.2f} %" if one.speedup.ci else ""
+    mark = VERDICT_MARK.get(one.verdict or "")
+    return f"{number(one.speedup.ratio)}x{span}{f' {mark}' if mark else ''}{under}"
+
+
+def _spread_pct(ratio: float, ci: tuple[float, float]) -> float:
+    return 100 * (ci[1] - ci[0]) / 2 / ratio
+
+
+def _heading(finding: IdeasFinding) -> str:
+    workload = size_text(finding.workload) if finding.workload else "workload not recorded"
+    return f"{finding.ladder}: what each idea was worth ({finding.gpu}, {workload})"
+
+
+def _notes(finding: IdeasFinding) -> list[str]:
+    refusals = [
+        f"{one.kernel} against {one.before} refused: {line}" for one in finding.ideas for line in one.refused
+    ]
+    return [*refusals, *caution_lines(finding.ideas), *_LEGEND]

@@ -1,0 +1,218 @@
+"""A `LadderFinding` as a document: every rung, and its step from the one it follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from profiler.analyse.ladder.ideas import Idea
+from profiler.analyse.ladder.ladder import HEADLINES, LadderFinding, RungFinding
+from profiler.catalog.ladders.ladder import size_text, spans_text
+from profiler.present.document import (
+    Block,
+    Column,
+    Document,
+    Heading,
+    Marked,
+    Plain,
+    Records,
+    Row,
+    Section,
+    Table,
+    Text,
+    Value,
+)
+from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
+from profiler.present.documents.parts.ladder_columns import counter_columns, counter_legend
+
+_WORK_STAYS = 100  # longer than any counter, where the window is narrow
+_MOST_OTHERS = 6
+
+
+def ladder_document(finding: LadderFinding, others: Sequence[str]) -> Document:
+    """`others` are the conditions that runs are stored of as well."""
+    heading: list[Block] = [Heading(ladder_heading(finding))]
+    if others:
+        more = f"; and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
+        heading.append(Text(f"also stored: {'; '.join(others[:_MOST_OTHERS])}{more}", wraps=False))
+    notes: list[Block] = [Text(line) for line in ladder_notes(finding)]
+    sections: list[Section] = [heading, [rungs_table(finding)], [*notes, *counter_legend(finding)]]
+    return Document("", sections, _records(finding))
+
+
+def rungs_table(finding: LadderFinding) -> Table:
+    """A row for each rung."""
+    rows = [
+        Row(_values(rung, finding), VERDICT_TONE[rung.verdict] if rung.verdict else "plain")
+        for rung in finding.kernels
+    ]
+    return Table(_columns(finding), rows)
+
+
+def _columns(finding: LadderFinding) -> list[Column]:
+    work = [Column(_work_title(finding), "number", _WORK_STAYS)] if _has_work(finding) else []
+    counters = [one.column for one in counter_columns(finding)]
+    binding = [Column("binding", folds=True)] if _has_binding(finding) else []
+    fixed = [Column("", "number"), Column("name"), Column("time", "duration")]
+    return [*fixed, *work, Column("% ref", "tenths"), Column("step", "ratio"), *counters, *binding]
+
+
+def _values(rung: RungFinding, finding: LadderFinding) -> list[Value]:
+    work = rung.gflops if _work_title(finding) == "GFLOP/s" else rung.gbytes_per_s
+    values: list[Value] = [rung.kernel, rung.name, _time(rung, finding)]
+    values += [work] if _has_work(finding) else []
+    values += [rung.reference_pct, _step(rung)]
+    values += [one.value(rung) for one in counter_columns(finding)]
+    return [*values, _binding(rung)] if _has_binding(finding) else values
+
+
+def _has_binding(finding: LadderFinding) -> bool:
+    return any(rung.binding for rung in finding.kernels)
+
+
+def _work_title(finding: LadderFinding) -> str:
+    """What the view is about, where that is known; else the other."""
+    rates = [(rung.gflops, rung.gbytes_per_s) for rung in finding.kernels]
+    computes = any(gflops is not None for gflops, _ in rates)
+    moves = any(gbytes is not None for _, gbytes in rates)
+    return "GFLOP/s" if computes and (finding.view == "compute" or not moves) else "GB/s"
+
+
+def _has_work(finding: LadderFinding) -> bool:
+    return any((rung.gflops, rung.gbytes_per_s) != (None, None) for rung in finding.kernels)
+
+
+def _binding(rung: RungFinding) -> str:
+    """The name of what binds the kernel that was profiled, which may be one of several."""
+    text = (rung.binding or "").replace("-", " ")
+    return f"{text} (its part)" if text and rung.is_part_of_step else text
+
+
+def _time(rung: RungFinding, finding: LadderFinding) -> Value:
+    """Marked where it is the profiler's, and others are not."""
+    if rung.duration_ns is None:
+        return None
+    mixed = any(one.basis == "unprofiled" for one in finding.kernels)
+    return Marked(rung.duration_ns, "*" if mixed and rung.basis == "profiled" else "")
+
+
+def _step(rung: RungFinding) -> Value:
+    if rung.refused:
+        return "refused"
+    if rung.speedup is None:
+        return None
+    mark = VERDICT_MARK.get(rung.verdict or "")
+    return Marked(rung.speedup.ratio, f" {mark}" if mark else "")
+
+
+# Words
+
+
+def ladder_heading(finding: LadderFinding) -> str:
+    """The ladder's name and title, the GPU and the workload."""
+    workload = size_text(finding.workload) if finding.workload else "workload not recorded"
+    return f"{finding.ladder}: {finding.title} ({finding.gpu}, {workload})"
+
+
+def ladder_notes(finding: LadderFinding) -> list[str]:
+    """What the table does not say."""
+    rungs = finding.kernels
+    profiled = [rung for rung in rungs if rung.basis == "profiled"]
+    notes = []
+    if profiled and len(profiled) == len(rungs):
+        notes.append("time: under the profiler; no timings without it are stored of these runs")
+    elif profiled:
+        notes.append("time: without the profiler; * under it, where no such timing is stored")
+    references = [
+        f"{name}{_numbers([rung.kernel for rung in group], rungs)}"
+        for name, group in groupby(
+            (rung for rung in rungs if rung.reference), key=lambda rung: rung.reference
+        )
+    ]
+    if references:
+        notes.append(f"% ref: speed in percent of {', '.join(references)}")
+    if not _has_work(finding) and not finding.workload:
+        notes.append("no work per second: the runs do not say their workload")
+    notes += missing_lines(finding)
+    for rung in rungs:
+        notes += [f"{rung.kernel} against {rung.before} refused: {line}" for line in rung.refused]
+    notes += caution_lines(rungs)
+    if any(rung.speedup for rung in rungs):
+        notes.append(
+            f"step: times as fast as the rung before{branches_text(finding)}, "
+            "= if no difference matters, ? if unclear"
+        )
+    return notes
+
+
+def missing_lines(finding: LadderFinding) -> list[str]:
+    """The ladder's other rungs, those together that are missing for one reason."""
+    left_out: dict[str, list[int]] = {}
+    for one in finding.missing:
+        left_out.setdefault(one.why, []).append(one.kernel)
+    return [f"left out ({spans_text(which)}): {why}" for why, which in left_out.items()]
+
+
+def caution_lines(rungs: Sequence[RungFinding | Idea]) -> list[str]:
+    """Of each step; what holds for all of them once."""
+    steps = [rung.kernel for rung in rungs if rung.speedup]
+    cautions: dict[str, list[int]] = {}
+    for rung in rungs:
+        for warning in rung.warnings:
+            cautions.setdefault(warning, []).append(rung.kernel)
+    return [
+        f"caution{'' if which == steps else _list(which)}: {warning}" for warning, which in cautions.items()
+    ]
+
+
+def branches_text(finding: LadderFinding) -> str:
+    """The rungs that do not follow the one before, to stand behind such words: ` (3, 4: rung 2)`."""
+    branches = [
+        f"{', '.join(map(str, rungs))}: rung {before}" for before, rungs in finding.branches().items()
+    ]
+    return f" ({'; '.join(branches)})" if branches else ""
+
+
+def _list(numbers: Sequence[int]) -> str:
+    return f" ({', '.join(map(str, numbers))})"
+
+
+def _numbers(which: Iterable[int], rungs: Sequence[RungFinding]) -> str:
+    """Empty where it is every rung."""
+    numbers = list(which)
+    if numbers == [rung.kernel for rung in rungs]:
+        return ""
+    return f" ({numbers[0]})" if len(numbers) == 1 else f" ({numbers[0]} to {numbers[-1]})"
+
+
+# Records
+
+
+def _records(finding: LadderFinding) -> Records:
+    """A record for each rung."""
+    header = [
+        "kernel", "name", "duration_ns", "basis", "gflops", "gbytes_per_s", "reference_pct", "reference",
+        "before", "speedup", "speedup_low", "speedup_high", "speedup_basis", "verdict", "binding",
+    ]  # fmt: skip
+    headline = HEADLINES[finding.view]
+    for metric in headline:
+        header += [f"profiled_{metric}" if metric == "duration_ns" else metric]
+    for metric in headline:
+        header += [f"{metric}_delta", f"{metric}_verdict"]
+    rows = [_record(rung, headline) for rung in finding.kernels]
+    return Records([*header, "refused", "run_id", "timed_run_id"], rows)
+
+
+def _record(rung: RungFinding, headline: Sequence[str]) -> list[Plain]:
+    speedup = rung.speedup
+    row: list[Plain] = [
+        rung.kernel, rung.name, rung.duration_ns, rung.basis, rung.gflops, rung.gbytes_per_s,
+        rung.reference_pct, rung.reference, rung.before, speedup.ratio if speedup else None,
+        *((speedup.ci if speedup else None) or (None, None)), speedup.basis if speedup else None,
+        rung.verdict, rung.binding,
+    ]  # fmt: skip
+    row += [rung.metrics.get(metric) for metric in headline]
+    for metric in headline:
+        change = rung.delta.get(metric)
+        row += [change.delta, change.verdict] if change else [None, None]
+    return [*row, "; ".join(rung.refused), rung.run_id, rung.timed_run_id]

@@ -1,0 +1,1 @@
+"""Parts that several documents share: findings come in, blocks go out."""

@@ -1,0 +1,221 @@
+"""Why one kernel is faster, as blocks: a sentence and a table of the speedup as a product of its factors.
+
+Figures are printed with as many digits as it takes for the printed factors to multiply to the
+printed speedup; what the factors miss of it is printed as one more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from profiler.analyse.compare.attribution import bounded_exp
+from profiler.analyse.findings import Attribution, Comparison, Factor, MissingMetric, Part
+from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
+from profiler.catalog.presets import PRESETS
+from profiler.present.document import Column, Nested, Row, Section, Table, Text
+
+MOST_PARTS = 5
+_LARGEST_GAP_PCT = 1.0
+_LARGEST_MAGNITUDE = 4
+
+_VIEWS = {"issue": "by the issue of instructions", "bytes": "by the bytes moved"}
+# A factor that speeds up, slows down, or does neither.
+_PHRASES = {
+    "instructions": ("fewer instructions", "for more instructions", "instructions"),
+    "issue_rate": ("higher issue rate", "lower issue rate", "issue rate"),
+    "sm_active": ("higher SM activity", "lower SM activity", "SM activity"),
+    "clock": ("higher clock", "lower clock", "clock"),
+    "bytes_moved": ("fewer bytes moved", "for more bytes moved", "bytes moved"),
+    "bandwidth": ("higher bandwidth", "lower bandwidth", "bandwidth"),
+}
+# Factors that are sums, if they have no factors themselves, and the unit of their parts.
+_SUMS = {"warp_latency": "cycle/issue", "bytes_moved": "byte", "moved_per_useful_byte": "byte"}
+# Digits of the whole and of its factors, the fewest first.
+_PRECISIONS = ((3, 3), (3, 4), (3, 5), (4, 5), (4, 6), (5, 7), (6, 9))
+
+
+def attribution_blocks(comparison: Comparison, full: bool) -> Section:
+    """The sentence, the table under it, and how far both can be believed."""
+    attribution = comparison.attribution
+    if attribution is None:
+        return [Text(line) for line in lack_lines(comparison.attribution_missing)]
+    return [
+        Text(attribution_title(attribution)),
+        Text(speedup_sentence(attribution), strong=True, wraps=False),
+        Table(factor_columns(attribution), factor_rows(attribution, None if full else MOST_PARTS)),
+        *(Text(note) for note in attribution_notes(comparison, attribution)),
+    ]
+
+
+def speedup_sentence(attribution: Attribution) -> str:
+    """1.26x = 1.14x fewer instructions x 1.11x higher issue rate x 1.00x clock."""
+    whole_digits, digits = _precision(attribution)
+    factors = [f"{_ratio(factor.ratio, digits)} {_phrase(factor, digits)}" for factor in attribution.factors]
+    if float(_rounded(_gap(attribution), digits)) != 1:
+        factors.append(f"{_ratio(_gap(attribution), digits)} not accounted for")
+    return f"{_ratio(attribution.profiled_ratio, whole_digits)} = {' x '.join(factors)}"
+
+
+# Figures that agree with each other as they are printed
+
+
+def _precision(attribution: Attribution) -> tuple[int, int]:
+    ratios = [*(factor.ratio for factor in attribution.factors), _gap(attribution)]
+    for whole, digits in _PRECISIONS:
+        product = math.prod(float(_rounded(ratio, digits)) for ratio in ratios)
+        if _rounded(product, whole) == _rounded(attribution.profiled_ratio, whole):
+            return whole, digits
+    return _PRECISIONS[-1]
+
+
+def _gap(attribution: Attribution) -> float:
+    """The factor that the others miss of the whole."""
+    return bounded_exp(-attribution.closure_error_pct / 100)
+
+
+def _rounded(ratio: float, digits: int) -> str:
+    """To so many digits: 126, 1.26 and 0.126 with three; 0.79, which is as exact as 1.26, with two."""
+    magnitude = math.floor(math.log10(ratio)) if 0 < ratio < math.inf else 0
+    if abs(magnitude) > _LARGEST_MAGNITUDE:
+        return f"{ratio:.{digits - 1}e}"
+    return f"{ratio:.{max(0, digits - 1 - magnitude - (0.5 <= ratio < 1))}f}"
+
+
+def _ratio(ratio: float, digits: int) -> str:
+    return f"{_rounded(ratio, digits)}x"
+
+
+def _phrase(factor: Factor, digits: int) -> str:
+    gain, loss, neither = _PHRASES[factor.name]
+    if float(_rounded(factor.ratio, digits)) == 1:
+        return neither
+    return gain if factor.ratio > 1 else loss
+
+
+# The table
+
+
+def factor_columns(attribution: Attribution) -> tuple[Column, ...]:
+    """The columns of a table of factors; shares only where they mean something."""
+    columns = (
+        Column("factor of the duration"),
+        Column("unit", stays=0),
+        Column("before", "number"),
+        Column("after", "number"),
+        Column("speedup", right=True),
+        Column("share", right=True),
+    )
+    return columns if _has_shares(attribution) else columns[:-1]
+
+
+def _has_shares(attribution: Attribution) -> bool:
+    """Shares of next to nothing are large, and mean nothing."""
+    return abs(math.log(attribution.profiled_ratio)) >= SMALLEST_RELATIVE_EFFECT
+
+
+def factor_rows(attribution: Attribution, most: int | None) -> list[Row]:
+    """Each factor with those it is made of below it, and their product as the last."""
+    _, digits = _precision(attribution)
+    parts = [*attribution.stalls, *attribution.traffic]
+    columns = len(factor_columns(attribution))
+
+    def row(depth: int, part: Factor | Part, unit: str) -> Row:
+        values = (Nested(part.name, depth), unit, part.before, part.after, *effect(part.ratio, part.share))
+        return Row(values[:columns])
+
+    def effect(ratio: float, share: float) -> tuple[str, str]:
+        return _ratio(ratio, digits), f"{round(100 * share, 1) + 0.0:,.1f} %"
+
+    def rows(factors: Sequence[Factor], depth: int) -> Iterator[Row]:
+        for factor in factors:
+            yield row(depth, factor, factor.unit)
+            yield from rows(factor.factors, depth + 1)
+            if factor.name in _SUMS and not factor.factors:
+                for part in _leading(parts, most):
+                    yield row(depth + 1, part, _SUMS[factor.name])
+
+    product = math.prod(factor.ratio for factor in attribution.factors)
+    whole = ("all", "", None, None, *effect(product, sum(factor.share for factor in attribution.factors)))
+    return [*rows(attribution.factors, 0), Row(whole[:columns])]
+
+
+def _leading(parts: Sequence[Part], most: int | None) -> list[Part]:
+    """The largest parts, and the rest as one."""
+    if most is None or len(parts) <= most + 1:
+        return list(parts)
+    rest = parts[most:]
+    others = Part(
+        name=f"{len(rest)} others",
+        before=sum(part.before for part in rest),
+        after=sum(part.after for part in rest),
+        ratio=math.prod(part.ratio for part in rest),
+        share=sum(part.share for part in rest),
+    )
+    return [*parts[:most], others]
+
+
+# What to make of it
+
+
+def attribution_title(attribution: Attribution) -> str:
+    return f"attribution {_VIEWS[attribution.view]}: {attribution.why}"
+
+
+def attribution_notes(comparison: Comparison, attribution: Attribution) -> list[str]:
+    missing = comparison.attribution_missing
+    notes = [_closure(attribution)]
+    if comparison.speedup and comparison.speedup.basis == "unprofiled":
+        notes.append("these are factors of the duration under the profiler, not of the one without it")
+    if not _has_shares(attribution):
+        notes.append("the durations are too close for shares to mean anything")
+    elif any(delta.name == "duration_ns" and delta.verdict == "unclear" for delta in comparison.metrics):
+        notes.append("the durations do not differ for certain, so this may be an account of noise")
+    is_split = any(factor.factors for factor in attribution.factors)
+    if attribution.view == "bytes" and not is_split:
+        notes.append("how many of the bytes were useful is not known: no ladder says what the work needs")
+    if attribution.view == "issue" and is_split and not attribution.stalls:
+        notes.append("the stall reasons are left out: they do not add up to anything like warp_latency")
+    if is_split and any(one.name == "active_warps" for one in missing):
+        notes.append("active_warps: inferred from issue_rate and warp_latency")
+    if missing:
+        notes += [f"not recorded, or zero: {_names(missing)}", _remedy(missing)]
+    return notes
+
+
+def _closure(attribution: Attribution) -> str:
+    if attribution.clock == "inferred":
+        return "clock: inferred, for want of cycles, so the factors fit the durations by construction"
+    clock = f"clock: {attribution.clock}; " if attribution.clock else ""
+    gap = abs(attribution.closure_error_pct)
+    shown = "less than 0.01" if gap < 0.01 else f"{gap:.2f}"
+    error = f"{clock}closure error against the measured durations: {shown} %"
+    if gap <= _LARGEST_GAP_PCT:
+        return error
+    return f"caution: {error}, so the passes of the profiler did not measure the same"
+
+
+def lack_lines(missing: Sequence[MissingMetric]) -> list[str]:
+    if not missing:
+        return []
+    return [
+        f"attribution: not possible without what is not recorded, or zero: {_names(missing)}",
+        _remedy(missing),
+    ]
+
+
+def _names(missing: Sequence[MissingMetric]) -> str:
+    lacking: dict[str, list[str]] = {}
+    for one in missing:
+        lacking.setdefault(one.name, []).append(one.missing_in)
+    return ", ".join(
+        name if len(sides) == 2 else f"{name} (not {sides[0]})" for name, sides in lacking.items()
+    )
+
+
+def _remedy(missing: Sequence[MissingMetric]) -> str:
+    """Returns how to record the missing metrics: by the first preset that has them all, or by name."""
+    ncu = dict.fromkeys(BY_NAME[one.name].ncu[0] for one in missing)
+    presets = [preset.name for preset in PRESETS if ncu.keys() <= set(preset.metrics)]
+    by_preset = f"`prof collect --preset {presets[0]}`, or by " if presets else ""
+    return f"recorded by {by_preset}ncu --metrics {','.join(ncu)}"

@@ -1,0 +1,202 @@
+"""One recording as a document: where it is from, and for each kernel its metrics and findings; or its timings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import asdict
+
+from profiler.analyse.recording.launch_shapes import LaunchShape
+from profiler.analyse.recording.overview import Sheet, SheetMetric, SheetRule, TimingSheet
+from profiler.catalog.ladders.ladder import size_text
+from profiler.present.document import (
+    Caution,
+    Column,
+    Document,
+    Facts,
+    Heading,
+    Records,
+    Row,
+    Section,
+    Table,
+    Text,
+)
+from profiler.present.documents.parts.provenance import provenance_facts
+from profiler.present.documents.parts.suspects import suspect_blocks
+from profiler.store.runs.run import Run
+from profiler.text import counted, duration, number, shortened
+
+_KERNEL_WIDTH = _NVTX_WIDTH = 110
+_MOST_SHAPES = 4
+METRIC_COLUMNS = (
+    Column("metric", folds=True),
+    Column("unit"),
+    Column("mean", "number"),
+    Column("spread", "number", missing="-"),
+)
+_HEADER = ("kernel", "metric", "unit", "mean", "spread", "launches", "ncu")
+_TIMING_HEADER = (
+    "run_id", "workload", "processes", "repeats", "median_ns", "min_ns", "max_ns", "spread_pct", "gflops",
+    "gbytes_per_s", "reference_median_ns", "reference_pct",
+)  # fmt: skip
+# As Nsight Compute calls them in its section MemoryWorkloadAnalysis.
+_RATES = {"max_bandwidth_pct": "Max Bandwidth", "mem_pipes_busy_pct": "Mem Pipes Busy"}
+_HITS = {"l1_hit_pct": "L1/TEX Hit Rate", "l2_hit_pct": "L2 Hit Rate"}
+Fact = tuple[str, str]
+
+
+def recording_document(run: Run, sheets: Sequence[Sheet], timing: TimingSheet | None) -> Document:
+    """The sheets of its kernels; the timings where it was recorded without the profiler."""
+    title = run.manifest.name or run.label
+    if timing is not None and not run.manifest.is_profiled:
+        facts = [[Facts(provenance_facts(timing.run))], [Facts(timing_facts(timing))]]
+        return Document(title, facts, _timing_records(timing))
+    sections: list[Section] = [[Facts(run_facts(run))]]
+    if timing is not None:
+        sections.append([Facts(timing_facts(timing))])
+    for one in sheets:
+        sections += _kernel_sections(one)
+    return Document(title, sections, _records(sheets))
+
+
+def _kernel_sections(sheet: Sheet) -> list[Section]:
+    title = f"{shortened(sheet.kernel, _KERNEL_WIDTH)}, {counted(sheet.launches, 'launch', 'launches')}"
+    launched = [Facts([("launched", text) for text in shape_lines(sheet)])] if sheet.shapes else []
+    nvtx = [Facts([("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx])] if sheet.nvtx else []
+    memory = memory_facts(sheet.metrics)
+    return [
+        [Heading(title), *launched],
+        nvtx,
+        *([Caution(text)] for text in sheet.cautions),
+        suspect_blocks("it", sheet.suspects, sheet.suspects_missing),
+        [Facts(memory)] if memory else [],
+        [Table(METRIC_COLUMNS, [metric_row(metric) for metric in sheet.metrics])],
+        *([Text(line, wraps=False)] for line in rule_lines(sheet)),
+    ]
+
+
+def metric_row(metric: SheetMetric) -> Row:
+    """One metric as `METRIC_COLUMNS` name it."""
+    return Row((metric.name, metric.unit, metric.mean, metric.spread))
+
+
+def _records(sheets: Sequence[Sheet]) -> Records:
+    rows = [
+        (one.kernel, metric.name, metric.unit, metric.mean, metric.spread, metric.launches, metric.ncu)
+        for one in sheets
+        for metric in one.metrics
+    ]
+    return Records(_HEADER, rows)
+
+
+def _timing_records(sheet: TimingSheet) -> Records:
+    facts = {
+        **asdict(sheet.timing),
+        "run_id": sheet.run.run_id,
+        "workload": size_text(sheet.run.workload or {}),
+        "processes": sheet.processes,
+    }
+    return Records(_TIMING_HEADER, [[facts[name] for name in _TIMING_HEADER]])
+
+
+def shape_lines(sheet: Sheet) -> list[str]:
+    """`32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a block`."""
+    kept, rest = sheet.shapes[:_MOST_SHAPES], sheet.shapes[_MOST_SHAPES:]
+    lines = [_shape_text(shape, several=len(sheet.shapes) > 1) for shape in kept]
+    return [*lines, f"and in {len(rest)} other ways"] if rest else lines
+
+
+def _shape_text(shape: LaunchShape, *, several: bool) -> str:
+    facts = [f"{_extent(shape.grid)} blocks of {_extent(shape.block)} threads"]
+    if shape.registers is not None:
+        facts.append(f"{shape.registers} registers a thread")
+    if shape.shared_bytes:
+        facts.append(f"{shape.shared_bytes:,} bytes of shared memory a block")
+    if several:
+        facts.append(counted(shape.launches, "launch", "launches"))
+    return ", ".join(facts)
+
+
+def _extent(sizes: tuple[int, int, int]) -> str:
+    """The sizes without the ones at their end."""
+    x, y, z = sizes
+    return " x ".join(f"{size:,}" for size in ((x,) if y == z == 1 else (x, y) if z == 1 else sizes))
+
+
+def rule_lines(sheet: Sheet) -> list[str]:
+    lines = [f"{rule.section}{_place(rule)}: {rule.message}" for rule in sheet.rules]
+    if sheet.rules_left_out:
+        lines.append(
+            f"and {counted(sheet.rules_left_out, 'more finding', 'more findings')} of Nsight Compute"
+        )
+    return lines
+
+
+def _place(rule: SheetRule) -> str:
+    if rule.file is not None:
+        return f", {rule.file}:{rule.line}"
+    return f", instruction at {rule.offset:#x}" if rule.offset is not None else ""
+
+
+def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
+    timing = sheet.timing
+    rows = [
+        (
+            "median",
+            f"{duration(timing.median_ns)}, spread {number(timing.spread_pct)} % (interquartile range), "
+            f"{duration(timing.min_ns)} to {duration(timing.max_ns)}",
+        )
+    ]
+    if timing.gflops is not None:
+        rows.append(("work", f"{number(timing.gflops)} GFLOP/s"))
+    if timing.gbytes_per_s is not None:
+        rows.append(("traffic", f"{number(timing.gbytes_per_s)} GB/s"))
+    if timing.reference_median_ns is not None and timing.reference_pct is not None:
+        provenance = sheet.run.provenance
+        name = f" ({provenance.reference})" if provenance and provenance.reference else ""
+        reached = f"{number(timing.reference_pct)} % of its speed reached"
+        rows.append(("reference", f"{duration(timing.reference_median_ns)}{name}, {reached}"))
+    repeats = counted(timing.repeats, "repeat", "repeats")
+    rows.append(("timed", f"{repeats} in {counted(sheet.processes, 'process', 'processes')}, unprofiled"))
+    return rows
+
+
+def run_facts(run: Run) -> list[tuple[str, str]]:
+    return provenance_facts(run.manifest, None if run.stored else run.path)
+
+
+# Memory
+
+
+def memory_facts(metrics: Sequence[SheetMetric]) -> list[Fact]:
+    """The five figures that Nsight Compute judges memory by, and the accesses; without what was not recorded."""
+    means = {metric.name: metric.mean for metric in metrics}
+    moved = means.get("dram_bytes_per_s")
+    throughput = [] if moved is None else [f"Memory Throughput {number(moved / 1e9)} GB/s"]
+    facts = [
+        ("memory", ", ".join([*throughput, *_percentages(_RATES, means)])),
+        ("caches", ", ".join(_percentages(_HITS, means))),
+        ("accesses", "; ".join(_accesses(means))),
+    ]
+    return [fact for fact in facts if fact[1]]
+
+
+def _percentages(names: Mapping[str, str], means: Mapping[str, float]) -> list[str]:
+    return [f"{label} {means[name]:.1f} %" for name, label in names.items() if name in means]
+
+
+def _accesses(means: Mapping[str, float]) -> list[str]:
+    facts = []
+    if "bulk_loads" in means:
+        loads, stores = (width_text(means, kind) for kind in ("load", "store"))
+        facts.append(f"bits per global access: loads {loads}, stores {stores}")
+    if "inst_per_byte" in means:
+        facts.append(f"{number(means['inst_per_byte'])} instructions of all lanes per useful byte")
+    return facts
+
+
+def width_text(means: Mapping[str, float], kind: str) -> str:
+    """The width of loads or of stores: `128`, `bulk` for blocks, whose instructions have no width, both, or `-` for none."""
+    width_bits = means.get(f"{kind}_width_bits")
+    parts = [] if width_bits is None else [f"{width_bits:.0f}"]
+    return "+".join([*parts, *(["bulk"] if means.get(f"bulk_{kind}s") else [])]) or "-"

@@ -1,0 +1,37 @@
+"""Documents come in; terminal text, Markdown, CSV or JSON goes out, by one renderer each.
+
+No renderer of documents knows a finding: what an answer says is decided in `present/documents`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from profiler.present.document import Document, DocumentFormat, Records
+from profiler.present.render.terminal import Window, document_text
+
+
+def render(documents: Sequence[Document], format: DocumentFormat, window: Window) -> str:
+    """All documents in one format; `window` is for a terminal alone. Programs get their records, all in one."""
+    match format:
+        case "table":
+            return "\n\n\n".join(document_text(one, window) for one in documents)
+        case "markdown":
+            from profiler.present.render.markdown import document_markdown
+
+            return "\n\n".join(map(document_markdown, documents))
+        case "csv":
+            from profiler.present.render.csv import records_csv
+
+            return records_csv(_records(documents))
+        case "json":
+            from profiler.present.render.json import records_json
+
+            return records_json(_records(documents))
+    assert_never(format)
+
+
+def _records(documents: Sequence[Document]) -> Records:
+    rows = [row for one in documents for row in one.records.rows]
+    return Records(documents[0].records.header, rows)

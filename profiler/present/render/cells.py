@@ -1,0 +1,72 @@
+"""One value of a table as people read it, by the kind of its column: the same in every format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from profiler.present.document import Column, Kind, Marked, Nested, Table, Value
+from profiler.text import duration, half_width, number, percent, relative, signed
+
+_FIGURES: dict[Kind, Callable[[float], str]] = {
+    "number": number,
+    "change": signed,
+    "duration": duration,
+    "tenths": lambda value: f"{value:.1f}",
+    "hundredths": lambda value: f"{value:.2f}",
+    "thousandths": lambda value: f"{value:.3f}" if value < 100 else number(value),
+    "giga": lambda value: number(value / 1e9),
+    "percent": percent,
+    "scientific": lambda value: f"{value:.2e}",
+    "ratio": lambda value: f"{number(value)}x",
+}
+_PAIRS: dict[Kind, Callable[[tuple[float, float]], str]] = {
+    "spread": half_width,
+    "relative": lambda pair: relative(*pair),
+}
+
+
+def value_text(value: Value, column: Column, indent: str) -> str:
+    """The text of a cell; `indent` stands once for each level in front of what is nested."""
+    if value is None:
+        return column.missing
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Nested):
+        return indent * value.depth + value.text
+    if isinstance(value, Marked):
+        return f"{value_text(value.value, column, indent)}{value.mark}"
+    if isinstance(value, tuple):
+        return _PAIRS[column.kind](value)
+    return _FIGURES[column.kind](value) if column.kind in _FIGURES else str(value)
+
+
+class TableTexts(NamedTuple):
+    """The columns that are shown, with their texts; `places` are theirs in the table."""
+
+    columns: list[Column]
+    rows: list[list[str]]
+    places: list[int]
+
+
+def table_texts(table: Table, indent: str) -> TableTexts:
+    """The texts of each row; without the columns that no row fills where the table drops those."""
+    rows = [
+        [value_text(value, column, indent) for value, column in zip(row.values, table.columns, strict=True)]
+        for row in table.rows
+    ]
+    places = list(range(len(table.columns)))
+    if table.drops_empty and rows:
+        places = [place for place in places if any(row[place] for row in rows)]
+    columns = [table.columns[place] for place in places]
+    return TableTexts(columns, [[row[place] for place in places] for row in rows], places)
+
+
+def weight_text(weight_pct: float | None) -> str:
+    """A share as a list by weight shows it."""
+    return "?" if weight_pct is None else f"{weight_pct:.0f} %"
+
+
+def capital(text: str) -> str:
+    """The same text with a capital at its start."""
+    return text[:1].upper() + text[1:]

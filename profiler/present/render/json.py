@@ -1,0 +1,78 @@
+"""Findings as JSON, in the names of their classes: well-formed whatever the names hold."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from profiler.present.document import Records
+
+
+def to_json(finding: Any) -> str:
+    """ASCII only, so that nothing in it can act on a terminal; NaN and infinity become null.
+
+    An object that holds no other is on one line, so that a metric, a check or an opcode is.
+    """
+    text = _laid_out(_finite(msgspec.to_builtins(finding)), 0)
+    return text.replace("\x7f", "\\u007f")  # the one control character that JSON lets through
+
+
+def json_schema(finding: type | Sequence[type], title: str) -> str:
+    return json.dumps({"title": title, **schema_of(finding)}, indent=2)
+
+
+def schema_of(finding: type | Sequence[type]) -> dict[str, Any]:
+    """The JSON Schema of an object of this type, or of any of these."""
+    types = [finding] if isinstance(finding, type) else finding
+    schemas, definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        **(schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}),
+        "$defs": definitions,
+    }
+
+
+def records_json(records: Records) -> str:
+    """A list with an object for each row, named by the header."""
+    return to_json([dict(zip(records.header, row, strict=True)) for row in records.rows])
+
+
+def _laid_out(value: Any, depth: int) -> str:
+    """Each member that holds objects on lines of its own, those before and after it side by side."""
+    if not _holds_object(value) or not any(map(_holds_object, _members(value))):
+        return json.dumps(value, separators=(",", ":"))
+    separator = f",\n{' ' * (depth + 1)}"
+    parts: list[str] = []
+    beside = False
+    for name, one in value.items() if isinstance(value, dict) else enumerate(value):
+        holds = _holds_object(one)
+        text = _laid_out(one, depth + 1)
+        parts += ["," if beside and not holds else separator] if parts else []
+        parts.append(f"{json.dumps(name)}:{text}" if isinstance(value, dict) else text)
+        beside = not holds
+    start, end = "{}" if isinstance(value, dict) else "[]"
+    return f"{start}{separator[1:]}{''.join(parts)}{separator[1:-1]}{end}"
+
+
+def _members(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _holds_object(value: Any) -> bool:
+    """Whether it is an object, or a list with one."""
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_object, value)))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(member) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(member) for member in value]
+    return value

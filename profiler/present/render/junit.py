@@ -1,0 +1,46 @@
+"""A check as JUnit's XML, for CI systems that show it."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from profiler.analyse.check import CheckFinding, MetricCheck, PairCheck
+from profiler.present.documents.check import check_lines, is_itself, limit_cells, pair_name
+from profiler.text import printable
+
+
+def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
+    """A test case for each limit; one that is unclear is an error, or skipped where that is allowed.
+
+    A recording held against itself is skipped too.
+    """
+    cases = list(check_lines(finding))
+    counts = {"failures": 0, "errors": 0, "skipped": 0}
+    suite = ElementTree.Element("testsuite", name="prof check")
+    for pair, one in cases:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=pair_name(pair), name=one.metric if one else "comparable"
+        )
+        outcome = one.outcome if one else pair.outcome
+        kind = {"regression": "failure", "not_comparable": "error", "unclear": "error"}.get(outcome)
+        if kind is None and not is_itself(pair):
+            continue
+        if kind is None or (outcome == "unclear" and allow_unclear):
+            kind = "skipped"
+        counts["skipped" if kind == "skipped" else f"{kind}s"] += 1
+        why = "same_recording" if outcome == "passed" else outcome
+        ElementTree.SubElement(case, kind, message=_message(pair, one), type=why)
+    for element in (suite, root := ElementTree.Element("testsuites")):
+        element.attrib |= {"tests": str(len(cases)), **{name: str(count) for name, count in counts.items()}}
+    root.append(suite)
+    ElementTree.indent(root)
+    xml: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return xml.decode()
+
+
+def _message(pair: PairCheck, one: MetricCheck | None) -> str:
+    if one is None:
+        return printable("; ".join(pair.refused))
+    _, metric, before, after, change, interval, allowed, outcome = limit_cells(pair, one)
+    bounds = f", 95 % interval {interval}" if interval else ""
+    return printable(f"{metric}: {before} to {after}, {change}{bounds}; allowed {allowed}: {outcome}")

@@ -1,0 +1,157 @@
+"""A document as Markdown: tables and lists, and every text in it literal text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import singledispatch
+from itertools import groupby
+
+from profiler.present.document import (
+    Accesses,
+    Block,
+    Caution,
+    Checks,
+    Code,
+    Document,
+    Facts,
+    Heading,
+    Items,
+    Legend,
+    Plain,
+    Section,
+    Table,
+    Text,
+)
+from profiler.present.render.cells import capital, table_texts, weight_text
+from profiler.text import printable
+
+_OUTCOME = {True: "yes", False: "no", None: "unclear or not recorded"}
+_WORD_BITS = 32
+_ENTITY = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}
+
+
+def document_markdown(document: Document) -> str:
+    """The title, and every section below it."""
+    parts = [f"### {markdown_text(document.title)}"] if document.title else []
+    for section in document.sections:
+        parts += _parts(section)
+    return "\n\n".join(part for part in parts if part)
+
+
+def _parts(section: Section) -> Iterator[str]:
+    """Each block; cautions that stand together are one, and several lines of text a list."""
+    for kind, blocks in groupby(
+        section, lambda block: (type(block), isinstance(block, Text) and block.strong)
+    ):
+        texts = [block_markdown(block) for block in blocks]
+        if kind == (Text, False) and len(texts) > 1:
+            yield "\n".join(f"* {text}" for text in texts)
+        elif kind == (Caution, False):
+            yield "  \n".join(texts)
+        else:
+            yield from texts
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Plain]], right: Iterable[int] = ()) -> str:
+    """A pipe table; columns in `right` are aligned to the right, and None is an empty cell."""
+    aligned = set(right)
+    texts = [["" if cell is None else str(cell) for cell in line] for line in (header, *rows)]
+    written = ["| " + " | ".join(map(markdown_text, line)) + " |" for line in texts]
+    rule = "| " + " | ".join("---:" if place in aligned else "---" for place in range(len(header))) + " |"
+    return "\n".join([written[0], rule, *written[1:]])
+
+
+def markdown_text(text: str) -> str:
+    """Any text as literal text in Markdown, inside or outside of a table."""
+    safe = printable(text)
+    for character in "&\\`*_{}[]<>|#~$!@":
+        safe = safe.replace(character, f"\\{character}" if character not in "<>&@" else _ENTITY[character])
+    return safe.replace("://", "&#58;//").replace("www.", "www&#46;")  # or GitHub makes links of them
+
+
+@singledispatch
+def block_markdown(block: Block) -> str:
+    """One block as Markdown."""
+    raise NotImplementedError(type(block))
+
+
+@block_markdown.register
+def _(block: Heading) -> str:
+    return f"### {markdown_text(block.text)}"
+
+
+@block_markdown.register
+def _(block: Text) -> str:
+    return _bold(block.text) if block.strong else markdown_text(block.text)
+
+
+@block_markdown.register
+def _(block: Caution) -> str:
+    return f"> **Caution:** {markdown_text(block.text)}"
+
+
+@block_markdown.register
+def _(block: Facts) -> str:
+    rows = [
+        (name, known if isinstance(known, str) else "; ".join(line.strip() for line in known))
+        for name, known in block.rows
+    ]
+    return markdown_table(("", ""), rows)
+
+
+@block_markdown.register
+def _(block: Table) -> str:
+    columns, texts, _ = table_texts(block, indent="· ")
+    right = [place for place, column in enumerate(columns) if column.is_right]
+    table = markdown_table([column.title for column in columns], texts, right)
+    return f"{table}\n\n{markdown_text(block.more)}" if block.more else table
+
+
+@block_markdown.register
+def _(block: Legend) -> str:
+    return markdown_text("; ".join(one.shown() for one in block.entries))
+
+
+@block_markdown.register
+def _(block: Checks) -> str:
+    if not block.rows:
+        return _bold(block.title)
+    rows = [(one.subject, one.expected, _OUTCOME[one.ok]) for one in block.rows]
+    return f"{_bold(block.title)}\n\n{markdown_table(('metric', 'expected', 'holds'), rows)}"
+
+
+@block_markdown.register
+def _(block: Items) -> str:
+    rows = [(weight_text(one.weight_pct), one.name, one.sentence) for one in block.rows]
+    return f"{_bold(capital(block.title))}\n\n{markdown_table(block.titles, rows, right=(0,))}"
+
+
+@block_markdown.register
+def _(block: Accesses) -> str:
+    drawn = " -> ".join(" ".join("█" * (bits // _WORD_BITS) for bits in side) for side in block.sides)
+    return f"* {markdown_text(block.sentence)}" + (f"\n\n  {drawn}" if drawn else "")
+
+
+@block_markdown.register
+def _(block: Code) -> str:
+    """One table: the columns of each side under its title, and a mark of its own between stretches."""
+    filled = [
+        place
+        for place in range(len(block.columns))
+        if any(side[place].text for rows in block.stretches for row in rows for side in row if side)
+    ]
+    names = [block.columns[place] for place in filled]
+    several = len(block.titles) > 1
+    header = [f"{title}: {one.title}" if several else one.title for title in block.titles for one in names]
+    empty = [""] * len(names)
+    rows = [
+        [text for side in row for text in ([side[place].text for place in filled] if side else empty)]
+        for stretch in block.stretches
+        for row in stretch
+    ]
+    right = [place for place, one in enumerate([*names] * len(block.titles)) if one.is_right]
+    return markdown_table(header, rows, right)
+
+
+def _bold(text: str) -> str:
+    return f"**{markdown_text(text)}**"

@@ -1,0 +1,192 @@
+"""A document as a terminal prints it: in colour or not, and no wider than the window."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import singledispatchmethod
+
+from profiler.present.document import (
+    Accesses,
+    Block,
+    Caution,
+    Checks,
+    Code,
+    Document,
+    Facts,
+    Heading,
+    Items,
+    Legend,
+    Section,
+    Table,
+    Text,
+    Tone,
+)
+from profiler.present.render.cells import table_texts, weight_text
+from profiler.present.render.side_by_side import render_sides, width_style
+from profiler.present.render.terminal_table import folded, render_table, styled, wrapped
+from profiler.text import printable
+
+_STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "warn": "yellow", "quiet": "dim"}
+_MARK = {True: "✓", False: "✗", None: "?"}
+_BELOW = " " * 4  # before what is too long for a column
+_ITEM = " " * 8
+_WEIGHT_WIDTH = 6
+_GAP = 2
+_WORD_BITS = 32
+_WIDEST_PICTURE = 40
+
+
+@dataclass(frozen=True)
+class Window:
+    """How to print: in colour or not, and how wide; no width is as wide as it takes, as into a file."""
+
+    colour: bool = False
+    width: int | None = None
+
+
+def wants_colour(is_terminal: bool) -> bool:
+    """Whether to print in colour: NO_COLOR forbids it, FORCE_COLOR asks for it, otherwise a terminal gets it."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (is_terminal and os.environ.get("TERM") != "dumb")
+
+
+def document_text(document: Document, window: Window) -> str:
+    """Every section, with an empty line between two of them."""
+    printer = _Printer(window, _name_width(document.sections))
+    closing = [[document.closing]] if document.closing else []
+    sections = ["\n".join(filter(None, map(printer.text, one))) for one in (*document.sections, *closing)]
+    return "\n\n".join(section for section in sections if section)
+
+
+def _name_width(sections: Sequence[Section]) -> int:
+    """As wide as the longest name of a fact, so that all of a document stand in line."""
+    names = [name for one in sections for block in one if isinstance(block, Facts) for name, _ in block.rows]
+    return max(map(len, names), default=0) + _GAP
+
+
+@dataclass
+class _Printer:
+    window: Window
+    name_width: int
+    hidden: set[str] = field(default_factory=set)  # titles of the last table for which there was no room
+
+    @singledispatchmethod
+    def text(self, block: Block) -> str:
+        raise NotImplementedError(type(block))
+
+    @text.register
+    def _(self, block: Heading) -> str:
+        return self._styled(block.text, "bold")
+
+    @text.register
+    def _(self, block: Text) -> str:
+        style = " ".join(filter(None, ("bold" if block.strong else "", _STYLES[block.tone])))
+        if not block.wraps:
+            return self._line(block.text, style)
+        return self._painted(wrapped(printable(block.text), self.window.width), style)
+
+    @text.register
+    def _(self, block: Caution) -> str:
+        return self._line(f"caution: {block.text}", "yellow")
+
+    @text.register
+    def _(self, block: Facts) -> str:
+        lines = []
+        for name, known in block.rows:
+            start = f"{name:<{self.name_width}}"
+            if isinstance(known, str):
+                lines.append(start + printable(known))  # whole, so that it can be copied
+                continue
+            for line in known:
+                lines.append(self._line(start + line, "", " " * self.name_width))
+                start = " " * self.name_width
+        return "\n".join(lines)
+
+    @text.register
+    def _(self, block: Table) -> str:
+        columns, texts, _ = table_texts(block, indent="  ")
+        shown = [place for place, column in enumerate(columns) if not column.prose]
+        prose = [place for place, column in enumerate(columns) if column.prose]
+        giving = sorted(
+            (stays, place) for place, one in enumerate(shown) if (stays := columns[one].stays) is not None
+        )
+        table = render_table(
+            [columns[place].title for place in shown],
+            [[row[place] for place in shown] for row in texts],
+            right=[place for place, one in enumerate(shown) if columns[one].is_right],
+            styles=[_STYLES[row.tone] if self.window.colour else "" for row in block.rows],
+            fold=next((place for place, one in enumerate(shown) if columns[one].folds), None),
+            optional=[place for _, place in giving],
+            colour=self.window.colour,
+            width=None if prose else self.window.width,
+        )
+        self.hidden = {columns[place].title for place in shown} - set(table.titles)
+        text = self._with_prose(table.text, [[row[place] for place in prose] for row in texts])
+        return f"{text}\n{printable(block.more)}" if block.more else text
+
+    def _with_prose(self, table: str, texts: Sequence[Sequence[str]]) -> str:
+        """Each row, and below it what is too long for a column."""
+        if not any(map(any, texts)):
+            return table
+        header, *rows = table.split("\n")
+        lines = [header]
+        for row, below in zip(rows, texts, strict=True):
+            lines.append(row)
+            lines += [wrapped(_BELOW + printable(one), self.window.width, _BELOW) for one in below if one]
+        return "\n".join(lines)
+
+    @text.register
+    def _(self, block: Legend) -> str:
+        shown = filter(None, (one.shown(self.hidden) for one in block.entries))
+        return wrapped(printable("; ".join(shown)), self.window.width)
+
+    @text.register
+    def _(self, block: Checks) -> str:
+        lines = [
+            self._styled(block.title, f"bold {_STYLES[block.tone]}" if block.rows else _STYLES[block.tone])
+        ]
+        for one in block.rows:
+            why = " (unclear or not recorded)" if one.ok is None else ""
+            lines.append(printable(f"  {_MARK[one.ok]} {one.subject} {one.expected}{why}"))
+        return "\n".join(lines)
+
+    @text.register
+    def _(self, block: Items) -> str:
+        lines = [wrapped(printable(block.title), self.window.width)]
+        for one in block.rows:
+            lines.append(f"{weight_text(one.weight_pct):>{_WEIGHT_WIDTH}}  {self._styled(one.name, 'bold')}")
+            lines.append(wrapped(_ITEM + printable(one.sentence), self.window.width, _ITEM))
+        return "\n".join(lines)
+
+    @text.register
+    def _(self, block: Accesses) -> str:
+        """The picture is left out where it would not fit."""
+        lines = [self._styled(block.sentence, "bold")]
+        fits = all(sum(bits // _WORD_BITS + 1 for bits in side) <= _WIDEST_PICTURE for side in block.sides)
+        if block.sides and fits:
+            lines.append("  " + "  ->  ".join(map(self._drawn, block.sides)))
+        return "\n".join(lines)
+
+    def _drawn(self, side: Sequence[int]) -> str:
+        blocks = [
+            styled("█" * (bits // _WORD_BITS), width_style(bits), colour=self.window.colour) for bits in side
+        ]
+        return " ".join(blocks)
+
+    @text.register
+    def _(self, block: Code) -> str:
+        return render_sides(block, self.window.colour, self.window.width)
+
+    def _line(self, text: str, style: str, indent: str = "  ") -> str:
+        """A line that stays whole in a file, and in a window is folded between words."""
+        whole, width = printable(text), self.window.width
+        return self._painted(whole if width is None else folded(whole, width, indent), style)
+
+    def _painted(self, lines: str, style: str) -> str:
+        return "\n".join(styled(line, style, colour=self.window.colour) for line in lines.split("\n"))
+
+    def _styled(self, text: str, style: str) -> str:
+        return styled(printable(text), style, colour=self.window.colour)

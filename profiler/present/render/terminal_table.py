@@ -1,0 +1,116 @@
+"""Tables for a terminal: aligned, coloured by verdict, no wider than the window."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from profiler.text import printable
+
+_GAP = 2
+_FOLDED_WIDTH = 20
+_UNLIMITED_WIDTH = 2000  # into a file or a pipe: never fold
+_READABLE_WIDTH = 100
+
+
+class DrawnTable(NamedTuple):
+    """`titles` are those of the columns that there was room for."""
+
+    text: str
+    titles: list[str]
+
+
+def render_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Iterable[int] = (),
+    styles: Sequence[str] = (),
+    fold: int | None = None,
+    optional: Sequence[int] = (),
+    colour: bool = False,
+    width: int | None = None,
+) -> DrawnTable:
+    """Columns in `right` are aligned right.
+
+    When space is short, column `fold` gives way, then the columns in `optional` are left
+    out, in that order, and a line below names them. No cell is ever cut: half a number is another number.
+    """
+    aligned = set(right)
+    header = [printable(name) for name in header]
+    cells = [[printable(cell) for cell in row] for row in rows]
+    columns, width = _fitting(header, cells, fold, optional, width)
+    table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
+    for index in columns:
+        table.add_column(
+            Text(header[index]),
+            justify="right" if index in aligned else "left",
+            no_wrap=index != fold,
+            overflow="fold",
+        )
+    for position, row in enumerate(cells):
+        style = styles[position] if position < len(styles) else ""
+        table.add_row(*[Text(row[index]) for index in columns], style=style)
+    hidden = [name for index, name in enumerate(header) if index not in columns]
+    note = f"no room for {', '.join(hidden)}: widen the window, or --format markdown"
+    text = _render(table, colour, width) + (f"\n{wrapped(note, width)}" if hidden else "")
+    return DrawnTable(text, [header[index] for index in columns])
+
+
+def wrapped(sentence: str, width: int | None, indent: str = "  ") -> str:
+    """The text no wider than the window, nor than a person reads in one line."""
+    return folded(sentence, min(width or _READABLE_WIDTH, _READABLE_WIDTH), indent)
+
+
+def folded(sentence: str, width: int, indent: str) -> str:
+    """The text over several lines, broken between words; `indent` starts all lines but the first."""
+    lines = textwrap.wrap(
+        sentence, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines)
+
+
+def _fitting(
+    header: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    fold: int | None,
+    optional: Sequence[int],
+    width: int | None,
+) -> tuple[list[int], int | None]:
+    """The columns to show, and the width they need, which may be more than there is."""
+    widths = [max(map(cell_len, column)) + _GAP for column in zip(header, *cells, strict=True)]
+    if fold is not None:
+        widths[fold] = min(widths[fold], _FOLDED_WIDTH)
+    columns = list(range(len(header)))
+    for index in optional:
+        if width is None or sum(widths[column] for column in columns) <= width:
+            break
+        columns.remove(index)
+    needed = sum(widths[column] for column in columns)
+    return columns, width and max(width, needed)
+
+
+def styled(text: str, style: str, *, colour: bool) -> str:
+    return _render(Text(text, style=style), colour, cell_len(text) + 1) if colour else text
+
+
+def _render(renderable: object, colour: bool, width: int | None) -> str:
+    text = io.StringIO()
+    console = Console(
+        file=text,
+        force_terminal=colour,
+        no_color=not colour,
+        color_system="standard" if colour else None,
+        width=width or _UNLIMITED_WIDTH,
+        highlight=False,
+        legacy_windows=False,
+    )
+    console.print(renderable, end="")
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())

@@ -1,0 +1,62 @@
+"""Two recordings by their times alone: the speedup of a ladder's step, and nothing that was not timed."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiler.analyse.compare.changes import compare_pair, profile_timings
+from profiler.analyse.compare.timings_alone import compare_timings
+from profiler.errors import NotComparable
+
+
+def runs_of(made):
+    return [made.store.open(run_id) for run_id in made.store.ids()]
+
+
+def test_the_speedup_is_that_of_the_ladders_step(made):
+    made.time("made", 1, 100.0, 102.0, 101.0, 99.0, processes=2)
+    made.time("made", 2, 50.0, 50.5, 49.5, 51.0, processes=2)
+    before, after = runs_of(made)
+    found = compare_timings(before, after)
+    assert found.speedup == compare_pair(profile_timings(before), profile_timings(after)).speedup
+    assert found.speedup.ratio == pytest.approx(2.0, rel=0.01)
+    assert found.speedup.ci[0] < found.speedup.ratio < found.speedup.ci[1]
+
+
+def test_each_side_has_its_time_and_its_percent_of_the_reference_and_no_counter(made):
+    made.time("made", 1, 100.0, 100.0, reference_ns=60.0, reference="the best there is")
+    made.time("made", 2, 80.0, 80.0, reference_ns=60.0, reference="the best there is")
+    found = compare_timings(*runs_of(made))
+    assert [side.timing.reference_pct for side in (found.before, found.after)] == [60.0, 75.0]
+    assert {side.reference for side in (found.before, found.after)} == {"the best there is"}
+    assert (found.metrics, found.confirmations, found.attribution, found.suspects) == ([], [], None, [])
+    caution = found.comparable.warnings[0]
+    assert caution.startswith("no counters were recorded of either side: times alone are compared")
+
+
+def test_of_a_profile_beside_timings_the_whole_step_counts_whichever_kernels_it_holds(made, make_run):
+    made.time("made", 1, 100.0, 101.0)
+    several = [{"kernel": name, "metrics": {"gpu__time_duration.sum": (1.0, "ns")}} for name in "ab"]
+    make_run(*several, name="made-2", root=made.store.root, timings=[50.0, 50.5])
+    found = compare_timings(*sorted(runs_of(made), key=lambda run: run.manifest.is_profiled))
+    assert found.speedup.ratio == pytest.approx(2.0, rel=0.01)
+    assert found.speedup.basis == "unprofiled"
+    assert found.comparable.warnings[0].startswith("no counters were recorded of made 1:")
+
+
+def test_of_a_profile_that_was_not_timed_and_timings_nothing_is_common(made):
+    made.profile("made-1", 100.0, 101.0)
+    made.time("made", 2, 50.0)
+    with pytest.raises(NotComparable, match="made-1 was profiled and not timed"):
+        compare_timings(*runs_of(made))
+
+
+def test_another_workload_is_refused_until_forced(made):
+    made.time("made", 1, 100.0, 101.0)
+    made.time("made", 1, 100.0, 101.0, workload={"m": 1})
+    with pytest.raises(NotComparable) as refused:
+        compare_timings(*runs_of(made))
+    assert list(refused.value.details) == ["  the workload differs: m=4096 against m=1"]
+    forced = compare_timings(*runs_of(made), force=True).comparable
+    assert not forced.ok
+    assert forced.warnings[0] == "the workload differs: m=4096 against m=1"

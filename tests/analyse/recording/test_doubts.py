@@ -1,0 +1,121 @@
+"""Values that cannot be are named and kept; those that only look odd are left in peace."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.catalog.metrics import BY_NAME
+
+
+@pytest.fixture
+def doubts_of(make_run):
+    """The doubts about launches with these values of one metric."""
+
+    def find(name: str, *values: float) -> list[str]:
+        launches = [{"kernel": "k", "metrics": {BY_NAME[name].ncu[0]: value, "x": 1.0}} for value in values]
+        return find_doubts(profile_kernel(make_run(*launches), "k"))
+
+    return find
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("l2_hit_pct", (50.0, 104.2), "l2_hit_pct 104.2 % in 1 of 2 launches"),
+        ("l2_hit_pct", (-1.0, -3.0, 5.0), "l2_hit_pct -3 % in 2 of 3 launches"),
+        ("duration_ns", (-5000.0,), "duration_ns -5,000 ns in 1 of 1 launches"),
+        ("duration_ns", (0.0, 7.0), "duration_ns 0 ns in 1 of 2 launches"),
+        ("inst_executed", (-1.0,), "inst_executed -1 inst in 1 of 1 launches"),
+    ],
+)
+def test_what_cannot_be_is_named_with_its_worst_value(doubts_of, name, values, said):
+    assert doubts_of(name, *values) == [f"made: suspicious, and shown as recorded: {said}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("occupancy_pct", (100.08,)),  # measured on full SMs: two passes differ by that much
+        ("l2_hit_pct", (0.0, 100.0)),
+        ("stall_lg_throttle", (422.0,)),
+        ("shared_conflicts", (0.0,)),
+        ("sm_frequency_hz", (0.0,)),
+    ],
+)
+def test_what_can_be_is_left_in_peace(doubts_of, name, values):
+    assert doubts_of(name, *values) == []
+
+
+@pytest.mark.parametrize("nothing", [math.nan, math.inf, None])
+def test_a_launch_without_a_number_is_told(doubts_of, nothing):
+    assert doubts_of("l2_hit_pct", 50.0, nothing, 50.0) == [
+        "made: launches without a number: l2_hit_pct in 1 of 3"
+    ]
+
+
+def test_many_doubts_are_counted(make_run):
+    metrics = {metric.ncu[0]: -1.0 for metric in BY_NAME.values() if metric.ncu}
+    (doubt,) = find_doubts(profile_kernel(make_run({"kernel": "k", "metrics": metrics}), "k"))
+    assert doubt.endswith(f" and {len(metrics) - 5} more")
+
+
+def test_a_comparison_cautions_and_keeps_the_value(make_run):
+    hit = BY_NAME["l2_hit_pct"].ncu[0]
+    before, after = (
+        profile_kernel(make_run(*[{"kernel": "k", "metrics": {hit: value}}] * 5), "k")
+        for value in (50.0, 150.0)
+    )
+    comparison = compare_profiles(before, after)
+    assert any("suspicious" in text and "l2_hit_pct 150 %" in text for text in comparison.comparable.warnings)
+    assert [delta.after for delta in comparison.metrics] == [150.0]
+
+
+def test_a_negative_duration_gives_a_caution_and_no_speedup(make_run):
+    before, after = (
+        profile_kernel(make_run(*[{"kernel": "k", "metrics": {"gpu__time_duration.sum": ns}}] * 5), "k")
+        for ns in (5000.0, -5000.0)
+    )
+    comparison = compare_profiles(before, after)
+    assert comparison.speedup is None
+    assert any("duration_ns -5,000 ns" in text for text in comparison.comparable.warnings)
+
+
+# A kernel that is not all that was timed
+
+
+def profiled(make_run, *durations_ns, timings_ns=(), **counters):
+    metrics = {BY_NAME[name].ncu[0]: value for name, value in counters.items()}
+    launches = [
+        {"kernel": "k", "metrics": {"gpu__time_duration.sum": (ns, "ns"), **metrics}} for ns in durations_ns
+    ]
+    return profile_kernel(make_run(*launches, timings=timings_ns), "k")
+
+
+def test_a_kernel_well_faster_than_what_was_timed_is_a_part_of_it_and_that_is_said(make_run):
+    part = profiled(make_run, 31_000.0, 33_000.0, timings_ns=(80_000.0, 80_000.0))
+    assert is_part_of_step(part)
+    (said,) = find_doubts(part)
+    assert "the kernel profiled takes 32,000 ns" in said
+    assert "80,000 ns" in said
+    assert "other kernels" in said
+
+
+@pytest.mark.parametrize(
+    "timed_ns", [(), (90_000.0,), (101_000.0,), (110_000.0,), (101_000.0, 100_000.0, 1e6)]
+)
+def test_one_that_takes_as_long_or_was_not_timed_is_the_whole(make_run, timed_ns):
+    """One disturbed repeat is no other kernel."""
+    whole = profiled(make_run, 100_000.0, timings_ns=timed_ns)
+    assert not is_part_of_step(whole)
+    assert find_doubts(whole) == []
+
+
+def test_the_recorded_kernels_are_all_that_was_timed(recorded):
+    for number in range(11):
+        run = recorded.find(str(number), "gemm")
+        assert not is_part_of_step(profile_kernel(run, run.manifest.kernels[0].name))

@@ -1,0 +1,86 @@
+"""A sheet's rules: each finding once, with its place, the largest estimate first, and not without end."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from profiler.analyse.causes.time_shares import derive_figures
+from profiler.analyse.compare.compare import derive_deltas
+from profiler.analyse.recording.overview import derive_sheet, derive_timing_sheet
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.errors import RunDamaged
+from profiler.present.documents.recording import recording_document
+from profiler.present.render.terminal import Window, document_text
+from profiler.store.tables.columns import TableBuilder
+
+
+def sheet_of(make_run, *found: tuple[int, str, str, float | None, int | None], launches: int = 1):
+    """Launch, rule, message, estimate and source line of each finding."""
+    run = make_run(*[{"kernel": "k", "metrics": {"x": 1.0}}] * launches)
+    builder = TableBuilder("rules", run.manifest.run_id)
+    for launch, rule, message, estimate, line in found:
+        builder.append(
+            launch=launch, section="S", rule=rule, kind="optimization", message=message, speedup_pct=estimate,
+            file="a.cu" if line else None, line=line,
+        )  # fmt: skip
+    run._tables["rules"] = builder.finish()
+    sheet = derive_sheet(run, profile_kernel(run, "k"), full=False)
+    return sheet, document_text(recording_document(run, [sheet], None), Window())
+
+
+def test_every_line_that_a_rule_marks_is_there(make_run):
+    sheet, text = sheet_of(
+        make_run,
+        (0, "A", "small", 1.0, None),
+        (0, "B", "large", 9.0, None),
+        (0, "B", "this line", None, 18),
+        (0, "B", "this line", None, 19),
+        (0, "B", "this line", None, 19),
+    )
+    assert [(rule.message, rule.line) for rule in sheet.rules] == [
+        ("large", None), ("small", None), ("this line", 18), ("this line", 19),
+    ]  # fmt: skip
+    assert "S, a.cu:18: this line" in text
+
+
+def test_a_rule_speaks_for_one_launch(make_run):
+    sheet, _ = sheet_of(
+        make_run, (0, "A", "52.1 %", 5.0, None), (1, "A", "52.3 %", 6.0, None), (1, "B", "b", None, None),
+        launches=2,
+    )  # fmt: skip
+    assert [rule.message for rule in sheet.rules] == ["52.1 %", "b"]
+
+
+def test_what_is_left_out_is_counted(make_run):
+    sheet, text = sheet_of(make_run, *[(0, "A", f"finding {n}", float(n), None) for n in range(100)])
+    assert len(sheet.rules) + sheet.rules_left_out == 100
+    assert sheet.rules[0].message == "finding 99"
+    assert f"and {sheet.rules_left_out} more findings" in text
+
+
+@pytest.mark.parametrize(("launches", "said"), [(1, "k, 1 launch\n"), (2, "k, 2 launches\n")])
+def test_launches_are_counted_as_one_says_it(make_run, launches, said):
+    assert said in sheet_of(make_run, launches=launches)[1]
+
+
+def test_a_run_of_timings_without_any_is_damaged(make_run):
+    run = make_run(timings=[5.0, 6.0, 7.0])
+    assert derive_timing_sheet(run, None).timing.median_ns == 6.0
+    run._tables["timings"] = pa.Table.from_pylist([], schema=run.table("timings").schema)
+    with pytest.raises(RunDamaged):
+        derive_timing_sheet(run, None)
+
+
+def test_the_mean_is_the_one_that_a_comparison_shows_however_launches_come_in_processes(make_run):
+    readings = [(0, 10.0), (0, 10.0), (0, 10.0), (0, 10.0), (1, 40.0)]
+    duration = "gpu__time_duration.sum"
+    run = make_run(
+        *({"kernel": "k", "process": one, "metrics": {duration: (ns, "ns")}} for one, ns in readings)
+    )
+    profile = profile_kernel(run, "k")
+    (shown,) = (
+        one.mean for one in derive_sheet(run, profile, full=False).metrics if one.name == "duration_ns"
+    )
+    (compared,) = (one.before for one in derive_deltas(profile, profile) if one.name == "duration_ns")
+    assert shown == compared == derive_figures(profile)["duration_ns"] == 25.0

@@ -1,0 +1,107 @@
+"""What is held against what: the same name and workload, the newest of each."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiler.ask.baseline import find_newer, find_newest, pair_runs, pair_stores, title_of
+from profiler.errors import RunNotFound
+
+
+def ids_of(pairs):
+    return [tuple(run.manifest.run_id for run in pair) for pair in pairs]
+
+
+def test_two_folders_pair_by_name_and_workload_and_the_newest_counts(made, made_elsewhere):
+    made_elsewhere.profile("k", 100.0, workload={"m": 1})
+    before_1 = made_elsewhere.profile("k", 100.0, workload={"m": 1})
+    before_2 = made_elsewhere.profile("k", 100.0, workload={"m": 2})
+    made.profile("k", 100.0, workload={"m": 1})
+    after_2 = made.profile("k", 100.0, workload={"m": 2})
+    after_1 = made.profile("k", 100.0, workload={"m": 1})
+    pairs, notes = pair_stores(made_elsewhere.store, made.store)
+    assert ids_of(pairs) == [(before_1, after_1), (before_2, after_2)]
+    assert notes == []
+
+
+def test_pairs_stand_in_the_order_that_people_count_in(made, made_elsewhere):
+    for name in ("gemm-10", "gemm-9", "gemm-1"):
+        made.profile(name, 100.0)
+        made_elsewhere.profile(name, 100.0)
+    pairs, _ = pair_stores(made_elsewhere.store, made.store)
+    assert [after.manifest.name for _, after in pairs] == ["gemm-1", "gemm-9", "gemm-10"]
+
+
+def test_what_has_no_counterpart_is_named(made, made_elsewhere):
+    for one in (made, made_elsewhere):
+        one.profile("both", 100.0)
+    made.profile("new", 100.0)
+    made.profile("both", 100.0, workload={"m": 7})
+    made_elsewhere.profile("gone", 100.0)
+    _, notes = pair_stores(made_elsewhere.store, made.store)
+    assert notes == [
+        f"not recorded in {made.store.root}, so not checked: gone",
+        f"no baseline in {made_elsewhere.store.root}, so not checked: both, m=7; new",
+    ]
+
+
+def test_a_long_list_of_them_is_counted(made, made_elsewhere):
+    for one in (made, made_elsewhere):
+        one.profile("both", 100.0)
+    for number in range(9):
+        made.profile(f"new-{number}", 100.0)
+    _, (note,) = pair_stores(made_elsewhere.store, made.store)
+    assert note.endswith("new-5 and 3 more")
+
+
+def test_folders_with_nothing_in_common_are_an_error(made, made_elsewhere):
+    made.profile("k", 100.0, workload={"m": 1})
+    made_elsewhere.profile("k", 100.0, workload={"m": 2})
+    with pytest.raises(RunNotFound, match="no run of the same name and workload"):
+        pair_stores(made_elsewhere.store, made.store)
+
+
+def test_a_folder_is_no_baseline_of_its_own(made):
+    made.profile("k", 100.0)
+    with pytest.raises(RunNotFound, match="is the baseline and what is checked") as refused:
+        pair_stores(made.store, made.store)
+    assert "--runs (or PROF_RUNS) has the new ones" in refused.value.remedy
+
+
+def test_two_that_are_named_must_be_two_recordings(made):
+    made.profile("k", 100.0)
+    made.profile("k", 90.0)
+    older, newer = made.store.open_all(made.store.ids())
+    assert pair_runs(older, newer) == (older, newer)
+    with pytest.raises(RunNotFound, match="the same recording on both sides, so nothing would be checked"):
+        pair_runs(newer, made.store.open(made.store.ids()[-1]))
+
+
+def test_the_candidate_of_a_run_is_the_newest_of_its_name_and_workload(made):
+    made.profile("k", 100.0)
+    newest = made.profile("k", 90.0)
+    made.profile("k", 80.0, workload={"m": 1})
+    made.profile("other", 70.0)
+    baseline = made.store.open(made.store.ids()[0])
+    assert find_newer(made.store, baseline).manifest.run_id == newest
+
+
+def test_the_newest_run_has_no_candidate_but_itself_which_is_refused(made):
+    made.profile("k", 100.0)
+    with pytest.raises(RunNotFound, match="newer than the baseline") as refused:
+        find_newer(made.store, made.store.open(made.store.ids()[0]))
+    assert "prof list k" in refused.value.remedy
+
+
+def test_a_folder_without_the_name_and_workload_is_an_error(made, made_elsewhere):
+    made.profile("k", 100.0, workload={"m": 1})
+    made_elsewhere.profile("k", 100.0, workload={"m": 2})
+    with pytest.raises(RunNotFound, match="no run of k, m=1"):
+        find_newest(made_elsewhere.store, made.store.open(made.store.ids()[0]))
+
+
+def test_a_report_is_called_by_its_path(reports):
+    from profiler.store.runs.run_store import open_report
+
+    path = reports / "gemm_5.ncu-rep"
+    assert title_of(open_report(path)) == str(path)

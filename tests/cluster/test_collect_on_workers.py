@@ -1,0 +1,385 @@
+"""`prof collect` on a cluster: hosts that share no folder with the client, and with each other only what a test wants."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from profiler.measure.devices.assign import Patience
+from profiler.store.runs.run_store import RunStore
+
+sys.path.insert(0, str(Path(__file__).parent))
+from farm import LADDER, RUNG, Farm, check_runs, gpu_uuid, programs_of, worker_pids
+
+Eventually = Callable[[Callable[[], object]], None]
+
+
+@pytest.fixture(scope="module")
+def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
+    made = Farm(tmp_path_factory.mktemp("farm"))
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def hosts(farm: Farm, cluster) -> dict[str, object]:
+    """Two hosts with a GPU each, which nobody kills."""
+    return {name: farm.host(name, cluster.address, (number,)) for number, name in enumerate(("h0", "h1"))}
+
+
+@pytest.fixture
+def collect(farm: Farm, prof_here, reader, monkeypatch, tmp_path: Path):
+    """`collect("--scheduler", address)`: the command in this process, with one reader for all tests and little patience."""
+    monkeypatch.setattr("profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader))
+    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(1.0, 15.0))
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run(*words: object, runs: Path = tmp_path / "runs"):
+        farm.log.write_text("")
+        return prof_here(*farm.words(runs, *words), cwd=farm.client, env=farm.environment(farm.client))
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_a_cluster_s_runs_are_those_of_one_gpu_and_nothing_is_shared(
+    farm: Farm, hosts, cluster, collect, tmp_path: Path
+) -> None:
+    done = collect("--scheduler", cluster.address)
+
+    assert done.returncode == 0, done.stderr
+    found = {run.manifest.run_id for run in check_runs(tmp_path / "runs")}
+    assert len(farm.calls) == 8
+    for call in farm.calls:
+        number = next(n for n in (0, 1) if call["environment"]["CUDA_VISIBLE_DEVICES"] == gpu_uuid(n))
+        host = farm.folder / f"h{number}"
+        assert Path(call["folder"]).is_relative_to(host / "tmp"), "a neutral folder of the worker's own"
+        assert {"./01_rung1", "./02_rung2"} & set(call["words"]), "the binary that was brought there"
+    programs = Path(f"{farm.log}.programs").read_text().splitlines()
+    assert {line.split()[0] for line in programs} == {"check", "time"}
+    assert not [line for line in programs if str(farm.client) in line]
+    assert re.search(r"^profiled    kernel 2 \(rung2\) at size=20, process 2 of 2: 2 launches, 3 passes, \S+ s, on \S+-gpu0$",
+                     done.stderr, re.MULTILINE)  # fmt: skip
+
+    farm.furnish_host("client", (0,))
+    alone = collect(runs=tmp_path / "alone")
+    assert alone.returncode == 0, alone.stderr
+    assert {run.manifest.run_id for run in check_runs(tmp_path / "alone")} == found
+    again = collect("--scheduler", cluster.address)
+    assert [line.split()[0] for line in again.stdout.splitlines()[1:5]] == ["known"] * 4
+    assert farm.calls == []
+
+
+@pytest.fixture
+def prof_on(farm: Farm, hosts, cluster, prof_here, reader, monkeypatch, tmp_path: Path):
+    """`prof_on("--kernel", 1)`: collects that on the two hosts, each once and without timings."""
+    monkeypatch.setattr("profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader))
+    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(1.0, 15.0))
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run(*words: object):
+        farm.log.write_text("")
+        common = ("--processes", 1, "--repeats", 0, "--scheduler", cluster.address)
+        return prof_here("--runs", tmp_path / "runs", "collect", *common, *words, cwd=farm.client,
+                         env=farm.environment(farm.client))  # fmt: skip
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_an_error_on_a_worker_names_it_and_the_client_s_paths(farm: Farm, prof_on) -> None:
+    folder = farm.client / "kernels" / "compiled"
+    (folder / "3.cu").write_text("#!/bin/sh\necho the loss is NaN >&2; exit 9\n")
+    (folder / "wrong.toml").write_text(LADDER + RUNG.format(3))
+    done = prof_on("--ladder", "kernels/compiled/wrong.toml", "--all")
+
+    assert done.returncode == 55, done.stderr
+    assert re.search(rf"^  {farm.client}/build/\S+/03_rung3 3 check 100 \d+$", done.stderr, re.MULTILINE), (
+        done.stderr
+    )
+    assert "    the loss is NaN" in done.stderr
+    assert re.search(r"^    on worker h[01]-gpu0$", done.stderr, re.MULTILINE)
+
+
+def test_a_program_of_the_user_runs_where_the_worker_stands(farm: Farm, prof_on) -> None:
+    done = prof_on("--name", "mine", "--", "./mine")
+    assert done.returncode == 0, done.stderr
+    assert Path(farm.calls[0]["folder"]) in (farm.folder / "h0", farm.folder / "h1")
+
+
+def test_what_a_script_reads_travels_when_its_ladder_names_it_and_must_be_there_otherwise(
+    farm: Farm, prof_on
+) -> None:
+    folder = farm.client / "kernels" / "scripts"
+    folder.mkdir()
+    (folder / "rung.py").write_text("import common")
+    (folder / "common.py").write_text("")
+    ladder = LADDER.replace('"{binary}"', f'"{sys.executable}", "{{source}}"')
+    rung = RUNG.format(1).replace("1.cu", "rung.py")
+    (folder / "ladder.toml").write_text(f'{ladder}{rung}sources = ["common.py"]\n')
+    done = prof_on("--ladder", "scripts", "--all", "--no-verify", "--launches", 2)
+    assert done.returncode == 0, done.stderr
+    (call,) = farm.calls
+    assert "./scripts/rung.py" in call["words"]
+
+    (folder / "ladder.toml").write_text(ladder + rung)
+    done = prof_on("--ladder", "scripts", "--all", "--no-verify", "--launches", 2)
+    assert Path(farm.calls[0]["folder"]) == folder, "this is one machine after all: the path is there"
+
+
+# Who is used
+
+
+def metadata_of(folder: Path, version: str) -> Path:
+    """A prof of another version, as Python's packages tell it."""
+    place = folder / f"ncu_prof-{version}.dist-info"
+    place.mkdir(parents=True)
+    (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: ncu-prof\nVersion: {version}\n")
+    return folder
+
+
+@pytest.fixture
+def lend(farm: Farm, hosts, cluster):
+    """A further host for as long as a test needs it."""
+    started = []
+
+    def start(name: str, gpu: int, *words: str, **environment: str):
+        started.append(farm.host(name, cluster.address, (gpu,), *words, environment=environment))
+        return started[-1]
+
+    yield start
+    for host in started:
+        end(host)
+
+
+def end(host) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(host.pid, signal.SIGKILL)
+    host.wait()
+
+
+def test_a_worker_with_another_prof_is_refused(farm: Farm, lend, prof_on, tmp_path: Path) -> None:
+    lend("older", 5, PYTHONPATH=str(metadata_of(tmp_path / "packages", "0.0.1")))
+    done = prof_on("--ladder", "compiled", "--all", "--launches", 2)
+    assert done.returncode == 98
+    assert "worker older-gpu0 has prof 0.0.1, and this is " in done.stderr
+    assert "Install the same prof here and on every worker" in done.stderr
+    assert farm.calls == []
+
+
+@pytest.mark.parametrize("unlike", ["gpu", "ncu"])
+def test_a_worker_with_another_gpu_or_ncu_than_most_is_left_out_and_told(
+    farm: Farm, lend, prof_on, unlike: str
+) -> None:
+    facts = {"gpu": {"model": "NVIDIA L4"}, "ncu": {"ncu_version": "2024.1.0.0"}}[unlike]
+    farm.furnish_host(f"other-{unlike}", (6,), **facts)
+    lend(f"other-{unlike}", 6)
+    done = prof_on("--ladder", "compiled", "--all", "--size", 1, "--size", 2, "--size", 3, "--launches", 2)
+    assert done.returncode == 0, done.stderr
+    said = {"gpu": "NVIDIA L4 with ncu 2025.3.1.0", "ncu": "NVIDIA H200 with ncu 2024.1.0.0"}[unlike]
+    assert (
+        f"left out    worker other-{unlike}-gpu0: {said}, not NVIDIA H200 with ncu 2025.3.1.0" in done.stderr
+    )
+    assert {call["environment"]["CUDA_VISIBLE_DEVICES"] for call in farm.calls} <= {gpu_uuid(0), gpu_uuid(1)}
+
+
+def test_without_a_gpu_to_offer_it_says_what_to_start(
+    farm: Farm, prof_here, tmp_path: Path, own_cluster, monkeypatch
+) -> None:
+    own_cluster.start()
+    # The real wait is a minute, and no option changes it.
+    monkeypatch.setattr("profiler.measure.devices.on_cluster.FIRST_ANSWER_S", 1.0)
+    words = farm.words(tmp_path / "runs", "--scheduler", own_cluster.address)
+    none = prof_here(*words, cwd=farm.client, env=farm.environment(farm.client))
+    assert (none.returncode, none.stderr.splitlines()[0]) == (99, "prof: no worker came within 1 s")
+    assert "prof worker ADDRESS" in none.stderr
+
+
+# When something dies, hangs, or comes late
+
+
+@pytest.fixture(autouse=True)
+def quick(farm: Farm) -> Iterator[None]:
+    """A test that wants a slow ncu says so before it starts a host."""
+    yield
+    farm.pace = 0.0
+
+
+def test_a_worker_that_joins_late_takes_its_part(farm: Farm, own_cluster, tmp_path: Path) -> None:
+    farm.pace = 0.3
+    own_cluster.start()
+    farm.host("early", own_cluster.address, (3,))
+    farm.log.write_text("")
+    client = farm.start(tmp_path / "runs", "--scheduler", own_cluster.address)
+    farm.host("late", own_cluster.address, (4,))
+    _, said = client.communicate(timeout=60)
+
+    assert client.returncode == 0, said
+    check_runs(tmp_path / "runs")
+    assert {call["environment"]["CUDA_VISIBLE_DEVICES"] for call in farm.calls} == {gpu_uuid(3), gpu_uuid(4)}
+
+
+def test_a_hung_worker_is_abandoned_after_the_timeout_and_its_work_goes_elsewhere(
+    farm: Farm, own_cluster, collect, eventually: Eventually, monkeypatch, tmp_path: Path
+) -> None:
+    farm.pace = 0.3
+    monkeypatch.setattr("profiler.cluster.worker_pool.GRACE_S", 1.0)
+    own_cluster.start()
+    first = farm.host("hangs", own_cluster.address, (3,))
+    farm.host("works", own_cluster.address, (4,))
+    farm.log.write_text("")  # what the hosts tried when they started
+
+    def hang() -> None:
+        eventually(lambda: any(gpu_uuid(3) in str(call) for call in farm.calls))
+        for pid in worker_pids(first):
+            os.kill(pid, signal.SIGSTOP)
+
+    hanging = Thread(target=hang)
+    hanging.start()
+    done = collect("--scheduler", own_cluster.address, "--timeout", 3)
+    hanging.join()
+
+    assert done.returncode == 0, done.stderr
+    assert (
+        "lost        worker hangs-gpu0 did not answer within 3 s and is left alone from now on" in done.stderr
+    )
+    runs = check_runs(tmp_path / "runs")
+    assert {run.manifest.provenance.driver_version for run in runs} == {"580.4"}
+
+
+def test_without_a_scheduler_it_says_so_and_the_same_command_goes_on(
+    farm: Farm, own_cluster, eventually: Eventually, tmp_path: Path
+) -> None:
+    """Nothing goes on at the workers either."""
+    farm.pace = 0.3
+    runs = tmp_path / "runs"
+    own_cluster.start()
+    host = farm.host("before", own_cluster.address, (3,))
+    farm.log.write_text("")
+    client = farm.start(runs, "--scheduler", own_cluster.address)
+    eventually(lambda: len(farm.calls) >= 3)
+    own_cluster.scheduler.kill()
+    _, said = client.communicate(timeout=60)
+
+    assert client.returncode == 106, said
+    assert "the Dask scheduler is gone" in said
+    assert "Traceback" not in said
+    assert host.wait(timeout=30) == 106
+    eventually(lambda: not programs_of(farm.log))
+    kept = len(list(runs.glob(".pending/*/process-*.ncu-rep")))
+    assert kept >= 2
+
+    own_cluster.start()
+    farm.host("after", own_cluster.address, (3,))
+    farm.log.write_text("")
+    again = farm.start(runs, "--scheduler", own_cluster.address)
+    _, said = again.communicate(timeout=60)
+    assert again.returncode == 0, said
+    check_runs(runs)
+    assert len(farm.calls) == 8 - kept
+
+
+def test_two_clients_never_run_two_ncu_on_one_gpu_at_once(
+    farm: Farm, own_cluster, eventually, tmp_path: Path
+) -> None:
+    """Also where two workers have been given the same GPU."""
+    farm.pace = 0.2
+    own_cluster.start()
+    (farm.folder / "tmp").mkdir()
+    for name in ("one", "two"):
+        farm.host(name, own_cluster.address, (3,), environment={"TMPDIR": str(farm.folder / "tmp")})
+    farm.log.write_text("")
+    words = ("--no-verify", "--processes", 1, "--scheduler", own_cluster.address)
+    clients = [farm.start(tmp_path / name, *words) for name in ("a", "b")]
+    most = 0
+    while any(client.poll() is None for client in clients):
+        most = max(most, farm.ncu_at_work)
+        time.sleep(0.02)
+    for client, name in zip(clients, ("a", "b"), strict=True):
+        _, said = client.communicate()
+        assert client.returncode == 0, said
+        assert len(RunStore(tmp_path / name).ids()) == 4
+    assert most == 1
+    assert len(farm.calls) == 8
+
+
+def test_however_a_client_ends_what_it_asked_for_ends_too(
+    farm: Farm, own_cluster, eventually: Eventually, tmp_path: Path
+) -> None:
+    farm.pace = 20.0
+    own_cluster.start()
+    farm.host("slow", own_cluster.address, (3,))
+    for how, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)):
+        farm.log.write_text("")
+        client = farm.start(tmp_path / "runs", "--scheduler", own_cluster.address)
+        eventually(lambda: len(programs_of(farm.log)) == 2)  # ncu and its program
+        client.send_signal(how)
+        _, said = client.communicate(timeout=20)
+        assert client.returncode == code, said
+        eventually(lambda: not programs_of(farm.log), timeout_s=10)
+        assert RunStore(tmp_path / "runs").ids() == []
+
+
+# Certificates
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory, needs) -> dict[str, Path]:
+    """Of one authority, as `docs/cluster.md` makes them; `stranger` is signed by another."""
+    needs("openssl")
+    folder = tmp_path_factory.mktemp("tls")
+    for name in ("ca", "other"):
+        openssl(folder, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+                "-keyout", f"{name}.key", "-out", f"{name}.pem")  # fmt: skip
+    for name, authority in (("peer", "ca"), ("stranger", "other")):
+        openssl(folder, "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}",
+                "-keyout", f"{name}.key", "-out", f"{name}.csr")  # fmt: skip
+        openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{authority}.pem", "-CAkey",
+                f"{authority}.key", "-CAcreateserial", "-days", "2", "-out", f"{name}.pem")  # fmt: skip
+    return {path.name: path for path in folder.iterdir()}
+
+
+def openssl(folder: Path, *words: str) -> None:
+    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+
+def tls(certificates: dict[str, Path], name: str) -> list[str]:
+    files = {"ca": "ca.pem", "cert": f"{name}.pem", "key": f"{name}.key"}
+    return [word for option, file in files.items() for word in (f"--tls-{option}", str(certificates[file]))]
+
+
+def test_with_certificates_all_is_encrypted_and_a_stranger_is_refused(
+    farm: Farm, own_cluster, collect, certificates, monkeypatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("profiler.cluster.connection._CONNECT_S", 2.0)
+    files = {"ca-file": "ca.pem", "cert": "peer.pem", "key": "peer.key"}
+    words = [word for option, file in files.items() for word in (f"--tls-{option}", str(certificates[file]))]
+    own_cluster.start("--protocol", "tls", *words)
+    assert own_cluster.address.startswith("tls://")
+    farm.host("sealed", own_cluster.address, (3,), *tls(certificates, "peer"))
+
+    done = collect("--scheduler", own_cluster.address, *tls(certificates, "peer"))
+    assert done.returncode == 0, done.stderr
+    assert len(check_runs(tmp_path / "runs")) == 4
+
+    plain = own_cluster.address.replace("tls://", "tcp://")
+    for address, given in (
+        (own_cluster.address, []),
+        (own_cluster.address, tls(certificates, "stranger")),
+        (plain, []),
+    ):
+        refused = collect("--scheduler", address, *given, runs=tmp_path / "none")
+        assert refused.returncode == 105, refused.stderr
+        assert "Traceback" not in refused.stderr
+        assert "--tls-ca" in refused.stderr
+    assert farm.calls == []

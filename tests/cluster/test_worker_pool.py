@@ -1,0 +1,315 @@
+"""Calls on workers in processes of their own, which die, hang and come back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from distributed.security import Security
+
+from profiler.cluster import connection, worker_pool as module
+from profiler.cluster.connection import Tls, connect, start_local_workers
+from profiler.cluster.watch import Worker
+from profiler.cluster.worker_pool import WorkerPool
+from profiler.errors import ClusterUnreachable, InternalError, ReportDamaged, SchedulerLost, WorkerLost
+
+sys.path.insert(0, str(Path(__file__).parent))
+import work
+from listening import listening_addresses
+
+WORK = {"PYTHONPATH": str(Path(__file__).parent)}
+Eventually = Callable[[Callable[[], object]], None]
+
+
+@pytest.fixture(scope="module")
+def pool(cluster) -> Iterator[WorkerPool]:
+    with connect(cluster.address) as connected:
+        yield connected
+
+
+def worker_called(pool: WorkerPool, name: str) -> Worker:
+    (found,) = [worker for worker in pool.available() if worker.name == name]
+    return found
+
+
+@pytest.fixture
+def hire(cluster, pool: WorkerPool, eventually: Eventually):
+    """Starts a worker and waits until it is there."""
+    processes = []
+
+    def start(name: str, **words) -> Worker:
+        processes.append(cluster.worker(name, **words))
+        eventually(lambda: name in [worker.name for worker in pool.available()])
+        return worker_called(pool, name)
+
+    yield start
+    for process in processes:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def steady(cluster, pool: WorkerPool) -> Worker:
+    """A worker that nobody kills."""
+    cluster.worker("steady", gpus=1)
+    deadline = time.monotonic() + 60
+    while "steady" not in [worker.name for worker in pool.available()] and time.monotonic() < deadline:
+        pool.wait(0.2)
+    return worker_called(pool, "steady")
+
+
+def test_a_member_says_who_it_is(steady: Worker) -> None:
+    assert (steady.name, steady.gpus, steady.threads, steady.memory_bytes) == ("steady", 1, 1, 0)
+    assert steady.host == "127.0.0.1"
+
+
+def test_a_call_is_made_in_the_worker_s_process(pool: WorkerPool, steady: Worker) -> None:
+    assert pool.call(steady, work.add, 2, 3, timeout_s=10) == 5
+    assert pool.call(steady, work.pid, timeout_s=10) != os.getpid()
+
+
+def test_the_same_call_twice_is_made_twice(pool: WorkerPool, steady: Worker) -> None:
+    """Dask would answer from what it knows."""
+    heard: list[str] = []
+    for _ in range(2):
+        pool.call(steady, work.say, "once", timeout_s=10, on_message=heard.append)
+    assert heard == ["once", "once"]
+
+
+def test_what_it_says_is_heard_in_order_before_the_answer(pool: WorkerPool, steady: Worker) -> None:
+    heard: list[str] = []
+    words = [str(number) for number in range(50)]
+    assert pool.call(steady, work.say, *words, timeout_s=10, on_message=heard.append) == 50
+    assert heard == words[: len(heard)]  # the answer may overtake the last of them
+    assert heard
+
+
+def test_megabytes_go_there_and_back(pool: WorkerPool, steady: Worker) -> None:
+    data = os.urandom(20 << 20)
+    assert pool.call(steady, work.echo, data, timeout_s=30) == data
+
+
+def test_an_error_of_ours_arrives_as_it_was_raised(pool: WorkerPool, steady: Worker) -> None:
+    with pytest.raises(ReportDamaged) as caught:
+        pool.call(steady, work.complain, timeout_s=10)
+    assert (str(caught.value), caught.value.remedy) == ("x.ncu-rep: cut short\n  at byte 7", "Copy it again.")
+
+
+def test_any_other_error_is_a_bug_and_names_the_worker(pool: WorkerPool, steady: Worker) -> None:
+    with pytest.raises(InternalError, match="on worker steady: ZeroDivisionError"):
+        pool.call(steady, work.divide, 0, timeout_s=10)
+
+
+def test_a_gpu_serves_one_call_at_a_time_whoever_asks(cluster, pool: WorkerPool, hire) -> None:
+    """Two clients on one worker that has threads enough for both."""
+    worker = hire("shared", threads=2, gpus=1)
+    with connect(cluster.address) as other:
+        spans: list[tuple[float, float]] = []
+
+        def use(mine: WorkerPool) -> None:
+            began: list[float] = []
+            mine.call(
+                worker,
+                work.sleep,
+                0.5,
+                timeout_s=20,
+                gpu=True,
+                on_message=lambda _: began.append(time.monotonic()),
+            )
+            spans.append((began[0], time.monotonic()))
+
+        threads = [threading.Thread(target=use, args=(one,)) for one in (pool, other)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    first, second = sorted(spans)
+    assert second[0] - first[0] >= 0.4
+
+
+@pytest.mark.parametrize("how", ["killed", "exits"])
+def test_a_worker_that_dies_takes_its_call_with_it(pool: WorkerPool, hire, how: str) -> None:
+    worker = hire(f"mortal-{how}")
+    if how == "exits":
+        with pytest.raises(WorkerLost, match="mortal-exits"):
+            pool.call(worker, work.die, timeout_s=30)
+    else:
+        pid = pool.call(worker, work.pid, timeout_s=10)
+        with pytest.raises(WorkerLost, match="mortal-killed died or left"):
+            pool.call(worker, work.sleep, 30, timeout_s=60, on_message=lambda _: os.kill(pid, signal.SIGKILL))
+    assert worker not in pool.available()
+    with pytest.raises(WorkerLost):
+        pool.call(worker, work.add, 1, 1, timeout_s=5)
+
+
+def test_a_worker_that_its_nanny_starts_again_is_a_new_member(
+    pool: WorkerPool, hire, eventually: Eventually
+) -> None:
+    worker = hire("reborn", nanny=True)
+    pid = pool.call(worker, work.pid, timeout_s=10)
+    with pytest.raises(WorkerLost):
+        pool.call(worker, work.sleep, 30, timeout_s=60, on_message=lambda _: os.kill(pid, signal.SIGKILL))
+    eventually(lambda: "reborn" in [one.name for one in pool.available()])
+    again = worker_called(pool, "reborn")
+    assert again != worker
+    assert pool.call(again, work.add, 1, 2, timeout_s=10) == 3
+
+
+def test_a_worker_that_hangs_is_left_alone(pool: WorkerPool, hire, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GRACE_S", 0.5)
+    worker = hire("stuck")
+    pid = pool.call(worker, work.pid, timeout_s=10)
+    try:
+        with pytest.raises(WorkerLost, match="stuck did not answer within 1 s and is left alone"):
+            pool.call(worker, work.sleep, 60, timeout_s=1, on_message=lambda _: os.kill(pid, signal.SIGSTOP))
+        assert worker not in pool.available()
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_worker_that_is_silent_before_it_begins_is_left_alone(
+    pool: WorkerPool, hire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "GRACE_S", 1.0)
+    worker = hire("silent")
+    pid = pool.call(worker, work.pid, timeout_s=10)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(WorkerLost, match="silent has not been heard of for"):
+            pool.call(worker, work.add, 1, 1, timeout_s=2)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_call_is_given_up_at_once_although_its_worker_hangs(pool: WorkerPool, hire) -> None:
+    worker = hire("deaf")
+    pid = pool.call(worker, work.pid, timeout_s=10)
+
+    class Interrupt(Exception):
+        pass
+
+    def interrupt(_: str) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        raise Interrupt
+
+    try:
+        started = time.monotonic()
+        with pytest.raises(Interrupt):
+            pool.call(worker, work.sleep, 60, timeout_s=60, on_message=interrupt)
+        assert time.monotonic() - started < 5
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_call_that_is_given_up_takes_no_other_s_answer_with_it(
+    pool: WorkerPool, steady: Worker, hire
+) -> None:
+    """Dask fetches together what is ready at the same moment."""
+    other, count = hire("given-up"), 24 << 20
+
+    def give_up() -> None:
+        for call in list(pool._calls.values()):
+            if call.worker == other:
+                call.news.put(module._News("left"))
+
+    def ask_in_vain(moment: float) -> None:
+        with suppress(WorkerLost):
+            pool.call(other, work.make_at, moment, count, timeout_s=30)
+
+    for _ in range(12):
+        moment = time.time() + 0.1
+        asking = threading.Thread(target=ask_in_vain, args=(moment,))
+        leaving = threading.Timer(0.13, give_up)
+        for thread in (asking, leaving):
+            thread.start()
+        assert len(pool.call(steady, work.make_at, moment, count, timeout_s=30)) == count
+        for thread in (asking, leaving):
+            thread.join()
+
+
+def test_what_is_under_way_is_stopped_when_its_caller_wants_it_no_more(
+    pool: WorkerPool, steady: Worker
+) -> None:
+    class Interrupt(Exception):
+        pass
+
+    def interrupt(_: str) -> None:
+        raise Interrupt
+
+    with pytest.raises(Interrupt):
+        pool.call(steady, work.wait_to_be_stopped, 60, timeout_s=60, gpu=True, on_message=interrupt)
+    started = time.monotonic()
+    assert pool.call(steady, work.add, 1, 1, timeout_s=10, gpu=True) == 2  # the GPU is free again
+    assert time.monotonic() - started < 10
+
+
+def test_a_pool_of_this_host_has_one_worker_per_environment() -> None:
+    with start_local_workers([{"WHO": "one", **WORK}, {"WHO": "two", **WORK}], gpus=True) as local:
+        workers = local.available()
+        assert [(worker.gpus, worker.threads) for worker in workers] == [(1, 1), (1, 1)]
+        seen = {local.call(worker, os.getenv, "WHO", timeout_s=10, gpu=True) for worker in workers}
+        assert seen == {"one", "two"}
+
+
+def test_a_pool_of_this_host_lets_nobody_in_without_its_certificate(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(connection, "_CONNECT_S", 2.0)
+    stranger = Security.temporary()
+    for name, text in (("cert", stranger.tls_client_cert), ("key", stranger.tls_client_key)):
+        (tmp_path / name).write_text(text)
+    with start_local_workers([WORK], gpus=False) as local:
+        (worker,) = local.available()
+        scheduler = local._client.scheduler.address
+        pid = local.call(worker, os.getpid, timeout_s=10)
+        assert listening_addresses(pid, os.getpid()) == {"127.0.0.1"}
+        for address in (scheduler, worker.address):
+            assert address.startswith("tls://127.0.0.1:")
+            with pytest.raises(ClusterUnreachable):
+                connect(address.replace("tls://", "tcp://"))
+            with pytest.raises(ClusterUnreachable):
+                connect(address, Tls(tmp_path / "cert", tmp_path / "cert", tmp_path / "key"))
+
+
+def test_a_scheduler_without_our_functions_says_what_it_lacks(own_cluster, eventually: Eventually) -> None:
+    """Dask unpacks what is asked on the scheduler too."""
+    own_cluster.start()
+    own_cluster.worker("bare")
+    with connect(own_cluster.address) as mine:
+        eventually(mine.available)
+        with pytest.raises(ClusterUnreachable, match="another environment") as caught:
+            mine.call(mine.available()[0], work.add, 1, 1, timeout_s=10)
+        assert "same prof" in caught.value.remedy
+
+
+def test_no_scheduler_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_CONNECT_S", 1.0)
+    with pytest.raises(ClusterUnreachable, match=r"tcp://127\.0\.0\.1:9: no Dask scheduler answers there"):
+        connect("tcp://127.0.0.1:9")
+
+
+def test_an_address_that_is_none_is_one_line() -> None:
+    with pytest.raises(ClusterUnreachable):
+        connect("nonsense://x")
+
+
+def test_a_scheduler_that_dies_ends_every_call(cluster, steady: Worker) -> None:
+    """The last test here: it takes the cluster away."""
+    with connect(cluster.address) as mine:
+        (there,) = [worker for worker in mine.available() if worker.name == "steady"]
+        started = time.monotonic()
+        with pytest.raises(SchedulerLost):
+            mine.call(
+                there, work.sleep, 60, timeout_s=60,
+                on_message=lambda _: os.kill(cluster.scheduler.pid, signal.SIGKILL),
+            )  # fmt: skip
+        assert time.monotonic() - started < 10
+        with pytest.raises(SchedulerLost):
+            mine.available()

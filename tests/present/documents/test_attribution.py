@@ -1,0 +1,276 @@
+"""The speedup as a product: its printed figures agree, fit the window, and say what they rest on."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace as replaced
+
+import msgspec
+import pytest
+from hypothesis import given, settings, strategies as st
+from markdown_it import MarkdownIt
+
+from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.findings import Attribution, Factor, MissingMetric, Part
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.analyse.statistics.differences import Readings
+from profiler.catalog.metrics import BY_NAME, CATALOGUE
+from profiler.catalog.presets import PRESETS
+from profiler.present.document import Document, Records
+from profiler.present.documents.parts.attribution import attribution_blocks, speedup_sentence
+from profiler.present.render.markdown import document_markdown
+from profiler.present.render.terminal import Window, document_text
+
+NAMES = ("instructions", "issue_rate", "sm_active", "clock")
+
+
+def attribution_of(*ratios, closure_error_pct=0.0, names=NAMES, **others):
+    """An attribution with these factors, which miss the whole by so much."""
+    whole = sum(map(math.log, ratios))
+    factors = [
+        Factor(name, ratio, share=math.log(ratio) / whole if whole else 0.0, before=1.0, after=2.0, unit="u")
+        for name, ratio in zip(names, ratios, strict=False)
+    ]
+    facts = {"view": "issue", "why": "device memory does not bind", "evidence": {}, "clock": "measured"}
+    return Attribution(
+        profiled_ratio=math.exp(whole - closure_error_pct / 100),
+        factors=factors,
+        closure_error_pct=closure_error_pct,
+        **{**facts, **others},
+    )
+
+
+@pytest.fixture(scope="module")
+def profiles(store):
+    """Two recorded kernels, of whose counters some are missing."""
+    runs = [store.find(name, "gemm") for name in ("gemm_5", "gemm_6")]
+    return [profile_kernel(run, run.manifest.kernels[0].name) for run in runs]
+
+
+@pytest.fixture(scope="module")
+def gemm(profiles):
+    return compare_profiles(*profiles)
+
+
+def document_of(comparison, *, full=False):
+    return Document("", [attribution_blocks(comparison, full)], Records((), ()))
+
+
+@pytest.fixture(scope="module")
+def page(gemm):
+    """The text about an attribution, as part of an otherwise real comparison."""
+
+    def text(attribution, missing=(), *, full=False, width=None, **others):
+        comparison = msgspec.structs.replace(
+            gemm, attribution=attribution, attribution_missing=list(missing), **others
+        )
+        return document_text(document_of(comparison, full=full), Window(width=width))
+
+    return text
+
+
+# The sentence
+
+
+def test_the_sentence_names_what_became_faster_slower_or_neither():
+    assert speedup_sentence(attribution_of(1.14, 1.1078, 1.0, 0.9991)) == (
+        "1.26x = 1.140x fewer instructions x 1.108x higher issue rate x 1.000x SM activity x 0.999x lower clock"
+    )
+    assert speedup_sentence(attribution_of(0.5, 0.9, 0.8, 0.7)) == (
+        "0.252x = 0.50x for more instructions x 0.90x lower issue rate x 0.80x lower SM activity x 0.70x lower clock"
+    )
+    assert speedup_sentence(attribution_of(0.5, 4.0, names=("bytes_moved", "bandwidth"))) == (
+        "2.00x = 0.50x for more bytes moved x 4.00x higher bandwidth"
+    )
+
+
+def test_what_the_factors_miss_is_a_factor_itself():
+    assert speedup_sentence(attribution_of(1.5, 1.2, 1.0, 1.0, closure_error_pct=5.0)).endswith(
+        "1.00x clock x 0.95x not accounted for"
+    )
+
+
+def test_digits_are_added_until_the_product_is_right():
+    assert round(1.0447 * 1.0447, 2) != round(1.04 * 1.04, 2)
+    assert speedup_sentence(attribution_of(1.0447, 1.0447, 1.0, 1.0)) == (
+        "1.09x = 1.045x fewer instructions x 1.045x higher issue rate x 1.000x SM activity x 1.000x clock"
+    )
+
+
+@pytest.mark.parametrize("large", [True, False])
+def test_large_and_small_ratios_keep_their_digits(large):
+    ratios = (526.18, 3.595, 0.95, 0.805)
+    sentence = speedup_sentence(attribution_of(*(one if large else 1 / one for one in ratios)))
+    assert sentence.startswith("1447x = 526.2x" if large else "0.000691x = 0.001900x")
+
+
+ratio = st.floats(1e-4, 1e4)
+
+
+@given(ratios=st.tuples(ratio, ratio, ratio, ratio), missed_pct=st.just(0.0) | st.floats(-50, 50))
+@settings(max_examples=300)
+def test_the_printed_factors_multiply_to_the_printed_speedup(ratios, missed_pct):
+    sentence = speedup_sentence(attribution_of(*ratios, closure_error_pct=missed_pct))
+    whole, *factors = re.findall(r"([\d.]+(?:e[+-]\d+)?)x ", sentence)
+    assert float(whole) == pytest.approx(math.prod(map(float, factors)), abs=0.51 * last_place(whole))
+    true = [*ratios, math.exp(-missed_pct / 100)]
+    for figure, value in zip(factors, true, strict=False):
+        assert float(figure) == pytest.approx(value, abs=0.51 * last_place(figure)), "rounded, not fudged"
+
+
+def last_place(figure):
+    """What one unit of the last printed digit is worth."""
+    mantissa, _, exponent = figure.partition("e")
+    return 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+
+
+# The page
+
+
+def test_the_page_leads_with_the_sentence_and_ends_with_how_far_to_believe_it(gemm, page):
+    lines = page(gemm.attribution).splitlines()
+    assert lines[0].startswith("attribution by the issue of instructions: ")
+    assert lines[1].startswith("1.88x = ")
+    assert lines[2].split() == [
+        "factor",
+        "of",
+        "the",
+        "duration",
+        "unit",
+        "before",
+        "after",
+        "speedup",
+        "share",
+    ]
+    names = [line.split()[0] for line in lines[3:] if not line.startswith("    ")]
+    assert names[:6] == ["instructions", "issue_rate", "active_warps", "warp_latency", "sm_active", "clock"]
+    assert next(line for line in lines if line.startswith("all ")).split()[1:] == ["1.879x", "100.0", "%"]
+
+
+def test_the_rest_of_the_stalls_is_summed_and_full_shows_each(gemm, page):
+    stalls = gemm.attribution.stalls
+    short, full = page(gemm.attribution), page(gemm.attribution, full=True)
+    assert f"    {len(stalls) - 5} others" in short
+    assert [name for name in (one.name for one in stalls) if name in short] == [
+        one.name for one in stalls[:5]
+    ]
+    assert all(f"    {one.name} " in full for one in stalls)
+    assert "others" not in full
+
+
+def test_printed_parts_multiply_to_their_factor(gemm, page):
+    rows = [line.split() for line in page(gemm.attribution).splitlines() if line.startswith("    ")]
+    latency = next(one for one in gemm.attribution.factors[1].factors if one.name == "warp_latency")
+    assert math.prod(float(row[-3].rstrip("x")) for row in rows) == pytest.approx(latency.ratio, rel=0.005)
+    assert sum(float(row[-2]) for row in rows) == pytest.approx(100 * latency.share, abs=0.5)
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_page_fits_the_window(gemm, page, width):
+    lines = page(gemm.attribution, gemm.attribution_missing, width=width).splitlines()
+    options = [line for line in lines if "__" in line]
+    assert len(options) == 1, "a list to copy is one word"
+    assert max(len(line) for line in lines if line not in options) <= width
+
+
+def test_the_clock_and_the_closure_error_are_told(page):
+    assert "clock: measured; closure error against the measured durations: less than 0.01 %" in page(
+        attribution_of(1.2, 1.1)
+    )
+    assert "closure error against the measured durations: 0.40 %" in page(
+        attribution_of(1.2, 1.1, closure_error_pct=-0.4)
+    )
+    assert "clock: inferred, for want of cycles" in page(attribution_of(1.2, 1.1, clock="inferred"))
+    assert "caution" not in page(attribution_of(1.2, 1.1, closure_error_pct=0.9))
+    assert "caution: clock: measured; closure error" in page(attribution_of(1.2, 1.1, closure_error_pct=1.1))
+
+
+def test_durations_that_are_alike_have_no_shares(page):
+    text = page(attribution_of(1.5, 0.667))
+    assert "share" not in text.splitlines()[2]
+    assert "1.500x" in text
+    assert "too close for shares" in text
+
+
+def test_durations_that_may_be_alike_are_called_so(gemm, page):
+    unclear = [msgspec.structs.replace(gemm.metrics[0], name="duration_ns", verdict="unclear")]
+    assert "an account of noise" in page(attribution_of(1.2, 1.1), metrics=unclear)
+    assert "an account of noise" not in page(attribution_of(1.2, 1.1))
+
+
+def test_a_speedup_without_the_profiler_is_told_apart(profiles):
+    timed = [replaced(profile, timings_ns=Readings([4e6, 4.1e6])) for profile in profiles]
+    note = "not of the one without it"
+    assert note in document_text(document_of(compare_profiles(*timed)), Window())
+    assert note not in document_text(document_of(compare_profiles(*profiles)), Window())
+
+
+def test_bytes_are_split_by_use_or_their_use_is_not_known(page):
+    traffic = [Part("dram_bytes_read", 3e8, 1e8, 2.0, 1.0)]
+    names = ("bytes_moved", "bandwidth")
+    found = attribution_of(2.0, 1.0, names=names, clock=None, traffic=traffic, view="bytes")
+    assert "how many of the bytes were useful is not known" in page(found)
+    assert "clock" not in page(found)
+    assert "\n  dram_bytes_read " in page(found)
+    use = Factor("moved_per_useful_byte", 2.0, 1.0, 2.0, 1.0, "byte/byte")
+    known = msgspec.structs.replace(
+        found, factors=[msgspec.structs.replace(found.factors[0], factors=[use]), found.factors[1]]
+    )
+    assert "not known" not in page(known)
+    assert "\n    dram_bytes_read " in page(known), "what is left once useful bytes are taken out"
+
+
+def test_stalls_that_are_left_out_are_told(gemm, page):
+    without = msgspec.structs.replace(gemm.attribution, stalls=[])
+    assert "they do not add up to anything like warp_latency" in page(without)
+    assert "left out" not in page(gemm.attribution)
+
+
+def test_what_is_missing_is_named_with_the_preset_and_the_options_that_bring_it(page):
+    missing = [
+        MissingMetric("issue_rate", "before"),
+        MissingMetric("issue_rate", "after"),
+        MissingMetric("inst_issued", "after"),
+    ]
+    text = page(None, missing)
+    assert "not recorded, or zero: issue_rate, inst_issued (not after)" in text
+    assert f"--metrics {BY_NAME['issue_rate'].ncu[0]},{BY_NAME['inst_issued'].ncu[0]}" in text.replace(
+        "\n  ", " "
+    )
+    assert "prof collect --preset default" in text
+    assert page(None) == ""
+
+
+def test_a_missing_metric_is_recorded_by_a_preset_or_by_its_name(page):
+    named = {metric.name: metric.ncu[0] for metric in CATALOGUE if metric.ncu}
+    advice = {name: page(None, [MissingMetric(name, "before")]) for name in named}
+    asked = {name for preset in PRESETS for name in preset.metrics}
+    assert [
+        name for name in named if f"ncu --metrics {named[name]}" not in " ".join(advice[name].split())
+    ] == []
+    assert [
+        name for name in named if ("prof collect --preset" in advice[name]) != (named[name] in asked)
+    ] == []
+
+
+def test_markdown_says_the_same(gemm, page):
+    html = MarkdownIt("commonmark").enable("table").render(document_markdown(document_of(gemm)))
+    text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
+    assert f"<strong>{speedup_sentence(gemm.attribution)}</strong>" in html
+    assert html.count("<table>") == 1
+    for line in page(gemm.attribution).splitlines()[3:12]:
+        assert " ".join(line.split()) in text.replace("· ", "")
+    assert text.endswith(gemm_options(gemm))
+
+
+def gemm_options(comparison):
+    names = dict.fromkeys(one.name for one in comparison.attribution_missing)
+    return ",".join(BY_NAME[name].ncu[0] for name in names)
+
+
+def test_markdown_without_an_attribution_names_what_is_missing(gemm):
+    missing = [MissingMetric("issue_rate", "before")]
+    bare = msgspec.structs.replace(gemm, attribution=None, attribution_missing=missing)
+    assert "issue\\_rate (not before)" in document_markdown(document_of(bare))
+    assert document_markdown(document_of(msgspec.structs.replace(bare, attribution_missing=[]))) == ""

@@ -1,0 +1,249 @@
+"""The check's page, summary and JUnit XML: the same outcome in each, whatever the names hold."""
+
+from __future__ import annotations
+
+import csv
+import io
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, strategies as st
+from markdown_it import MarkdownIt
+
+from profiler.analyse.check import MetricCheck, PairCheck, derive_finding
+from profiler.present.documents.check import check_document, sentence
+from profiler.present.render.csv import records_csv
+from profiler.present.render.junit import check_junit
+from profiler.present.render.markdown import document_markdown
+from profiler.present.render.terminal import Window, document_text
+from profiler.text import printable
+
+markdown = MarkdownIt("commonmark").enable("table")
+
+
+def metric(outcome="passed", **fields):
+    facts = {
+        "metric": "duration_ns", "unit": "ns", "basis": "profiled", "before": 3_000_000.0, "after": 3_300_000.0,
+        "change_pct": 10.0, "ci_pct": (9.5, 10.5), "way": "rise", "limit_pct": 2.0, "outcome": outcome, "reason": "",
+    }  # fmt: skip
+    return MetricCheck(**{**facts, **fields})
+
+
+def pair(outcome="passed", name="gemm-6", **fields):
+    facts = {
+        "name": name, "kernel": "k", "before": "run-before", "after": "run-after", "outcome": outcome,
+        "refused": [], "warnings": [], "checks": [metric(outcome)],
+    }  # fmt: skip
+    return PairCheck(**{**facts, **fields})
+
+
+REFUSED = pair(
+    "not_comparable", "gemm-9", checks=[], refused=["the GPU differs: NVIDIA H200 against NVIDIA A100"]
+)
+EVERY = [
+    pair(),
+    pair("regression", "gemm-7"),
+    pair("unclear", "gemm-8", checks=[metric("unclear", ci_pct=None, reason="too_few_launches")]),
+    REFUSED,
+]
+
+
+def text(finding, width=None):
+    return document_text(check_document(finding), Window(width=width))
+
+
+def summary(finding):
+    return document_markdown(check_document(finding))
+
+
+def table(finding):
+    return records_csv(check_document(finding).records)
+
+
+# For people
+
+
+def test_a_pair_says_what_was_compared_by_how_much_it_changed_and_what_is_allowed():
+    page = text(derive_finding([pair("regression")], []))
+    assert "baseline   run-before\ncandidate  run-after" in page
+    row = next(line for line in page.splitlines() if line.startswith("gemm-6"))
+    for part in (
+        "duration_ns",
+        "3.000 ms",
+        "3.300 ms",
+        "+10.00 %",
+        "+9.50 % to +10.50 %",
+        "+2 %",
+        "regression",
+    ):
+        assert part in row
+    assert page.splitlines()[-1] == "regression in 1 of 1 kernel: gemm-6"
+
+
+def test_a_limit_against_falling_is_a_negative_one():
+    page = text(
+        derive_finding([pair(checks=[metric(metric="l2_hit_pct", unit="%", way="fall", limit_pct=5.0)])], [])
+    )
+    assert "-5 %" in page
+
+
+def test_a_change_from_zero_has_no_percentage():
+    one = metric("regression", metric="local_spill_inst", unit="inst", before=0.0, after=64.0, change_pct=None, ci_pct=None)  # fmt: skip
+    assert "from 0" in text(derive_finding([pair("regression", checks=[one])], []))
+
+
+def test_why_it_is_unclear_stands_beside_it():
+    assert "unclear (too few launches to tell)" in text(derive_finding(EVERY, []))
+
+
+def test_why_two_are_not_comparable_stands_below():
+    assert "gemm-9: the GPU differs: NVIDIA H200 against NVIDIA A100" in text(derive_finding(EVERY, []))
+
+
+def test_a_caution_of_every_pair_is_told_once_and_one_of_some_with_their_names():
+    pairs = [pair(name=name, warnings=["of all", *(["of one"] if name == "b" else [])]) for name in "abc"]
+    lines = text(derive_finding(pairs, [])).splitlines()
+    assert lines.count("caution: of all") == 1
+    assert "caution: b: of one" in lines
+
+
+def test_a_run_held_against_itself_is_not_called_checked():
+    page = text(derive_finding([pair(before="run-after"), pair(name="gemm-7")], []))
+    rows = {line.split()[0]: line for line in page.splitlines() if line}
+    assert rows["gemm-6"].endswith("the same recording on both sides")
+    assert rows["gemm-7"].endswith("passed")
+    assert (
+        "caution: 1 of 2 kernels not checked, the same recording on both sides: gemm-6" in page.splitlines()
+    )
+    assert page.splitlines()[-1] == (
+        "passed: no regression in 1 kernel; 1 of 2 not checked, the same recording on both sides"
+    )
+
+
+def test_of_many_that_are_held_against_themselves_some_are_named_and_all_counted():
+    pairs = [pair(name=f"gemm-{number}", before="run-after") for number in range(9)]
+    page = text(derive_finding([*pairs, pair(name="new")], []))
+    (caution,) = [line for line in page.splitlines() if line.startswith("caution")]
+    assert caution.startswith("caution: 9 of 10 kernels not checked")
+    assert caution.endswith("gemm-4; gemm-5 and 3 more")
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_it_fits_the_window_and_keeps_the_outcome(width):
+    page = text(derive_finding(EVERY, []), width)
+    table = page.split("\n\n")[0].splitlines()
+    assert max(map(len, table)) <= width
+    assert "+10.00 %" in page
+    assert "regression" in page
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        ("passed", "passed: no regression in 2 kernels"),
+        ("regression", "regression in 1 of 2 kernels: x"),
+        ("unclear", "unclear in 1 of 2 kernels, the launches cannot tell: x"),
+        ("not_comparable", "not comparable with its baseline: 1 of 2 kernels: x"),
+    ],
+)
+def test_the_outcome_is_one_sentence(outcome, told):
+    assert sentence(derive_finding([pair(), pair(outcome, "x")], [])) == told
+
+
+def test_of_many_the_first_are_named_and_the_rest_counted():
+    pairs = [pair("regression", f"gemm-{number}") for number in range(5)]
+    assert sentence(derive_finding(pairs, [])) == (
+        "regression in 5 of 5 kernels: gemm-0, gemm-1, gemm-2 and 2 more"
+    )
+
+
+# For GitHub
+
+
+def test_the_summary_is_a_heading_a_table_and_notes():
+    tokens = markdown.parse(summary(derive_finding(EVERY, ["no baseline in x"])))
+    types = [token.type for token in tokens]
+    assert types[0] == "heading_open"
+    assert types.count("tr_open") == 1 + 4
+    assert types.count("list_item_open") == 2
+
+
+def test_csv_has_one_row_a_limit_and_one_for_a_pair_without_any():
+    rows = list(csv.DictReader(io.StringIO(table(derive_finding(EVERY, [])))))
+    assert [row["outcome"] for row in rows] == ["passed", "regression", "unclear", "not_comparable"]
+    assert float(rows[1]["ci_low_pct"]) == 9.5
+    assert (rows[3]["metric"], rows[3]["reason"]) == ("", REFUSED.refused[0])
+
+
+# JUnit
+
+
+def junit(finding, allow_unclear=False):
+    return ElementTree.fromstring(check_junit(finding, allow_unclear=allow_unclear))
+
+
+def test_junit_counts_what_it_holds():
+    root = junit(derive_finding(EVERY, []))
+    for element in (root, root.find("testsuite")):
+        assert element.attrib["tests"] == "4"
+        for name in ("failures", "errors", "skipped"):
+            tag = {"failures": "failure", "errors": "error"}.get(name, name)
+            assert int(element.attrib[name]) == len(root.findall(f".//{tag}"))
+    assert [case.attrib["classname"] for case in root.iter("testcase")] == [
+        "gemm-6",
+        "gemm-7",
+        "gemm-8",
+        "gemm-9",
+    ]
+
+
+def test_a_run_held_against_itself_is_skipped():
+    itself, other = junit(derive_finding([pair(before="run-after"), pair(name="gemm-7")], [])).iter(
+        "testcase"
+    )
+    assert [child.tag for child in itself] == ["skipped"]
+    assert "the same recording on both sides" in itself.find("skipped").attrib["message"]
+    assert len(other) == 0
+
+
+def test_a_regression_is_a_failure_with_the_figures():
+    (failure,) = junit(derive_finding(EVERY, [])).iter("failure")
+    assert failure.attrib["type"] == "regression"
+    assert failure.attrib["message"] == (
+        "duration_ns: 3.000 ms to 3.300 ms, +10.00 %, 95 % interval +9.50 % to +10.50 %; allowed +2 %: regression"
+    )
+
+
+def test_what_cannot_be_told_is_an_error_and_skipped_where_that_is_allowed():
+    finding = derive_finding(EVERY, [])
+    assert {one.attrib["type"] for one in junit(finding).iter("error")} == {"unclear", "not_comparable"}
+    assert {one.attrib["type"] for one in junit(finding, allow_unclear=True).iter("error")} == {
+        "not_comparable"
+    }
+    assert [one.attrib["type"] for one in junit(finding, allow_unclear=True).iter("skipped")] == ["unclear"]
+
+
+any_text = st.text(st.characters(codec=None, exclude_categories=()) | st.sampled_from("<>&\"'\x00\x1b]]>\n"))
+
+
+@given(any_text)
+def test_any_name_is_well_formed_xml_and_reads_back_as_printable_text(name):
+    root = junit(
+        derive_finding([pair(name=name[:60], refused=[name], checks=[], outcome="not_comparable")], [])
+    )
+    (case,) = root.iter("testcase")
+    assert case.attrib["classname"] == _cut(printable(name[:60]))
+    assert case.find("error").attrib["message"] == printable(name)
+
+
+def _cut(name):
+    return name if len(name) <= 60 else f"{name[:39]}…{name[-20:]}"
+
+
+def test_names_from_anywhere_stay_text(hostile_names):
+    for name in hostile_names:
+        finding = derive_finding([pair(name=name, warnings=[name]), pair("not_comparable", name, checks=[], refused=[name])], [f"left out: {name}"])  # fmt: skip
+        for page in (text(finding), summary(finding), table(finding)):
+            assert all(character == "\n" or character.isprintable() for character in page)
+        types = {token.type for token in markdown.parse(summary(finding))}
+        assert not types & {"html_block", "fence", "code_block", "hr", "blockquote_open"}

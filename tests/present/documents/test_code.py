@@ -1,0 +1,238 @@
+"""The page of `prof sass`: what a person reads of two hot loops."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+
+import pytest
+from markdown_it import MarkdownIt
+from msgspec.structs import replace
+
+from profiler.analyse.code.machine_code import count_side_by_side, view_machine_code
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.present.document import Document, Records
+from profiler.present.documents.code import changes_document, code_document, figures_table, side_titles
+from profiler.present.documents.parts.code_rows import count_code, count_records
+from profiler.present.render.csv import records_csv
+from profiler.present.render.markdown import document_markdown
+from profiler.present.render.side_by_side import width_style
+from profiler.present.render.terminal import Window, document_text
+from profiler.present.render.terminal_table import styled
+
+PLAIN = Window()
+
+
+def view_of(store, *names, **options):
+    runs = [store.find(name, "gemm") for name in names]
+    return view_machine_code([profile_kernel(run, run.manifest.kernels[0].name) for run in runs], **options)
+
+
+def text_of(view, window=PLAIN, **options):
+    return document_text(code_document(view, **options), window)
+
+
+def heading_text(view):
+    return text_of(view).split("\n\n")[0]
+
+
+def figures_text(view):
+    table = figures_table(view.finding, side_titles(view.finding))
+    return document_text(Document("", [[table]], Records((), ())), PLAIN)
+
+
+def loads_text(view, window=PLAIN):
+    return document_text(changes_document(view.finding), window)
+
+
+def counts_text(view, window=PLAIN):
+    code = count_code(view.finding, count_side_by_side(view.regions))
+    return document_text(Document("", [[code]], Records((), ())), window)
+
+
+@pytest.fixture(scope="module")
+def view(recorded):
+    return view_of(recorded, "5", "6")
+
+
+# The head
+
+
+def test_the_heading_says_which_loop_and_how_much_of_the_kernel_it_is(view):
+    lines = heading_text(view).splitlines()
+    assert lines[0].startswith("before  gemm 5: void gemm_05_tile_2d")
+    assert lines[1].strip() == "loop at 05_tile_2d.cu:47, 256 iterations a warp, 99.95 % of all executed"
+    assert lines[2].startswith("after   gemm 6")
+
+
+def test_what_to_be_careful_about_is_said(store):
+    assert "caution: the launches ran different machine code" in heading_text(
+        view_of(store, "triton_add_full")
+    )
+
+
+def test_another_gpu_is_a_caution(recorded):
+    view = view_of(recorded, "5", "6")
+    first, second = view.finding.kernels
+    other = replace(view.finding, kernels=[first, replace(second, gpu="NVIDIA A100")])
+    assert "caution: the GPU differs: NVIDIA H200 against NVIDIA A100" in heading_text(
+        dataclasses.replace(view, finding=other)
+    )
+
+
+def test_the_figures_stand_beside_each_other(view):
+    rows = {line[:34].strip(): line[34:].split() for line in figures_text(view).splitlines()}
+    assert rows["instructions per FMA"] == ["1.216", "1.104"]
+    assert rows["FMA instructions, % of issue slots"] == ["82.25", "90.62"]
+    assert rows["shared loads per k-step"] == ["10", "4"]
+    assert rows["FMAs per shared element of 4 bytes"] == ["4", "4"]
+
+
+def test_figures_that_neither_side_has_are_left_out(store):
+    assert "FMA" not in figures_text(view_of(store, "triton_add_full"))
+
+
+# The loads
+
+
+def test_each_access_is_drawn_as_long_as_it_is_wide(view):
+    assert loads_text(view).splitlines() == [
+        "A operand: 8 LDS -> 2 LDS.128 per k-step",
+        "  █ █ █ █ █ █ █ █  ->  ████ ████",
+        "B operand: 2 LDS.128 per k-step, unchanged",
+    ]
+
+
+def test_one_kernel_alone_shows_its_own(view):
+    assert loads_text(view.side(0)).splitlines() == [
+        "A operand: 8 LDS per k-step",
+        "  █ █ █ █ █ █ █ █",
+        "B operand: 2 LDS.128 per k-step",
+        "  ████ ████",
+    ]
+
+
+def test_operands_that_cannot_be_named_are_not(recorded):
+    text = loads_text(view_of(recorded, "4"))
+    assert "one operand: 1 LDS per k-step" in text
+    assert "the other: 2 LDS.128 per k-step" in text
+
+
+def test_what_is_no_whole_access_is_not_drawn(recorded):
+    view = view_of(recorded, "3", "4")
+    assert loads_text(view) == "both operands: 1 LDS + 0.25 LDS.128 -> 1 LDS + 2 LDS.128 per k-step"
+
+
+def test_widths_have_colours_of_their_own():
+    styles = [width_style(bits) for bits in (8, 32, 64, 128)]
+    assert len(set(styles)) == 4
+    assert width_style(256) == width_style(128)
+    assert width_style(None) == ""
+
+
+def test_the_pieces_of_a_picture_have_the_colour_of_their_width(view):
+    text = loads_text(view, Window(colour=True))
+    assert text.count(styled("█", width_style(32), colour=True)) == 8
+    assert text.count(styled("████", width_style(128), colour=True)) == 2
+
+
+# The code
+
+
+def test_the_loads_of_a_stand_alone_and_those_of_b_beside_their_like(view):
+    lines = [line.split() for line in counts_text(view).splitlines()]
+    assert ["128", "8", "LDS", "59", "│"] in lines
+    assert ["32", "2", "LDS.128", "61", "│", "64", "4", "LDS.128", "66,", "64"] in lines
+    assert ["1,024", "64", "FFMA", "62", "│", "1,024", "64", "FFMA", "67"] in lines
+
+
+def test_addresses_counters_and_moves_are_one_row(view):
+    text = counts_text(view)
+    assert "integer, moves, branches" in text
+    assert "IADD3" not in text
+
+
+def test_a_stretch_of_plumbing_alone_is_no_stretch_of_its_own(view):
+    stretches = count_side_by_side(view.regions)
+    rules = [line for line in counts_text(view).splitlines() if "┼" in line]
+    assert (len(stretches), len(rules)) == (3, 1)
+
+
+def test_nothing_executed_is_missing_from_the_rows(recorded):
+    view = view_of(recorded, "9")
+    (sheet,) = view.finding.kernels
+    lines = counts_text(view).splitlines()[2:]
+    counts = [float(line.split()[0].replace(",", "")) for line in lines if line[0] != "─"]
+    assert sum(counts) == pytest.approx(sheet.instructions, rel=1e-3)
+
+
+def test_a_step_that_is_an_iteration_has_one_column(store):
+    view = view_of(store, "gemm_5", "gemm_6")
+    assert "iteration" not in counts_text(view)
+
+
+def test_samples_are_shown_where_they_were_taken(shipped_runs):
+    view = view_of(shipped_runs, "gemm-5-source", "gemm-6-source")
+    text = counts_text(view)
+    assert "samples" in text.splitlines()[1]
+    shares = [float(word) for word, unit in zip(text.split(), text.split()[1:], strict=False) if unit == "%"]
+    assert sum(shares) == pytest.approx(200, abs=1)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, None])
+def test_no_line_is_wider_than_the_window_and_no_number_is_cut(view, width):
+    text = counts_text(view, Window(width=width))
+    assert max(map(len, text.splitlines())) <= (width or 200)
+    assert "1,024" in text or " 64  FFMA" in text
+    assert "BAR.SYNC.DEFER_BLOCKING" in text
+
+
+def test_the_listing_has_every_instruction_with_its_operands_and_line(view):
+    text = text_of(view, listing=True)
+    first = view.regions[0].body[0]
+    assert f"{first.offset:x}  {first.text}" in text
+    for region in view.regions:
+        assert all(one.text in text for one in region.body)
+
+
+# For documents and programs
+
+
+def test_csv_has_a_row_for_each_row_and_values_in_full(view):
+    stretches = count_side_by_side(view.regions)
+    rows = list(csv.DictReader(io.StringIO(records_csv(count_records(view.finding, stretches)))))
+    assert len(rows) == sum(len(stretch.rows) for stretch in stretches)
+    (lds,) = (row for row in rows if row["before_opcode"] == "LDS")
+    assert (lds["before_count"], lds["before_per_step"], lds["before_bits"]) == ("128.0", "8.0", "32")
+    assert lds["before_source"] == "05_tile_2d.cu:59"
+    assert lds["after_opcode"] == ""
+    assert sum(float(row["after_count"] or 0) for row in rows) == view.finding.kernels[1].instructions
+
+
+def test_the_listing_as_csv(view):
+    rows = list(csv.DictReader(io.StringIO(records_csv(code_document(view, listing=True).records))))
+    before = [row for row in rows if row["before_instruction"]]
+    texts = [row["before_instruction"].removeprefix("'") for row in before]  # a predicate's @ is no formula
+    assert texts == [one.text for one in view.regions[0].body]
+    assert {row["before_executed"] for row in before} == {"2097152.0"}
+
+
+def test_one_kernel_alone_has_plain_names(view):
+    alone = view.side(0)
+    assert code_document(alone).records.header == [
+        "stretch",
+        "opcode",
+        "bits",
+        "count",
+        "per_step",
+        "samples_pct",
+        "source",
+    ]
+
+
+def test_markdown_is_tables_and_sentences(view):
+    text = document_markdown(code_document(view))
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    assert sum(token.type == "table_open" for token in tokens) == 3
+    assert "* A operand: 8 LDS -&gt; 2 LDS.128 per k-step" in text

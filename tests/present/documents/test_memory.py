@@ -1,0 +1,47 @@
+"""A kernel's traffic in few words, and nothing where nothing was recorded."""
+
+from __future__ import annotations
+
+import pytest
+
+from profiler.analyse.recording.overview import SheetMetric
+from profiler.present.documents.recording import memory_facts, width_text
+
+
+def facts(**means):
+    return dict(memory_facts([SheetMetric(name, "", mean, None, 1, "") for name, mean in means.items()]))
+
+
+def test_the_five_figures_are_called_as_nsight_compute_calls_them():
+    found = facts(
+        dram_bytes_per_s=4.0123e12, max_bandwidth_pct=85.94, mem_pipes_busy_pct=9.12, l1_hit_pct=0.0, l2_hit_pct=33.36,
+        load_width_bits=128.0, store_width_bits=128.0, bulk_loads=0.0, bulk_stores=0.0, inst_per_byte=0.2812,
+    )  # fmt: skip
+    assert found == {
+        "memory": "Memory Throughput 4,012 GB/s, Max Bandwidth 85.9 %, Mem Pipes Busy 9.1 %",
+        "caches": "L1/TEX Hit Rate 0.0 %, L2 Hit Rate 33.4 %",
+        "accesses": "bits per global access: loads 128, stores 128; 0.2812 instructions of all lanes per useful byte",
+    }
+
+
+def test_what_was_not_recorded_is_left_out():
+    assert facts() == {}
+    assert facts(registers=32.0) == {}
+    assert facts(max_bandwidth_pct=50.0) == {"memory": "Max Bandwidth 50.0 %"}
+    assert facts(bulk_loads=0.0, store_width_bits=32.0) == {
+        "accesses": "bits per global access: loads -, stores 32"
+    }
+
+
+@pytest.mark.parametrize(
+    ("means", "text"),
+    [
+        ({"load_width_bits": 128.0}, "128"),
+        ({"load_width_bits": 103.6}, "104"),
+        ({"bulk_loads": 5.0}, "bulk"),
+        ({"load_width_bits": 32.0, "bulk_loads": 5.0}, "32+bulk"),
+        ({"store_width_bits": 32.0, "bulk_stores": 5.0, "bulk_loads": 0.0}, "-"),
+    ],
+)
+def test_a_width_is_a_threads_and_blocks_have_none(means, text):
+    assert width_text(means, "load") == text

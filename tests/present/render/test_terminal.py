@@ -1,0 +1,94 @@
+"""Tables on a terminal: aligned, no wider than they must be, and never a figure cut short."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from profiler.present.render.terminal import wants_colour
+from profiler.present.render.terminal_table import render_table, styled
+
+HEADER = ("metric", "unit", "value", "verdict")
+ROWS = [
+    ("duration_ns", "ns", "7,606,696", "better"),
+    ("x", "%", "1", "same (no difference that would matter)"),
+]
+
+
+def table_text(*arguments, **options):
+    return render_table(*arguments, **options).text
+
+
+def words(text):
+    return set(re.findall(r"\S+", text))
+
+
+def test_columns_line_up_on_the_side_that_was_asked_for():
+    lines = table_text(HEADER, ROWS, right=(2,)).splitlines()
+    assert len(lines) == 3
+    assert lines[1].index("7,606,696") + len("7,606,696") == lines[2].index(" 1 ") + 2
+    assert lines[0].index("verdict") == lines[1].index("better") == lines[2].index("same")
+
+
+def test_into_a_pipe_nothing_is_folded():
+    long = "a" * 1500
+    assert long in table_text(("name", "x"), [(long, "1")], fold=0)
+
+
+@pytest.mark.parametrize("width", [1, 20, 40, 60, 80, 200])
+def test_no_figure_is_ever_cut_however_narrow_the_window(width):
+    table = table_text(HEADER, ROWS, right=(2,), fold=3, optional=(1,), width=width)
+    assert {"duration_ns", "7,606,696", "value"} <= words(table)
+
+
+def test_the_foldable_column_gives_way_first_then_the_optional_one_goes():
+    wide = table_text(HEADER, ROWS, fold=3, optional=(1,), width=60)
+    assert "unit" in words(wide)
+    assert len(wide.splitlines()) > 3
+    narrow = table_text(HEADER, ROWS, fold=3, optional=(1,), width=45)
+    assert "unit" not in words(narrow.splitlines()[0])
+    assert "no room for unit: widen the window" in narrow
+    assert max(map(len, wide.splitlines())) <= 60
+    assert max(map(len, narrow.splitlines())) <= 45
+
+
+def test_wide_characters_count_as_two_columns():
+    first, second = table_text(("name", "x"), [("雪雪", "1"), ("abcd", "1")]).splitlines()[1:]
+    assert first.index("1") == second.index("1") - 2
+
+
+def test_a_styled_line_of_wide_characters_stays_one_line():
+    assert styled("雪" * 20, "bold", colour=True) == f"\x1b[1m{'雪' * 20}\x1b[0m"
+
+
+def test_a_cell_cannot_break_out_of_its_row():
+    hostile = ("one\ntwo\x1b[2J", "[bold]x[/bold]")
+    for line in table_text(hostile, [hostile]).splitlines():
+        assert line.split() == ["one\\ntwo\\x1b[2J", "[bold]x[/bold]"]
+
+
+def test_colour_appears_only_when_asked_for():
+    assert "\x1b[" not in table_text(HEADER, ROWS, styles=["green", "dim"])
+    assert "\x1b[32m" in table_text(HEADER, ROWS, styles=["green", "dim"], colour=True)
+
+
+@pytest.mark.parametrize(
+    ("environment", "terminal", "wanted"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": ""}, True, True),
+        ({"TERM": "dumb"}, True, False),
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
+    ],
+)
+def test_who_gets_colour(monkeypatch, environment, terminal, wanted):
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert wants_colour(terminal) is wanted

@@ -1,0 +1,134 @@
+"""JSON, CSV and Markdown hold any text and stay what they are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+import pytest
+from hypothesis import given, strategies as st
+from markdown_it import MarkdownIt
+
+from profiler.present.document import Records
+from profiler.present.render.csv import records_csv
+from profiler.present.render.json import to_json
+from profiler.present.render.markdown import markdown_table, markdown_text
+from profiler.text import printable
+
+
+def to_csv(header, rows):
+    return records_csv(Records(header, rows))
+
+
+any_text = st.text(
+    st.characters(codec=None, exclude_categories=()) | st.sampled_from("|`*_[]<>&\\#\n\r=+-@~!:")
+)
+rows = st.lists(st.tuples(any_text, any_text, st.none() | st.floats() | st.integers()), max_size=4)
+markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
+@given(any_text)
+def test_json_is_ascii_without_control_characters_and_reads_back(text):
+    encoded = to_json({"name": text})
+    assert encoded.isascii()
+    assert all(character == "\n" or character.isprintable() for character in encoded)
+    assert json.loads(encoded) == {"name": text}
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | any_text,
+        lambda inner: st.lists(inner) | st.dictionaries(any_text, inner),
+    )
+)
+def test_json_reads_back_however_it_is_nested(value):
+    assert json.loads(to_json(value)) == value
+
+
+def test_an_object_that_holds_no_other_is_one_line_of_json():
+    finding = {
+        "version": 1,
+        "title": "x",
+        "side": {"gpu": "H200", "ci": [1, 2]},
+        "metrics": [{"name": "a"}, {"name": "b"}],
+        "none": [],
+    }
+    assert to_json(finding).splitlines() == [
+        "{",
+        ' "version":1,"title":"x",',
+        ' "side":{"gpu":"H200","ci":[1,2]},',
+        ' "metrics":[',
+        '  {"name":"a"},',
+        '  {"name":"b"}',
+        " ],",
+        ' "none":[]',
+        "}",
+    ]
+
+
+def test_what_json_cannot_hold_becomes_null():
+    encoded = to_json({"a": math.nan, "b": [math.inf, (-math.inf, 1.5)]})
+    assert json.loads(encoded, parse_constant=pytest.fail) == {"a": None, "b": [None, [None, 1.5]]}
+
+
+@given(rows)
+def test_csv_has_one_line_a_row_and_reads_back_as_printable_text(rows):
+    text = to_csv(("name", "text", "value"), rows)
+    assert text.count("\n") == len(rows)
+    header, *read = csv.reader(io.StringIO(text), strict=True)
+    assert header == ["name", "text", "value"]
+    for row, given_row in zip(read, rows, strict=True):
+        for cell, value in zip(row[:2], given_row[:2], strict=True):
+            assert cell.removeprefix("'") == printable(value).removeprefix("'")
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+def test_a_text_that_a_spreadsheet_would_run_is_marked_as_text(start):
+    assert to_csv(("name",), [(f"{start}1+1",)]).splitlines()[1].strip('"').startswith("'")
+
+
+@pytest.mark.parametrize("start", ["\t", "\r", "\n"])
+def test_white_space_cannot_hide_a_formula(start):
+    assert to_csv(("name",), [(f"{start}=1+1",)]).splitlines()[1].startswith("\\")
+
+
+def test_csv_numbers_keep_every_digit():
+    assert float(to_csv(("x",), [(0.1 + 0.2,)]).splitlines()[1]) == 0.1 + 0.2
+    assert to_csv(("x",), [(-(2**60),)]).splitlines()[1] == str(-(2**60))
+
+
+def cells_of(text):
+    """The text of every table cell, row by row, and nothing but tables and plain text in the page."""
+    read, row = [], []
+    for token in markdown.parse(text):
+        assert token.type.split("_")[0] in ("table", "thead", "tbody", "tr", "th", "td", "inline")
+        if token.type == "tr_open":
+            row = []
+            read.append(row)
+        if token.type == "inline":
+            assert {child.type for child in token.children} <= {"text", "text_special"}
+            row.append("".join(child.content for child in token.children))
+    return read
+
+
+@given(st.lists(st.tuples(any_text, any_text), max_size=4))
+def test_a_markdown_table_shows_every_name_as_itself(rows):
+    header, *read = cells_of(markdown_table(("one", "two"), rows, right=(1,)))
+    assert header == ["one", "two"]
+    for row, given_row in zip(read, rows, strict=True):
+        assert row == [printable(cell).strip() for cell in given_row]
+
+
+@given(any_text)
+def test_text_outside_of_a_table_is_text_as_well(text):
+    tokens = markdown.parse(f"### {markdown_text('x' + text)}")
+    assert [token.type for token in tokens] == ["heading_open", "inline", "heading_close"]
+    assert {child.type for child in tokens[1].children} <= {"text", "text_special"}
+
+
+@pytest.mark.parametrize("address", ["https://evil.example", "www.evil.example", "HTTP://x.example"])
+def test_github_makes_no_link_of_an_address_in_a_name(address):
+    assert "://" not in markdown_text(address)
+    assert "www." not in markdown_text(address)

@@ -1,0 +1,273 @@
+"""Every document says the same in every format: no renderer leaves out a block, or a word of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any, get_args
+
+import pytest
+from markdown_it import MarkdownIt
+
+from profiler.ask.check import check
+from profiler.ask.code import find_machine_code
+from profiler.ask.compare import compare
+from profiler.ask.ladder import climb_ladder, find_ideas
+from profiler.ask.named.settings import Settings
+from profiler.ask.show import show
+from profiler.ask.sweep import find_best_points
+from profiler.catalog.metrics import CATALOGUE
+from profiler.catalog.presets import PRESETS
+from profiler.measure.doctor.checks import HealthCheck, Readiness
+from profiler.present import document as blocks
+from profiler.present.document import Block, Document, Records
+from profiler.present.documents.catalogue import (
+    metric_document,
+    metrics_document,
+    preset_document,
+    presets_document,
+)
+from profiler.present.documents.check import check_document
+from profiler.present.documents.code import code_document
+from profiler.present.documents.comparison import comparison_document
+from profiler.present.documents.doctor import doctor_document
+from profiler.present.documents.ideas import ideas_document
+from profiler.present.documents.ladder import ladder_document
+from profiler.present.documents.listing import kernels_document, runs_document
+from profiler.present.documents.recording import recording_document
+from profiler.present.documents.rungs import built_document, timed_document, verified_document
+from profiler.present.documents.sweep import sweep_document
+from profiler.present.render import render
+from profiler.present.render.cells import table_texts, weight_text
+from profiler.present.render.markdown import block_markdown, document_markdown
+from profiler.present.render.terminal import Window, document_text
+from profiler.store.runs.run_id import sweep_name
+from profiler.store.sweeps import SweepStore
+
+BLOCKS = get_args(Block)
+SIZE = {"m": 4096, "n": 4096, "k": 4096}
+
+
+# The words of each block
+
+
+@singledispatch
+def phrases(block: Block) -> Iterator[str]:
+    raise NotImplementedError(type(block))
+
+
+@phrases.register
+def _(block: blocks.Heading | blocks.Text | blocks.Caution) -> Iterator[str]:
+    yield block.text
+
+
+@phrases.register
+def _(block: blocks.Facts) -> Iterator[str]:
+    for name, known in block.rows:
+        lines = [known] if isinstance(known, str) else known
+        yield f"{name} {lines[0]}"
+        yield from lines[1:]
+
+
+@phrases.register
+def _(block: blocks.Table) -> Iterator[str]:
+    columns, rows, _ = table_texts(block, "")
+    beside = [place for place, column in enumerate(columns) if not column.prose]
+    for row in ([column.title for column in columns], *rows):
+        if len(beside) == len(columns):
+            yield " ".join(row)  # a row stays together
+        else:
+            yield from row
+    yield block.more
+
+
+@phrases.register
+def _(block: blocks.Legend) -> Iterator[str]:
+    yield "; ".join(one.shown() for one in block.entries)
+
+
+@phrases.register
+def _(block: blocks.Checks) -> Iterator[str]:
+    yield block.title
+    for one in block.rows:
+        yield f"{one.subject} {one.expected}"
+
+
+@phrases.register
+def _(block: blocks.Items) -> Iterator[str]:
+    yield block.title
+    for one in block.rows:
+        yield f"{weight_text(one.weight_pct)} {one.name} {one.sentence}"
+
+
+@phrases.register
+def _(block: blocks.Accesses) -> Iterator[str]:
+    yield block.sentence
+    for side in block.sides:
+        yield " ".join("█" * (bits // 32) for bits in side)
+
+
+@phrases.register
+def _(block: blocks.Code) -> Iterator[str]:
+    yield from block.titles
+    for stretch in block.stretches:
+        for row in stretch:
+            for side in row:
+                yield " ".join(cell.text for cell in side or ())
+
+
+# The words of each format
+
+
+def in_a_row(text: str) -> str:
+    return " ".join(text.replace("│", " ").split()).lower()
+
+
+def of_terminal(document: Document) -> str:
+    return in_a_row(document_text(document, Window()))
+
+
+def of_markdown(document: Document) -> str:
+    tokens = MarkdownIt("commonmark").enable("table").parse(document_markdown(document))
+    inline = [
+        "".join(" " if child.type.endswith("break") else child.content for child in token.children)
+        for token in tokens
+        if token.type == "inline"
+    ]
+    return in_a_row(" ".join(inline).replace("· ", ""))
+
+
+# Every kind of document
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The shipped runs, and how to ask for them."""
+
+    root: Any
+    settings: Callable[[str], Settings]
+
+
+@pytest.fixture(scope="session")
+def asked(recorded):
+    def settings(ladder: str = "gemm") -> Settings:
+        return Settings(runs=recorded.root, ladder=ladder, ladder_given=ladder != "gemm")
+
+    return Asked(recorded.root, settings)
+
+
+def compared(asked, before, after, ladder="gemm", **options):
+    (comparison,) = compare(before, after, asked.settings(ladder))
+    return comparison_document(comparison, **options)
+
+
+def shown(asked, name):
+    recording = show(name, asked.settings())
+    return recording_document(recording.run, recording.sheets, recording.timing)
+
+
+def laddered(asked, ladder):
+    climb = climb_ladder(asked.settings(ladder))
+    return ladder_document(climb.finding, climb.others)
+
+
+def swept(asked):
+    store = SweepStore(asked.root)
+    return sweep_document(find_best_points(store.newest(sweep_name("gemm", 7), SIZE), None, 10))
+
+
+KINDS: dict[str, Callable[[Asked], Document]] = {
+    "comparison": lambda asked: compared(asked, "5", "6"),
+    "comparison in full": lambda asked: compared(asked, "5", "6", full=True),
+    "comparison by bytes": lambda asked: compared(asked, "1", "2", "relu", full=True),
+    "comparison of times": lambda asked: compared(asked, "gemm-5-timed", "gemm-6-timed"),
+    "recording": lambda asked: shown(asked, "6"),
+    "recording of times": lambda asked: shown(asked, "gemm-6-timed"),
+    "ladder that computes": lambda asked: laddered(asked, "gemm"),
+    "ladder that moves bytes": lambda asked: laddered(asked, "copy"),
+    "ideas": lambda asked: ideas_document(find_ideas(climb_ladder(asked.settings("copy")))),
+    "code": lambda asked: code_document(find_machine_code("5", "6", asked.settings())),
+    "listing of code": lambda asked: code_document(find_machine_code("6", None, asked.settings()), listing=True),
+    "check": lambda asked: check_document(check("5", "6", asked.settings(), kernel_name=None, every=False)),
+    "sweep": swept,
+    "metrics": lambda _: metrics_document(CATALOGUE),
+    "metric": lambda _: metric_document(CATALOGUE[0]),
+    "presets": lambda _: presets_document(PRESETS),
+    "preset": lambda _: preset_document(PRESETS[0]),
+    "runs": lambda _: runs_document(("name", "runs", "run_id"), [("gemm-6", 2, "2026-gemm-6")]),
+    "kernels": lambda _: kernels_document(("kernel", "name", "timed"), [(6, "vectorized", 2)]),
+    "built": lambda _: built_document([(6, "vectorized", "built", 128, 0, 1.5, "build/6")]),
+    "verified": lambda _: verified_document([(6, "vectorized", "m=4096", 1e-7, 1e-5, "correct", 7)]),
+    "timed": lambda _: timed_document([(6, "vectorized", "m=4096", 3e6, 0.1, 4e4, None, 2e6, 84.0, "x")]),
+    "doctor": lambda _: doctor_document(
+        [HealthCheck("ncu", "measuring", "missing", "no ncu here", "Install it.")],
+        [Readiness("measuring", "missing", ("ncu",))],
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def document(asked):
+    """`document(kind)`: made once."""
+    made: dict[str, Document] = {}
+
+    def make(kind: str) -> Document:
+        if kind not in made:
+            made[kind] = KINDS[kind](asked)
+        return made[kind]
+
+    return make
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text_of", [of_terminal, of_markdown])
+def test_every_word_and_figure_of_every_block_is_in_every_format(document, kind, text_of):
+    text = text_of(document(kind))
+    said = [
+        in_a_row(one) for section in document(kind).sections for block in section for one in phrases(block)
+    ]
+    assert len(said) > 1
+    assert [one for one in said if one not in text] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_closing_line_is_the_title_of_other_formats(document, kind):
+    closing = document(kind).closing
+    if closing is not None:
+        assert document(kind).title.endswith(closing.text)
+        assert of_terminal(document(kind)).endswith(in_a_row(closing.text))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_records_are_rectangular_and_plain(document, kind):
+    records = document(kind).records
+    assert {len(row) for row in records.rows} == {len(records.header)}
+    assert len(set(records.header)) == len(records.header)
+    for value in (value for row in records.rows for value in row):
+        assert value is None or isinstance(value, str | int | float)
+
+
+def test_each_kind_of_block_is_in_some_document(document):
+    found = {type(block) for kind in KINDS for section in document(kind).sections for block in section}
+    assert found == set(BLOCKS)
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A block of a kind that no renderer knows."""
+
+
+def test_a_block_that_a_renderer_does_not_know_is_an_error():
+    strange = Document("", [[Unknown()]], Records((), ()))
+    for format in ("table", "markdown"):
+        with pytest.raises(NotImplementedError):
+            render([strange], format, Window())
+    assert all(block_markdown.dispatch(kind) is not block_markdown.dispatch(object) for kind in BLOCKS)
+
+
+def test_several_documents_share_the_header_of_their_records(document):
+    one = document("comparison")
+    lines = render([one, one], "csv", Window()).splitlines()
+    assert len(lines) == 1 + 2 * len(one.records.rows)
+    assert lines.count(lines[0]) == 1

@@ -1,0 +1,60 @@
+"""Numbers of six digits and texts of so many bytes."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from hypothesis import given, strategies as st
+
+from profiler.present.render.json import to_json
+from profiler.present.short_texts import rounded, shortened_in_json
+
+any_text = st.text(st.characters(codec=None, exclude_categories=()))
+long_text = st.builds(lambda text, times: text * times, any_text, st.integers(0, 400))
+
+
+# Numbers
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_keeps_six_digits(value):
+    assert math.isclose(rounded(value), value, rel_tol=5e-6)
+    if not value.is_integer():
+        assert float(f"{value:.6g}") == rounded(value)
+
+
+@given(st.integers(-(10**14), 10**14))
+def test_a_whole_number_keeps_all_its_digits_and_prints_as_one(count):
+    assert json.dumps(rounded(float(count))) == str(count)
+
+
+@given(st.floats(allow_nan=False), st.floats(allow_nan=False))
+def test_rounding_keeps_the_order_so_that_no_interval_is_turned_round(low, high):
+    low, high = sorted((low, high))
+    assert rounded(low) <= rounded(high)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_rounding_loses_no_sign_so_that_an_interval_without_zero_stays_one(value):
+    assert (rounded(value) > 0, rounded(value) < 0) == (value > 0, value < 0)
+
+
+# Texts
+
+
+@given(long_text, st.integers(32, 200))
+def test_a_text_takes_no_more_than_its_width_in_json(text, width):
+    short = shortened_in_json(text, width)
+    assert len(to_json(short)) - 2 <= width
+    if len(to_json(text)) - 2 <= width:
+        assert short == text
+
+
+@given(long_text, st.integers(60, 200))
+def test_of_a_long_text_the_start_and_the_end_are_kept(text, width):
+    start, ellipsis, end = shortened_in_json(f"{text} ", width).partition("…")
+    if shortened_in_json(text, width) != text and "…" not in text:
+        assert text.startswith(start)
+        assert ellipsis
+        assert f"{text} ".endswith(end)
