@@ -6,6 +6,7 @@ import contextlib
 import math
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from profiler.analyse.ladder.climb import Climb
@@ -20,6 +21,7 @@ from profiler.errors import RunNotFound
 from profiler.present.documents.ideas import IDEA_COLUMNS, idea_row, short_gpu
 from profiler.present.documents.recording import width_text
 from profiler.present.render.markdown import markdown_table
+from profiler.store.remote.places import Location
 from profiler.store.runs.run_store import RunStore
 from profiler.text import number
 
@@ -93,7 +95,7 @@ def recorded_timings(name: str, store: RunStore) -> dict[tuple[int, tuple[int, .
 
 def memory_table(ladder: Ladder, store: RunStore) -> str:
     """One row a rung of kernels that move bytes: speed, the five figures of memory, accesses, and what was published."""
-    climb = find_climb(store, ladder)
+    climb = _climb(ladder.path, store.root)
     references = {rung.reference for rung in climb.finding.kernels if rung.reference}
     header = (
         "", "idea", "GB/s", f"% of {references.pop() if len(references) == 1 else 'reference'}", "Memory Throughput, GB/s",
@@ -145,7 +147,13 @@ def recorded_climbs(kernels: Path, store: RunStore) -> Iterator[Climb]:
     """Every ladder with runs, by name."""
     for path in sorted(kernels.glob(f"*/{LADDER_FILE}")):
         with contextlib.suppress(RunNotFound):
-            yield find_climb(store, read_ladder(path))
+            yield _climb(path, store.root)
+
+
+@cache
+def _climb(ladder_file: Path, runs: Location) -> Climb:
+    """Three tables ask for the climb of every ladder, which takes a second for all of them."""
+    return find_climb(RunStore(runs), read_ladder(ladder_file))
 
 
 def best_table(kernels: Path, store: RunStore) -> str:

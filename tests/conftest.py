@@ -60,7 +60,8 @@ sys.dont_write_bytecode = False
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-REPORTS = Path(__file__).parent / "data" / "reports"
+ROOT = Path(__file__).resolve().parent.parent
+REPORTS = ROOT / "tests" / "data" / "reports"
 
 Prof = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -68,6 +69,44 @@ Prof = Callable[..., "subprocess.CompletedProcess[str]"]
 def pytest_xdist_auto_num_workers() -> int:
     """`-n auto`: one more than the cores that this process may use, as many a test waits for what hangs or was killed."""
     return available_cores() + 1
+
+
+# Where tests wait for compilers, browsers, daemons and what was killed.
+LONG = (
+    "cluster",
+    "kernels",
+    "browser",
+    "dashboards",
+    "commands/test_collect_killed.py",
+    "store/ingest/test_killed.py",
+    "store/runs/test_store_killed.py",
+    "store/runs/test_disk_full.py",
+    "test_needs.py",
+    "test_readme.py",
+)
+
+
+@pytest.hookimpl(trylast=True)  # after those that are not to run have been taken out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Several workers begin with the long tests, each with some of their modules, and end with short ones.
+
+    `--dist=worksteal` hands each worker one piece of the list, and whoever has finished takes from the end of another's.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers == 1:
+        return
+    long: dict[Path, list[pytest.Item]] = {}
+    short = []
+    for item in items:
+        is_long = any(item.path.is_relative_to(ROOT / "tests" / place) for place in LONG)
+        (long.setdefault(item.path, []) if is_long else short).append(item)
+    ordered: list[pytest.Item] = []
+    for worker in range(workers):
+        piece = [item for module in list(long.values())[worker::workers] for item in module]
+        room = max(0, (len(items) - len(ordered)) // (workers - worker) - len(piece))
+        ordered += piece + short[:room]
+        short = short[room:]
+    items[:] = ordered + short
 
 
 class Tool(NamedTuple):
@@ -256,8 +295,17 @@ def prof_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 
 @pytest.fixture(scope="session")
 def recorded() -> RunStore:
-    """The runs that the repository ships: GEMM kernels 5 and 6; never change them."""
-    return RunStore(REPORTS.parents[2] / "runs")
+    """Recorded runs that stay as they are whatever is recorded next, for tests that assert figures; never change them.
+
+    tests/data/runs/README.md lists them.
+    """
+    return RunStore(REPORTS.parent / "runs")
+
+
+@pytest.fixture(scope="session")
+def shipped_runs() -> RunStore:
+    """All runs of the repository; a new recording joins them, so a test must not assert their figures. Never change them."""
+    return RunStore(ROOT / "runs")
 
 
 @pytest.fixture(scope="session")

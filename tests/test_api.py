@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 import profiler
 
-RUNS = Path(__file__).resolve().parent.parent / "runs"
-
 
 @pytest.fixture(scope="module")
-def runs():
-    return profiler.open_runs(RUNS)
+def runs(recorded):
+    return profiler.open_runs(recorded.root)
 
 
 def test_two_recorded_kernels_compare(runs):
@@ -42,10 +38,7 @@ def test_a_report_is_read_without_storing_it(reports, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_reports_compare_by_path(reports):
+def test_reports_compare_by_path(reports, runs):
     finding = profiler.compare(reports / "gemm_5.ncu-rep", str(reports / "gemm_6.ncu-rep"))
-    stored = profiler.open_runs(RUNS)
-    recorded = profiler.compare(
-        stored.find("textbook-5", ladder="gemm"), stored.find("textbook-6", ladder="gemm")
-    )
-    assert finding.metrics == recorded.metrics
+    stored = profiler.compare(runs.find("textbook-5", ladder="gemm"), runs.find("textbook-6", ladder="gemm"))
+    assert finding.metrics == stored.metrics

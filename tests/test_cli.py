@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 import typer
@@ -20,6 +21,7 @@ from profiler.cli import VERBS as TABLE, app, split_flags
 from profiler.errors import InternalError
 from profiler.store.runs.run_store import RunStore
 
+ROOT = Path(__file__).resolve().parent.parent
 VERBS = typer.main.get_command(app).commands
 every_verb = pytest.mark.parametrize("verb", VERBS)
 START = [sys.executable, "-c", "from profiler.cli import main; main()"]
@@ -27,7 +29,7 @@ START = [sys.executable, "-c", "from profiler.cli import main; main()"]
 
 @pytest.fixture
 def shipped(prof_here, recorded):
-    """`prof` over the runs that the repository ships, in this process."""
+    """`prof` over the recorded runs, in this process."""
     return lambda *arguments: prof_here("--runs", recorded.root, *arguments)
 
 
@@ -213,7 +215,7 @@ def test_the_runs_folder_comes_from_the_option_then_the_environment_then_the_nea
     assert prof_here("show", "5").returncode == 0
     assert prof_here("--runs", tmp_path, "show", "5").returncode == 21
     monkeypatch.delenv("PROF_RUNS")
-    monkeypatch.chdir(recorded.root.parent / "profiler" / "analyse")
+    monkeypatch.chdir(ROOT / "profiler" / "analyse")
     assert prof_here("show", "5").returncode == 0
 
 
@@ -255,8 +257,8 @@ def test_quiet_and_verbose_may_stand_anywhere_but_in_the_place_of_a_value(typed,
     assert others == [word for word in words if word not in flags]
 
 
-def test_what_is_handed_on_to_ncu_is_not_taken_for_a_flag_of_prof(prof_here, monkeypatch, recorded):
-    monkeypatch.chdir(recorded.root.parent)
+def test_what_is_handed_on_to_ncu_is_not_taken_for_a_flag_of_prof(prof_here, monkeypatch):
+    monkeypatch.chdir(ROOT)
     planned = prof_here("collect", "--ncu-option", "-q", "--kernel", "6", "--dry-run")
     assert planned.returncode == 0
     assert " -q --export gemm-6" in planned.stdout

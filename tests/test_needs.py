@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-GIT = "tests/measure/test_session.py::test_the_commit_and_whether_the_tree_differs"
-COMPILER = "tests/measure/test_build.py::test_the_real_compiler_builds_a_program"
+GIT = "tests/measure/rungs/test_session.py::test_the_commit_and_whether_the_tree_differs"
+COMPILER = "tests/measure/rungs/test_build.py::test_the_real_compiler_builds_a_program"
 
 
 @pytest.fixture

@@ -30,9 +30,9 @@ COMMANDS = [
 
 
 @pytest.fixture
-def answer(prof_here, recorded):
+def answer(prof_here, shipped_runs):
     def run(command):
-        result = prof_here("--runs", recorded.root, *command.split())
+        result = prof_here("--runs", shipped_runs.root, *command.split())
         assert (result.returncode, result.stderr) == (0, "")
         return result.stdout
 

@@ -40,5 +40,5 @@ def test_a_ladder_of_many_profiled_rungs_takes_less_than_a_second(arguments):
         [PROF, "ladder", "--format", "json", "--full"], cwd=ROOT, capture_output=True, check=True
     )
     profiled = [one for one in json.loads(drawn.stdout)["kernels"] if one["launches"]]
-    assert len(profiled) == RUNGS
+    assert len(profiled) >= RUNGS
     assert ours < 1

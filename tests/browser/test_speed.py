@@ -6,6 +6,7 @@ What is fast enough is not measured again.
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -41,7 +42,7 @@ def write(prof, tmp_path):
 
 
 def test_a_ladder_of_eleven_rungs_is_written_in_five_seconds(write, recorded):
-    gemm = recorded.root.parent / "kernels" / "gemm"
+    gemm = Path(__file__).parents[2] / "kernels" / "gemm"
     rungs = [str(number) for number in range(11)]
     took_s = best_of(6, lambda: write(*rungs, "--runs", recorded.root, "--ladder", gemm), 5)
     print(f"\nprof report over 11 rungs {took_s:.1f} s")

@@ -8,8 +8,8 @@ import pytest
 
 
 @pytest.fixture
-def shipped(prof_here, recorded):
-    return lambda *arguments: prof_here("--runs", recorded.root, *arguments)
+def shipped(prof_here, shipped_runs):
+    return lambda *arguments: prof_here("--runs", shipped_runs.root, *arguments)
 
 
 def titles_of(spec):
@@ -57,8 +57,8 @@ def test_a_ladder_is_drawn_with_its_steps_and_stalls(shipped, tmp_path):
     assert "m = 1024" in path.read_text()
 
 
-def test_timings_alone_are_drawn_too(shipped, recorded, tmp_path):
-    repeats = recorded.find("gemm-6-timed", ladder="gemm").table("timings").num_rows
+def test_timings_alone_are_drawn_too(shipped, shipped_runs, tmp_path):
+    repeats = shipped_runs.find("gemm-6-timed", ladder="gemm").table("timings").num_rows
     path = tmp_path / "timed.json"
     assert shipped("show", "gemm-6-timed", "--chart", path).returncode == 0
     assert [title.split(" within")[0] for title in titles_of(json.loads(path.read_text()))] == [

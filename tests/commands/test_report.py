@@ -61,8 +61,8 @@ def test_plain_reports_are_numbered_in_the_order_given(report, reports, tmp_path
     assert "four-way: confirmed" in page
 
 
-def test_runs_that_are_the_same_rung_are_told_apart_by_their_names(report):
-    result, page = report("gemm-5", "gemm-5-source", "--force")
+def test_runs_that_are_the_same_rung_are_told_apart_by_their_names(report, shipped_runs):
+    result, page = report("gemm-5", "gemm-5-source", "--force", runs=shipped_runs.root)
     assert result.returncode == 0
     assert headings(page)[1:3] == ["5 tile_2d", "gemm-5-source"]
     assert anchors(page) == ["ladder", "1", "2", "1-2"]
@@ -188,9 +188,9 @@ def test_a_ladder_without_runs_is_an_error_with_a_remedy(report, tmp_path):
     ],
 )
 def test_what_cannot_be_read_or_compared_ends_as_elsewhere_and_writes_nothing(
-    report, tmp_path, arguments, code
+    report, shipped_runs, tmp_path, arguments, code
 ):
-    result, page = report(*arguments)
+    result, page = report(*arguments, runs=shipped_runs.root)
     assert result.returncode == code
     assert page == ""
     assert list(tmp_path.iterdir()) == []

@@ -1,10 +1,10 @@
 """The machine code of every rung that ships, compiled without a GPU.
 
 `machine_code("relu", 2)` is rung 2 of `kernels/relu/ladder.toml` as the compiler made it for sm_90; `machine_code("gemm", 5,
-"sm_80")` names another of the ladder's ARCHITECTURES. A rung is compiled when a test first asks for it, by one worker for all,
-and again only when its command, its compiler, its source or a header in `kernels/` has changed. On sm_90 it is compiled alone,
-as `prof build` does it; elsewhere with all rungs of its ladder, each in a namespace: most of the time goes into what they
-include. That makes no difference to its machine code, as test_every_ladder.py shows.
+"sm_80")` names another of the ladder's ARCHITECTURES. The rungs of a ladder are compiled together, each in a namespace, since
+most of the time goes into what they include: when a test first asks for one of them, by one worker for all, and again only when
+their command, the compiler, a source or a header in `kernels/` has changed. `alone=True` compiles one rung as `prof build` does;
+test_every_ladder.py shows that it is the same machine code.
 
 What must hold for every rung is in test_every_ladder.py: it compiles, spills nothing and holds the kernel that it promises. A
 ladder's own module therefore states its claims alone:
@@ -22,7 +22,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import cast
@@ -40,9 +40,9 @@ from profiler.measure.tools.toolchain import Toolchain, describe_toolchain
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 ARCHITECTURES = {"gemm": ("sm_80", "sm_90", "sm_100")}  # of any other ladder, sm_90 alone
-EACH_ALONE = "sm_90"
 _INCLUDE = re.compile(r"^#include .+$", re.MULTILINE)
 _DEFINE = re.compile(r"^#define (\w+)", re.MULTILINE)
+_NAMESPACE = re.compile(r"rung_\d{3}")  # as namespace_of calls it
 _ARCH = re.compile(r"^\s*code for (sm_\w+)", re.MULTILINE)
 _FUNCTION = re.compile(r"^\s*Function : (\S+)", re.MULTILINE)
 _INSTRUCTION = re.compile(
@@ -126,6 +126,7 @@ class Compiler:
     cuobjdump: Path
     folder: Path
     lock: Callable[[Path], AbstractContextManager[None]]
+    known: dict[str, Compiled] = field(default_factory=dict)
 
     @cached_property
     def headers(self) -> list[Path]:
@@ -136,15 +137,15 @@ class Compiler:
         command = self._command(build_flags(kernel, arch), source)
         return self._compiled(f"{ladder.name}_{kernel.file_name}_{arch}", command, [source])
 
-    def together(self, ladder: Ladder, arch: str) -> Compiled:
-        """Every rung that has a source."""
-        rungs = [kernel for kernel in ladder.kernels if kernel.is_compiled]
-        one_file = self.folder / f"{ladder.name}_{arch}.cu"
-        flags = build_flags(rungs[0], arch)
-        assert all(build_flags(kernel, arch) == flags for kernel in rungs), "one file has one set of flags"
+    def together(self, ladder: Ladder, kernel: Kernel, arch: str) -> Compiled:
+        """The rung and all others of its ladder that take the same flags."""
+        flags = build_flags(kernel, arch)
+        rungs = [one for one in ladder.kernels if one.is_compiled and build_flags(one, arch) == flags]
+        name = f"{ladder.name}_from_{rungs[0].file_name}_{arch}"
+        one_file = self.folder / f"{name}.cu"
         command = self._command([*flags, f"-I{ladder.path.parent}"], one_file)
-        sources = [cast(Path, kernel.source) for kernel in rungs]
-        return self._compiled(f"{ladder.name}_{arch}", command, sources, (one_file, one_file_of(rungs)))
+        sources = [cast(Path, one.source) for one in rungs]
+        return self._compiled(name, command, sources, (one_file, one_file_of(rungs)))
 
     def _command(self, flags: list[str], source: Path) -> list[str]:
         nvcc = [str(self.toolchain.nvcc), "-Xptxas=-v", "-DPROF_NO_CUBLAS", "-fatbin"]
@@ -154,6 +155,13 @@ class Compiler:
         self, name: str, command: list[str], sources: list[Path], written: tuple[Path, str] | None = None
     ) -> Compiled:
         """`written` is the file to compile and its text, where it is made of the sources."""
+        if name not in self.known:
+            self.known[name] = self._compiled_by_some_worker(name, command, sources, written)
+        return self.known[name]
+
+    def _compiled_by_some_worker(
+        self, name: str, command: list[str], sources: list[Path], written: tuple[Path, str] | None
+    ) -> Compiled:
         path = self.folder / f"{name}.{self._made_from(command, sources)}.json"
         with self.lock(self.folder / f"{name}.lock"):
             if not path.exists():
@@ -194,23 +202,21 @@ def compiler(pytestconfig: pytest.Config, lock, needs) -> Compiler:
 @pytest.fixture(scope="session")
 def machine_code(compiler: Compiler) -> MachineCode:
     ladders: dict[str, Ladder] = {}
-    known: dict[tuple[str, int | None, str], Compiled] = {}
 
-    def machine_code(ladder_name: str, number: int, arch: str = "sm_90", alone: bool | None = None) -> Code:
+    def machine_code(ladder_name: str, number: int, arch: str = "sm_90", alone: bool = False) -> Code:
         if ladder_name not in ladders:
             ladders[ladder_name] = read_ladder(KERNELS / ladder_name / "ladder.toml")
         ladder = ladders[ladder_name]
         kernel = ladder.kernel(number)
-        alone = arch == EACH_ALONE if alone is None else alone
-        key = (ladder_name, number if alone else None, arch)
-        if key not in known:
-            known[key] = compiler.alone(ladder, kernel, arch) if alone else compiler.together(ladder, arch)
-        compiled, target = known[key], kernel.targets.get(arch, arch)
-
-        start = "" if alone else f"_ZN{len(namespace_of(kernel))}{namespace_of(kernel)}"
+        compiled = (compiler.alone if alone else compiler.together)(ladder, kernel, arch)
+        target = kernel.targets.get(arch, arch)
 
         def is_its_own(function: str) -> bool:
-            return function.startswith(start) and bool(re.search(kernel.regex, function))
+            """A kernel of a header belongs to no rung's namespace."""
+            owner = _NAMESPACE.search(function)
+            return (owner is None or owner[0] == namespace_of(kernel)) and bool(
+                re.search(kernel.regex, function)
+            )
 
         return Code(
             kernel,

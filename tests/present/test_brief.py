@@ -45,8 +45,9 @@ def printed(finding):
 
 
 @pytest.fixture(scope="module")
-def profiles(recorded):
-    runs = [recorded.find(rung, "gemm") for rung in (*GEMM, "textbook-5", "textbook-6", "gemm-6-source")]
+def profiles(recorded, shipped_runs):
+    runs = [recorded.find(rung, "gemm") for rung in (*GEMM, "textbook-5", "textbook-6")]
+    runs.append(shipped_runs.find("gemm-6-source", "gemm"))
     return [profile_kernel(run, choose_kernel(run, None)) for run in runs]
 
 

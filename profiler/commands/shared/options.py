@@ -37,7 +37,7 @@ GlobalRunsOption = Annotated[
         "--runs",
         envvar="PROF_RUNS",
         metavar="DIR|URL",
-        help="FolderPlace of runs, or a URL such as s3://bucket/runs [default: the nearest 'runs'].",
+        help="Folder of runs, or a URL such as s3://bucket/runs [default: the nearest 'runs'].",
         autocompletion=complete_folder,
     ),
 ]
@@ -46,7 +46,7 @@ RunsOption = Annotated[
     typer.Option(
         "--runs",
         metavar="DIR|URL",
-        help="FolderPlace of runs, or a URL such as s3://bucket/runs [default: $PROF_RUNS, or the nearest 'runs'].",
+        help="Folder of runs, or a URL such as s3://bucket/runs [default: $PROF_RUNS, or the nearest 'runs'].",
         autocompletion=complete_folder,
     ),
 ]

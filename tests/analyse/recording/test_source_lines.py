@@ -9,9 +9,9 @@ from profiler.analyse.compare.attribution import STALLS
 
 
 @pytest.fixture(scope="module")
-def lines(recorded):
+def lines(shipped_runs):
     """Of a recording with samples and sources: fifteen launches of one binary."""
-    return profiler.source_lines(recorded.find("gemm-6-source", ladder="gemm"))
+    return profiler.source_lines(shipped_runs.find("gemm-6-source", ladder="gemm"))
 
 
 def of(lines, text):
@@ -27,9 +27,9 @@ def test_the_multiplications_are_most_of_it(lines):
     assert multiply.file == "06_vectorized.cu"
 
 
-def test_lines_add_up_to_the_kernel(lines, recorded):
+def test_lines_add_up_to_the_kernel(lines, shipped_runs):
     """Its instructions per launch, its samples in all launches, and every sample has a reason."""
-    table = recorded.find("gemm-6-source", ladder="gemm").to_pandas("instructions")
+    table = shipped_runs.find("gemm-6-source", ladder="gemm").to_pandas("instructions")
     assert lines.launches == 15
     assert lines.executed == pytest.approx(table.executed.sum() / 15)
     assert lines.samples == table.samples.sum()

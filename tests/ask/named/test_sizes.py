@@ -6,16 +6,19 @@ import csv
 import io
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
 from profiler.store.runs.run_store import RunStore
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 @pytest.fixture
-def shipped(prof_here, recorded):
+def shipped(prof_here, shipped_runs):
     """`prof` over the runs that the repository ships: of GEMM, 4096 is profiled, and three more sizes are timed."""
-    return lambda *words: prof_here("--runs", recorded.root, *words, cwd=recorded.root.parent)
+    return lambda *words: prof_here("--runs", shipped_runs.root, *words, cwd=ROOT)
 
 
 def read(done):
@@ -45,8 +48,8 @@ def test_of_a_size_that_is_profiled_the_profile_is_meant(shipped):
     assert shipped("sass", "6", "--size", "4096").stdout == shipped("sass", "6").stdout
 
 
-def test_one_side_may_be_one_recording_and_both_may_not(shipped, recorded):
-    run_id = recorded.find("5", "gemm").manifest.run_id
+def test_one_side_may_be_one_recording_and_both_may_not(shipped, shipped_runs):
+    run_id = shipped_runs.find("5", "gemm").manifest.run_id
     assert size_of(shipped("compare", run_id, "6", "--size", "4096", "--format", "json")) == 4096
     refused = shipped("show", run_id, "--size", "4096")
     assert refused.returncode == 47
@@ -103,18 +106,18 @@ def test_what_launches_no_kernel_is_not_to_be_profiled(shipped):
     ],
     ids=["preset", "timings", "not profiled", "ladder file"],
 )
-def test_the_command_records_what_was_asked_for(shipped, recorded, words, command):
+def test_the_command_records_what_was_asked_for(shipped, shipped_runs, words, command):
     told = shipped("show", *words, "--size", "77").stderr
     assert told.endswith(f" or record this one: `{command}`.\n")
 
 
 def test_there_is_no_command_for_what_no_ladder_here_has_or_what_has_a_name_of_its_own(
-    shipped, prof_here, make_run, recorded, tmp_path
+    shipped, prof_here, make_run, shipped_runs, tmp_path
 ):
     told = shipped("show", "gemm-tune-best-7", "--size", "77")
     assert told.stderr.endswith("m=n=k=4096: gemm-tune-best-7\n      Choose one of them.\n")
     make_run({"kernel": "k"}, name="mine", root=tmp_path, ladder="copy", kernel=1, workload={"n": 5})
-    told = prof_here("--runs", tmp_path, "show", "mine", "--size", "77", cwd=recorded.root.parent)
+    told = prof_here("--runs", tmp_path, "show", "mine", "--size", "77", cwd=ROOT)
     assert told.stderr.endswith("n=5: mine\n      Choose one of them.\n")
 
 
@@ -147,11 +150,11 @@ def test_an_older_run_beside_it_that_is_damaged_is_not_asked_for(prof_here, make
 
 
 @pytest.fixture
-def timed(prof_here, recorded, tmp_path):
+def timed(prof_here, shipped_runs, tmp_path):
     """`prof` over copies of kernel 5's timings alone, one run a size, the largest the newest; `damage` writes into one's manifest."""
-    for run_id in recorded.ids():
+    for run_id in shipped_runs.ids():
         if run_id.name == "gemm-5-timed":
-            shutil.copytree(recorded.root / str(run_id), tmp_path / str(run_id))
+            shutil.copytree(shipped_runs.root / str(run_id), tmp_path / str(run_id))
     found = RunStore(tmp_path)
     sizes = {run.manifest.workload["m"]: run for run in found.open_all(found.ids())}
     assert list(sizes) == [1024, 2048, 8192]
@@ -161,7 +164,7 @@ def timed(prof_here, recorded, tmp_path):
         return sizes[size].manifest.run_id
 
     def run(*words):
-        return prof_here("--runs", tmp_path, *words, cwd=recorded.root.parent)
+        return prof_here("--runs", tmp_path, *words, cwd=ROOT)
 
     run.damage = damage
     return run
@@ -268,18 +271,16 @@ def test_of_two_sizes_it_is_told_how_to_choose_one(shipped):
 
 
 @pytest.fixture
-def narrow(prof_here, recorded, tmp_path):
+def narrow(prof_here, shipped_runs, tmp_path):
     """`prof` over copies of two rungs, the first recorded with rows narrower than the ladder's, which --size does not set."""
-    for run_id in recorded.ids():
+    for run_id in shipped_runs.ids():
         if run_id.name in ("embedding-1", "embedding-2"):
-            shutil.copytree(recorded.root / str(run_id), tmp_path / str(run_id))
+            shutil.copytree(shipped_runs.root / str(run_id), tmp_path / str(run_id))
     manifest = RunStore(tmp_path).find("1", "embedding").path / "run.json"
     text = manifest.read_text()
     assert text.count('"hidden": 1024') == 1
     manifest.write_text(text.replace('"hidden": 1024', '"hidden": 512'))
-    return lambda *words: prof_here(
-        "--runs", tmp_path, *words, "--ladder", "embedding", cwd=recorded.root.parent
-    )
+    return lambda *words: prof_here("--runs", tmp_path, *words, "--ladder", "embedding", cwd=ROOT)
 
 
 def test_no_size_is_suggested_where_another_parameter_differs(narrow):

@@ -172,8 +172,8 @@ def test_a_step_that_is_an_iteration_has_one_column(store):
     assert "iteration" not in counts_text(view)
 
 
-def test_samples_are_shown_where_they_were_taken(recorded):
-    view = view_of(recorded, "gemm-5-source", "gemm-6-source")
+def test_samples_are_shown_where_they_were_taken(shipped_runs):
+    view = view_of(shipped_runs, "gemm-5-source", "gemm-6-source")
     text = counts_text(view)
     assert "samples" in text.splitlines()[1]
     shares = [float(word) for word, unit in zip(text.split(), text.split()[1:], strict=False) if unit == "%"]
