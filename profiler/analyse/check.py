@@ -1,7 +1,7 @@
 """Did a kernel get worse than a baseline, beyond noise and beyond what a project allows?
 
 Two profiles and thresholds in; a `PairCheck` out. The duration decides; another metric fails only
-where a threshold is declared for it. What the launches cannot tell is unclear, never passed.
+where a threshold is declared for it. Where the launches cannot decide, the outcome is unclear, never passed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PairCheck(Struct, frozen=True):
 
 
 class CheckFinding(Struct, frozen=True):
-    """`outcome` is the worst of all; `notes` tell what was left out."""
+    """`outcome` is the worst of all; `notes` list what was left out."""
 
     schema_version: int
     outcome: Outcome
@@ -69,7 +69,7 @@ def derive_finding(pairs: Sequence[PairCheck], notes: Sequence[str]) -> CheckFin
 
 
 def check_pair(name: str, before: Profile, after: Profile, limits: Iterable[Threshold]) -> PairCheck:
-    """A pair that must not be compared is an outcome here: other pairs may still be checked."""
+    """Checks one pair. A pair that must not be compared is an outcome too, so that the others are still checked."""
     limits = list(limits)
     alone = not (before.launches and after.launches)
     named = [limit.metric.name for limit in limits if limit.metric.name != DURATION]
@@ -116,7 +116,7 @@ def _worst(outcomes: set[Outcome]) -> Outcome:
 def _duration_check(
     before: Profile, after: Profile, speedup: Speedup | None, limit: Threshold
 ) -> MetricCheck:
-    """On the time without the profiler where both sides have it."""
+    """Checks the duration, without the profiler where both sides were timed so."""
     if speedup is None:
         require_metrics([DURATION], (before, after))
         raise NotComparable(
@@ -164,7 +164,7 @@ def _metric_check(change: PairChange, limit: Threshold) -> MetricCheck:
 
 
 def _judge_metric(delta: MetricDelta, limit: Threshold) -> tuple[Outcome, Reason]:
-    """In the metric's own unit, so that a baseline of zero is a baseline too."""
+    """Judges in the metric's own unit, so that a baseline of zero works as well."""
     if delta.reason == "identical":
         return "passed", "identical"
     sign = 1.0 if limit.way == "rise" else -1.0
@@ -190,7 +190,7 @@ def _judge_metric(delta: MetricDelta, limit: Threshold) -> tuple[Outcome, Reason
 def _decide(
     worse: float, interval: tuple[float, float] | None, allowed: float, negligible: float
 ) -> tuple[Outcome, Reason]:
-    """`worse` above zero is for the worse; `negligible` is what `prof compare` calls the same.
+    """Returns the outcome and why; `worse` above zero is a loss, and `negligible` is what `prof compare` calls the same.
 
     Certainly worse, and by more than is allowed: a regression. An interval in which both no change and a
     regression lie: unclear. A limit below `negligible` holds for what is certain alone.

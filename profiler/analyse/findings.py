@@ -1,4 +1,4 @@
-"""What an analysis finds, as data: the shape of `--format json`, and its contract.
+"""The findings of an analysis as data: the shape of `--format json`, and its contract.
 
 Names may be added, none renamed without a new `SCHEMA_VERSION`. The published JSON
 Schema is generated from these classes (`prof compare --schema`).
@@ -23,7 +23,7 @@ SCHEMA_VERSION = 1
 _CLOCK = "sm_frequency_hz"
 
 VerdictName = Literal["better", "worse", "same", "unclear", "changed"]
-SETTLED: tuple[VerdictName, ...] = ("same", "unclear")  # of these nothing is told as a change
+SETTLED: tuple[VerdictName, ...] = ("same", "unclear")  # neither is reported as a change
 
 Reason = Literal[
     "",
@@ -148,7 +148,7 @@ class LoadChange(Struct, frozen=True):
 
 
 class HotLoop(Struct, frozen=True):
-    """What a warp executes: `per` iteration, or per step where both sides' accumulators tell how many there are."""
+    """The instructions that a warp executes `per` iteration, or per step where the accumulators of both sides show how many there are."""
 
     before: Annotated[list[LoopInstruction], Importance(71, each=1.5, counted_as="hot_loop")]
     after: Annotated[list[LoopInstruction], Importance(71, each=1.5, counted_as="hot_loop")]
@@ -211,7 +211,7 @@ class Attribution(Struct, frozen=True):
 
 
 class Suspect(Struct, frozen=True):
-    """What binds a kernel now, and the figures that say so.
+    """One thing that limits a kernel now, and the figures that say so.
 
     `weight_pct` is what they are ranked by: the share of the time that relieving this one could at most save.
     It is null where the suspect puts all the others in doubt, and then that one is first.
@@ -224,7 +224,7 @@ class Suspect(Struct, frozen=True):
 
 
 def _says_most(delta: MetricDelta, comparison: Comparison, wanted: Collection[str]) -> int | None:
-    """The headline, what the cautions are about, what changed, and what too few launches cannot tell."""
+    """Ranks the headline first, then what the cautions name, what changed, and what had too few launches to judge."""
     has_moved = delta.verdict not in SETTLED
     if delta.name in HEADLINE or not {delta.name, delta.ncu}.isdisjoint(wanted):
         return 0

@@ -1,4 +1,4 @@
-"""What a sweep found: the best points, how sure their order is, and what each parameter is worth.
+"""Derives what a sweep found: the best points, how sure their order is, and what each parameter is worth.
 
 The points of a sweep in, a `TuningFinding` out: the contract of `prof tune --format json`. The winner is decided by
 its last stage alone: who was chosen for being fast in one measurement has been lucky in it.
@@ -20,7 +20,7 @@ from profiler.store.sweeps import Stage, StoredSweep, SweepRepeat, SweptPoint
 SCHEMA_VERSION = 1
 _STAGES: tuple[Stage, ...] = ("final", "full", "screen")
 _MOST_REASONS = 5
-_COUNT = re.compile(r" is ([0-9]{1,15})(?![\w.])")  # as the compiler's are told: `spill_bytes is 40`
+_COUNT = re.compile(r" is ([0-9]{1,15})(?![\w.])")  # as the compiler's reasons read: `spill_bytes is 40`
 
 
 class RankedPoint(Struct, frozen=True):
@@ -48,7 +48,7 @@ class TuningStep(Struct, frozen=True):
 
 
 class ValueWorth(Struct, frozen=True):
-    """Of all correct points with this value. The time of the best, and how much slower that is than the best of all."""
+    """One value of a parameter: the time of its best correct point, and how much slower that is than the best of all."""
 
     value: int
     points: int
@@ -109,7 +109,7 @@ class TuningFinding(Struct, frozen=True):
 def derive_tuning(
     sweep: StoredSweep, current: Mapping[str, int] | None = None, most: int = 10
 ) -> TuningFinding:
-    """A stored sweep has at least one correct point. `current` is what the source has now."""
+    """Ranks the points of a stored sweep, which has at least one correct point. `current` is what the source has now."""
     manifest, facts = sweep.manifest, sweep.manifest.sweep
     timed = _timed(sweep)
     best = min(timed, key=lambda one: (_STAGES.index(_stage(one)), _time(one).median_ns))
@@ -192,7 +192,7 @@ def _slower_pct(time_ns: float, best_ns: float) -> float:
 
 
 def _step(best: SweptPoint, other: SweptPoint) -> TuningStep:
-    """Of the medians of processes, in logarithms, so that the interval is one of a ratio."""
+    """Compares the medians of processes as logarithms, so that the interval is one of a ratio."""
     sides = [_logarithms(point) for point in (best, other)]
     difference = mean_difference(*sides) if all(len(set(side.processes)) > 1 for side in sides) else None
     if difference is None:
@@ -209,7 +209,7 @@ def _logarithms(point: SweptPoint) -> Readings:
 
 
 def _parameters(declared: Mapping[str, Sequence[int]], ranked: Sequence[SweptPoint]) -> list[ParameterWorth]:
-    """Those that are worth most first; values in the order in which they are declared, and only where any was timed."""
+    """Lists the parameters, those worth most first; values in the order in which they are declared, and only where any was timed."""
     best_ns = min(_time(one).median_ns for one in ranked)
     worths = []
     for name, values in declared.items():
@@ -224,7 +224,7 @@ def _parameters(declared: Mapping[str, Sequence[int]], ranked: Sequence[SweptPoi
 
 
 def _fates(points: Sequence[SweptPoint]) -> list[Fate]:
-    """The most frequent reasons by name, the rest of each status together. Reasons unlike in their figures alone are one."""
+    """Counts the most frequent reasons by name, and the rest of each status together. Reasons that differ only in figures are one."""
     found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for point in points:
         if point.status != "correct":
@@ -241,7 +241,7 @@ def _fates(points: Sequence[SweptPoint]) -> list[Fate]:
 
 
 def _with_ranges(reasons: Sequence[str]) -> str:
-    """The first, with each of its figures from the lowest to the highest: `spill_bytes is 16 to 40`."""
+    """Returns the first text with each of its figures as a range: `spill_bytes is 16 to 40`."""
     figures = zip(*(map(int, _COUNT.findall(reason)) for reason in reasons), strict=True)
 
     def spanned(_: re.Match[str]) -> str:
@@ -253,7 +253,7 @@ def _with_ranges(reasons: Sequence[str]) -> str:
 
 
 def _reference_spread_pct(points: Sequence[SweptPoint]) -> float | None:
-    """From the lowest to the highest of its medians: what clocks and heat did meanwhile."""
+    """Returns how far the medians of the reference lie apart, which shows what clocks and heat did meanwhile."""
     groups: dict[tuple[int, Stage, int], list[float]] = {}
     for point in points:
         for repeat in point.repeats:

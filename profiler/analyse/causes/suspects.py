@@ -1,4 +1,4 @@
-"""Which resource binds a kernel now, from its own counters.
+"""Finds which resource limits a kernel now, from its own counters.
 
 A `Profile` in; `Suspect`s out, the most binding first, each with the figures that say so.
 
@@ -27,7 +27,7 @@ _MOST_SUSPECTS = 6
 
 
 def find_suspects(profile: Profile) -> list[Suspect]:
-    """The most binding resource first; nothing where the counters are missing."""
+    """Returns the suspects, the most binding first; none where the counters are missing."""
     figures = derive_figures(profile)
     found: dict[str, Pattern] = {}
     for pattern in PATTERNS:
@@ -35,7 +35,7 @@ def find_suspects(profile: Profile) -> list[Suspect]:
             found.setdefault(pattern.unit or pattern.name, pattern)
 
     def rank(pattern: Pattern) -> tuple[bool, float, float]:
-        """Where the busiest resource caps several stalls alike, the longest is first."""
+        """Ranks by weight; where the busiest resource caps several stalls alike, the longest comes first."""
         if not pattern.share:
             return (False, 0.0, 0.0)
         return (True, -_weight(pattern, figures), -figures[pattern.share])
@@ -44,7 +44,7 @@ def find_suspects(profile: Profile) -> list[Suspect]:
 
 
 def find_missing_metrics(profile: Profile) -> list[str]:
-    """The catalogue's names of what was not recorded, and without which a suspect may be overlooked."""
+    """Lists the metrics that were not recorded and without which a suspect may be overlooked, by the catalogue's names."""
     needed = metrics_behind(name for pattern in PATTERNS for name in pattern.needs)
     return [name for name in needed if name in BY_NAME and name not in profile.series]
 

@@ -1,4 +1,4 @@
-"""What the time of a kernel went on: shares of it, derived from the catalogue's metrics.
+"""Derives where the time of a kernel went, in shares, from the catalogue's metrics.
 
 A `Profile` in; its figures out, in percent of the elapsed time unless a name says otherwise:
 the mean of each metric over the launches, and what follows from them. A figure
@@ -52,7 +52,7 @@ def derive_figures(profile: Profile) -> dict[str, float]:
 
 
 def metrics_behind(names: Iterable[str]) -> list[str]:
-    """The metrics of the catalogue that figures are made of, in order and each once."""
+    """Lists the metrics of the catalogue that these figures are made of, in order and each once."""
     found: dict[str, None] = {}
     for name in names:
         derived = _BY_NAME.get(name)
@@ -62,7 +62,7 @@ def metrics_behind(names: Iterable[str]) -> list[str]:
 
 
 def _active(figures: Figures) -> float:
-    """One metric counts issues per elapsed cycle, the other per cycle in which the scheduler has a warp."""
+    """Divides two rates: one metric counts issues per elapsed cycle, the other per cycle in which the scheduler has a warp."""
     return figures["issue_active_pct"] / figures["issue_rate"]
 
 
@@ -82,7 +82,7 @@ def _stalls(name: str, doc: str, *reasons: str) -> Derived:
 
 
 def _shared(figures: Figures) -> float:
-    """Passes per SM and cycle, of which shared memory makes one at most.
+    """Returns passes per SM and cycle; shared memory makes one at most.
 
     Instructions executed, by their rate per SM and cycle, are the cycles of all SMs.
     """
@@ -90,16 +90,16 @@ def _shared(figures: Figures) -> float:
 
 
 def _unexplained(figures: Figures) -> float | None:
-    """The busiest unit or link, unless it is device memory, L1 or the load/store pipe."""
+    """Returns the share of the busiest unit or link, unless that is device memory, L1 or the load/store pipe."""
     busiest = max(figures["mem_busy_pct"], figures["max_bandwidth_pct"])
     known = [figures[name] for name in ("dram_throughput_pct", "l1_pct", "lsu_pipe_pct") if name in figures]
     return busiest if all(busiest > reading + _SAME_READING for reading in known) else None
 
 
 def _l2(figures: Figures) -> float | None:
-    """Where L2 is the busiest, or shares the busiest link.
+    """Returns the share of L2 where it is the busiest, or shares the busiest link.
 
-    `l2_throughput_pct` alone does not tell: it also counts an activity that none of L2's
+    `l2_throughput_pct` alone is not enough: it also counts an activity that none of L2's
     own counters shows. On kernels that stream through device memory it reads 92 % where
     the busiest of those counters reads 59 %.
     """
@@ -109,7 +109,7 @@ def _l2(figures: Figures) -> float | None:
 
 def _ways(kind: str) -> Callable[[Figures], float]:
     def ways(figures: Figures) -> float:
-        """Passes made for each pass needed; without any access, without conflict."""
+        """Returns the passes made for each pass needed; 1 where nothing was accessed."""
         wavefronts = figures[f"{kind}_wavefronts"]
         return wavefronts / (wavefronts - figures[f"{kind}_conflicts"]) if wavefronts else 1.0
 
@@ -117,7 +117,7 @@ def _ways(kind: str) -> Callable[[Figures], float]:
 
 
 def _rest_of(what: str) -> Callable[[Figures], float]:
-    """Passes that are neither of loads nor of stores: asynchronous copies and atomics."""
+    """Counts what is neither a load nor a store: asynchronous copies and atomics."""
     return lambda figures: (
         figures[f"shared_{what}"] - figures[f"shared_load_{what}"] - figures[f"shared_store_{what}"]
     )

@@ -1,4 +1,4 @@
-"""Two pieces of machine code side by side, whatever addresses and registers they use.
+"""Puts two pieces of machine code side by side, whatever addresses and registers they use.
 
 Instructions of two kernels in; rows out, each with what corresponds on either side.
 Compilers interleave independent work as they like, so order counts between blocks (the
@@ -51,7 +51,7 @@ def _family(opcode: str) -> str:
 
 
 def blocks_of(body: Sequence[Instruction]) -> list[Block]:
-    """Blocks end behind a barrier, and where a branch or its target makes what follows run more or less often.
+    """Divides code into blocks, which end behind a barrier, and where a branch or its target makes what follows run more or less often.
 
     What never ran is left out, so that a branch round it divides nothing.
     """
@@ -76,7 +76,7 @@ def align_blocks(before: Sequence[Block], after: Sequence[Block]) -> list[Pair[B
 
 
 def align_counts(before: Sequence[OpcodeCount], after: Sequence[OpcodeCount]) -> list[Pair[OpcodeCount]]:
-    """The opcodes of two blocks: those on both sides beside each other, then those of one family."""
+    """Pairs the opcodes of two blocks: those on both sides first, then those of one family."""
     left, right = ({one.opcode: one for one in side} for side in (before, after))
     partner = {opcode: opcode for opcode in left if opcode in right}
     families = {opcode: _family(opcode) for opcode in {*left, *right}}
@@ -92,7 +92,7 @@ def align_counts(before: Sequence[OpcodeCount], after: Sequence[OpcodeCount]) ->
 def _merged(
     left: dict[str, OpcodeCount], right: dict[str, OpcodeCount], partner: dict[str, str]
 ) -> Iterator[Pair[OpcodeCount]]:
-    """In the order of the left; what only the right has follows what it follows there."""
+    """Yields rows in the order of the left; an opcode that only the right has keeps its predecessor there."""
     alone: dict[str | None, list[OpcodeCount]] = {}
     last = None
     for opcode, count in right.items():
@@ -110,7 +110,7 @@ def _merged(
 def align_instructions(
     before: Sequence[Instruction], after: Sequence[Instruction]
 ) -> list[Pair[Instruction]]:
-    """One by one: runs of the same opcode are aligned, and their instructions paired in order."""
+    """Pairs instructions one by one: runs of the same opcode are aligned, and their instructions paired in order."""
     runs = [[tuple(run) for _, run in groupby(side, key=opcode_as_shown)] for side in (before, after)]
     rows: list[Pair[Instruction]] = []
     for left, right in align(runs[0], runs[1], _run_likeness):
@@ -119,7 +119,7 @@ def align_instructions(
 
 
 def align(before: Sequence[T], after: Sequence[T], likeness: Callable[[T, T], float]) -> list[Pair[T]]:
-    """In order on both sides, so that the likeness of the pairs adds up to the most; 0 never pairs.
+    """Pairs entries in order so that the likeness of the pairs adds up to the most; a likeness of 0 never pairs.
 
     What is too long to be tried in every way is aligned half by half.
     """
@@ -158,7 +158,7 @@ def _walk(
 
 
 def _likeness(one: Block, other: Block) -> float:
-    """The instructions that two blocks have in common, so that large blocks find each other first."""
+    """Counts the instructions that two blocks have in common, so that large blocks find each other first."""
     return float(sum((one.families & other.families).values()))
 
 

@@ -1,4 +1,4 @@
-"""The machine code of one kernel with what was executed: the rows that the loop finder reads.
+"""Reads the machine code of one kernel with the counts of what was executed.
 
 A `Run` and a kernel name in; a `Code` out. Launches whose instructions differ are not
 averaged: the code that most launches ran stands for the kernel, and says of how many.
@@ -48,30 +48,30 @@ class Instruction:
 
     @cached_property
     def predicate(self) -> str | None:
-        """`!P0` of `@!P0 BRA 0x40`."""
+        """Returns `!P0` of `@!P0 BRA 0x40`."""
         return self.text[1:].partition(" ")[0] if self.text.startswith("@") else None
 
     @cached_property
     def never_acts(self) -> bool:
-        """Issued and counted, but predicated off for good, as compilers pad asynchronous copies."""
+        """Returns whether it is issued and counted, but predicated off for good, as compilers pad asynchronous copies."""
         return self.predicate == _NEVER
 
     @property
     def target(self) -> int | None:
-        """Where a branch goes, as an offset in the same function."""
+        """Returns where a branch goes, as an offset in the same function."""
         match = _TARGET.search(self.text) if self.name in _BRANCHES else None
         return int(match[1], 16) if match else None
 
     @cached_property
     def operands(self) -> list[str]:
-        """Without predicate and opcode: `FFMA R0, R1, -R2, R0` gives R0, R1, -R2 and R0."""
+        """Returns the text without predicate and opcode: `FFMA R0, R1, -R2, R0` gives R0, R1, -R2 and R0."""
         text = self.text.partition(" ")[2] if self.predicate else self.text
         operands = text.partition(" ")[2]
         return operands.split(", ") if operands else []
 
     @property
     def place(self) -> str | None:
-        """`kernel.cu:12`, without the folder, which differs between recordings."""
+        """Returns `kernel.cu:12`, without the folder, which differs between recordings."""
         if self.file is None or not self.line:
             return None
         return f"{self.file.replace(_BACKSLASH, '/').rpartition('/')[2]}:{self.line}"
@@ -95,18 +95,18 @@ class Code:
 
     @property
     def executed(self) -> float:
-        """Warp instructions per launch."""
+        """Returns the warp instructions per launch."""
         return sum(instruction.executed or 0.0 for instruction in self.instructions)
 
 
 def read_code(run: Run, kernel: str) -> Code | None:
-    """None where the recording holds no machine code of the kernel."""
+    """Reads the code; None where the recording holds no machine code of the kernel."""
     like, launches = read_instructions(run, kernel, _COLUMNS)
     return Code(_functions(like), launches, len(like)) if like else None
 
 
 def read_instructions(run: Run, kernel: str, columns: Sequence[str]) -> tuple[list[pa.Table], int]:
-    """A table for each launch that ran the code which stands for the kernel, and of how many launches."""
+    """Returns a table for each launch that ran the code which stands for the kernel, and the number of all launches."""
     columns = list(dict.fromkeys([*columns, "launch", "offset", "sass", "executed"]))
     variants = _variants(run.table("instructions").select(columns), _launches_of(run, kernel))
     # Most launches, and among equals the most work: a warm-up's variant stands for nothing.
@@ -125,7 +125,7 @@ def _launches_of(run: Run, kernel: str) -> list[int]:
 
 
 def _variants(instructions: pa.Table, launches: Sequence[int]) -> list[list[pa.Table]]:
-    """The launches' tables, those with equal machine code together; a launch without any is left out."""
+    """Groups the launches' tables by equal machine code; a launch without any is left out."""
     wanted = set(launches)
     variants: list[list[pa.Table]] = []
     start = 0
@@ -151,7 +151,7 @@ def _total(table: pa.Table) -> float:
 
 
 def _functions(tables: Sequence[pa.Table]) -> tuple[tuple[Instruction, ...], ...]:
-    """Each instruction once: executions averaged over the launches, samples added up."""
+    """Returns each instruction once: executions averaged over the launches, samples added up."""
     first = tables[0]
     executed = _over_launches(tables, "executed")
     samples = _over_launches(tables, "samples")
@@ -181,6 +181,6 @@ def _functions(tables: Sequence[pa.Table]) -> tuple[tuple[Instruction, ...], ...
 
 
 def _over_launches(tables: Sequence[pa.Table], column: str) -> list[list[Any]]:
-    """Per instruction its values, without the launches that lack one."""
+    """Returns the values of each instruction, without the launches that lack one."""
     per_launch = [table.column(column).to_pylist() for table in tables]
     return [[value for value in values if value is not None] for values in zip(*per_launch, strict=True)]

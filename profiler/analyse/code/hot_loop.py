@@ -1,4 +1,4 @@
-"""One kernel's hot loop in figures: what an iteration executes, what it loads, what feeds its FMAs.
+"""Describes one kernel's hot loop in figures: what an iteration executes, what it loads, what feeds its FMAs.
 
 A `Profile` in, a `LoopSheet` out. Counts are per iteration of the loop and warp, FMAs and
 bytes per iteration and thread. Where a kernel has no loop, or all of it was asked for,
@@ -44,7 +44,7 @@ class OpcodeCount(Struct, frozen=True):
 
 
 class OperandLoads(Struct, frozen=True):
-    """What loads one factor of the FMAs. It is A or B where the stored result tells, else unnamed."""
+    """The loads of one factor of the FMAs. It is named A or B where the stored result shows which."""
 
     name: Literal["A", "B", ""]
     loads: Annotated[list[LoopInstruction], Importance(98, each=2)]
@@ -116,7 +116,7 @@ _hot_regions: WeakKeyDictionary[Code, Region] = WeakKeyDictionary()
 
 
 def find_region(code: Code, *, whole: bool = False) -> Region:
-    """The hot loop, or the whole function with the most work."""
+    """Returns the hot loop, or the whole function with the most work."""
     if whole:
         return _find_region(code, whole=True)
     if code not in _hot_regions:
@@ -137,7 +137,7 @@ def _find_region(code: Code, *, whole: bool) -> Region:
 
 
 def read_counted_code(profile: Profile) -> Code:
-    """Or an error that says how to record what is missing."""
+    """Returns the code of a kernel, or raises an error that says how to record what is missing."""
     code = profile.code
     if code is None and profile.manifest.unread:
         raise MetricsMissing(
@@ -190,12 +190,12 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
 
 
 def opcode_as_shown(instruction: Instruction) -> str:
-    """`@!PT LDS` for one that is counted as executed and never does anything."""
+    """Returns the opcode, with `@!PT` where it is counted as executed and never does anything."""
     return f"@!PT {instruction.opcode}" if instruction.never_acts else instruction.opcode
 
 
 def count_opcodes(instructions: Iterable[Instruction], region: Region) -> list[OpcodeCount]:
-    """In order of first appearance, without what was never executed."""
+    """Counts opcodes in order of first appearance, without what was never executed."""
     groups: dict[str, list[Instruction]] = {}
     for instruction in instructions:
         if instruction.executed:

@@ -1,4 +1,4 @@
-"""Where a kernel spends its instructions: loops by back edges, and the hot one by execution counts.
+"""Finds where a kernel spends its instructions: loops by back edges, and the hot one by execution counts.
 
 Instructions of one function in; `Loop`s out. A loop is the span from the target of a
 backward branch to the branch itself, as compilers lay loops out.
@@ -40,7 +40,7 @@ class Loop:
 
 
 def find_loops(function: Sequence[Instruction]) -> list[Loop]:
-    """Every loop that ran, outer before inner. Nothing is found without execution counts."""
+    """Returns every loop that ran, outer before inner; none without execution counts."""
     position = {instruction.offset: index for index, instruction in enumerate(function)}
     spans: dict[Span, float] = {}
     for index, instruction in enumerate(function):
@@ -53,7 +53,7 @@ def find_loops(function: Sequence[Instruction]) -> list[Loop]:
 
 
 def find_hot_loop(code: Code) -> tuple[int, Loop] | None:
-    """The function's number and its loop with most work of its own; None where nothing loops."""
+    """Returns the function's number and its loop with most work of its own; None where nothing loops."""
     found = [
         (number, loop) for number, function in enumerate(code.functions) for loop in find_loops(function)
     ]
@@ -61,7 +61,7 @@ def find_hot_loop(code: Code) -> tuple[int, Loop] | None:
 
 
 def _loop(function: Sequence[Instruction], span: Span, branches: float, in_order: Iterable[Span]) -> Loop:
-    """Its own work is what was issued because this branch went back, and not by a loop inside.
+    """Returns the loop; its own work is what was issued because this branch went back, and not by a loop inside.
 
     What ran more often than the branch did so for another reason. A wait loop at the end
     of a kernel may jump back over all of the main loop, and owns nothing of it.

@@ -1,4 +1,4 @@
-"""Two hot loops against each other: what became of the loads, and which code stands beside which.
+"""Compares two hot loops: what became of the loads, and which code stands beside which.
 
 `LoopSheet`s and codes in; `MachineCode` out, the JSON of `prof sass`, and rows for a page.
 """
@@ -55,7 +55,7 @@ class Stretch(Generic[Row]):
 
 @dataclass(frozen=True)
 class View:
-    """What a page shows: the finding, and the code that it is about."""
+    """The finding, and the code that it is about."""
 
     finding: MachineCode
     regions: list[Region]
@@ -69,13 +69,13 @@ class View:
         return list_side_by_side(self.regions)
 
     def side(self, index: int) -> View:
-        """One kernel alone, counted in the same unit."""
+        """Returns one kernel alone, counted in the same unit."""
         alone = replace(self.finding, kernels=[self.finding.kernels[index]], changes=[])
         return View(alone, [self.regions[index]])
 
 
 def view_machine_code(profiles: Sequence[Profile], *, whole: bool = False) -> View:
-    """One or two kernels; an error where a recording has no execution counts."""
+    """Describes one or two kernels; raises an error where a recording has no execution counts."""
     codes = [read_counted_code(profile) for profile in profiles]
     sheets = [
         derive_loop_sheet(profile, code, whole=whole) for profile, code in zip(profiles, codes, strict=True)
@@ -88,14 +88,14 @@ def view_machine_code(profiles: Sequence[Profile], *, whole: bool = False) -> Vi
 
 
 def _bounded(sheet: LoopSheet, most: int) -> LoopSheet:
-    """The opcodes that tell most, still in order of appearance."""
+    """Keeps the opcodes that matter most, still in order of appearance."""
     ranked = sorted(sheet.opcodes, key=lambda one: (is_plumbing(one.opcode), -one.count))
     kept = [one for one in sheet.opcodes if one in ranked[:most]]
     return replace(sheet, opcodes=kept, opcodes_left_out=len(sheet.opcodes) - len(kept))
 
 
 def compare_hot_loops(before: Profile, after: Profile) -> HotLoop | None:
-    """The short form that a comparison carries, where both kernels were counted and both loop."""
+    """Returns the short form that a comparison carries, where both kernels were counted and both loop."""
     codes = [_counted(profile) for profile in (before, after)]
     if codes[0] is None or codes[1] is None:
         return None
@@ -120,7 +120,7 @@ def _most(counts: list[LoopInstruction]) -> list[LoopInstruction]:
 
 
 def common_unit(sheets: Sequence[LoopSheet]) -> Per:
-    """A step where every loop has them: how far a compiler unrolled is no difference then."""
+    """Returns the unit of the counts: a step where every loop has steps, so that unrolling makes no difference."""
     if all(sheet.scope == "function" for sheet in sheets):
         return "warp"
     return "step" if all(sheet.steps for sheet in sheets) else "iteration"
@@ -132,7 +132,7 @@ def per_unit(counts: Sequence[LoopInstruction], sheet: LoopSheet, per: Per) -> l
 
 
 def list_changes(before: LoopSheet, after: LoopSheet, per: Per) -> list[LoadChange]:
-    """By operand where both sides name theirs, else together, else whatever loads shared memory."""
+    """Lists what became of the loads: by operand where both sides name theirs, else together, else all shared loads."""
     sheets = (before, after)
     named = [{one.name: one.loads for one in sheet.operands} for sheet in sheets]
     if all(names.keys() == {"A", "B"} for names in named):
@@ -173,7 +173,7 @@ def _change(
 
 
 def list_loads(sheet: LoopSheet, per: Per) -> list[tuple[str, list[LoopInstruction]]]:
-    """What loads each operand of one kernel, or else shared memory, with a sentence for each."""
+    """Lists the loads of each operand of one kernel, or else of shared memory, with a sentence for each."""
     names = (
         ("A operand", "B operand")
         if any(one.name for one in sheet.operands)
@@ -187,7 +187,7 @@ def list_loads(sheet: LoopSheet, per: Per) -> list[tuple[str, list[LoopInstructi
 
 
 def loads_text(loads: Sequence[LoopInstruction]) -> str:
-    """`8 LDS + 2 LDS.128`; `none` for nothing."""
+    """Returns `8 LDS + 2 LDS.128`, or `none`."""
     return " + ".join(f"{_count_text(one.count)} {one.opcode}" for one in loads) or "none"
 
 
@@ -196,7 +196,7 @@ def _count_text(count: float) -> str:
 
 
 def count_side_by_side(regions: Sequence[Region]) -> list[Stretch[OpcodeCount]]:
-    """Each opcode of a stretch once, with its count."""
+    """Returns each opcode of a stretch once, with its count."""
     if len(regions) == 1:
         (region,) = regions
         return [
@@ -214,7 +214,7 @@ def count_side_by_side(regions: Sequence[Region]) -> list[Stretch[OpcodeCount]]:
 
 
 def list_side_by_side(regions: Sequence[Region]) -> list[Stretch[Instruction]]:
-    """Every instruction that was executed."""
+    """Returns every instruction that was executed."""
     if len(regions) == 1:
         return [Stretch([(one,) for one in block.instructions]) for block in _blocks(regions[0])]
     return [

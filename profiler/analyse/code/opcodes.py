@@ -1,4 +1,4 @@
-"""Machine code as evidence: what was executed, by opcode and by access width."""
+"""Reads machine code as evidence: what was executed, by opcode and by access width."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WIDTH = re.compile(r"\.[USF]?(8|16|32|64|128|256)(?![0-9x])")
 
 
 def width_bits(opcode: str) -> int | None:
-    """The width of one thread's memory access: 128 for LDS.128, 32 for LDS; None otherwise."""
+    """Returns the width of one thread's memory access: 128 for LDS.128, 32 for LDS; None otherwise."""
     if matrix := _MATRIX.match(opcode):  # each 8 x 8 matrix gives a thread one register
         return 32 * int(matrix.group(2) or 1)
     if not _MEMORY.match(opcode):
@@ -33,12 +33,12 @@ def width_bits(opcode: str) -> int | None:
 
 
 def is_plumbing(opcode: str) -> bool:
-    """Addresses, loop counters, moves and branches: what a loop costs rather than what it is for."""
+    """Returns whether an opcode is for addresses, loop counters, moves and branches: what a loop costs rather than what it is for."""
     return _PLUMBING.match(opcode) is not None
 
 
 def fmas_of(instruction: Instruction) -> float:
-    """Multiply-adds of one thread; none for the multiplications by zero that compilers use as moves.
+    """Returns the multiply-adds of one thread; none for the multiplications by zero that compilers use as moves.
 
     A matrix instruction's are shared out over the threads of its warp, or of the four
     warps that execute it together.
@@ -55,7 +55,7 @@ def fmas_of(instruction: Instruction) -> float:
 
 
 def derive_from_opcodes(how: FromOpcodes, executed: Mapping[str, float]) -> float | None:
-    """Of warp instructions by opcode; None for the mean width where none of them was executed."""
+    """Derives a metric from warp instructions by opcode; None for the mean width where none of them was executed."""
     calls = tuple(f"{opcode}." for opcode in how.opcodes)
     meant = {opcode: count for opcode, count in executed.items() if f"{opcode}.".startswith(calls)}
     total = sum(meant.values(), 0.0)
@@ -69,7 +69,7 @@ def derive_from_opcodes(how: FromOpcodes, executed: Mapping[str, float]) -> floa
 
 
 def compare_opcodes(before: Mapping[str, float], after: Mapping[str, float]) -> list[Opcode]:
-    """Every opcode that either side executed, the largest change first."""
+    """Lists every opcode that either side executed, the largest change first."""
     opcodes = [
         Opcode(name, before.get(name, 0.0), after.get(name, 0.0), width_bits(name))
         for name in {**before, **after}

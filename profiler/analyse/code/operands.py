@@ -1,4 +1,4 @@
-"""The two operands of a product: which loads feed each of them, and which of the two is A.
+"""Finds the two operands of a product: which loads feed each of them, and which of the two is A.
 
 `split_operands` takes multiplications, each a pair of loaded elements and the accumulator that it adds to, and
 returns two operands; or None where they cannot be separated for certain. `find_a` reads from how the result is
@@ -42,7 +42,7 @@ class OperandSide:
 def split_operands(
     multiplications: Sequence[Multiplication], addresses: Mapping[int, object]
 ) -> tuple[OperandSide, OperandSide] | None:
-    """A compiler swaps factors as it likes: the sides are those of the loads, not of the instructions.
+    """Separates the two sides. A compiler swaps factors as it likes, so the sides are those of the loads, not of the instructions.
 
     Loads multiplied with each other are on opposite sides. Loads that never meet, as those
     of different steps, are brought together by sharing out the accumulators alike (the
@@ -66,7 +66,7 @@ def split_operands(
 
 
 def _opposite_sides(multiplications: Sequence[Multiplication]) -> list[tuple[OperandSide, OperandSide]]:
-    """The connected parts of the graph of loads, each split in two; none if one cannot be."""
+    """Returns the connected parts of the graph of loads, each split in two; none if one cannot be."""
     neighbours: dict[int, set[int]] = {}
     users: dict[Value, set[int]] = {}
     for one in multiplications:
@@ -103,7 +103,7 @@ def _turned(
     new: tuple[OperandSide, OperandSide],
     addresses: Mapping[int, object],
 ) -> bool | None:
-    """Whether the first side of the new pair belongs to the second known one; None if open."""
+    """Returns whether the first side of the new pair belongs to the second known one; None if open."""
     if known[0].across != known[1].across:
         if (new[0].across, new[1].across) == (known[0].across, known[1].across):
             return False
@@ -133,7 +133,7 @@ def find_a(operands: Sequence[Groups], after: Iterable[Instruction], held: Mappi
 
 
 def _neighbours(after: Iterable[Instruction], held: Mapping[str, int]) -> set[frozenset[int]]:
-    """Pairs of accumulators that are stored side by side."""
+    """Returns the pairs of accumulators that are stored side by side."""
     accumulator_in = dict(held)
     writes: dict[str, int] = {}
     stored: dict[tuple[str, int], dict[int, int]] = {}
@@ -161,7 +161,7 @@ def _neighbours(after: Iterable[Instruction], held: Mapping[str, int]) -> set[fr
 
 
 def _words_stored(instruction: Instruction) -> list[tuple[str, int, str]]:
-    """Base register, offset and register of every word."""
+    """Lists the base register, the offset and the register of every word."""
     address, register = _ADDRESS.search(instruction.text), register_of(instruction.operands[-1])
     if address is None or register is None:
         return []
@@ -171,7 +171,7 @@ def _words_stored(instruction: Instruction) -> list[tuple[str, int, str]]:
 
 
 def _kept(instruction: Instruction, accumulator_in: Mapping[str, int]) -> int | None:
-    """The accumulator whose value goes on under a new name."""
+    """Returns the accumulator whose value goes on under a new name."""
     if instruction.name not in _SCALED:
         return None
     sources = (register_of(operand) for operand in instruction.operands[1:])

@@ -1,4 +1,4 @@
-"""The outer product in a hot loop: its accumulators, its steps, and what loads each operand.
+"""Traces the outer product in a hot loop: its accumulators, its steps, and what loads each operand.
 
 The loop's instructions in; a `Product` out, or None where multiplications do not
 accumulate all alike. Nothing here knows a kernel: accumulators are the values that an
@@ -86,7 +86,7 @@ def trace_product(body: Sequence[Instruction]) -> Product | None:
 
 
 def _accumulators(fmas: Mapping[int, _Fma]) -> dict[int, int]:
-    """Which accumulator each FMA adds to: chains of sums that close on themselves, by number."""
+    """Returns which accumulator each FMA adds to: chains of sums that close on themselves, by number."""
     before = {}
     for position, fma in fmas.items():
         source = _only(fma.addend)
@@ -123,7 +123,7 @@ def _operands(
     accumulator_of: Mapping[int, int],
     addresses: Mapping[int, object],
 ) -> tuple[Operand, Operand] | None:
-    """None unless every multiplication takes one loaded element from either side."""
+    """Returns the operands; None unless every multiplication takes one loaded element from either side."""
     multiplications = []
     for position, fma in fmas.items():
         left, right = _only(fma.left), _only(fma.right)

@@ -1,4 +1,4 @@
-"""Which registers an instruction writes, and which values they hold as a loop runs.
+"""Follows the values in registers as a loop runs.
 
 A value is written as (position in the loop, word): the second register of the LDS.128 at
 position 7 holds (7, 1). A register may hold one of several, behind a predicate.
@@ -29,7 +29,7 @@ NOTHING: Values = frozenset()
 
 
 def register_of(operand: str) -> str | None:
-    """`-R12.reuse` and `|R12|` give R12; the zero register holds no value."""
+    """Returns R12 for `-R12.reuse` and `|R12|`; the zero register holds no value."""
     match = _REGISTER.search(operand)
     return match.group() if match and "[" not in operand else None
 
@@ -59,7 +59,7 @@ def _words_written(opcode: str) -> int:
 
 
 def follow_loop(body: Sequence[Instruction]) -> Iterator[tuple[int, State]]:
-    """Each position with the registers before it, in a loop that has been running for a while.
+    """Yields each position with the registers before it, in a loop that has been running for a while.
 
     Past the last position comes the state in which the loop is left. The state is one
     object, which changes as the loop goes on.

@@ -1,4 +1,4 @@
-"""Why one kernel is faster: the factors of the speedup, and the share of each in it.
+"""Explains why one kernel is faster: the factors of the speedup, and the share of each in it.
 
 Two profiles in; an `Attribution` out, and the metrics that it lacked. A duration is the instructions
 issued per scheduler, divided by the issue rate while the SMs were active, by the share of the time in
@@ -43,7 +43,7 @@ Means = dict[str, tuple[float, float]]
 
 
 def attribute(before: Profile, after: Profile) -> Found:
-    """By the issue of instructions, or by bytes where device memory binds the slower side."""
+    """Attributes the speedup to the issue of instructions, or to bytes where device memory binds the slower side."""
     sides = _Sides(before, after)
     bound = _find_bound(sides)
     return _by_bytes(sides, bound) if bound.view == "bytes" else _by_issue(sides, bound)
@@ -59,7 +59,7 @@ class _Bound(NamedTuple):
 
 
 def _find_bound(sides: _Sides) -> _Bound:
-    """The slower side decides: what was slow there is what the speedup came out of."""
+    """Returns which view applies. The slower side decides, because the speedup came out of what was slow there."""
     slower = max(sides, key=_slowness)
     memory_pct = _mean(slower, "dram_throughput_pct")
     if memory_pct is None:
@@ -73,7 +73,7 @@ def _find_bound(sides: _Sides) -> _Bound:
 
 
 def _slowness(side: Profile) -> tuple[float, float, list[tuple[float, str]]]:
-    """By duration; the rest keeps a tie from being broken by which side comes first."""
+    """Ranks by duration; the rest keeps a tie from depending on which side comes first."""
     return _mean(side, "duration_ns") or 0.0, _mean(side, "dram_throughput_pct") or 0.0, _activity(side)
 
 
@@ -125,7 +125,7 @@ def _issue_rate(sides: _Sides, rate: _Quantity, latency: _Quantity | None) -> _T
 
 
 def _measured_clock(sides: _Sides, duration: _Quantity) -> _Quantity | None:
-    """In cycles per nanosecond."""
+    """Returns the clock in cycles per nanosecond."""
     frequency, cycles = _read(sides, "sm_frequency_hz"), _read(sides, "cycles")
     if frequency:
         return frequency.scaled(1e-9)
@@ -133,7 +133,7 @@ def _measured_clock(sides: _Sides, duration: _Quantity) -> _Quantity | None:
 
 
 def _stall_means(sides: _Sides) -> Means:
-    """The reasons, which were not all counted in one pass, and what they leave of the latency.
+    """Returns the means of the stall reasons, which were not all counted in one pass, and what they leave of the latency.
 
     None where they cannot be its parts: below zero, or further from it than zero is.
     """
@@ -230,7 +230,7 @@ def _factor(term: _Term, whole: float) -> Factor:
 
 
 def _parts(means: Means, fall: float, whole: float) -> list[Part]:
-    """How each addend moved the logarithm of the sum, which fell by `fall`; the largest first.
+    """Returns how each addend moved the logarithm of the sum, which fell by `fall`; the largest first.
 
     Log-mean Divisia weights: an addend's change divided by the logarithmic mean of the two sums.
     The logarithm of an addend does not occur, so any of them may be zero.
@@ -253,7 +253,7 @@ def _share(gain: float, whole: float) -> float:
 
 
 def bounded_exp(logarithm: float) -> float:
-    """Of any logarithm, also one that only damaged counters give."""
+    """Returns the exponential of any logarithm, also of one that only damaged counters give."""
     return math.exp(max(-_LARGEST_EXPONENT, min(logarithm, _LARGEST_EXPONENT)))
 
 
@@ -270,14 +270,14 @@ def _read(sides: _Sides, name: str) -> _Quantity | None:
 
 
 def _quantity(before: Readings, after: Readings) -> _Quantity | None:
-    """None where a side has nothing, or nothing above zero, of which there is no logarithm."""
+    """Returns None where a side has nothing above zero, since there is no logarithm of it."""
     if not (before and after and min(*before, *after) > 0):
         return None
     return _Quantity(*(Readings(map(math.log, side), side.processes).mean() for side in (before, after)))
 
 
 def _readings(side: Profile, name: str) -> Readings:
-    """One a launch; none where a source is missing."""
+    """Returns one value a launch; none where a source is missing."""
     series = [side.find(source) for source in _SOURCES.get(name, (name,))]
     values = [one.values for one in series if one]
     if len(values) < len(series) or len({len(one) for one in values}) > 1:
@@ -300,7 +300,7 @@ def _means(sides: _Sides, names: Iterable[str]) -> Means:
 
 
 def _missing(sides: _Sides, names: Iterable[str]) -> list[MissingMetric]:
-    """Those that a side has not recorded, or not as anything above zero."""
+    """Lists the metrics that a side has not recorded, or not above zero."""
     return [
         MissingMetric(name, which)
         for name in names

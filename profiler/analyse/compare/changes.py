@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairChange:
-    """Of timings alone, without `metrics`."""
+    """What changed between two recordings; `metrics` are empty for timings alone."""
 
     speedup: Speedup | None
     metrics: list[MetricDelta]
@@ -41,14 +41,14 @@ class PairChange:
 
 
 def profile_timings(run: Run) -> Profile:
-    """A run of timings alone as a profile without launches."""
+    """Returns a run of timings alone as a profile without launches."""
     return profile_kernel(run, run.manifest.name)
 
 
 def profile_pairs(
     before: Run, after: Run, pattern: str | None, every: bool
 ) -> Iterator[tuple[Profile, Profile]]:
-    """The kernels to hold against each other; `every` one that both runs have, where they have several."""
+    """Yields the kernels to compare with each other; `every` one that both runs have, where they have several."""
     runs = (before, after)
     if all(run.manifest.is_profiled for run in runs):
         several = any(len(run.manifest.kernels) > 1 for run in runs)
@@ -65,7 +65,7 @@ def _single_profile(run: Run, pattern: str | None) -> Profile:
 
 
 def unmatched_kernels(before: Run, after: Run, pattern: str | None) -> list[str]:
-    """What `every` leaves out: kernels that one of the runs has alone."""
+    """Lists what `every` leaves out: the kernels that only one of the runs has."""
     if not all(len(run.manifest.kernels) > 1 for run in (before, after)):
         return []
     left, right = choose_kernels((before, after), pattern)
@@ -85,7 +85,7 @@ def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -
 
 
 def judge_speedup(speedup: Speedup) -> VerdictName:
-    """As metrics are judged: certain, and large enough to matter."""
+    """Judges the time as metrics are judged: a change is certain, and large enough to matter."""
     if speedup.ci is None:
         return "unclear"
     low, high = speedup.ci

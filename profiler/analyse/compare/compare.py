@@ -76,7 +76,7 @@ def compare_profiles(
 
 
 def refuse_obstacles(before: Profile, after: Profile, *, force: bool = False) -> list[str]:
-    """None, or those that `force` lets pass; NotComparable otherwise."""
+    """Raises NotComparable where there are obstacles, or returns them where `force` lets them pass."""
     obstacles = find_obstacles(before, after)
     if obstacles and not force:
         raise NotComparable(
@@ -87,7 +87,7 @@ def refuse_obstacles(before: Profile, after: Profile, *, force: bool = False) ->
 
 
 def find_obstacles(before: Profile, after: Profile) -> list[str]:
-    """Differences of the measurement that would pass as differences of the kernels."""
+    """Lists differences of the measurement that would look like differences of the kernels."""
     return [
         f"{what} differs: {one or 'none'} against {other or 'none'}"
         for what, one, other in _conditions(before, after)
@@ -96,7 +96,7 @@ def find_obstacles(before: Profile, after: Profile) -> list[str]:
 
 
 def find_cautions(before: Profile, after: Profile) -> list[str]:
-    """What a reader should know, though it does not forbid the comparison."""
+    """Lists what a reader should know, though it does not forbid the comparison."""
     cautions = _precision_cautions(before, after)
     unknown = [what for what, one, other in _conditions(before, after) if _UNKNOWN in (one, other)]
     if unknown:
@@ -115,25 +115,25 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
 
 
 def _names(before: Profile, after: Profile) -> tuple[str, str]:
-    """Of two recordings of one kernel only the order tells them apart."""
+    """Returns a name for each side; two recordings of one kernel are called by their order."""
     return (before.label, after.label) if before.label != after.label else ("the first", "the second")
 
 
 def _precision_cautions(before: Profile, after: Profile) -> list[str]:
-    """A result in less precision is not the same work done faster; what verification found of each is told beside."""
+    """Warns of unlike precision, since a result in less precision is not the same work done faster. Adds the verified error of each side."""
     unlike = find_unlike_arithmetic(before.opcodes, after.opcodes)
     if unlike is None:
         return []
     facts = [side.manifest.provenance for side in (before, after)]
     errors = [one.relative_error if one else None for one in facts]
-    told = [f" (relative error {error:.1e})" if error is not None else "" for error in errors]
+    found = [f" (relative error {error:.1e})" if error is not None else "" for error in errors]
     (one, other), (first, second) = _names(before, after), map(str.upper, unlike)
-    checked = ", each by its own check" if all(told) else ""
-    return [f"precision differs: {one} computes in {first}{told[0]}, {other} in {second}{told[1]}{checked}"]
+    checked = ", each by its own check" if all(found) else ""
+    return [f"precision differs: {one} computes in {first}{found[0]}, {other} in {second}{found[1]}{checked}"]
 
 
 def find_process_cautions(before: Profile, after: Profile) -> list[str]:
-    """What no interval covers: how processes differ where there is one, and how the machine does in time."""
+    """Warns of what no interval covers: differences between processes where there is only one, and between sessions."""
     sides = (before, after)
     profiled = [[one.values for one in side.series.values()] for side in sides]
     timed = [[side.timings_ns] for side in sides]
@@ -152,7 +152,7 @@ def find_process_cautions(before: Profile, after: Profile) -> list[str]:
 
 
 def _time_cautions(before: Profile, after: Profile) -> list[str]:
-    """A clock, a board or a driver may have changed; a report that does not say its time says the epoch."""
+    """Warns where much time lies between the two: a clock, a board or a driver may have changed. A report without a time says the epoch."""
     times = [datetime.fromisoformat(side.manifest.recorded) for side in (before, after)]
     hours = abs(times[1] - times[0]).total_seconds() / 3600
     if hours < _SAME_SESSION_HOURS or min(times).year == 1970:
@@ -162,7 +162,7 @@ def _time_cautions(before: Profile, after: Profile) -> list[str]:
 
 
 def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
-    """What must be alike for a difference to be the kernel's: a name, and its value on each side."""
+    """Lists what must be alike for a difference to be the kernel's: a name, and its value on each side."""
     left, right = before.manifest, after.manifest
     whatever_measured = [
         ("the GPU", _gpu(before.gpu), _gpu(after.gpu)),
@@ -202,7 +202,7 @@ def _words(names: Sequence[str]) -> str:
 
 
 def derive_speedup(before: Profile, after: Profile) -> Speedup | None:
-    """The ratio of the sides' `typical_ns`, without the profiler where both were timed so."""
+    """Returns the ratio of the sides' `typical_ns`, without the profiler where both were timed so."""
     basis: Basis = "unprofiled" if before.timings_ns and after.timings_ns else "profiled"
     sides = [durations_of(profile, basis) for profile in (before, after)]
     if not all(side and all(0 < value < math.inf for value in side) for side in sides):
@@ -219,7 +219,7 @@ def derive_speedup(before: Profile, after: Profile) -> Speedup | None:
 
 
 def typical_ns(before: Profile, after: Profile, basis: Basis) -> tuple[float, float]:
-    """The geometric mean of each side, so that swapping the sides inverts the ratio exactly.
+    """Returns the geometric mean of each side, so that swapping the sides inverts the ratio exactly.
 
     Without the profiler it is that of the medians of processes, where both sides have several: a few
     repeats that something interrupted do not move it.
@@ -243,7 +243,7 @@ def _logarithms(before: Profile, after: Profile, basis: Basis) -> list[Readings]
 
 
 def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -> list[MetricDelta]:
-    """Every metric that both sides recorded, judged together; what is `wanted` first."""
+    """Returns the change of every metric that both sides recorded, judged together; what is `wanted` comes first."""
     pairs = [*_catalogue_pairs(before, after), *_extra_pairs(before, after, wanted)]
     _refuse_unlike_names(before, after, {one.metric.name for one, _ in pairs}, wanted)
     return _ranked(judge_metrics(pairs, wanted), wanted)
@@ -255,7 +255,7 @@ def _catalogue_pairs(before: Profile, after: Profile) -> list[tuple[Series, Seri
 
 
 def _paired(metric: Metric, before: Profile, after: Profile) -> tuple[Series, Series] | None:
-    """Under the newest name that both recordings hold, and under no two different ones."""
+    """Pairs the series under the newest name that both recordings hold, and never under two different names."""
     for name in metric.ncu:
         if name in before.raw and name in after.raw:
             return as_catalogued(metric, before.raw[name]), as_catalogued(metric, after.raw[name])
@@ -266,7 +266,7 @@ def _paired(metric: Metric, before: Profile, after: Profile) -> tuple[Series, Se
 
 
 def _extra_pairs(before: Profile, after: Profile, wanted: Iterable[str]) -> list[tuple[Series, Series]]:
-    """Metrics asked for by ncu's own name, outside of the catalogue."""
+    """Yields the metrics that were asked for by ncu's own name and are not in the catalogue."""
     extra = [name for name in wanted if name not in before.series]
     return [(before.raw[name], after.raw[name]) for name in extra]
 
@@ -284,7 +284,7 @@ def _refuse_unlike_names(
 
 
 def _ranked(deltas: Sequence[MetricDelta], wanted: Sequence[str]) -> list[MetricDelta]:
-    """What was asked for first, then the headline, then what changed most."""
+    """Sorts by what was asked for, then the headline, then what changed most."""
     first = [*wanted, *HEADLINE]
 
     def rank(delta: MetricDelta) -> tuple[int, int, float, str]:
@@ -297,7 +297,7 @@ def _ranked(deltas: Sequence[MetricDelta], wanted: Sequence[str]) -> list[Metric
 
 
 def _weight(delta: MetricDelta) -> float:
-    """How much a change matters: tiny stalls that double are still tiny."""
+    """Returns how much a change matters: tiny stalls that double are still tiny."""
     scale = _FULL_SCALE.get(delta.unit) or max(abs(delta.before), abs(delta.after)) or 1.0
     return abs(delta.delta) / scale
 

@@ -1,4 +1,4 @@
-"""Two recordings by their times alone, where one of them or both hold no profile.
+"""Compares two recordings by their times alone, where one of them or both hold no profile.
 
 Two runs in; a `Comparison` without counters out: the speedup, and what was timed of each side. A pair that was
 not timed on both sides is refused.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def compare_timings(
     before: Run, after: Run, rungs: tuple[Kernel | None, Kernel | None] = (None, None), *, force: bool = False
 ) -> Comparison:
-    """The `rungs`, where their ladder is known, say how much work was done."""
+    """Compares two runs by time. The `rungs`, where their ladder is known, say how much work was done."""
     runs = (before, after)
     for run in runs:
         if not run.table("timings").num_rows:
@@ -53,7 +53,7 @@ def compare_timings(
 
 
 def _step(run: Run) -> Profile:
-    """What was timed is a whole step, whichever of its kernels a profile holds."""
+    """Returns a profile of the whole step that was timed, whichever of its kernels a profile holds."""
     return replace(profile_timings(run), timings_ns=timings_of(run))
 
 
@@ -69,4 +69,4 @@ def _side(run: Run, profile: Profile, rung: Kernel | None) -> Side:
 def _no_counters(runs: tuple[Run, Run]) -> str:
     without = [run.label for run in runs if not run.manifest.is_profiled]
     which = "either side" if len(without) == 2 else without[0]
-    return f"no counters were recorded of {which}: times alone are compared, and nothing tells whether both compute in one precision"
+    return f"no counters were recorded of {which}: only the times are compared, and whether both compute in the same precision is not known"

@@ -1,4 +1,4 @@
-"""The changes along a ladder as rows, which `prof ladder --output` stores.
+"""Lists the changes along a ladder as rows, which `prof ladder --output` stores.
 
 Steps and the finding made of them in; the rows of `store.deltas` out.
 """
@@ -13,7 +13,7 @@ from profiler.analyse.ladder.ladder import LadderFinding, LadderStep, RungFindin
 
 
 def delta_rows(finding: LadderFinding, steps: Sequence[LadderStep]) -> list[dict[str, object]]:
-    """Every metric of every step, and its unprofiled time."""
+    """Lists every metric of every step, and its unprofiled time."""
     workload = " ".join(f"{name}={value}" for name, value in (finding.workload or {}).items())
     found = {one.kernel: one for one in finding.kernels}
     rows = []
@@ -45,7 +45,7 @@ def _speedup_columns(speedup: Speedup | None) -> dict[str, object]:
 
 
 def _time_columns(step: LadderStep, after: RungFinding) -> list[dict[str, object]]:
-    """The interval of this one is the speedup's."""
+    """Returns the columns of a time, whose interval is the speedup's."""
     if after.speedup is None or after.speedup.basis != "unprofiled":
         return []
     before_ns, after_ns = typical_ns(step.before.profile, step.after.profile, after.speedup.basis)

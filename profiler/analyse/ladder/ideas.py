@@ -1,4 +1,4 @@
-"""What each idea of a ladder was worth: what is claimed of its step, and what the step is here.
+"""Finds what each idea of a ladder was worth: what is claimed of its step, and what the step is here.
 
 A climb in; an `IdeasFinding` out. A claim is the ratio of two figures that were published of both rungs of a step
 for one GPU, or what the ladder expects. It holds where the step here goes the claimed way for certain: faster, or
@@ -64,7 +64,7 @@ class Idea(Struct, frozen=True):
 
 
 class IdeasFinding(Struct, frozen=True):
-    """What was added to the first rung, in the ladder's order, as recorded on this GPU with this workload.
+    """The ideas that were added to the first rung, in the ladder's order, as recorded on this GPU with this workload.
 
     `missing` are the rungs of which nothing can be said.
     """
@@ -126,7 +126,7 @@ def _idea(ladder: Ladder, step: LadderStep) -> Idea:
 
 
 def find_published_step(before: Kernel, after: Kernel) -> PublishedStep | None:
-    """Of the first GPU and figure that both rungs have."""
+    """Returns the published step, by the first GPU and figure that both rungs have."""
     return next(_published_steps(before, after), None)
 
 
@@ -145,7 +145,7 @@ def _ratios(before: Published, after: Published) -> Iterator[PublishedStep]:
 
 
 def _claim(ladder: Ladder, before: Kernel, after: Kernel, published: PublishedStep | None) -> Claim | None:
-    """What the ladder expects is of one step: of another, from a rung that has runs, it says nothing."""
+    """Returns the claim. The ladder claims something of one step, and nothing where another rung is the one before."""
     numbers = [kernel.number for kernel in ladder.kernels]
     start = after.against if after.against is not None else numbers[numbers.index(after.number) - 1]
     if after.expects and before.number == start:
@@ -158,7 +158,7 @@ def _claim(ladder: Ladder, before: Kernel, after: Kernel, published: PublishedSt
 
 
 def judge_story(claim: Claim | None, verdict: VerdictName | None) -> Story:
-    """No gain was claimed, and there is none: that holds also where it is slower instead of the same."""
+    """Judges a claim. "No gain" holds also where the step is slower instead of the same."""
     if claim is None:
         return "not published"
     if verdict not in ("better", "same", "worse"):

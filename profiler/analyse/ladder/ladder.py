@@ -13,6 +13,7 @@ from typing import Annotated, Literal, Protocol
 
 from msgspec import Struct
 
+from profiler.analyse.causes.suspects import find_suspects
 from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
 from profiler.analyse.compare.compare import typical_ns
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
@@ -47,7 +48,7 @@ class RungFinding(Struct, frozen=True):
 
     `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many
     times as fast it is, or why the two may not be compared; `warnings` qualify it, or the rung itself. `binding` is
-    null where the counters do not tell. A `duration_ns` is the median of all repeats; its `delta` is of the same
+    null where the counters do not show it. A `duration_ns` is the median of all repeats; its `delta` is of the same
     figures as the speedup, so that they never contradict each other.
     """
 
@@ -124,7 +125,7 @@ class LadderFinding(Struct, frozen=True):
     left_out: LeftOut = {}
 
     def branches(self) -> dict[int, list[int]]:
-        """The rungs that follow another than the one above them, by the rung that they follow."""
+        """Returns the rungs that follow another than the one above them, by the rung that they follow."""
         found: dict[int, list[int]] = {}
         for above, rung in pairwise(self.kernels):
             if rung.before not in (None, above.kernel):
@@ -134,7 +135,7 @@ class LadderFinding(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class LadderStep:
-    """What changed from one rung to one that follows it; no `change` where they may not be compared."""
+    """The change from one rung to one that follows it; no `change` where they may not be compared."""
 
     before: Rung
     after: Rung
@@ -143,7 +144,7 @@ class LadderStep:
 
 
 def derive_steps(ladder: Ladder, rungs: Sequence[Rung]) -> list[LadderStep]:
-    """Every rung against the one before that has runs, or the one that the ladder says it follows, if that has.
+    """Compares every rung with the one before that has runs, or the one that the ladder says it follows, if that has.
 
     A reference numbered 0 is what the rungs are measured by, not a step of the climb.
     """
@@ -168,7 +169,7 @@ def _step(before: Rung, after: Rung) -> LadderStep:
 
 
 def choose_view(ladder: Ladder) -> LadderView:
-    """By the work that the ladder declares: bytes alone are moved, operations are computed."""
+    """Chooses by the work that the ladder declares: bytes alone are moved, operations are computed."""
     moves = any(kernel.bytes for kernel in ladder.kernels)
     return "memory" if moves and not any(kernel.flops for kernel in ladder.kernels) else "compute"
 
@@ -180,7 +181,7 @@ def derive_ladder(
     steps: Sequence[LadderStep],
     view: LadderView | None = None,
 ) -> LadderFinding:
-    """In the `view` asked for, or the one that fits the ladder."""
+    """Derives the finding in the `view` asked for, or the one that fits the ladder."""
     view = view or choose_view(ladder)
     workload = dict(conditions.workload) if conditions.workload is not None else None
     summaries = {rung.kernel.number: _summary(ladder, rung, workload or {}) for rung in rungs}
@@ -249,7 +250,7 @@ def _basis(rung: Rung) -> Literal["unprofiled", "profiled"]:
 
 
 def _summary(ladder: Ladder, rung: Rung, workload: dict[str, int]) -> TimingSummary | None:
-    """The work per second is known where the workload is."""
+    """Summarises a rung's times; the work per second is known where the workload is."""
     known = set(workload) == set(ladder.workload.parameters)
     kernel: Kernel | None = rung.kernel if known else None
     if rung.timed is not None:
@@ -269,7 +270,7 @@ def _summary(ladder: Ladder, rung: Rung, workload: dict[str, int]) -> TimingSumm
 def _of_reference(
     rung: Rung, summaries: dict[int, TimingSummary | None], reference: Rung | None
 ) -> tuple[float | None, str]:
-    """Against what was timed in between; else against the reference rung, where both were measured one way."""
+    """Returns the percentage and the name of the reference: what was timed in between; else against the reference rung, where both were measured one way."""
     own = summaries[rung.kernel.number]
     if own is None:
         return None, ""
@@ -284,7 +285,7 @@ def _of_reference(
 def _disturbed_reference(
     rung: Rung, summaries: dict[int, TimingSummary | None], reference: Rung | None
 ) -> list[str]:
-    """What the percentage of the reference would be, where the rung slowed the one that was timed beside it."""
+    """Warns with the percentage of the reference that would be right where the rung slowed the one that was timed beside it."""
     own, alone = summaries[rung.kernel.number], summaries[reference.kernel.number] if reference else None
     name = _timed_reference(rung)
     if reference is None or rung is reference or not own or not alone or not name:
@@ -306,13 +307,13 @@ def _disturbed_reference(
 
 
 def _timed_reference(rung: Rung) -> str | None:
-    """What was timed in between, where something was."""
+    """Returns what was timed in between, where something was."""
     provenance = rung.timed.manifest.provenance if rung.timed else None
     return provenance.reference if provenance else None
 
 
 def _deltas(step: LadderStep, headline: Sequence[str]) -> dict[str, RungDelta]:
-    """Of the headline. The duration's is of what both were measured by: unprofiled, or else profiled."""
+    """Returns the changes of the headline. The duration's is unprofiled where both were timed so."""
     if step.change is None:
         return {}
     deltas = {
@@ -326,7 +327,5 @@ def _deltas(step: LadderStep, headline: Sequence[str]) -> dict[str, RungDelta]:
 
 
 def _binding(rung: Rung) -> str | None:
-    from profiler.analyse.causes.suspects import find_suspects
-
     suspects = find_suspects(rung.profile) if rung.profile.launches else []
     return suspects[0].name if suspects else None

@@ -1,6 +1,6 @@
-"""Why a step is worth what it is, in one short line: what was busy, and what became of the work.
+"""Explains in one short line why a step is worth what it is: what was busy, and what became of the work.
 
-Two profiles in; text out, or nothing where there are no counters to tell from. A line states what the
+Two profiles in; text out, or nothing where there are no counters. A line states what the
 counters read before and after. Whether one caused the other, they do not say.
 """
 
@@ -28,7 +28,7 @@ _MOST_CHANGES = 2
 
 
 def explain_step(before: Profile, after: Profile) -> str:
-    """Empty where nothing was recorded that would tell."""
+    """Returns the line, or an empty text where nothing was recorded that explains the step."""
     sides = (before, after)
     untold = [profile.label for profile in sides if not profile.launches]
     if untold:
@@ -43,7 +43,7 @@ def explain_step(before: Profile, after: Profile) -> str:
 
 
 def _named_resources(before: Figures, after: Figures) -> tuple[str, str]:
-    """Of each side the busiest; device memory of both where it is busy on either."""
+    """Returns the busiest resource of each side; device memory of both where it is busy on either."""
     sides = (before, after)
     if all(_MEMORY in figures for figures in sides) and max(figures[_MEMORY] for figures in sides) >= _BUSY:
         return _MEMORY, _MEMORY
@@ -66,11 +66,11 @@ def _busy(before: Figures, after: Figures) -> str:
     return f"{_RESOURCES[first]} {earlier:.0f} -> {later:.0f} % busy"
 
 
-# What became of the work, the most telling first
+# What became of the work, the most important first
 
 
 def _bytes_moved(before: Figures, after: Figures) -> str:
-    """Where device memory is what is busy: elsewhere, how many bytes it moves decides nothing."""
+    """Reports bytes where device memory is busy; elsewhere, how many bytes it moves decides nothing."""
     if _MEMORY not in _named_resources(before, after) or not all(
         name in figures for name in _TRAFFIC for figures in (before, after)
     ):
@@ -85,7 +85,7 @@ def _instructions(before: Figures, after: Figures) -> str:
 
 
 def _blocks(before: Figures, after: Figures) -> str:
-    """Threads that load and store by themselves no more, but have blocks copied."""
+    """Reports where threads no longer load and store by themselves, but have blocks copied."""
     name = "bulk_loads"
     if not (name in before and name in after and bool(before[name]) != bool(after[name])):
         return ""

@@ -1,11 +1,11 @@
-"""What a kernel computes in, as its executed instructions tell: fp32, tf32, bf16, ..."""
+"""Finds what a kernel computes in from its executed instructions: fp32, tf32, bf16, ..."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 
-# Operations of one instruction of a warp: of tensor cores that do not tell their shape at least those of the
+# Operations of one instruction of a warp: where tensor cores do not name their shape, at least those of the
 # smallest (HMMA.1688), of packed pairs two for each lane and half, of any other two for each lane.
 _TENSOR_WORK, _PACKED_WORK, _SCALAR_WORK = 2048, 128, 64
 _TENSOR = frozenset(
@@ -15,7 +15,7 @@ _TENSOR = frozenset(
 _TENSOR_INPUTS = {
     "BF16": "bf16", "TF32": "tf32", "E4M3": "fp8", "E5M2": "fp8", "S8": "int8", "U8": "int8",
 }  # fmt: skip
-# Halves are not named but where they are summed up. UTCHMMA and UTCQMMA are told their types in a register.
+# Halves are not named but where they are summed up. UTCHMMA and UTCQMMA take their types from a register.
 _UNNAMED_INPUTS = {"HMMA": "fp16", "HGMMA": "fp16", "UTCIMMA": "int8"}
 _SCALAR = {
     **dict.fromkeys(("FFMA", "FADD", "FMUL", "FFMA2", "FADD2", "FMUL2"), "fp32"),
@@ -29,12 +29,12 @@ _MUCH = 1 / 3
 
 
 def find_arithmetic(opcodes: Mapping[str, float]) -> str:
-    """What most operations of these executed instructions are; empty where they are none, or do not tell."""
+    """Returns what most of these executed operations compute in; empty where there are none, or their opcodes do not say."""
     return _most(_work(opcodes))
 
 
 def find_unlike_arithmetic(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[str, str] | None:
-    """What each side computes in, where neither does much of what the other does most; None where they are alike or do not tell."""
+    """Returns what each side computes in where neither does much of what the other does most; None where they are alike or unknown."""
     sides = _work(before), _work(after)
     one, other = map(_most, sides)
     if not one or not other or _share(sides[0], other) > _MUCH or _share(sides[1], one) > _MUCH:
@@ -43,7 +43,7 @@ def find_unlike_arithmetic(before: Mapping[str, float], after: Mapping[str, floa
 
 
 def _work(opcodes: Mapping[str, float]) -> dict[str, float]:
-    """Operations by what they are made in; of those that do not tell, under an empty name."""
+    """Counts operations by what they compute in; under an empty name where the opcode does not say."""
     work: dict[str, float] = {}
     for opcode, count in opcodes.items():
         kind, operations = _operations(opcode)
@@ -55,7 +55,7 @@ def _work(opcodes: Mapping[str, float]) -> dict[str, float]:
 
 
 def _has_halves(opcodes: Mapping[str, float]) -> bool:
-    """Whether more than moves of constants speaks for them."""
+    """Returns whether halves are computed with, rather than only moved as constants."""
     names = (opcode.partition(".")[0] for opcode, count in opcodes.items() if count > 0)
     return any(name.startswith("H") and name != _MOVES for name in names)
 
@@ -69,7 +69,7 @@ def _share(work: Mapping[str, float], kind: str) -> float:
 
 
 def _operations(opcode: str) -> tuple[str | None, int]:
-    """What it computes in: None for what computes nothing, empty for what does not tell."""
+    """Returns what an opcode computes in: None where it computes nothing, empty where it does not say."""
     name, *modifiers = opcode.split(".")
     if opcode == _WIDENED:
         return None, 0

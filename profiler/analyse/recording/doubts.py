@@ -1,4 +1,4 @@
-"""Values that no sound recording holds, or that do not fit together: named, and otherwise left as they are.
+"""Names values that no sound recording holds, or that do not fit together. They stay as they are.
 
 A `Profile` in; one line for each kind of doubt out.
 """
@@ -20,7 +20,7 @@ _WHOLE_STEP = 0.9
 
 
 def find_doubts(profile: Profile) -> list[str]:
-    """Percentages above 100, negative values, durations of nothing, launches without a number or unlike, code left out, parts of a step."""
+    """Lists percentages above 100, negative values, durations of nothing, launches without a number or unlike, code left out, parts of a step."""
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
     gaps = [
         f"{name} in {profile.launches - len(one.values)} of {profile.launches}"
@@ -37,7 +37,7 @@ def find_doubts(profile: Profile) -> list[str]:
 
 
 def is_part_of_step(profile: Profile) -> bool:
-    """Whether what was timed without the profiler took well longer than the kernel that was profiled."""
+    """Returns whether what was timed without the profiler took well longer than the kernel that was profiled."""
     duration = profile.series.get("duration_ns")
     if duration is None or not profile.timings_ns:
         return False

@@ -1,4 +1,4 @@
-"""How a kernel was launched: its grid, its blocks, and what a block takes of an SM.
+"""Reads how a kernel was launched: its grid, its blocks, and what a block takes of an SM.
 
 Launches of one name may differ in all of these; who averages them must say so.
 """
@@ -28,7 +28,7 @@ class LaunchShape(Struct, frozen=True):
 
 
 def launch_shapes(launches: Iterable[Mapping[str, Any]]) -> list[LaunchShape]:
-    """Of rows of the table of launches, the most frequent first; none of ranges and graphs, which have no grid."""
+    """Counts the shapes in rows of the table of launches, the most frequent first; ranges and graphs have no grid, so none."""
     counted = Counter(tuple(row[name] for name in SHAPE_COLUMNS) for row in launches)
     return [
         _shape(dict(zip(SHAPE_COLUMNS, values, strict=True)), launches)
@@ -49,7 +49,7 @@ def _shape(row: Mapping[str, Any], launches: int) -> LaunchShape:
 
 
 def mixed_shapes(shapes: Sequence[LaunchShape]) -> str | None:
-    """What to say of figures over launches that are not alike."""
+    """Returns the caution about figures over launches of several shapes."""
     if len(shapes) < 2:
         return None
     launches = sum(shape.launches for shape in shapes)

@@ -1,4 +1,4 @@
-"""What is known of one recording: per kernel its metrics and rules, or a rung's timings.
+"""Summarises one recording: per kernel its metrics and rules, or a rung's timings.
 
 A `Run` in; plain values out, which are what `prof show --format json` prints.
 """
@@ -54,7 +54,7 @@ class SheetRule(Struct, frozen=True):
 
 
 def _says_most(metric: SheetMetric, sheet: Sheet, _: object) -> int:
-    """The headline in its order, then what the suspects and the cautions speak of."""
+    """Ranks the headline in its order, then what the suspects and the cautions speak of."""
     if metric.name in HEADLINE:
         return HEADLINE.index(metric.name)
     is_evidence = any(metric.name in suspect.evidence for suspect in sheet.suspects)
@@ -156,7 +156,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:
 
 
 def derive_timing_sheet(run: Run, kernel: Kernel | None) -> TimingSheet:
-    """Without the ladder's `kernel`, how much work was done is not known."""
+    """Summarises a run's timings. Without the ladder's `kernel`, the work done is not known."""
     timings = run.table("timings")
     if not timings.num_rows:
         raise RunDamaged(f"{run.path}: a run of timings that holds none")
@@ -178,7 +178,7 @@ def summarise_rung(
     kernel_ns: Sequence[float],
     reference_ns: Sequence[float | None],
 ) -> TimingSummary:
-    """With the work that the ladder says this kernel does at these sizes."""
+    """Summarises times, with the work that the ladder says this kernel does at these sizes."""
     return summarise(
         kernel_ns,
         reference_ns,
@@ -208,7 +208,7 @@ def _nvtx(run: Run, kernel: str) -> list[str]:
 
 
 def _rules(run: Run, kernel: str) -> list[SheetRule]:
-    """Nsight Compute's own findings for the kernel, the largest estimate first.
+    """Lists Nsight Compute's own findings for the kernel, the largest estimate first.
 
     Each launch repeats them with slightly other figures: a rule speaks for the first
     launch that it fired for, with all that it said there, such as every line it marks.

@@ -1,4 +1,4 @@
-"""One kernel of one recording, its launches side by side: what every analysis starts from.
+"""Gathers one kernel of one recording, its launches side by side, for every analysis to start from.
 
 A `Run` and a kernel name in; a `Profile` out, with the catalogue's metrics under our
 names and anything else under ncu's.
@@ -82,7 +82,7 @@ class Profile:
 
 
 def choose_kernels(runs: Iterable[Run], pattern: str | None) -> list[list[str]]:
-    """The kernel names of each run that the pattern leaves, in order of first launch."""
+    """Returns the kernel names of each run that the pattern leaves, in order of first launch."""
     chosen = []
     for run in runs:
         names = [kernel.name for kernel in _matching(run, pattern)]
@@ -93,7 +93,7 @@ def choose_kernels(runs: Iterable[Run], pattern: str | None) -> list[list[str]]:
 
 
 def choose_kernel(run: Run, pattern: str | None) -> str:
-    """The one kernel meant, or an error that lists the candidates."""
+    """Returns the one kernel meant, or raises an error that lists the candidates."""
     ((name, *others),) = choose_kernels([run], pattern)
     if others:
         raise KernelAmbiguous(f"{run.label}: holds {1 + len(others)} kernels", details=_listing(run, pattern))
@@ -101,7 +101,7 @@ def choose_kernel(run: Run, pattern: str | None) -> str:
 
 
 def match_kernels(before: Run, after: Run, pattern: str | None, every: bool) -> list[tuple[str, str]]:
-    """Which kernel of one run is compared with which of the other.
+    """Returns which kernel of one run is compared with which of the other.
 
     One kernel a side is a pair whatever the names, since a rung renames its kernel;
     otherwise launches are matched by kernel name.
@@ -151,13 +151,13 @@ def profile_kernel(run: Run, kernel: str) -> Profile:
 
 
 def timings_of(run: Run) -> Readings:
-    """Without the profiler: of the program's step, which may be more than one kernel."""
+    """Returns the times without the profiler, of the program's whole step, which may be more than one kernel."""
     timings = run.table("timings")
     return Readings(timings.column("kernel_ns").to_pylist(), timings.column("process").to_pylist())
 
 
 def require_metrics(names: Iterable[str], profiles: Iterable[Profile]) -> list[str]:
-    """Each name once, ours where ncu's was given; or MetricNotFound naming the nearest recorded."""
+    """Returns each name once, ours where ncu's was given; or raises MetricNotFound, which names the nearest recorded."""
     profiles = list(profiles)
     names = list(dict.fromkeys(_our_name(name, profiles) for name in names))
     for name in names:
@@ -170,7 +170,7 @@ def require_metrics(names: Iterable[str], profiles: Iterable[Profile]) -> list[s
 
 
 def _our_name(name: str, profiles: Iterable[Profile]) -> str:
-    """The catalogue's name where ncu's was given and is what the catalogue resolved to."""
+    """Returns the catalogue's name where ncu's was given and is what the catalogue resolved to."""
     for metric in CATALOGUE:
         if name in metric.ncu:
             found = [profile.series.get(metric.name) for profile in profiles]
@@ -217,14 +217,14 @@ def _catalogued(
 
 
 def as_catalogued(metric: Metric, raw: Series) -> Series:
-    """The same values in the catalogue's unit."""
+    """Returns the same values in the catalogue's unit."""
     factor = _SCALE.get(metric.unit, {}).get(raw.metric.unit, 1.0)
     values = Readings((value * factor for value in raw.values), raw.values.processes)
     return Series(metric, raw.ncu, values)
 
 
 def _opcodes_by_launch(run: Run, launches: Collection[int]) -> dict[int, dict[str, float]]:
-    """Executed warp instructions by opcode with modifiers; launches without any are left out."""
+    """Counts executed warp instructions by opcode with modifiers; launches without any are left out."""
     instances = run.table("instances")
     rows = zip(
         instances.column("launch").to_pylist(),
@@ -277,7 +277,7 @@ def _both(before: Run, after: Run, pattern: str | None) -> list[str]:
 
 
 def _matching(run: Run, pattern: str | None) -> list[KernelCount]:
-    """The kernels of a run in whose names the pattern is found; all of them without one."""
+    """Returns the kernels of a run in whose names the pattern is found; all of them without one."""
     kernels = run.manifest.kernels
     try:
         found = search_names(pattern or "", [kernel.name for kernel in kernels])
@@ -287,7 +287,7 @@ def _matching(run: Run, pattern: str | None) -> list[KernelCount]:
 
 
 def _listing(run: Run, pattern: str | None = None) -> list[str]:
-    """The kernels of a run with their launch counts, one a line."""
+    """Lists the kernels of a run with their launch counts, one a line."""
     kernels = _matching(run, pattern)
     lines = [f"  {kernel.launches:>5} x {brief_name(kernel.name)}" for kernel in kernels[:20]]
     if len(kernels) > 20:
@@ -296,5 +296,5 @@ def _listing(run: Run, pattern: str | None = None) -> list[str]:
 
 
 def brief_name(name: str, width: int = _NAME_WIDTH) -> str:
-    """An error is read on a terminal: a template of thousands of characters is cut there."""
+    """Cuts a template of thousands of characters, since an error is read on a terminal."""
     return name if len(name) <= width else f"{name[: width - 1]}…"

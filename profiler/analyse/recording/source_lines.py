@@ -1,4 +1,4 @@
-"""Where in its source a kernel executes and waits: instructions and stall samples of every line.
+"""Finds where in its source a kernel executes and waits: instructions and stall samples of every line.
 
 A `Run` and a kernel name in; a `SourceLines` out, or None without line information. The machine code
 is that of most launches, as in `code.py`: executions are per launch, samples of all those launches.
@@ -64,7 +64,7 @@ class SourceLines(Struct, frozen=True):
 
 @dataclass
 class _Tally:
-    """What a line comes to, over all its instructions in all launches."""
+    """The sums of a line over all its instructions in all launches."""
 
     text: str | None = None
     executed: int = 0

@@ -1,4 +1,4 @@
-"""What follows from the bytes that a ladder says the work has to move.
+"""Derives the metrics that need the bytes that a ladder says the work has to move.
 
 A `Profile` and those bytes in; the same with the metrics that need them out. Where the kernel
 profiled is a part of a step only, its instructions and the bytes of the whole do not go together.

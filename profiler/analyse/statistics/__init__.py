@@ -1,1 +1,5 @@
-"""How sure a difference is, and what may be said of it."""
+"""Says how sure a difference is, and which verdict it allows.
+
+Readings by process come in; differences with intervals and verdicts go out.
+`timings.py` summarises repeats that were timed without the profiler.
+"""

@@ -1,4 +1,4 @@
-"""How sure the difference of two means is, where launches come in processes.
+"""Computes how sure the difference of two means is, where launches come in processes.
 
 Two `Readings` in, a `Difference` with its interval and p-value out. Launches of one process share its
 memory, clocks and heat, so that the launches of three processes are three witnesses and not fifteen: the
@@ -52,11 +52,11 @@ class Readings(tuple[float, ...]):
         return list(groups.values())
 
     def mean(self) -> float:
-        """Of process means: each process counts alike, however many launches it made."""
+        """Returns the mean of process means: each process counts alike, however many launches it made."""
         return _mean([_mean(group) for group in self.by_process()])
 
     def around_medians(self) -> Readings:
-        """Each process moved so that its mean is its median, which a few interrupted repeats do not move."""
+        """Returns the readings with each process moved so that its mean is its median, which a few interrupted repeats do not move."""
         groups = zip(dict.fromkeys(self.processes), self.by_process(), strict=True)
         shifts = {process: median(group) - _mean(group) for process, group in groups}
         moved = (value + shifts[of] for value, of in zip(self, self.processes, strict=True))
@@ -64,7 +64,7 @@ class Readings(tuple[float, ...]):
 
 
 def are_identical(before: Readings, after: Readings) -> bool:
-    """One value throughout, or the same values, process for process."""
+    """Returns whether both are one value throughout, or the same values, process for process."""
     if len({*before, *after}) == 1:
         return True
     left, right = (sorted(map(sorted, side.by_process())) for side in (before, after))
@@ -72,7 +72,7 @@ def are_identical(before: Readings, after: Readings) -> bool:
 
 
 class StandardError(NamedTuple):
-    """Student's, with so many degrees of freedom."""
+    """A standard error with its degrees of freedom, for Student's distribution."""
 
     value: float
     freedom: float
@@ -82,7 +82,7 @@ class StandardError(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Of two means, as unsure as the least sure of its errors; without any it is exact."""
+    """A difference of two means, as unsure as the least sure of its errors; without any it is exact."""
 
     delta: float
     errors: tuple[StandardError, ...]
@@ -92,21 +92,21 @@ class Difference(NamedTuple):
         return Interval(self.delta - reach, self.delta + reach)
 
     def p_value(self) -> float:
-        """How probable a difference at least as large is where there is none."""
+        """Returns how probable a difference at least as large is where there is none."""
         if not self.errors:
             return float(self.delta == 0.0)
         return max(student_tails(self.delta / error.value, error.freedom) for error in self.errors)
 
 
 class _Variance(NamedTuple):
-    """Of a side's mean, as estimated with so many degrees of freedom; unknown with none."""
+    """The variance of a side's mean, estimated with so many degrees of freedom; unknown with none."""
 
     value: float
     freedom: int
 
 
 def mean_difference(before: Readings, after: Readings) -> Difference | None:
-    """Mean of `after` less mean of `before`; None where a side is a single launch."""
+    """Returns the mean of `after` less the mean of `before`; None where a side is a single launch."""
     sides = [_noise(before.by_process()), _noise(after.by_process())]
     if not all(side.freedom for side in sides):
         return None
@@ -121,7 +121,7 @@ def _welch(sides: Sequence[_Variance]) -> StandardError:
 
 
 def _noise(groups: Sequence[Sequence[float]]) -> _Variance:
-    """By how far process means lie apart; as if all launches were independent, where there is one process."""
+    """Estimates the variance from how far process means lie apart; from the launches where there is one process."""
     processes = len(groups)
     inside = math.fsum(_squares(group) for group in groups)
     freedom = sum(len(group) - 1 for group in groups)
@@ -134,12 +134,12 @@ def _noise(groups: Sequence[Sequence[float]]) -> _Variance:
 
 
 def standard_deviation(values: Sequence[float]) -> float:
-    """As `statistics.stdev` has it, but for the last bit, which takes it seven times as long."""
+    """Returns what `statistics.stdev` does except for the last bit, in a seventh of the time."""
     return math.sqrt(_squares(values) / (len(values) - 1))
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Of equal values the value itself, which dividing a sum may miss by a bit."""
+    """Returns the mean; of equal values the value itself, which dividing a sum may miss by a bit."""
     return values[0] if min(values) == max(values) else fmean(values)
 
 
@@ -149,7 +149,7 @@ def _squares(values: Sequence[float]) -> float:
 
 
 def discoveries(p_values: Sequence[float], rate: float = 1 - CONFIDENCE) -> set[int]:
-    """Which of many questions, asked together, are answered: of these at most `rate` are false on average.
+    """Returns which of many questions, asked together, are answered: of these at most `rate` are false on average.
 
     By Benjamini and Hochberg. Where nothing differs at all, that is also how probable any answer is.
     """
@@ -163,7 +163,7 @@ def discoveries(p_values: Sequence[float], rate: float = 1 - CONFIDENCE) -> set[
 
 @lru_cache(maxsize=4096)
 def student_quantile(probability: float, freedom: float) -> float:
-    """The inverse of Student's distribution function, for probability above one half."""
+    """Returns the inverse of Student's distribution function, for probability above one half."""
     quantile = NormalDist().inv_cdf(probability)
     if freedom > 1e7:
         return quantile
@@ -183,7 +183,7 @@ def _student_density(t: float, freedom: float) -> float:
 
 
 def student_tails(t: float, freedom: float) -> float:
-    """The probability of a value at least as far from zero as `t`, through the incomplete beta function."""
+    """Returns the probability of a value at least as far from zero as `t`, through the incomplete beta function."""
     if freedom > 1e7:
         return math.erfc(abs(t) / math.sqrt(2))
     return _incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
@@ -200,7 +200,7 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
-    """The continued fraction of the incomplete beta function, by Lentz's method."""
+    """Computes the continued fraction of the incomplete beta function, by Lentz's method."""
     tiny = 1e-300
     c, d = 1.0, 1.0 / _away_from_zero(1.0 - (a + b) * x / (a + 1), tiny)
     fraction = d

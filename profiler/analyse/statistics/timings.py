@@ -1,4 +1,4 @@
-"""Unprofiled repeats as figures: the median, its spread, work per second, % of the reference."""
+"""Summarises unprofiled repeats: the median, its spread, work per second, % of the reference."""
 
 from __future__ import annotations
 

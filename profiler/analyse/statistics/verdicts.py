@@ -1,4 +1,4 @@
-"""What the readings of metrics allow to say: better, worse, changed, same, or unclear and why.
+"""Decides the verdict that the readings of metrics allow: better, worse, changed, same, or unclear and why.
 
 Pairs of `Series` in, one `MetricDelta` each out. To be called different takes certainty and a size that
 matters: of the metric, and of the whole that it counts a part of, as bank conflicts are of all wavefronts.
@@ -36,7 +36,7 @@ _FEWEST_EQUAL_LAUNCHES = 5
 
 
 class Judgement(NamedTuple):
-    """Of one metric alone; `p_value` is None where chance has no part in the verdict."""
+    """The verdict of one metric alone; `p_value` is None where chance has no part in the verdict."""
 
     interval: Interval | None
     verdict: VerdictName
@@ -45,7 +45,7 @@ class Judgement(NamedTuple):
 
 
 def judge_metrics(pairs: Sequence[tuple[Series, Series]], wanted: Collection[str]) -> list[MetricDelta]:
-    """Each metric's change, in the order given; `wanted` are the names of those asked for."""
+    """Returns each metric's change, in the order given; `wanted` are the names of those asked for."""
     recorded = {before.metric.name: (before, after) for before, after in pairs}
     alone = [
         judge(before.metric, before.values, after.values, _whole(before.metric, recorded))
@@ -65,7 +65,7 @@ def judge_metrics(pairs: Sequence[tuple[Series, Series]], wanted: Collection[str
 
 
 def _whole(metric: Metric, recorded: Mapping[str, tuple[Series, Series]]) -> float:
-    """What the metric counts a part of, on the side where that is less: a trifle of it is one on either side.
+    """Returns the whole that the metric counts a part of, on the side where it is less.
 
     0, of which nothing is a trifle, where there is no whole or it is not recorded.
     """

@@ -31,7 +31,7 @@ def test_each_side_has_its_time_and_its_percent_of_the_reference_and_no_counter(
     assert {side.reference for side in (found.before, found.after)} == {"the best there is"}
     assert (found.metrics, found.confirmations, found.attribution, found.suspects) == ([], [], None, [])
     caution = found.comparable.warnings[0]
-    assert caution.startswith("no counters were recorded of either side: times alone are compared")
+    assert caution.startswith("no counters were recorded of either side: only the times are compared")
 
 
 def test_of_a_profile_beside_timings_the_whole_step_counts_whichever_kernels_it_holds(made, make_run):

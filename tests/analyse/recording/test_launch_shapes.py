@@ -30,4 +30,4 @@ def test_show_says_how_a_kernel_was_launched(prof_here, store, recorded):
         in alike
     )
     mixed = prof_here("--runs", store.root, "show", "triton_add_full", "-k", "add_kernel").stdout
-    assert "launched   65,536 blocks of 128 threads, 16 registers a thread, 1 launch" in mixed
+    assert "launched  65,536 blocks of 128 threads, 16 registers a thread, 1 launch" in mixed
