@@ -12,7 +12,7 @@ import pytest
 
 from profiler.store.runs.run_store import RunStore
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
