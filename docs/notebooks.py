@@ -48,7 +48,7 @@ def executed(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def shown(notebook: nbformat.NotebookNode) -> list[Any]:
-    """What a reader sees, cell by cell: code, words, tables, pictures."""
+    """Returns what a reader sees, cell by cell: code, words, tables, pictures."""
     return [[cell.source, *map(_output, cell.get("outputs", ()))] for cell in notebook.cells]
 
 

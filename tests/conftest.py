@@ -1,4 +1,4 @@
-"""What every room's tests may use: the shipped reports, a store of them, and the real `prof`."""
+"""Fixtures for the tests of every room: the shipped reports, stores of runs, and the real `prof`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ LONG = (
     "store/runs/test_store_killed.py",
     "store/runs/test_disk_full.py",
     "test_needs.py",
-    "test_readme.py",
+    "test_docs.py",
 )
 
 

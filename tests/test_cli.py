@@ -257,7 +257,7 @@ def test_quiet_and_verbose_may_stand_anywhere_but_in_the_place_of_a_value(typed,
     assert others == [word for word in words if word not in flags]
 
 
-def test_what_is_handed_on_to_ncu_is_not_taken_for_a_flag_of_prof(prof_here, monkeypatch):
+def test_a_flag_for_ncu_is_not_taken_for_one_of_prof(prof_here, monkeypatch):
     monkeypatch.chdir(ROOT)
     planned = prof_here("collect", "--ncu-option", "-q", "--kernel", "6", "--dry-run")
     assert planned.returncode == 0
@@ -276,7 +276,7 @@ def test_a_locale_that_lacks_our_characters_is_no_reason_to_fail(prof, recorded)
 
 
 def on_a_terminal(*arguments, width=100, output=None, **environment):
-    """What `prof` writes to a terminal of that width, its standard output elsewhere if given."""
+    """Returns what `prof` writes to a terminal of that width; `output` takes its standard output elsewhere."""
     ours, theirs = pty.openpty()
     os.set_inheritable(theirs, True)
     subprocess.run(["stty", "cols", str(width)], stdin=theirs, check=True)
@@ -301,7 +301,7 @@ def on_a_terminal(*arguments, width=100, output=None, **environment):
 
 
 @pytest.mark.parametrize("arguments", [["compare", "5", "6"], ["query", "select 1"], ["list"]])
-def test_what_a_process_leaves_behind_is_nobodys_business(recorded, prof, arguments):
+def test_nothing_is_printed_when_a_process_ends(recorded, prof, arguments):
     result = prof("--runs", recorded.root, *arguments)
     assert (result.returncode, result.stderr) == (0, "")
 

@@ -18,7 +18,7 @@ RUNGS = 15
 
 
 def seconds(*command: str) -> float:
-    """Of the processor, not of the clock: what else the machine does is not this command's time."""
+    """Returns the processor time of the command, which does not count what else the machine does."""
     before = os.times()
     subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     after = os.times()

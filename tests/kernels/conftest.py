@@ -63,7 +63,7 @@ class Instruction(msgspec.Struct, frozen=True):
 
     @property
     def target(self) -> int | None:
-        """Where a branch goes."""
+        """The offset that a branch jumps to."""
         match = _TARGET.search(self.operands) if self.name == "BRA" else None
         return int(match[1], 16) if match else None
 
@@ -114,7 +114,7 @@ MachineCode = Callable[..., Code]
 
 
 class Compiled(msgspec.Struct, frozen=True):
-    """What one call of the compiler gave: per architecture, each function's instructions."""
+    """The result of one call of the compiler: for each architecture, each function's instructions."""
 
     resources: list[Resources]
     code: dict[str, dict[str, list[Instruction]]]

@@ -44,7 +44,7 @@ def test_fp32_does_next_to_nothing_else(machine_code: MachineCode) -> None:
 def test_matrix_instructions_follow_each_other_and_wait_for_nothing(
     machine_code: MachineCode, number: int, opcode: str
 ) -> None:
-    """Where the compiler cannot keep their sums in place it makes each wait for the one before (`gsb0, 0x0`)."""
+    """A compiler that cannot keep their sums in place makes each wait for the one before (`gsb0, 0x0`)."""
     loop = machine_code("ceilings", number).hot_loop({"HGMMA"})
     assert loop[opcode] == 4 * loop["WARPGROUP.DEPBAR.LE"]
     assert not {"LDS", "LDG", "MOV", "STS"} & {name.split(".")[0] for name in loop}

@@ -1,4 +1,4 @@
-"""What the compiler made of each rung of `gemm`, read from its machine code for three architectures.
+"""The GEMM ladder in machine code: claims about each rung, on three architectures.
 
 A rung's claim is about instructions: if a compiler makes something else of it, the
 ladder's text is wrong however fast it runs.

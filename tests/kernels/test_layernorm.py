@@ -1,4 +1,4 @@
-"""What the compiler made of the rungs of `layernorm`: how wide their accesses are, and how often a row is read."""
+"""The LayerNorm ladder in machine code: how wide their accesses are, and how often a row is read."""
 
 from __future__ import annotations
 

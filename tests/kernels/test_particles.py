@@ -1,4 +1,4 @@
-"""What the compiler made of the rungs of `particles`: how many accesses a particle costs, and how wide they are."""
+"""The particles ladder in machine code: how many accesses a particle costs, and how wide they are."""
 
 from __future__ import annotations
 

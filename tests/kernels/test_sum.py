@@ -1,4 +1,4 @@
-"""What the compiler made of the rungs of `sum`: the width of their loads, how many are under way, how their blocks' sums meet."""
+"""The sum ladder in machine code: the width of their loads, how many are under way, how their blocks' sums meet."""
 
 from __future__ import annotations
 

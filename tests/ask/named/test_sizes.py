@@ -12,7 +12,7 @@ import pytest
 
 from profiler.store.runs.run_store import RunStore
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -254,7 +254,7 @@ def test_away_from_its_ladder_a_size_has_a_number_for_each_parameter(prof_here, 
         {"kernel": "k"}, name="mine-1", root=tmp_path, ladder="mine", kernel=1, workload={"m": 2, "n": 3}
     )
     show = ("--runs", tmp_path, "show", "mine-1", "--size")
-    assert "workload   m=2 n=3\n" in prof_here(*show, "2x3", cwd=tmp_path).stdout
+    assert "workload  m=2 n=3\n" in prof_here(*show, "2x3", cwd=tmp_path).stdout
     assert "  m=2 n=3: mine-1\n" in prof_here(*show, "2", cwd=tmp_path).stderr
     assert "one for each of MxN" in prof_here(*show, "2x3x4", cwd=tmp_path).stderr
 
@@ -345,7 +345,7 @@ def test_its_figures_are_those_of_the_sheet_and_of_the_ladder(shipped):
 def test_a_profile_that_was_timed_stands_beside_timings(shipped):
     found = read(shipped("compare", "0", "1", "--ladder", "copy", "--format", "json"))
     assert found["speedup"]["basis"] == "unprofiled"
-    assert "of copy 0: times" in found["comparable"]["warnings"][0]
+    assert "of copy 0: only the times" in found["comparable"]["warnings"][0]
 
 
 def test_what_only_a_profile_has_is_not_answered_with_times(shipped):
