@@ -60,7 +60,7 @@ def test_beside_each_kernel_stands_what_is_stored_of_it(prof_here, recorded):
     listed = prof_here("--runs", recorded.root, "list", "--kernels", "--format", "json")
     rows = {row["kernel"]: row for row in json.loads(listed.stdout)}
     assert (rows[7]["tuned"], rows[1]["tuned"]) == (1, 0)
-    assert (rows[7]["profiled"], rows[7]["timed"]) == (1, 3)
+    assert (rows[5]["profiled"], rows[5]["timed"]) == (1, 3)
 
 
 def names_in(listed):

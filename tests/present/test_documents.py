@@ -74,7 +74,8 @@ def _(block: blocks.Facts) -> Iterator[str]:
 def _(block: blocks.Table) -> Iterator[str]:
     columns, rows, _ = table_texts(block, "")
     beside = [place for place, column in enumerate(columns) if not column.prose]
-    for row in ([column.title for column in columns], *rows):
+    yield from (columns[place].title for place in beside)  # prose stands below its row, without a title
+    for row in rows:
         if len(beside) == len(columns):
             yield " ".join(row)  # a row stays together
         else:
