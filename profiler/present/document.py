@@ -191,7 +191,7 @@ CodeRow = Sequence[CodeSide]  # one for each side
 
 
 @dataclass(frozen=True)
-class Code:
+class CodeBlock:
     """Machine code of one kernel, or of two beside each other, in stretches that barriers and branches divide."""
 
     titles: Sequence[str]
@@ -199,7 +199,7 @@ class Code:
     stretches: Sequence[Sequence[CodeRow]]
 
 
-Block = Heading | Text | Caution | Facts | Table | Legend | Checks | Items | Accesses | Code
+Block = Heading | Text | Caution | Facts | Table | Legend | Checks | Items | Accesses | CodeBlock
 Section = Sequence[Block]  # blocks that belong together: no space between them on a terminal
 Plain = str | float | int | None
 

@@ -1,4 +1,7 @@
-"""The whole climb: every rung in % of its reference, under every workload it was timed at, beside what was published."""
+"""A whole ladder as one picture, and the climb: each rung in % of its reference at every workload.
+
+The climb also shows the published figures.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,20 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 from altair.typing import ChartType
 
+from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.ladder.ladder import LadderFinding, RungFinding
+from profiler.analyse.ladder.roofline import Roofline
 from profiler.catalog.ladders.ladder import Published, size_text
-from profiler.present.charts.ladder import rung_title
+from profiler.present.charts.ladder import (
+    conditions_text,
+    ladder_times_chart,
+    profiler_effect_chart,
+    reference_chart,
+    rung_title,
+)
+from profiler.present.charts.roofline import roofline_chart
+from profiler.present.charts.rungs import rung_stalls_chart
+from profiler.present.charts.steps import steps_chart
 from profiler.present.charts.style import (
     BLUE,
     GREEN,
@@ -21,15 +35,36 @@ from profiler.present.charts.style import (
     chart_of,
     figure,
     heading,
+    side_by_side,
     source,
     tooltips,
 )
 from profiler.text import shortened
 
 _WIDTH, _ROW = 560, 30
-_NAME_WIDTH = 40
+_NAME_WIDTH, _TITLE_WIDTH = 40, 90
 # From light work to heavy.
 _COLOURS = (ORANGE, GREEN, BLUE, PURPLE, RED)
+
+
+def ladder_chart(
+    sheet: LadderSheet,
+    roofline: Roofline,
+    workloads: Sequence[LadderFinding] = (),
+    published: Mapping[int, Published] | None = None,
+) -> ChartType:
+    """How fast the rungs are and what changed at every step, beside what they wait for and stand under."""
+    ladder = sheet.ladder
+    columns = [
+        [
+            climb_chart(workloads, published or {}, ladder.workload) or reference_chart(ladder),
+            ladder_times_chart(ladder),
+            steps_chart(sheet),
+        ],
+        [rung_stalls_chart(sheet), roofline_chart(roofline), profiler_effect_chart(ladder)],
+    ]
+    title = f"{ladder.ladder}: {shortened(ladder.title, _TITLE_WIDTH)}"
+    return side_by_side(columns, title, [conditions_text(ladder)])
 
 
 def climb_chart(

@@ -21,7 +21,7 @@ SUFFIXES = (".svg", ".png", ".html", ".json")
 _PNG_SCALE = 2
 
 
-class Picture:
+class NotebookChart:
     """A chart as a notebook stores it: an SVG that any page shows, beside the spec that a live one draws."""
 
     def __init__(self, chart: alt.TopLevelMixin) -> None:
@@ -36,7 +36,7 @@ class Picture:
         }
 
 
-class Words:
+class NotebookText:
     """What a notebook shows where there is nothing to draw."""
 
     def __init__(self, text: str) -> None:
@@ -48,9 +48,9 @@ class Words:
 
 def show(
     chart: alt.TopLevelMixin | None, otherwise: str = "Nothing was recorded that could be drawn."
-) -> Picture | Words:
+) -> NotebookChart | NotebookText:
     """For the last line of a notebook's cell; the words `otherwise` where there is no chart."""
-    return Words(otherwise) if chart is None else Picture(chart)
+    return NotebookText(otherwise) if chart is None else NotebookChart(chart)
 
 
 def chart_spec(chart: alt.TopLevelMixin, scheme: Scheme = "light") -> dict[str, Any]:

@@ -12,16 +12,19 @@ from profiler.present.charts.ladder import conditions_text, rung_title
 from profiler.present.charts.style import (
     BLACK,
     GREY,
+    READY,
+    READY_TITLE,
     WHITE,
     Record,
     at_pixel,
     chart_of,
     figure,
+    grouped_stalls,
     heading,
     ink_on,
+    stall_colours,
     tooltips,
 )
-from profiler.present.charts.waits import READY, READY_TITLE, colours_of, grouped
 
 _WIDTH = 460
 _ROW = 24
@@ -102,7 +105,7 @@ def _colours(stalls: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
         total = sum(reasons.values())
         for reason, cycles in reasons.items():
             largest[reason] = max(largest.get(reason, 0.0), cycles / total)
-    return colours_of(largest)
+    return stall_colours(largest)
 
 
 def _segments(
@@ -115,7 +118,7 @@ def _segments(
     total = sum(stalls.values())
     scale = 100 / total if as_shares else 1.0
     start = 0.0
-    for reason, cycles in grouped(stalls, colours).items():
+    for reason, cycles in grouped_stalls(stalls, colours).items():
         end = start + cycles * scale
         if cycles > 0:
             wide = cycles * scale >= _ROOM_FOR_TEXT * (100 if as_shares else longest)

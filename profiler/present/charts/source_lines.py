@@ -12,14 +12,16 @@ from profiler.analyse.recording.source_lines import SourceLine, SourceLines
 from profiler.present.charts.style import (
     BLUE,
     GREY,
+    READY_TITLE,
     Record,
     chart_of,
     figure,
+    grouped_stalls,
     heading,
     readable_unit,
+    stall_colours,
     tooltips,
 )
-from profiler.present.charts.waits import READY_TITLE, colours_of, grouped
 from profiler.text import counted, shortened
 
 _CODE = 330
@@ -148,14 +150,14 @@ def _colours(shown: Sequence[SourceLine]) -> dict[str, str]:
     samples = Counter[str]()
     for line in shown:
         samples.update(line.stalls)
-    return colours_of(samples)
+    return stall_colours(samples)
 
 
 def _segments(
     line: SourceLine, lines: SourceLines, shown: Sequence[SourceLine], colours: Mapping[str, str]
 ) -> Iterator[Record]:
     start = 0.0
-    for reason, count in grouped(line.stalls, colours).items():
+    for reason, count in grouped_stalls(line.stalls, colours).items():
         end = start + 100 * count / lines.samples
         if count:
             yield {

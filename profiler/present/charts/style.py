@@ -7,7 +7,7 @@ stand out from white and from near black alike; so a scheme changes paper and in
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import altair as alt
@@ -31,6 +31,9 @@ VERDICT_SHAPES = {
 }
 CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, RED)
 OTHERS = "others"
+# A warp that is selected, or could have been, waits for nothing.
+READY = ("selected", "not_selected")
+READY_TITLE = "issuing or ready"
 # Room for the names of rows, so that charts above one another are in line.
 LABELS = 165
 BLACK, WHITE = "#000000", "#ffffff"
@@ -129,6 +132,25 @@ def ink_on(colour: str) -> str:
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return BLACK if (luminance + 0.05) ** 2 > 0.05 * 1.05 else WHITE
+
+
+def stall_colours(weights: Mapping[str, float]) -> dict[str, str]:
+    """Returns a colour for each of the stall reasons that weigh most, and one for all others together.
+
+    The `READY` reasons get none, as they are no stalls.
+    """
+    waits = [reason for reason in weights if reason not in READY]
+    ranked = sorted(waits, key=lambda reason: (-weights[reason], reason))
+    colours = dict(zip(ranked, CATEGORIES, strict=False))
+    return colours | ({OTHERS: GREY} if len(ranked) > len(CATEGORIES) else {})
+
+
+def grouped_stalls(stalls: Mapping[str, float], colours: Mapping[str, str]) -> dict[str, float]:
+    """Adds up the stalls by colour, in the order of `colours`; `READY_TITLE` comes last."""
+    groups: dict[str, float] = dict.fromkeys([*colours, READY_TITLE], 0)
+    for reason, value in stalls.items():
+        groups[READY_TITLE if reason in READY else reason if reason in colours else OTHERS] += value
+    return groups
 
 
 def figure(value: float, digits: int = 3) -> str:

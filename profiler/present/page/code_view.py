@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from profiler.analyse.code.machine_code import View
-from profiler.present.document import Accesses, Code, CodeCell, CodeColumn
+from profiler.present.document import Accesses, CodeBlock, CodeCell, CodeColumn
 from profiler.present.documents.code import caution_texts, figures_table, load_blocks, scope_text
 from profiler.present.documents.parts.code_rows import count_code
 from profiler.present.page.tables import PageCell, PageTable, page_table
@@ -50,7 +50,7 @@ def _countable(loads: Accesses) -> Accesses:
     return loads if all(len(side) <= _MOST_BLOCKS for side in loads.sides) else replace(loads, sides=[])
 
 
-def _side_by_side(caption: str, code: Code) -> SideBySide:
+def _side_by_side(caption: str, code: CodeBlock) -> SideBySide:
     """Without the columns that no row fills."""
     shown = [
         place

@@ -11,7 +11,7 @@ from profiler.present.document import (
     Block,
     Caution,
     Checks,
-    Code,
+    CodeBlock,
     Document,
     Facts,
     Heading,
@@ -133,7 +133,7 @@ def _(block: Accesses) -> str:
 
 
 @block_markdown.register
-def _(block: Code) -> str:
+def _(block: CodeBlock) -> str:
     """One table: the columns of each side under its title, and a mark of its own between stretches."""
     filled = [
         place

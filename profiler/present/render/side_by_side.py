@@ -11,7 +11,7 @@ from functools import cache
 
 from rich.cells import cell_len
 
-from profiler.present.document import Code, CodeCell, CodeColumn, CodeRow, CodeSide
+from profiler.present.document import CodeBlock, CodeCell, CodeColumn, CodeRow, CodeSide
 from profiler.present.render.terminal_table import styled
 from profiler.text import printable
 
@@ -20,7 +20,7 @@ _BETWEEN = "  │  "
 _RULE: CodeRow = ()  # a line across, between two stretches
 
 
-def render_sides(code: Code, colour: bool, width: int | None) -> str:
+def render_sides(code: CodeBlock, colour: bool, width: int | None) -> str:
     """Beside each other where they fit, else below; columns that no row fills are left out."""
     rows: list[CodeRow] = []
     for stretch in code.stretches:

@@ -12,7 +12,7 @@ from profiler.present.document import (
     Block,
     Caution,
     Checks,
-    Code,
+    CodeBlock,
     Document,
     Facts,
     Heading,
@@ -177,7 +177,7 @@ class _Printer:
         return " ".join(blocks)
 
     @text.register
-    def _(self, block: Code) -> str:
+    def _(self, block: CodeBlock) -> str:
         return render_sides(block, self.window.colour, self.window.width)
 
     def _line(self, text: str, style: str, indent: str = "  ") -> str:

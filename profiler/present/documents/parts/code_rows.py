@@ -9,7 +9,7 @@ from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.hot_loop import LoopSheet, OpcodeCount
 from profiler.analyse.code.machine_code import UNIT_TEXT, MachineCode, Stretch
 from profiler.analyse.code.opcodes import is_plumbing, width_bits
-from profiler.present.document import Code, CodeCell, CodeColumn, CodeSide, Plain, Records
+from profiler.present.document import CodeBlock, CodeCell, CodeColumn, CodeSide, Plain, Records
 from profiler.text import number
 
 Entry = TypeVar("Entry")
@@ -19,7 +19,7 @@ _PLACES = 2
 _OTHER = "integer, moves, branches"
 
 
-def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> Code:
+def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> CodeBlock:
     """Counts by opcode; addresses, counters and moves are added up, as a loop is known by the rest."""
     by_step = code.per == "step"
     columns = (
@@ -36,7 +36,7 @@ def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> 
         ]
         for stretch in _with_plumbing_last(stretches)
     ]
-    return Code(_titles(code), columns, rows)
+    return CodeBlock(_titles(code), columns, rows)
 
 
 def _titles(code: MachineCode) -> list[str]:
@@ -88,7 +88,7 @@ def _short_places(places: Sequence[str], sheet: LoopSheet) -> str:
     return ", ".join(shown) + (", …" if len(places) > _PLACES else "")
 
 
-def instruction_code(code: MachineCode, stretches: Sequence[Stretch[Instruction]]) -> Code:
+def instruction_code(code: MachineCode, stretches: Sequence[Stretch[Instruction]]) -> CodeBlock:
     """Every instruction, in the order of the code."""
     columns = (
         CodeColumn("executed", is_right=True, gives_way=1),
@@ -104,7 +104,7 @@ def instruction_code(code: MachineCode, stretches: Sequence[Stretch[Instruction]
         ]
         for stretch in stretches
     ]
-    return Code(_titles(code), columns, rows)
+    return CodeBlock(_titles(code), columns, rows)
 
 
 def _instruction_cells(one: Instruction | None, sheet: LoopSheet) -> CodeSide:

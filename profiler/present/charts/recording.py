@@ -1,16 +1,20 @@
-"""How launches scatter: every measured value of one metric, by the process that made it."""
+"""Charts of one recording: all of it as one picture, and the scatter of its launches and of its timed repeats."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse.recording.profile import Profile
+from profiler.analyse.recording.source_lines import SourceLines
 from profiler.analyse.statistics.differences import Readings
+from profiler.catalog.metrics import DURATION
 from profiler.errors import MetricNotFound
+from profiler.present.charts.rungs import stalls_of
+from profiler.present.charts.source_lines import source_lines_chart
 from profiler.present.charts.style import (
     CATEGORIES,
     at_pixel,
@@ -18,13 +22,29 @@ from profiler.present.charts.style import (
     figure,
     heading,
     readable_unit,
+    side_by_side,
     tooltips,
 )
 from profiler.text import shortened
 
 _WIDTH, _HEIGHT = 460, 180
-_NAME_WIDTH = 60
+_NAME_WIDTH, _TITLE_WIDTH, _LABEL_WIDTH = 60, 90, 40
 _MANY = 60
+
+
+def recording_chart(profile: Profile, stalls: Mapping[str, float], lines: SourceLines | None) -> ChartType:
+    """How its launches and its times scatter, what its warps wait for, and on which lines."""
+    where = {shortened(profile.label, _LABEL_WIDTH): stalls}
+    columns = [
+        [launches_chart(profile) if DURATION in profile.series else None, repeats_chart(profile)],
+        [
+            stalls_of(where, shortened(profile.gpu, _TITLE_WIDTH)),
+            source_lines_chart(lines) if lines else None,
+        ],
+    ]
+    return side_by_side(
+        columns, shortened(profile.label, _TITLE_WIDTH), [shortened(profile.kernel, _TITLE_WIDTH)]
+    )
 
 
 def launches_chart(profile: Profile, metric: str = "duration_ns") -> ChartType:
