@@ -1,7 +1,7 @@
-"""Findings as Altair charts: pure functions, nothing written, the same spec for the same finding.
+"""Draws findings with Altair: a finding comes in, a chart goes out, always the same one for the same finding.
 
-Every axis has its unit, every title is a sentence computed from the data. Import this where a chart
-is drawn and not before: Altair takes longer to import than a comparison to print.
+Every axis has its unit, and every title is a sentence computed from the data. Import this package only where
+a chart is drawn, because Altair takes longer to import than a comparison takes to print.
 """
 
 from profiler.present.charts.attribution import stalls_chart, waterfall_chart

@@ -43,7 +43,7 @@ from profiler.text import shortened
 
 _WIDTH, _ROW = 560, 30
 _NAME_WIDTH, _TITLE_WIDTH = 40, 90
-# From light work to heavy.
+# From light work to heavy work.
 _COLOURS = (ORANGE, GREEN, BLUE, PURPLE, RED)
 
 
@@ -53,7 +53,7 @@ def ladder_chart(
     workloads: Sequence[LadderFinding] = (),
     published: Mapping[int, Published] | None = None,
 ) -> ChartType:
-    """How fast the rungs are and what changed at every step, beside what they wait for and stand under."""
+    """Returns all charts of a ladder: times and steps on the left, stalls and the roofline on the right."""
     ladder = sheet.ladder
     columns = [
         [
@@ -72,15 +72,16 @@ def climb_chart(
     published: Mapping[int, Published],
     workload: Mapping[str, int] | None = None,
 ) -> ChartType | None:
-    """None unless the ladder was timed under several workloads, which the findings hold one by one.
+    """Returns the speed of each rung in % of its reference, at every workload that was timed.
 
-    The title is of the last of them, or of the `workload` asked for: without it there is no chart either.
+    Each finding holds one workload. The title is about the last of them, or about the `workload` given. The
+    result is None unless there are several workloads, the one given among them.
     """
     timed = [finding for finding in findings if _timed(finding)]
-    told = next((one for one in reversed(timed) if workload in (None, one.workload)), None)
+    titled = next((one for one in reversed(timed) if workload in (None, one.workload)), None)
     rows = [_row(rung, finding.workload or {}) for finding in timed for rung in _timed(finding)]
     workloads = list(dict.fromkeys(row["workload"] for row in rows))
-    if len(workloads) < 2 or told is None:
+    if len(workloads) < 2 or titled is None:
         return None
     order = {rung.kernel: rung_title(rung) for finding in findings for rung in finding.kernels}
     names = [order[kernel] for kernel in sorted(order) if order[kernel] in {row["rung"] for row in rows}]
@@ -106,7 +107,7 @@ def climb_chart(
     )
     drawn = [_published_ticks(base, ticks)] if ticks else []
     return alt.layer(whole, *drawn, points, against).properties(
-        width=_WIDTH, height=_ROW * len(names), title=_title(told, ticks)
+        width=_WIDTH, height=_ROW * len(names), title=_title(titled, ticks)
     )
 
 
@@ -138,15 +139,15 @@ def _row(rung: RungFinding, workload: Mapping[str, int]) -> Record:
     }  # fmt: skip
 
 
-def _title(told: LadderFinding, ticks: Sequence[Record]) -> alt.TitleParams:
-    """Of the reference that the climb began with: that of other rungs is another matter."""
-    climbed = [rung for rung in _timed(told) if rung.kernel]
+def _title(titled: LadderFinding, ticks: Sequence[Record]) -> alt.TitleParams:
+    """Returns a title about the reference of the first rung; other rungs may have other references."""
+    climbed = [rung for rung in _timed(titled) if rung.kernel]
     climbed = [rung for rung in climbed if rung.reference == climbed[0].reference]
-    title = shortened(told.title, 100)
+    title = shortened(titled.title, 100)
     if climbed:
         best = max(climbed, key=lambda rung: rung.reference_pct or 0.0)
-        workload = size_text(told.workload or {})
+        workload = size_text(titled.workload or {})
         title = f"{rung_title(best)} reaches {figure(best.reference_pct or 0.0)} % of {shortened(best.reference, _NAME_WIDTH)} at {workload}"
     gpus = sorted({row["gpu"] for row in ticks})
     key = [f"Grey bars: as published, on {', '.join(gpus)}"] if gpus else []
-    return heading(title, f"{shortened(told.gpu, 120)}, medians without the profiler", *key)
+    return heading(title, f"{shortened(titled.gpu, 120)}, medians without the profiler", *key)

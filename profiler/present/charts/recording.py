@@ -33,7 +33,7 @@ _MANY = 60
 
 
 def recording_chart(profile: Profile, stalls: Mapping[str, float], lines: SourceLines | None) -> ChartType:
-    """How its launches and its times scatter, what its warps wait for, and on which lines."""
+    """Returns the launches and times of one kernel, its stall reasons, and its hottest source lines."""
     where = {shortened(profile.label, _LABEL_WIDTH): stalls}
     columns = [
         [launches_chart(profile) if DURATION in profile.series else None, repeats_chart(profile)],
@@ -48,7 +48,7 @@ def recording_chart(profile: Profile, stalls: Mapping[str, float], lines: Source
 
 
 def launches_chart(profile: Profile, metric: str = "duration_ns") -> ChartType:
-    """One point a launch and the mean as a line, as a sheet has it; processes differ in colour and in shape."""
+    """Returns a point for each launch, and their mean as a line; processes differ in colour and shape."""
     series = profile.find(metric)
     if series is None or not series.values:
         raise MetricNotFound(f"{profile.label}: '{metric}' was not recorded")
@@ -58,7 +58,7 @@ def launches_chart(profile: Profile, metric: str = "duration_ns") -> ChartType:
 
 
 def repeats_chart(profile: Profile) -> ChartType | None:
-    """The same of the times without the profiler, of which the median counts; None where it was not timed."""
+    """Returns a point for each time without the profiler, and their median; None if there are none."""
     if not profile.timings_ns:
         return None
     title = _title(profile, "time without the profiler", profile.timings_ns, "repeats")

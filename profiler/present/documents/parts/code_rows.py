@@ -1,4 +1,4 @@
-"""Machine code as the rows of a document: counts by opcode, or instruction by instruction, and both as records."""
+"""Machine code as the rows of a document: counts by opcode or single instructions, for people and programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ _OTHER = "integer, moves, branches"
 
 
 def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> CodeBlock:
-    """Counts by opcode; addresses, counters and moves are added up, as a loop is known by the rest."""
+    """Returns the counts by opcode.
+
+    Address arithmetic, counters and moves are added up in one row, because the other instructions
+    characterise a loop.
+    """
     by_step = code.per == "step"
     columns = (
         CodeColumn("per warp" if code.per == "warp" else "iteration", True, gives_way=2 if by_step else None),
@@ -44,7 +48,10 @@ def _titles(code: MachineCode) -> list[str]:
 
 
 def _with_plumbing_last(stretches: Sequence[Stretch[OpcodeCount]]) -> list[list[Counts]]:
-    """The rows that say something, and one for all the others; a stretch of others alone joins the one before."""
+    """Returns the rows that matter, then one row that adds up the others.
+
+    A stretch that holds only others joins the stretch before it.
+    """
     shown: list[tuple[list[Counts], list[Counts]]] = []
     for stretch in stretches:
         telling = [
@@ -82,14 +89,14 @@ def _count_cells(one: OpcodeCount | None, sheet: LoopSheet, code: MachineCode) -
 
 
 def _short_places(places: Sequence[str], sheet: LoopSheet) -> str:
-    """Without the file where it is the loop's own, which the heading names."""
+    """Returns the places without the file if it is the loop's own, which the heading names."""
     own = (sheet.place or "").rpartition(":")[0]
     shown = [place.removeprefix(f"{own}:") if own else place for place in places[:_PLACES]]
     return ", ".join(shown) + (", …" if len(places) > _PLACES else "")
 
 
 def instruction_code(code: MachineCode, stretches: Sequence[Stretch[Instruction]]) -> CodeBlock:
-    """Every instruction, in the order of the code."""
+    """Returns every instruction, in the order of the code."""
     columns = (
         CodeColumn("executed", is_right=True, gives_way=1),
         CodeColumn("offset", is_right=True, gives_way=2),
@@ -123,7 +130,10 @@ def _instruction_cells(one: Instruction | None, sheet: LoopSheet) -> CodeSide:
 
 
 def count_records(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> Records:
-    """A record for each count, with values in full; `stretch` numbers what barriers and branches divide."""
+    """Returns a record for each count, with values in full.
+
+    `stretch` numbers the stretches that barriers and branches divide.
+    """
     names = ("opcode", "bits", "count", "per_step", "samples_pct", "source")
 
     def cells(one: OpcodeCount, sheet: LoopSheet) -> list[Plain]:
@@ -134,7 +144,7 @@ def count_records(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) 
 
 
 def instruction_records(code: MachineCode, stretches: Sequence[Stretch[Instruction]]) -> Records:
-    """A record for each instruction, with values in full."""
+    """Returns a record for each instruction, with values in full."""
     names = ("offset", "instruction", "bits", "executed", "samples", "source")
 
     def cells(one: Instruction, _: LoopSheet) -> list[Plain]:
