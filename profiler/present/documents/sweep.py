@@ -118,9 +118,9 @@ def tried_lines(finding: TuningFinding) -> list[str]:
         f"{finding.ladder} {finding.kernel} on {finding.gpu}, {size_text(finding.workload)}",
         f"{finding.combinations} combinations, {allowed} within the constraints{chosen}; "
         f"{finding.timed} {'is' if finding.timed == 1 else 'are'} correct",
-        f"timed: {stages['screen']} by {counted(finding.screen_repeats, 'repeat', 'repeats')}; "
-        f"{stages['full']} by {finding.repeats} more, if within {finding.within_pct:g} % of the best, or the source's; "
-        f"{stages['final']} again, {finding.processes} x {finding.repeats}, taking turns: these decide",
+        f"timed: {counted(stages['screen'], 'point', 'points')} with {counted(finding.screen_repeats, 'repeat', 'repeats')}; "
+        f"{stages['full']} within {finding.within_pct:g} % of the best, or from the source, with {finding.repeats} more; "
+        f"{stages['final']} again in turns, {finding.processes} x {finding.repeats}, which decide",
     ]
     return lines + [f"  {_fate_text(fate)}" for fate in finding.fates]
 

@@ -40,7 +40,7 @@ _WIDEST_PICTURE = 40
 
 @dataclass(frozen=True)
 class Window:
-    """How to print: in colour or not, and how wide. Files have no width, so their lines are never folded."""
+    """The way to print: in colour or not, and how wide. Files have no width, so their lines never fold."""
 
     colour: bool = False
     width: int | None = None
