@@ -1,1 +1,4 @@
-"""Findings to text: each function returns a string and writes nothing."""
+"""Presents findings: a finding comes in; text, a page or a chart goes out.
+
+Nothing here reads a store or writes a file.
+"""

@@ -1,8 +1,8 @@
-"""What every answer of prof is made of: a document of sections, which are made of blocks.
+"""The document: the one form that every answer of prof has before it is printed.
 
-A finding becomes a document once, in `present/documents`; a document becomes terminal text, Markdown, HTML or CSV
-by one renderer each, in `present/render`. Blocks hold values and not texts: the kind of a column says how people
-read its values, so that they get rounded figures, and CSV gets the `records` in full.
+A document has sections, and sections have blocks. `present/documents` makes a document of each finding, and
+`present/render` turns it into terminal text, Markdown or CSV. Blocks hold values, not texts. The kind of a
+column says how people read its values, so people get rounded figures while CSV gets the `records` in full.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Nested:
-    """A text at a depth of a tree; each renderer indents in its own way."""
+    """A text at a depth of a tree. Each renderer indents it in its own way."""
 
     text: str
     depth: int
@@ -29,22 +29,23 @@ class Nested:
 
 @dataclass(frozen=True)
 class Marked:
-    """A figure, and what stands right behind it, such as an arrow that says where it went."""
+    """A figure with a mark right behind it, such as an arrow that shows its direction."""
 
     value: float
     mark: str
 
 
-# A pair is an interval, or in a "relative" column the figures before and after. None is a value that is not there.
+# A pair is an interval, or in a "relative" column the figures before and after. None is a missing value.
 Value = str | float | int | None | tuple[float, float] | Nested | Marked
 
 
 @dataclass(frozen=True)
 class Column:
-    """Where a window is narrow, the column that `folds` gives way first, then those of the lowest `stays` go.
+    """A column of a table: its title, the kind of its values, and how it behaves in a narrow window.
 
-    A column without `stays` always stays. `prose` is too long for a column: a terminal writes it below its row.
-    `missing` stands where there is no value.
+    A narrow window first folds the column that `folds`, then leaves out the columns with the lowest `stays`;
+    a column without `stays` is never left out. A `prose` column is too long for a table, so a terminal writes
+    it below its row. `missing` stands for a value that is not there.
     """
 
     title: str
@@ -62,7 +63,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """`anchors` are what cells lead to on a page, by their place."""
+    """A row of a table, with one value for each column."""
 
     values: Sequence[Value]
     tone: Tone = "plain"
@@ -75,7 +76,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Text:
-    """A sentence or a few. A line that does not wrap stays whole in a file, for those who search it."""
+    """One sentence or more. A text that does not wrap stays on one line, so that a search finds it."""
 
     text: str
     tone: Tone = "plain"
@@ -90,45 +91,45 @@ class Caution:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names, and what is known under each: a value that stays whole, or lines of text."""
+    """Names with what is known about each: one value that stays whole, or several lines of text."""
 
     rows: Sequence[tuple[str, str | Sequence[str]]]
 
 
 @dataclass(frozen=True)
 class Table:
-    """`more` is a line below it, on the rows that are left out; `note` is what the first column is about."""
+    """A table. `more` is a line below it that counts the rows left out."""
 
     columns: Sequence[Column]
     rows: Sequence[Row]
     more: str = ""
-    drops_empty: bool = False  # leaves out the columns that no row fills
+    drops_empty: bool = False  # leave out the columns that no row fills
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """What titles of columns mean together; `text` names them itself where they are not `named`."""
+    """The meaning that some column titles share. Unless `named`, the text names the titles itself."""
 
     titles: Sequence[str]
     text: str
     named: bool = True
 
     def shown(self, hidden: Set[str] = frozenset()) -> str:
-        """The meaning of those titles that are not `hidden`; empty where all are."""
+        """Returns the meaning of the titles that are not `hidden`; empty if all are hidden."""
         here = [title for title in self.titles if title not in hidden]
         return f"{', '.join(here)}: {self.text}" if here and self.named else self.text if here else ""
 
 
 @dataclass(frozen=True)
 class Legend:
-    """What titles of the table above it mean; a renderer leaves out those that it did not show."""
+    """Explains column titles of the table above it. A renderer leaves out the titles that it did not show."""
 
     entries: Sequence[Meaning]
 
 
 @dataclass(frozen=True)
 class Holds:
-    """One expectation: None where it is unclear or was not recorded."""
+    """One expectation. `ok` is None if the outcome is unclear or was not recorded."""
 
     ok: bool | None
     subject: str
@@ -144,7 +145,7 @@ class Checks:
 
 @dataclass(frozen=True)
 class Item:
-    """`weight_pct` is its share; None where nobody can say."""
+    """One entry of a list by weight. `weight_pct` is its share, or None if the share is unknown."""
 
     weight_pct: float | None
     name: str
@@ -153,7 +154,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Items:
-    """A list by weight, the heaviest first. `titles` name its three parts."""
+    """A list by weight, the heaviest entry first. `titles` name the three parts of an entry."""
 
     title: str
     rows: Sequence[Item]
@@ -162,7 +163,10 @@ class Items:
 
 @dataclass(frozen=True)
 class Accesses:
-    """A sentence on loads, and a block for each access as long as it is wide, in bits; one side, or before and after."""
+    """A sentence on loads, and the width in bits of each access, which renderers draw as blocks.
+
+    There is one side, or one before and one after.
+    """
 
     sentence: str
     sides: Sequence[Sequence[int]] = ()
@@ -170,7 +174,7 @@ class Accesses:
 
 @dataclass(frozen=True)
 class CodeColumn:
-    """`gives_way`: where the window is narrow, the lowest goes first; None stays."""
+    """A column of machine code. A narrow window leaves out the lowest `gives_way` first; None always stays."""
 
     title: str
     is_right: bool = False
@@ -179,34 +183,34 @@ class CodeColumn:
 
 @dataclass(frozen=True)
 class CodeCell:
-    """`width_bits` is how wide the access is, where it is one; `quiet` is what only helps the rest along."""
+    """A cell of machine code. `width_bits` is the width of a memory access; `quiet` marks minor content."""
 
     text: str
     width_bits: int | None = None
     quiet: bool = False
 
 
-CodeSide = Sequence[CodeCell] | None  # None where the other side stands alone
+CodeSide = Sequence[CodeCell] | None  # None if only the other side has this row
 CodeRow = Sequence[CodeSide]  # one for each side
 
 
 @dataclass(frozen=True)
-class Code:
-    """Machine code of one kernel, or of two beside each other, in stretches that barriers and branches divide."""
+class CodeBlock:
+    """Machine code of one kernel, or of two side by side, cut into stretches at barriers and branches."""
 
     titles: Sequence[str]
     columns: Sequence[CodeColumn]
     stretches: Sequence[Sequence[CodeRow]]
 
 
-Block = Heading | Text | Caution | Facts | Table | Legend | Checks | Items | Accesses | Code
-Section = Sequence[Block]  # blocks that belong together: no space between them on a terminal
+Block = Heading | Text | Caution | Facts | Table | Legend | Checks | Items | Accesses | CodeBlock
+Section = Sequence[Block]  # blocks that belong together; a terminal puts no space between them
 Plain = str | float | int | None
 
 
 @dataclass(frozen=True)
 class Records:
-    """The one table that programs get: values in full, in base units."""
+    """The one table that programs read: values in full, in base units."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[Plain]]
@@ -214,9 +218,9 @@ class Records:
 
 @dataclass(frozen=True)
 class Document:
-    """`title` heads it where it stands among others, as in Markdown; on a terminal the command stands above it.
+    """An answer. Markdown prints the `title` as a heading; a terminal leaves it out.
 
-    `closing` is the title once more, for a terminal, where people read the last line first.
+    `closing` repeats the title at the end of a terminal's text, since people read the last line first.
     """
 
     title: str

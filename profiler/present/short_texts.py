@@ -1,7 +1,7 @@
-"""Texts of so many bytes in JSON, and numbers of six digits.
+"""Shortens the texts of a finding to a number of bytes in JSON, and rounds its figures to six digits.
 
-Names come from anybody's program, so the short form of a finding shortens texts too. Whole numbers are counts and
-keep all their digits.
+Kernel names come from anybody's program and can be very long. Whole numbers are counts and keep all their
+digits.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _ELLIPSIS = "…"
 
 @dataclass(frozen=True)
 class Widths:
-    """How long a name and a sentence may be in JSON, and how many entries a list or an object of texts may have."""
+    """The longest name and sentence in JSON, in bytes, and the most entries of a list or object of texts."""
 
     name: int
     sentence: int
     entries: int
 
 
-# The first leaves what prof itself writes whole; the last fits whatever the names hold.
+# The first leaves the texts of prof itself whole; the last fits whatever the names are.
 WIDTHS = (
     Widths(160, 600, 16),
     Widths(120, 400, 16),
@@ -36,7 +36,7 @@ WIDTHS = (
 
 
 def rounded(value: float) -> float:
-    """Rounds to six significant digits; a whole number keeps all of its own, and prints as one."""
+    """Rounds to six significant digits; a whole number keeps all its digits and prints as one."""
     if not value.is_integer():
         value = float(f"{value:.6g}")
     return int(value) if value.is_integer() and abs(value) < _LARGEST_WHOLE else value
@@ -62,6 +62,6 @@ def _fitting(characters: Iterable[str], width: int) -> str:
     return taken
 
 
-@lru_cache(maxsize=10_000)  # names come again and again, and of long ones each character
+@lru_cache(maxsize=10_000)  # the same names, and the same characters of long ones, come often
 def _width_in_json(text: str) -> int:
     return len(to_json(text)) - len('""')

@@ -267,7 +267,7 @@ def test_the_ceiling_of_l2_is_drawn_only_where_bytes_through_it_were_counted(row
         "fp32",
     }
     subtitle = charts.roofline_chart(without).to_dict()["title"]["subtitle"]
-    assert subtitle[-1] == "without l2: the bytes through it were not counted"
+    assert subtitle[-1] == "without l2: its bytes were not counted"
     counted = replace(without, points=[point(1, 20.0, 500.0, l2=4.0)])
     rows = rows_of(charts.roofline_chart(counted))
     assert "l2" in {row.get("ceiling") for row in rows}

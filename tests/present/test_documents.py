@@ -110,7 +110,7 @@ def _(block: blocks.Accesses) -> Iterator[str]:
 
 
 @phrases.register
-def _(block: blocks.Code) -> Iterator[str]:
+def _(block: blocks.CodeBlock) -> Iterator[str]:
     yield from block.titles
     for stretch in block.stretches:
         for row in stretch:

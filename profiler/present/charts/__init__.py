@@ -1,16 +1,15 @@
-"""Findings as Altair charts: pure functions, nothing written, the same spec for the same finding.
+"""Draws findings with Altair: a finding comes in, a chart goes out, always the same one for the same finding.
 
-Every axis has its unit, every title is a sentence computed from the data. Import this where a chart
-is drawn and not before: Altair takes longer to import than a comparison to print.
+Every axis has its unit, and every title is a sentence computed from the data. Import this package only where
+a chart is drawn, because Altair takes longer to import than a comparison takes to print.
 """
 
 from profiler.present.charts.attribution import stalls_chart, waterfall_chart
-from profiler.present.charts.climb import climb_chart
+from profiler.present.charts.climb import climb_chart, ladder_chart
 from profiler.present.charts.comparison import comparison_chart, deltas_chart
 from profiler.present.charts.instructions import hot_loop_chart, instructions_chart
 from profiler.present.charts.ladder import ladder_times_chart, profiler_effect_chart, reference_chart
-from profiler.present.charts.launches import launches_chart, repeats_chart
-from profiler.present.charts.overview import ladder_chart, recording_chart
+from profiler.present.charts.recording import launches_chart, recording_chart, repeats_chart
 from profiler.present.charts.render import SUFFIXES, render, show
 from profiler.present.charts.roofline import roofline_chart, roofline_sentence
 from profiler.present.charts.rungs import rung_stalls_chart

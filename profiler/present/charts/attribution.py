@@ -1,4 +1,4 @@
-"""Where a speedup is from: its factors as a waterfall, and the stall reasons as stacked bars."""
+"""Charts of a speedup's origin: its factors as a waterfall, and the stall reasons as stacked bars."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from profiler.present.documents.parts.attribution import speedup_sentence
 
 _WIDTH = 380
 _ROW = 26
-_ROOM_FOR_LABEL = 4  # right of the longest bar, in margins
+_ROOM_FOR_LABEL = 4  # to the right of the longest bar, in margins
 _MOST_STALLS = len(CATEGORIES)
 # Parts that move the time by less are drawn as one.
 _SMALLEST_STEP = math.log(1 + SMALLEST_RELATIVE_EFFECT)
-# Of a share: what is less than this part of it is not what it comes from, what takes more away all but undoes it.
+# A factor explains a share if it is at least this part of it, and undoes it if it takes more than this part away.
 _MOST = 0.5
 # Segments narrower than this part of the longer bar have no room for a figure.
 _ROOM_FOR_TEXT = 0.07
 
 
 def waterfall_chart(comparison: Comparison) -> ChartType | None:
-    """From 1x to the whole speedup, one step a factor; None without an attribution."""
+    """Returns one step for each factor, from 1x to the whole speedup; None without an attribution."""
     attribution = comparison.attribution
     if attribution is None:
         return None
@@ -74,7 +74,7 @@ def waterfall_chart(comparison: Comparison) -> ChartType | None:
 
 
 def stalls_chart(comparison: Comparison) -> ChartType | None:
-    """Cycles from one instruction of a warp to its next, by what it waited for; None where not recorded."""
+    """Returns the cycles between two instructions of a warp, by stall reason; None if not recorded."""
     attribution = comparison.attribution
     if attribution is None or not attribution.stalls:
         return None
@@ -128,7 +128,7 @@ def _step(name: str, start: float, end: float, ratio: float, share: float, colou
 
 
 def _leaves(attribution: Attribution) -> Iterator[tuple[str, float, float]]:
-    """The innermost factors and parts in their order, small parts of one sum together."""
+    """Returns the innermost factors and parts in their order, with the small parts of one sum together."""
     parts = [*attribution.stalls, *attribution.traffic]
 
     def walk(factors: Sequence[Factor]) -> Iterator[tuple[str, float, float]]:
@@ -144,7 +144,7 @@ def _leaves(attribution: Attribution) -> Iterator[tuple[str, float, float]]:
 
 
 def _is_sum(factor: Factor, parts: Sequence[Part]) -> bool:
-    """Whose parts they are: the shares say so, as they add up to the factor's."""
+    """Returns whether the parts belong to the factor: then their shares add up to the factor's."""
     return math.isclose(sum(part.share for part in parts), factor.share, rel_tol=1e-6, abs_tol=1e-9)
 
 
@@ -159,7 +159,7 @@ def _split(factor: Factor, parts: Sequence[Part]) -> Iterator[tuple[str, float, 
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Nine at most, on round figures; a log axis of Vega's shows powers of ten alone."""
+    """Returns at most nine round figures; Vega's own log axis shows only powers of ten."""
     steps = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
     step = next((one for one in steps if (high - low) / one <= 8), None)
     if step is None:
@@ -178,9 +178,10 @@ def _waterfall_title(attribution: Attribution) -> str:
 
 
 def _largest_share(attribution: Attribution) -> str:
-    """Of the innermost factor or part that is most of what it belongs to, and not mostly undone by those beside it.
+    """Returns the factor that explains most of the speedup, in words.
 
-    Where the outermost is mostly undone, the one that undoes most of it is told as well.
+    It is the innermost factor or part that is most of the one it belongs to, unless those beside it mostly
+    undo it. If the outermost factor is mostly undone, the text also names the one that undoes most of it.
     """
     parts = [*attribution.stalls, *attribution.traffic]
     found: Factor | Part = max(attribution.factors, key=_share)
@@ -214,7 +215,7 @@ def _share_text(factor: Factor | Part) -> str:
 
 
 def _largest(stalls: Sequence[Part]) -> list[Part]:
-    """The longest of either side, in cycles; all others added up."""
+    """Returns the longest parts of either side, in cycles, and all others added up."""
     ranked = sorted(stalls, key=lambda part: (-max(part.before, part.after), part.name))
     rest = ranked[_MOST_STALLS:]
     if not rest:
@@ -228,7 +229,7 @@ def _segments(side: str, parts: Sequence[Part], colours: dict[str, str]) -> Iter
     start = 0.0
     for part in parts:
         cycles: float = getattr(part, side)
-        length = max(0.0, cycles)  # what is unattributed may be a rounding error below zero
+        length = max(0.0, cycles)  # the unattributed rest may be a rounding error below zero
         end = start + length
         yield {
             "side": side, "stall": part.name, "cycles": cycles, "start": start, "end": end, "middle": (start + end) / 2,

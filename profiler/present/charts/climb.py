@@ -1,4 +1,7 @@
-"""The whole climb: every rung in % of its reference, under every workload it was timed at, beside what was published."""
+"""A whole ladder as one picture, and the climb: each rung in % of its reference at every workload.
+
+The climb also shows the published figures.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,20 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 from altair.typing import ChartType
 
+from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.ladder.ladder import LadderFinding, RungFinding
+from profiler.analyse.ladder.roofline import Roofline
 from profiler.catalog.ladders.ladder import Published, size_text
-from profiler.present.charts.ladder import rung_title
+from profiler.present.charts.ladder import (
+    conditions_text,
+    ladder_times_chart,
+    profiler_effect_chart,
+    reference_chart,
+    rung_title,
+)
+from profiler.present.charts.roofline import roofline_chart
+from profiler.present.charts.rungs import rung_stalls_chart
+from profiler.present.charts.steps import steps_chart
 from profiler.present.charts.style import (
     BLUE,
     GREEN,
@@ -21,15 +35,36 @@ from profiler.present.charts.style import (
     chart_of,
     figure,
     heading,
+    side_by_side,
     source,
     tooltips,
 )
 from profiler.text import shortened
 
 _WIDTH, _ROW = 560, 30
-_NAME_WIDTH = 40
-# From light work to heavy.
+_NAME_WIDTH, _TITLE_WIDTH = 40, 90
+# From light work to heavy work.
 _COLOURS = (ORANGE, GREEN, BLUE, PURPLE, RED)
+
+
+def ladder_chart(
+    sheet: LadderSheet,
+    roofline: Roofline,
+    workloads: Sequence[LadderFinding] = (),
+    published: Mapping[int, Published] | None = None,
+) -> ChartType:
+    """Returns all charts of a ladder: times and steps on the left, stalls and the roofline on the right."""
+    ladder = sheet.ladder
+    columns = [
+        [
+            climb_chart(workloads, published or {}, ladder.workload) or reference_chart(ladder),
+            ladder_times_chart(ladder),
+            steps_chart(sheet),
+        ],
+        [rung_stalls_chart(sheet), roofline_chart(roofline), profiler_effect_chart(ladder)],
+    ]
+    title = f"{ladder.ladder}: {shortened(ladder.title, _TITLE_WIDTH)}"
+    return side_by_side(columns, title, [conditions_text(ladder)])
 
 
 def climb_chart(
@@ -37,15 +72,16 @@ def climb_chart(
     published: Mapping[int, Published],
     workload: Mapping[str, int] | None = None,
 ) -> ChartType | None:
-    """None unless the ladder was timed under several workloads, which the findings hold one by one.
+    """Returns the speed of each rung in % of its reference, at every workload that was timed.
 
-    The title is of the last of them, or of the `workload` asked for: without it there is no chart either.
+    Each finding holds one workload. The title is about the last of them, or about the `workload` given. The
+    result is None unless there are several workloads, the one given among them.
     """
     timed = [finding for finding in findings if _timed(finding)]
-    told = next((one for one in reversed(timed) if workload in (None, one.workload)), None)
+    titled = next((one for one in reversed(timed) if workload in (None, one.workload)), None)
     rows = [_row(rung, finding.workload or {}) for finding in timed for rung in _timed(finding)]
     workloads = list(dict.fromkeys(row["workload"] for row in rows))
-    if len(workloads) < 2 or told is None:
+    if len(workloads) < 2 or titled is None:
         return None
     order = {rung.kernel: rung_title(rung) for finding in findings for rung in finding.kernels}
     names = [order[kernel] for kernel in sorted(order) if order[kernel] in {row["rung"] for row in rows}]
@@ -71,7 +107,7 @@ def climb_chart(
     )
     drawn = [_published_ticks(base, ticks)] if ticks else []
     return alt.layer(whole, *drawn, points, against).properties(
-        width=_WIDTH, height=_ROW * len(names), title=_title(told, ticks)
+        width=_WIDTH, height=_ROW * len(names), title=_title(titled, ticks)
     )
 
 
@@ -103,15 +139,15 @@ def _row(rung: RungFinding, workload: Mapping[str, int]) -> Record:
     }  # fmt: skip
 
 
-def _title(told: LadderFinding, ticks: Sequence[Record]) -> alt.TitleParams:
-    """Of the reference that the climb began with: that of other rungs is another matter."""
-    climbed = [rung for rung in _timed(told) if rung.kernel]
+def _title(titled: LadderFinding, ticks: Sequence[Record]) -> alt.TitleParams:
+    """Returns a title about the reference of the first rung; other rungs may have other references."""
+    climbed = [rung for rung in _timed(titled) if rung.kernel]
     climbed = [rung for rung in climbed if rung.reference == climbed[0].reference]
-    title = shortened(told.title, 100)
+    title = shortened(titled.title, 100)
     if climbed:
         best = max(climbed, key=lambda rung: rung.reference_pct or 0.0)
-        workload = size_text(told.workload or {})
+        workload = size_text(titled.workload or {})
         title = f"{rung_title(best)} reaches {figure(best.reference_pct or 0.0)} % of {shortened(best.reference, _NAME_WIDTH)} at {workload}"
     gpus = sorted({row["gpu"] for row in ticks})
     key = [f"Grey bars: as published, on {', '.join(gpus)}"] if gpus else []
-    return heading(title, f"{shortened(told.gpu, 120)}, medians without the profiler", *key)
+    return heading(title, f"{shortened(titled.gpu, 120)}, medians without the profiler", *key)

@@ -1,4 +1,4 @@
-"""What changed between two kernels: metric by metric, and as one picture."""
+"""Charts of two kernels: the change of each metric, and all charts of a comparison as one picture."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LABEL_WIDTH = 60
 
 
 def comparison_chart(comparison: Comparison) -> ChartType:
-    """Deltas above stalls, and where the speedup is from above instructions: as far as recorded."""
+    """Returns the metrics above the stalls, and the factors above the instructions, as far as recorded."""
     columns: list[list[ChartType | None]] = [
         [deltas_chart(comparison), stalls_chart(comparison)],
         [waterfall_chart(comparison), instructions_chart(comparison)],
@@ -44,9 +44,9 @@ def comparison_chart(comparison: Comparison) -> ChartType:
 
 
 def deltas_chart(comparison: Comparison, metrics: Sequence[str] = HEADLINE) -> ChartType | None:
-    """Before and after of each metric, with the interval of the change; one panel a unit.
+    """Returns each metric before and after, with the interval of the change; one panel for each unit.
 
-    None where the recordings have none of the metrics.
+    The result is None if the recordings have none of the metrics.
     """
     wanted = {name: place for place, name in enumerate(metrics)}
     shown = sorted(
@@ -69,10 +69,10 @@ def deltas_chart(comparison: Comparison, metrics: Sequence[str] = HEADLINE) -> C
 
 
 def speedup_sentence(comparison: Comparison) -> str:
-    """The takeaway of a comparison, in the words of its first line."""
+    """Returns the message of a comparison, in the words of its first line."""
     speedup = comparison.speedup
     if speedup is None:
-        return "Which of the two is faster is not recorded"
+        return "No duration was recorded, so neither is known to be faster"
     basis = "without the profiler" if speedup.basis == "unprofiled" else "under the profiler"
     interval = (
         f", 95 % interval {figure(speedup.ci[0], 4)} to {figure(speedup.ci[1], 4)}" if speedup.ci else ""

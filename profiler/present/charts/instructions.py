@@ -1,4 +1,4 @@
-"""Machine code: what was executed by opcode and width, and the hot loop of both sides."""
+"""Charts of machine code: the executed instructions by opcode and width, and the hot loop of both sides."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WIDTHS = {"no memory access": GREY, "up to 32 bits": ORANGE, "64 bits": GREEN, 
 
 
 def instructions_chart(comparison: Comparison) -> ChartType | None:
-    """The opcodes whose count changed most, coloured by the width of the access; None where none did."""
+    """Returns the opcodes whose counts changed most, coloured by access width; None if none changed."""
     opcodes = comparison.instructions.opcodes
     changed = [one for one in opcodes if one.before != one.after]
     if not changed:
@@ -52,9 +52,9 @@ def instructions_chart(comparison: Comparison) -> ChartType | None:
 
 
 def hot_loop_chart(comparison: Comparison) -> ChartType | None:
-    """What a warp executes per step of the hot loop, or per iteration, addresses and counters left out.
+    """Returns the instructions of a warp per step of the hot loop, or per iteration; None without a hot loop.
 
-    None where no hot loop was found.
+    Address arithmetic and counters are left out.
     """
     loop = comparison.instructions.hot_loop
     if loop is None:
@@ -127,7 +127,7 @@ def _mix_title(opcodes: Sequence[Opcode]) -> str:
     if not before:
         return "Executed instructions"
     if before == after:
-        return "As many instructions as before, but others"
+        return "As many instructions as before, but different ones"
     word = "fewer" if after < before else "more"
     return f"{figure(abs(100 * (after / before - 1)), 2)} % {word} instructions executed"
 

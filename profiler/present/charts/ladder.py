@@ -1,4 +1,4 @@
-"""A whole ladder: how far every rung is from the reference, how long it takes, and what the profiler adds."""
+"""Charts of a whole ladder: each rung's speed against the reference, its time, and the profiler's effect."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from profiler.text import duration, shortened
 _WIDTH = 460
 _ROW = 24
 _NAME_WIDTH = 40
-# Times further apart than this are drawn on a logarithmic axis.
+# Beyond this ratio between times, the axis is logarithmic.
 _MOST_APART = 8.0
 _WITHOUT, _UNDER = "without", "under"
 
 
 def reference_chart(finding: LadderFinding) -> ChartType | None:
-    """Every rung in % of its reference's speed; None where none was measured against one."""
+    """Returns the speed of each rung in % of its reference; None if none was measured against one."""
     rungs = [rung for rung in finding.kernels if rung.reference_pct is not None]
     if not rungs:
         return None
@@ -71,9 +71,9 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
 
 
 def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
-    """Time per rung, and how many times as fast as the rung before; None where none was measured.
+    """Returns the time of each rung, and its speedup over the rung before; None if none was measured.
 
-    Without the profiler where it was measured so, and told apart where it was not.
+    Times are without the profiler if possible; a colour and a shape mark those under it.
     """
     rows = [_time_row(rung) for rung in finding.kernels if rung.duration_ns]
     if not rows:
@@ -113,7 +113,7 @@ def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
 
 
 def profiler_effect_chart(finding: LadderFinding) -> ChartType | None:
-    """How much longer each rung takes under the profiler than without it; None where none was measured both ways."""
+    """Returns how much longer each rung takes under the profiler; None if none was timed both ways."""
     rows = [
         {"rung": rung_title(rung), "pct": pct, "label": _effect_label(rung, pct)}
         for rung in finding.kernels
@@ -175,7 +175,7 @@ def _time_row(rung: RungFinding) -> Record:
 
 
 def _reference_title(rungs: list[RungFinding]) -> str:
-    """Of the first reference: that of the others is another matter."""
+    """Returns a title about the first reference; other rungs may have other references."""
     climbed = [
         rung for rung in rungs if rung.reference == rungs[0].reference and rung.before is not None
     ] or rungs
@@ -184,7 +184,7 @@ def _reference_title(rungs: list[RungFinding]) -> str:
 
 
 def _steps_title(finding: LadderFinding) -> str:
-    """The step that did most."""
+    """Returns a title about the largest step."""
     titles: dict[int | None, str] = {rung.kernel: rung_title(rung) for rung in finding.kernels}
     steps = [(rung.speedup.ratio, rung) for rung in finding.kernels if rung.speedup]
     if not steps:
@@ -206,7 +206,7 @@ def _effect_label(rung: RungFinding, pct: float) -> str:
 
 
 def _profiler_effect_pct(rung: RungFinding) -> float | None:
-    """None where the two are not times of the same."""
+    """Returns the profiler's effect in percent; None if the two times are not of the same work."""
     profiled = rung.metrics.get(DURATION)
     if rung.basis != "unprofiled" or not rung.duration_ns or not profiled or rung.is_part_of_step:
         return None

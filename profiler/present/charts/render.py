@@ -1,7 +1,7 @@
-"""Charts as files: SVG, PNG, HTML that asks nobody for anything, and the spec itself.
+"""Writes charts in file formats: SVG, PNG, self-contained HTML, and the Vega-Lite spec itself.
 
-A chart and a scheme in, bytes out. The page chooses its scheme by the reader's own, and its policy
-forbids every request; what it holds is drawn by the copy of Vega that comes with vl-convert.
+A chart and a scheme come in, bytes go out. The HTML page follows the reader's own scheme. Its policy forbids
+every request; the copy of Vega that comes with vl-convert draws the chart.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from profiler.present.charts.style import Scheme, configuration
 from profiler.present.render.markdown import markdown_text
 
 SUFFIXES = (".svg", ".png", ".html", ".json")
-# Screens and projectors show two dots where CSS counts one pixel.
+# Most screens and projectors have two dots for each CSS pixel.
 _PNG_SCALE = 2
 
 
-class Picture:
-    """A chart as a notebook stores it: an SVG that any page shows, beside the spec that a live one draws."""
+class NotebookChart:
+    """A chart as a notebook stores it: an SVG for any page, and the spec for a live one."""
 
     def __init__(self, chart: alt.TopLevelMixin) -> None:
         self._chart = chart
@@ -36,8 +36,8 @@ class Picture:
         }
 
 
-class Words:
-    """What a notebook shows where there is nothing to draw."""
+class NotebookText:
+    """A text that a notebook shows if there is nothing to draw."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -48,26 +48,26 @@ class Words:
 
 def show(
     chart: alt.TopLevelMixin | None, otherwise: str = "Nothing was recorded that could be drawn."
-) -> Picture | Words:
-    """For the last line of a notebook's cell; the words `otherwise` where there is no chart."""
-    return Words(otherwise) if chart is None else Picture(chart)
+) -> NotebookChart | NotebookText:
+    """Returns a value for the last line of a notebook's cell: the chart, or the text `otherwise`."""
+    return NotebookText(otherwise) if chart is None else NotebookChart(chart)
 
 
 def chart_spec(chart: alt.TopLevelMixin, scheme: Scheme = "light") -> dict[str, Any]:
-    """As Vega-Lite reads it, with the look of the house."""
-    # With the data where it is drawn; collected in one place, it would be named by a hash of its last digits.
+    """Returns the chart as a Vega-Lite spec, with the style of prof."""
+    # The data stays with its mark. Altair would otherwise name it by a hash, which changes with its last digit.
     with alt.data_transformers.enable(consolidate_datasets=False):
         spec: dict[str, Any] = chart.to_dict()
     return {**spec, "config": configuration(scheme)}
 
 
 def title_of(chart: alt.TopLevelMixin) -> str:
-    """The takeaway, for those who see no picture."""
+    """Returns the message of the chart, for readers who see no picture."""
     return str(chart_spec(chart)["title"]["text"])
 
 
 def render(chart: alt.TopLevelMixin, suffix: str, scheme: Scheme = "light") -> bytes:
-    """What a file with that suffix holds."""
+    """Returns the content of a file with that suffix."""
     spec = chart_spec(chart, scheme)
     if suffix == ".svg":
         svg: str = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
@@ -79,7 +79,7 @@ def render(chart: alt.TopLevelMixin, suffix: str, scheme: Scheme = "light") -> b
         return (json.dumps(spec, indent=2, sort_keys=True) + "\n").encode()
     if suffix == ".html":
         return _page(chart).encode()
-    raise ValueError(f"{suffix}: one of {', '.join(SUFFIXES)}")
+    raise ValueError(f"{suffix}: the suffix must be one of {', '.join(SUFFIXES)}")
 
 
 _PAGE = """<!doctype html>
@@ -107,7 +107,7 @@ main { overflow-x: auto }
 </html>
 """
 
-# Expressions are interpreted, since the page's policy forbids to compile text into code.
+# Vega interprets expressions here, because the page's policy forbids compiling text into code.
 _DRAW = """
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -135,7 +135,7 @@ def _page(chart: alt.TopLevelMixin) -> str:
 
 
 def _inert(value: object) -> str:
-    """JSON in which no text can end the element that it stands in."""
+    """Returns JSON in which no text can end the HTML element around it."""
     return json.dumps(value, sort_keys=True).replace("<", "\\u003c")
 
 

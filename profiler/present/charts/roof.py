@@ -1,4 +1,7 @@
-"""The roof: work against work per byte moved, points under lines, on axes that a number beside a point can be placed on."""
+"""Draws the roof of a roofline: the work of each rung against its work per byte, under the ceilings.
+
+The axes are fixed here, so that the number of each point can be placed where nothing covers it.
+"""
 
 from __future__ import annotations
 
@@ -22,20 +25,25 @@ from profiler.present.charts.style import (
     tooltips,
 )
 
-# The colour of each memory whose ceiling is drawn; that of arithmetic has none.
+# The colour of each memory whose ceiling is drawn; the ceiling of arithmetic has no colour.
 LEVELS = {DRAM: BLUE, L2: ORANGE}
 
 _Place = tuple[float, float]  # in pixels, from the left and from the top
 
 _WIDTH, _HEIGHT = 460, 300
-# Where a point's number may stand, in pixels from its middle: the first that no other mark or number covers.
+# Places for a point's number, in pixels from its middle; the first free one is taken.
 _OFFSETS = tuple(
     (round(radius * math.cos(angle)), round(radius * math.sin(angle)))
     for radius in (13, 22, 31)
-    for angle in (math.tau * turn / 12 for turn in range(12))  # from the right downwards: ceilings are above
+    for angle in (
+        math.tau * turn / 12 for turn in range(12)
+    )  # clockwise from the right, since the ceilings are above
 )
 _APART, _NEARER, _OFF_LINES = 12.0, 2.0, 7.0
-_LETTER, _ABOVE = 6, 8  # the width of a letter of a ceiling's name, and how far that is above its line
+_LETTER, _ABOVE = (
+    6,
+    8,
+)  # the width of a letter of a ceiling's name, and the distance of the name above its line
 
 
 def roof_chart(roofline: Roofline) -> ChartType:
@@ -102,13 +110,13 @@ def compute_ceilings(roofline: Roofline) -> list[Ceiling]:
 
 
 def _memory(roofline: Roofline) -> list[Ceiling]:
-    """That of L2 only where the bytes through it were counted: else nothing stands under it."""
+    """Returns the memory ceilings; that of L2 only if its bytes were counted, or nothing stands under it."""
     shown = {DRAM, L2} if any(point.flops_per_l2_byte for point in roofline.points) else {DRAM}
     return [ceiling for ceiling in roofline.ceilings if ceiling.name in shown]
 
 
 class _Frame(NamedTuple):
-    """What the axes span, and how to get from figures to pixels and back."""
+    """The span of the axes, and the conversion from figures to pixels and back."""
 
     x_low: float
     x_high: float
@@ -119,7 +127,7 @@ class _Frame(NamedTuple):
 
     @property
     def slope_angle(self) -> float:
-        """Of a line on which one grows as the other, clockwise, as text is turned."""
+        """Returns the clockwise angle of a line on which both axes grow alike."""
         per_x = _WIDTH / math.log(self.x_high / self.x_low)
         per_y = _HEIGHT / math.log(self.y_high / self.y_low)
         return 360 - math.degrees(math.atan2(per_y, per_x))
@@ -130,7 +138,7 @@ class _Frame(NamedTuple):
         return across * _WIDTH, (1 - up) * _HEIGHT
 
     def moved(self, x: float, y: float, dx: float, dy: float) -> tuple[float, float]:
-        """So many pixels to the right and down."""
+        """Returns the figures of a place some pixels to the right and down."""
         return (
             x * (self.x_high / self.x_low) ** (dx / _WIDTH),
             y * (self.y_high / self.y_low) ** (-dy / _HEIGHT),
@@ -144,7 +152,7 @@ def _frame(roofline: Roofline) -> _Frame:
     ridges = [highest / ceiling.value for ceiling in _memory(roofline)]
     across = [*ridges, *(x for point in roofline.points for x in _intensities(point).values())]
     top = max(highest, *(point.gflops for point in roofline.points))
-    # Room for names: a slope's to the left of all, a level's to the right.
+    # Room for names: those of slopes at the left, those of levels at the right.
     left, right = min(min(across) / 2, min(ridges) / 10), max(across) * 10
     return _Frame(left, right, lowest / 2 / divisor, top * 2 / divisor, divisor, unit)
 
@@ -159,7 +167,7 @@ def _powers_of_ten(low: float, high: float) -> list[float]:
 
 
 def _edges(roofline: Roofline, frame: _Frame) -> Iterator[Record]:
-    """Both ends of every ceiling; the label stands in the middle of a slope and at the end of a level."""
+    """Yields both ends of every ceiling; a slope's label is in the middle, a level's label at its end."""
     highest = max(ceiling.value for ceiling in compute_ceilings(roofline))
     slopes = _memory(roofline)
     for ceiling in slopes:
@@ -192,7 +200,10 @@ def _marks(roofline: Roofline, frame: _Frame) -> Iterator[Record]:
 
 
 def _numbers(roofline: Roofline, frame: _Frame) -> list[Record]:
-    """A number beside each point where nothing else stands; where it can be, nearer to it than to any other."""
+    """Returns the place of a number beside each point.
+
+    The place is free and, if possible, nearer to its own point than to any other.
+    """
     marks = {frame.pixel(row["x"], row["y"]) for row in _marks(roofline, frame)}
     lines = [place for line in _lines(roofline, frame) for place in line]
     ceilings = _ceilings(roofline, frame)
@@ -218,7 +229,7 @@ def _numbers(roofline: Roofline, frame: _Frame) -> list[Record]:
 
 
 def _ceilings(roofline: Roofline, frame: _Frame) -> list[tuple[_Place, _Place]]:
-    """Both ends of each."""
+    """Returns both ends of each ceiling."""
     ends: dict[str, list[_Place]] = {}
     for row in _edges(roofline, frame):
         ends.setdefault(row["ceiling"], []).append(frame.pixel(row["x"], row["y"]))
@@ -226,12 +237,12 @@ def _ceilings(roofline: Roofline, frame: _Frame) -> list[tuple[_Place, _Place]]:
 
 
 def _crosses(start: _Place, end: _Place, ceilings: Iterable[tuple[_Place, _Place]]) -> bool:
-    """Whether one stands under a ceiling and the other beyond it: a number there is read as that of another roof."""
+    """Returns whether a ceiling divides the two: a number there would seem to belong to another roof."""
     return any(_is_beyond(start, ceiling) != _is_beyond(end, ceiling) for ceiling in ceilings)
 
 
 def _is_beyond(at: _Place, ceiling: tuple[_Place, _Place]) -> bool:
-    """Of the line through both ends, however far: pixels grow downwards."""
+    """Returns whether the place is above the endless line through both ends; pixels grow downwards."""
     (left, left_down), (right, right_down) = ceiling
     return at[1] < left_down + (right_down - left_down) * (at[0] - left) / (right - left)
 
@@ -241,7 +252,7 @@ def _apart(at: _Place, others: Iterable[_Place], pixels: float) -> bool:
 
 
 def _lines(roofline: Roofline, frame: _Frame) -> Iterator[list[_Place]]:
-    """The ceilings, and the names above their ends, as places a few pixels apart."""
+    """Yields the ceilings, and the names above their ends, as places a few pixels apart."""
     ends: dict[str, list[_Place]] = {}
     for row in _edges(roofline, frame):
         across, down = frame.pixel(row["x"], row["y"])

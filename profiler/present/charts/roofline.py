@@ -1,4 +1,4 @@
-"""Rungs under the ceilings that were measured on the same GPU: how much of its own each reaches."""
+"""Charts of rungs under the ceilings measured on the same GPU: how much of its ceiling each rung reaches."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from profiler.present.charts.style import (
 
 _WIDTH = 460
 _ROW = 24
-_STREAM_KEY = "bar: useful bytes; tick: all that device memory moved, counted under the profiler"
+_STREAM_KEY = "bar: useful bytes; tick: all bytes that device memory moved, counted under the profiler"
 
 
 def roofline_chart(roofline: Roofline) -> ChartType | None:
-    """Work against work per byte under the ceilings, and below it how much of its own each rung reaches.
+    """Returns the roof above bars that show how much of its ceiling each rung reaches.
 
-    Of a ladder that counts no operations, what it moves against what device memory can.
-    None where the ceilings it takes were not measured; `roofline_sentence` says which.
+    For a ladder that counts no operations, the bars compare the bytes moved with the ceiling of device
+    memory. The result is None if a required ceiling was not measured; `roofline_sentence` names it.
     """
     if not _can_draw(roofline):
         return None
@@ -36,7 +36,7 @@ def roofline_chart(roofline: Roofline) -> ChartType | None:
     notes = [_STREAM_KEY] if roofline.streams else []
     notes += [f"not measured: {', '.join(roofline.missing)}"] if roofline.missing else []
     if roofline.find(L2) and roofline.points and not any(point.l2_bytes for point in roofline.points):
-        notes.append("without l2: the bytes through it were not counted")
+        notes.append("without l2: its bytes were not counted")
     notes += [f"without {number}: {why}" for number, why in roofline.left_out.items()]
     whole: ChartType = (
         alt.vconcat(*drawn, spacing=24)
@@ -48,11 +48,11 @@ def roofline_chart(roofline: Roofline) -> ChartType | None:
 
 
 def roofline_sentence(roofline: Roofline) -> str:
-    """The takeaway; where no ceiling was measured, that, and how to measure them."""
+    """Returns the message of the chart; if a ceiling is missing, says how to measure it."""
     missing = ", ".join(roofline.missing)
     if not _can_draw(roofline):
         if not (roofline.points or roofline.streams):
-            return "No rung can be placed: each was left out"
+            return "No rung can be placed, because each was left out"
         measured = "Not every ceiling that is needed" if roofline.ceilings else "No ceiling"
         return f"{measured} was measured on {roofline.gpu} (missing: {missing}); `prof collect --ladder ceilings` measures them"
     candidates: list[tuple[float | None, str, str | None]] = [
@@ -61,7 +61,7 @@ def roofline_sentence(roofline: Roofline) -> str:
     ]
     reached = [(pct, name, ceiling) for pct, name, ceiling in candidates if pct is not None]
     if not reached:
-        return f"Under which ceiling the rungs stand is not known (missing: {missing})"
+        return f"The ceilings of the rungs are not known (missing: {missing})"
     pct, name, ceiling = max(reached, key=lambda one: one[0])
     return f"{name} comes closest: it reaches {figure(pct)} % of its ceiling, {ceiling}"
 

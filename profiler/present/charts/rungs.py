@@ -1,4 +1,4 @@
-"""Where the cycles of every rung go: the stall reasons side by side, whole or as shares."""
+"""Charts of the cycles of every rung: the stall reasons side by side, in cycles or as shares."""
 
 from __future__ import annotations
 
@@ -12,32 +12,35 @@ from profiler.present.charts.ladder import conditions_text, rung_title
 from profiler.present.charts.style import (
     BLACK,
     GREY,
+    READY,
+    READY_TITLE,
     WHITE,
     Record,
     at_pixel,
     chart_of,
     figure,
+    grouped_stalls,
     heading,
     ink_on,
+    stall_colours,
     tooltips,
 )
-from profiler.present.charts.waits import READY, READY_TITLE, colours_of, grouped
 
 _WIDTH = 460
 _ROW = 24
-# Where the longest is that many times the shortest, bars of cycles would leave the short ones unreadable.
+# Beyond this ratio of the longest to the shortest, bars of cycles would make the short ones unreadable.
 _MOST_APART = 5.0
 # Segments narrower than this part of the longest bar have no room for a figure.
 _ROOM_FOR_TEXT = 0.065
 
 
 def rung_stalls_chart(sheet: LadderSheet) -> ChartType | None:
-    """What the warps of each rung wait for between two instructions; None where no rung recorded it."""
+    """Returns the stall reasons of each rung; None if no rung recorded them."""
     return stalls_of({rung_title(rung): rung.stalls for rung in sheet.rungs}, conditions_text(sheet.ladder))
 
 
 def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> ChartType | None:
-    """Bars of cycles, or of shares where they are too far apart; the figures are cycles."""
+    """Returns bars of cycles, or of shares if the totals are too far apart; the figures are always cycles."""
     totals = {name: sum(reasons.values()) for name, reasons in stalls.items()}
     shown = {name: _named(reasons) for name, reasons in stalls.items() if totals[name] > 0}
     if not shown:
@@ -91,18 +94,18 @@ def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> Cha
 
 
 def _named(stalls: Mapping[str, float]) -> dict[str, float]:
-    """As people call them."""
+    """Returns the stalls under the names that people use."""
     return {name.removeprefix("stall_"): cycles for name, cycles in stalls.items()}
 
 
 def _colours(stalls: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
-    """Of the reasons that take the largest share of some rung."""
+    """Returns the colours of the reasons that take the largest share of some rung."""
     largest: dict[str, float] = {}
     for reasons in stalls.values():
         total = sum(reasons.values())
         for reason, cycles in reasons.items():
             largest[reason] = max(largest.get(reason, 0.0), cycles / total)
-    return colours_of(largest)
+    return stall_colours(largest)
 
 
 def _segments(
@@ -115,7 +118,7 @@ def _segments(
     total = sum(stalls.values())
     scale = 100 / total if as_shares else 1.0
     start = 0.0
-    for reason, cycles in grouped(stalls, colours).items():
+    for reason, cycles in grouped_stalls(stalls, colours).items():
         end = start + cycles * scale
         if cycles > 0:
             wide = cycles * scale >= _ROOM_FOR_TEXT * (100 if as_shares else longest)
@@ -128,7 +131,7 @@ def _segments(
 
 
 def _texts(rows: Sequence[Record], names: list[str], ink: str) -> ChartType:
-    """In the ink that is readable on the segment; on the paper, in the paper's own."""
+    """Returns the figures in an ink that is readable on their segment, or in the paper's ink on paper."""
     written = [row for row in rows if row["ink"] == ink and row["text"]]
     chart: ChartType = (
         chart_of(written)

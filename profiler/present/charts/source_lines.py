@@ -1,4 +1,4 @@
-"""Hot spots: the source lines of a kernel that execute and wait most, in the order of the source."""
+"""Chart of hot spots: the source lines of a kernel that execute and wait most, in source order."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from profiler.analyse.recording.source_lines import SourceLine, SourceLines
 from profiler.present.charts.style import (
     BLUE,
     GREY,
+    READY_TITLE,
     Record,
     chart_of,
     figure,
+    grouped_stalls,
     heading,
     readable_unit,
+    stall_colours,
     tooltips,
 )
-from profiler.present.charts.waits import READY_TITLE, colours_of, grouped
 from profiler.text import counted, shortened
 
 _CODE = 330
 _PANEL = 190
 _ROW = 21
 _FEWEST, _MOST = 5, 12
-# Of the kernel's instructions or samples; less makes no row, but among the few that there are.
+# The smallest share of instructions or samples that makes a row, unless there are very few rows.
 _WORTH_A_ROW = 0.01
 _CODE_CHARACTERS = 48
 _NAME_WIDTH = 90
 
 
 def source_lines_chart(lines: SourceLines) -> ChartType | None:
-    """Executed instructions and, where the recording has them, stall samples; None where nothing was counted."""
+    """Returns executed instructions and, if recorded, stall samples; None if nothing was counted."""
     shown = _hottest(lines)
     if not shown:
         return None
@@ -52,7 +54,7 @@ def source_lines_chart(lines: SourceLines) -> ChartType | None:
 
 
 def _hottest(lines: SourceLines) -> list[SourceLine]:
-    """By whichever of the two is larger, as a share of the kernel's."""
+    """Returns the lines with the largest share of instructions or samples, whichever is larger."""
 
     def heat(line: SourceLine) -> float:
         executed = line.executed / lines.executed if lines.executed else 0.0
@@ -78,7 +80,7 @@ def _rows_axis(shown: Sequence[SourceLine], *, named: bool) -> alt.Y:
 
 
 def _place(line: SourceLine, shown: Sequence[SourceLine]) -> str:
-    """The number and the text of the line; the file where there are several, or no text."""
+    """Returns the number and the text of the line, with its file if there are several or there is no text."""
     several = len({one.file for one in shown}) > 1
     where = f"{shortened(line.file, 20)}:{line.line}" if several or not line.text else str(line.line)
     return f"{where}: {shortened(line.text.strip(), _CODE_CHARACTERS)}" if line.text else where
@@ -105,7 +107,7 @@ def _executed(lines: SourceLines, shown: Sequence[SourceLine]) -> ChartType:
 
 
 def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) -> ChartType:
-    """What its warps did whenever the sampler looked, as a share of all samples of the kernel."""
+    """Returns the stall samples of each line, as a share of all samples of the kernel."""
     colours = _colours(shown)
     rows = [row for line in shown for row in _segments(line, lines, shown, colours)]
     totals: list[Record] = [
@@ -138,24 +140,24 @@ def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) ->
 
 
 def _x(name: str, title: str, largest: float) -> alt.X:
-    """With room for a figure behind the longest bar."""
+    """Returns an axis with room for a figure behind the longest bar."""
     scale = alt.Scale(domain=[0, largest * 1.25], nice=False)
     return alt.X(f"{name}:Q", title=title, scale=scale, axis=alt.Axis(tickCount=4))
 
 
 def _colours(shown: Sequence[SourceLine]) -> dict[str, str]:
-    """Of the reasons with most samples on these lines."""
+    """Returns the colours of the reasons with the most samples on these lines."""
     samples = Counter[str]()
     for line in shown:
         samples.update(line.stalls)
-    return colours_of(samples)
+    return stall_colours(samples)
 
 
 def _segments(
     line: SourceLine, lines: SourceLines, shown: Sequence[SourceLine], colours: Mapping[str, str]
 ) -> Iterator[Record]:
     start = 0.0
-    for reason, count in grouped(line.stalls, colours).items():
+    for reason, count in grouped_stalls(line.stalls, colours).items():
         end = start + 100 * count / lines.samples
         if count:
             yield {
@@ -165,7 +167,7 @@ def _segments(
 
 
 def _title(lines: SourceLines) -> str:
-    """The line that executes most, and the one that most samples are of."""
+    """Returns the line that executes most, and the line that has the most samples."""
     busiest = max(lines.lines, key=lambda line: line.executed)
     waiting = max(lines.lines, key=lambda line: line.samples)
     said = []

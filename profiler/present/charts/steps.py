@@ -1,4 +1,4 @@
-"""From rung to rung: what every step of a ladder changed, with its interval."""
+"""Chart of a ladder's steps: the change at every step, with its interval."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NAME_WIDTH = 24
 
 
 class _Change(NamedTuple):
-    """Of one figure at one step, in the unit of its panel."""
+    """The change of one figure at one step, in the unit of its panel."""
 
     step: str
     delta: float
@@ -44,14 +44,14 @@ class _Change(NamedTuple):
 
 
 def steps_chart(sheet: LadderSheet, metrics: Sequence[str] | None = None) -> ChartType | None:
-    """A panel for the time and for each metric, a row for each step; None where no two rungs may be compared.
+    """Returns a panel for the time and each metric, with a row for each step; None if no two rungs compare.
 
-    Without `metrics`, those that `prof ladder` shows of such a ladder.
+    The default `metrics` are those that `prof ladder` shows for such a ladder.
     """
     names = {rung.kernel: rung_title(rung) for rung in sheet.ladder.kernels}
     panels = [("time", "% of the rung it follows", _time_changes(sheet, names))]
     for metric in HEADLINES[sheet.ladder.view] if metrics is None else metrics:
-        if metric != DURATION:  # under the profiler; the first panel is of the time that counts
+        if metric != DURATION:  # the time under the profiler; the first panel has the time that counts
             panels.append((metric, _unit(sheet, metric), _metric_changes(sheet, metric, names)))
     filled = [panel for panel in panels if panel[2]]
     if not filled:
@@ -79,7 +79,7 @@ def _timed(sheet: LadderSheet) -> dict[int, RungFinding]:
 
 
 def _time_changes(sheet: LadderSheet, names: dict[int, str]) -> list[_Change]:
-    """The time after in % of the time before: what a speedup says, the other way round."""
+    """Returns the time after each step in % of the time before it, the inverse of the speedup."""
     changes = []
     for number, rung in _timed(sheet).items():
         if rung.speedup is not None and rung.verdict is not None:
@@ -103,7 +103,7 @@ def _metric_changes(sheet: LadderSheet, metric: str, names: dict[int, str]) -> l
 
 
 def _unit(sheet: LadderSheet, metric: str) -> str:
-    """Percentages differ by points."""
+    """Returns the unit of a change; percentages change by points."""
     recorded = (one.unit for step in sheet.steps for one in step.metrics if one.name == metric)
     unit = BY_NAME[metric].unit if metric in BY_NAME else next(recorded, "")
     return {"%": "percentage points", "": "number"}.get(unit, unit)
@@ -172,6 +172,6 @@ def _rows(changes: Sequence[_Change]) -> Iterator[Record]:
 def _title(sheet: LadderSheet) -> str:
     judged = list(_timed(sheet).values())
     if not judged:
-        return "What changed from rung to rung"
+        return "Changes from rung to rung"
     better = sum(rung.verdict == "better" for rung in judged)
     return f"{better} of {len(judged)} steps make it faster beyond the noise"

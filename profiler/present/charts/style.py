@@ -1,13 +1,13 @@
-"""How every chart looks: colours, type, and figures in words.
+"""The look of every chart: colours, type, and figures in words.
 
-The colours of marks are Okabe and Ito's, told apart by colour-blind readers, in the tones of them that
-stand out from white and from near black alike; so a scheme changes paper and ink only.
+The colours of marks are Okabe and Ito's, which colour-blind readers can distinguish. Their tones stand out
+from white and from near black alike, so a scheme changes only paper and ink.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import altair as alt
@@ -20,7 +20,7 @@ Record = dict[str, Any]
 
 BLUE, ORANGE, GREEN, PURPLE, RED, GREY = "#4f64ff", "#d18305", "#0aa970", "#a860c2", "#b33626", "#59616c"
 VERDICTS = {"better": BLUE, "worse": RED, "changed": GREY, "same": GREY, "unclear": GREY}
-# Of what is the same an equals sign, its bars to both sides of the row's line: a single one would lie on it.
+# An equals sign for `same`, with one bar above the row's line and one below it.
 _EQUALS = "M-1.2,-0.9L1.2,-0.9L1.2,-0.3L-1.2,-0.3ZM-1.2,0.3L1.2,0.3L1.2,0.9L-1.2,0.9Z"
 VERDICT_SHAPES = {
     "better": "circle",
@@ -31,7 +31,10 @@ VERDICT_SHAPES = {
 }
 CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, RED)
 OTHERS = "others"
-# Room for the names of rows, so that charts above one another are in line.
+# A warp that is selected, or could have been, waits for nothing.
+READY = ("selected", "not_selected")
+READY_TITLE = "issuing or ready"
+# Room for the names of rows, so that charts above one another are aligned.
 LABELS = 165
 BLACK, WHITE = "#000000", "#ffffff"
 
@@ -43,7 +46,7 @@ _PAPER: dict[Scheme, tuple[str, str, str, str]] = {
 
 
 def configuration(scheme: Scheme) -> Record:
-    """Vega-Lite's configuration: an opaque paper, so that a picture is readable wherever it is shown."""
+    """Returns Vega-Lite's configuration, with an opaque paper so that a picture is readable anywhere."""
     paper, ink, quiet, line = _PAPER[scheme]
     text = {"labelColor": quiet, "titleColor": quiet, "labelFontSize": 11, "titleFontSize": 11}
     return {
@@ -63,15 +66,18 @@ def configuration(scheme: Scheme) -> Record:
             "labelFlush": False,
         },
         "axisY": {"grid": False, "labelColor": ink, "labelPadding": 8, "minExtent": LABELS},
-        # The columns are as wide as the text in the font that it is measured in; a browser may have a wider one.
+        # Vega measures the columns in its own font; the font of a browser may be wider.
         "legend": {**text, "titleFontWeight": "normal", "labelLimit": 260, "symbolType": "square", "columnPadding": 28},
         "header": {"labelColor": ink, "titleColor": quiet},
     }  # fmt: skip
 
 
 class _Chart(alt.Chart):
-    """Altair copies a chart with all it holds at nearly every step, which takes longer than to draw it. Nobody changes
-    what ours hold, so that copies share it."""
+    """A chart whose copies share its contents.
+
+    Altair copies a chart with all its contents at nearly every step, which takes longer than drawing it.
+    Nothing changes the contents here, so sharing is safe.
+    """
 
     def __deepcopy__(self, _: object) -> _Chart:
         return self.copy(deep=False)
@@ -86,12 +92,12 @@ def source(records: Sequence[Record]) -> alt.InlineData:
 
 
 def tooltips(*fields: str) -> list[alt.Tooltip]:
-    """Made as they are: to find a channel for a text, Altair walks its whole schema, every time."""
+    """Returns tooltip channels; Altair walks its whole schema to find a channel for a plain text."""
     return [alt.Tooltip(field) for field in fields]
 
 
 def at_pixel(x: float) -> alt.XValue:
-    """A place beside the plot, whatever its scale."""
+    """Returns a place beside the plot, independent of its scale."""
     return alt.XValue(x)  # type: ignore[no-untyped-call]
 
 
@@ -102,7 +108,7 @@ def heading(title: str, *subtitle: str) -> alt.TitleParams:
 def side_by_side(
     columns: Iterable[Iterable[ChartType | None]], title: str, subtitle: Sequence[str], about: str = ""
 ) -> ChartType:
-    """As far as they could be drawn; an error about that, where none could be."""
+    """Joins the charts that could be drawn into one picture; raises an error if there are none."""
     drawn = [[chart for chart in column if chart is not None] for column in columns]
     filled = [_apart(alt.vconcat(*column, spacing=32)) for column in drawn if column]
     if not filled:
@@ -116,7 +122,7 @@ def side_by_side(
 
 
 def _apart(charts: alt.HConcatChart | alt.VConcatChart) -> ChartType:
-    """Each chart with colours, shapes and legends of its own."""
+    """Gives each chart its own colours, shapes and legends."""
     own: ChartType = charts.resolve_scale(color="independent", shape="independent").resolve_legend(
         color="independent", shape="independent"
     )
@@ -124,15 +130,34 @@ def _apart(charts: alt.HConcatChart | alt.VConcatChart) -> ChartType:
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever is easier to read on a colour (WCAG's contrast)."""
+    """Returns black or white, whichever is easier to read on a colour (WCAG's contrast)."""
     channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return BLACK if (luminance + 0.05) ** 2 > 0.05 * 1.05 else WHITE
 
 
+def stall_colours(weights: Mapping[str, float]) -> dict[str, str]:
+    """Returns a colour for each of the stall reasons that weigh most, and one for all others together.
+
+    The `READY` reasons get none, as they are no stalls.
+    """
+    waits = [reason for reason in weights if reason not in READY]
+    ranked = sorted(waits, key=lambda reason: (-weights[reason], reason))
+    colours = dict(zip(ranked, CATEGORIES, strict=False))
+    return colours | ({OTHERS: GREY} if len(ranked) > len(CATEGORIES) else {})
+
+
+def grouped_stalls(stalls: Mapping[str, float], colours: Mapping[str, str]) -> dict[str, float]:
+    """Adds up the stalls by colour, in the order of `colours`; `READY_TITLE` comes last."""
+    groups: dict[str, float] = dict.fromkeys([*colours, READY_TITLE], 0)
+    for reason, value in stalls.items():
+        groups[READY_TITLE if reason in READY else reason if reason in colours else OTHERS] += value
+    return groups
+
+
 def figure(value: float, digits: int = 3) -> str:
-    """To so many significant digits, never with an exponent where a person would write none."""
+    """Formats a value with some significant digits, without an exponent unless it is very large or small."""
     if not math.isfinite(value):
         return str(value)
     if value.is_integer() and abs(value) < 10**digits:
@@ -148,7 +173,7 @@ def signed_figure(value: float, digits: int = 3) -> str:
     return f"+{figure(value, digits)}" if value > 0 else figure(value, digits).replace("-", "\N{MINUS SIGN}")
 
 
-# Units in which large quantities are read more easily, the largest first.
+# Units that make large quantities easier to read, the largest first.
 _LARGER = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "us")),
     "inst": ((1e9, "billion inst"), (1e6, "million inst"), (1e3, "thousand inst")),
@@ -160,5 +185,5 @@ _LARGER = {
 
 
 def readable_unit(unit: str, largest: float) -> tuple[float, str]:
-    """What to divide by, and the name of the unit then."""
+    """Returns the divisor for the values, and the unit of the results."""
     return next(((factor, name) for factor, name in _LARGER.get(unit, ()) if largest >= factor), (1.0, unit))

@@ -1,4 +1,4 @@
-"""What each parameter of a sweep is worth: every point by its value, and a line through the best of each value."""
+"""Chart of a sweep: every point by the value of each parameter, and a line through the best of each value."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from profiler.text import counted, duration, shortened
 
 _VALUE_WIDTH, _HEIGHT = 46, 200
 _PANELS = 4  # side by side
-_LOWEST_PCT = 50.0  # of the fastest's speed: what is slower would press all others together
+_LOWEST_PCT = 50.0  # of the fastest's speed; slower points would squeeze all others together
 _BRIEF, _FULL = "timed briefly", "timed in full"
 _BEST, _OWN = "the best", "what the source has now"
 
 
 def tuning_chart(finding: TuningFinding) -> ChartType:
-    """A finding that holds every point that was timed; those far behind are counted, not drawn."""
+    """Returns the chart of a finding with all timed points; points far behind are counted, not drawn."""
     fastest_ns = min(point.time_ns for point in finding.points)
     drawn: list[RankedPoint] = []
     left_out: list[RankedPoint] = []
@@ -39,7 +39,7 @@ def tuning_chart(finding: TuningFinding) -> ChartType:
             "settings": point.settings,
             "pct": 100 * fastest_ns / point.time_ns,
             "timed": _BRIEF if point.stage == "screen" else _FULL,
-            "point": _told(point),
+            "point": _point_text(point),
             "role": _role(point, finding),
         }
         for point in drawn
@@ -109,11 +109,11 @@ def _subtitle(finding: TuningFinding, left_out: Sequence[RankedPoint]) -> list[s
     whose = f"the best, and {_OWN}" if best.is_current else "the best"
     lines = [
         f"{where}; every point that is correct",
-        f"diamond: {whose}, {_told(best)}; line: the best with each value",
+        f"diamond: {whose}, {_point_text(best)}; line: the best with each value",
     ]
     own = next((point for point in finding.points if point.is_current), best)
     if own is not best and own not in left_out:
-        lines.append(f"open diamond: {_OWN}, {_told(own)}")
+        lines.append(f"open diamond: {_OWN}, {_point_text(own)}")
     if left_out:
         points, are = counted(len(left_out), "point", "points"), "is" if len(left_out) == 1 else "are"
         which = f", {_OWN} among them" if own in left_out else ""
@@ -121,5 +121,5 @@ def _subtitle(finding: TuningFinding, left_out: Sequence[RankedPoint]) -> list[s
     return lines
 
 
-def _told(point: RankedPoint) -> str:
+def _point_text(point: RankedPoint) -> str:
     return f"{settings_text(point.settings)}, {duration(point.time_ns)}"

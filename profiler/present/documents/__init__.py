@@ -1,4 +1,4 @@
-"""Findings come in, documents go out: one file for each kind of answer.
+"""Makes documents: a finding comes in, a document goes out, with one file for each kind of answer.
 
-Words and their order are decided here, once for every format.
+The words and their order are decided here, once for every format.
 """

@@ -1,4 +1,4 @@
-"""The catalogue of metrics, and the presets, as documents: all of them, or one."""
+"""The catalogue of metrics and the presets as documents: all of them, or one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _PRESET_COLUMNS = (Column("preset"), Column("passes", right=True), Column("recor
 
 
 def metrics_document(metrics: Sequence[Metric]) -> Document:
-    """A row for each metric."""
+    """Returns a table with a row for each metric."""
     rows = [Row((one.name, one.unit, one.better or "", one.doc)) for one in metrics]
     return Document("", [[Table(_METRIC_COLUMNS, rows)]], _metric_records(metrics))
 
 
 def metric_document(metric: Metric) -> Document:
-    """Everything about one metric."""
+    """Returns everything about one metric."""
     records = _metric_records([metric])
     facts = [(name, str(value)) for name, value in zip(records.header, records.rows[0], strict=True) if value]
     if metric.part_of:
@@ -39,14 +39,14 @@ def _metric_records(metrics: Sequence[Metric]) -> Records:
 
 
 def presets_document(presets: Sequence[Preset]) -> Document:
-    """A row for each preset, with the passes that it takes."""
+    """Returns a table with a row for each preset and the passes that it takes."""
     rows = [Row((one.name, one.passes, one.doc)) for one in presets]
     note = f"passes as counted on {MEASURED_ON}; --section, --metric and --set add to a preset"
     return Document("", [[Table(_PRESET_COLUMNS, rows)], [Text(note, wraps=False)]], _preset_records(presets))
 
 
 def preset_document(preset: Preset) -> Document:
-    """Everything about one preset."""
+    """Returns everything about one preset."""
     facts: list[tuple[str, str | Sequence[str]]] = [("passes", f"{preset.passes} on {MEASURED_ON}")]
     if sections := _sections(preset):
         facts.append(("sections", sections))

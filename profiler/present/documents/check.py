@@ -1,4 +1,4 @@
-"""A `CheckFinding` as a document: every limit, and whether it holds."""
+"""The result of `prof check` as a document: every limit, and whether it holds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _HEADER = (
 
 
 def check_document(finding: CheckFinding) -> Document:
-    """A row for each limit; a pair that is not comparable has one without figures."""
+    """Returns a row for each limit; a pair that is not comparable has one row without figures."""
     lines = list(check_lines(finding))
     rows = [
         Row(limit_cells(pair, one), _TONE[pair.outcome if one is None else one.outcome])
@@ -57,13 +57,13 @@ def check_document(finding: CheckFinding) -> Document:
 
 
 def sentence(finding: CheckFinding) -> str:
-    """The outcome in one line."""
+    """Returns the outcome in one line."""
     pairs = finding.pairs
     bad = [shortened(pair.name, _NAME_WIDTH) for pair in pairs if pair.outcome == finding.outcome]
     named = f": {', '.join(bad[:3])}{f' and {len(bad) - 3} more' if len(bad) > 3 else ''}"
     if finding.outcome == "passed":
         alike = sum(is_itself(pair) for pair in pairs)
-        if alike == len(pairs):  # a change that records nothing is no regression
+        if alike == len(pairs):  # a change that records no new run is no regression
             return "passed: nothing was recorded anew, so nothing was checked"
         left_out = f"; {alike} of {len(pairs)} not checked, {_ITSELF}" if alike else ""
         return f"passed: no regression in {counted(len(pairs) - alike, 'kernel', 'kernels')}{left_out}"
@@ -71,12 +71,12 @@ def sentence(finding: CheckFinding) -> str:
     if finding.outcome == "regression":
         return f"regression in {kernels}{named}"
     if finding.outcome == "unclear":
-        return f"unclear in {kernels}, the launches cannot tell{named}"
+        return f"unclear in {kernels}, the launches do not decide it{named}"
     return f"not comparable with its baseline: {kernels}{named}"
 
 
 def _sides(finding: CheckFinding) -> Section:
-    """The recordings that a single pair is made of."""
+    """Returns the two recordings if there is a single pair."""
     if len(finding.pairs) != 1:
         return []
     (pair,) = finding.pairs
@@ -84,12 +84,12 @@ def _sides(finding: CheckFinding) -> Section:
 
 
 def is_itself(pair: PairCheck) -> bool:
-    """Whether a recording is held against itself, and so is as fast, whatever became of the code."""
+    """Returns whether both sides are the same recording, which proves nothing about the code."""
     return pair.before == pair.after
 
 
 def check_lines(finding: CheckFinding) -> Iterator[tuple[PairCheck, MetricCheck | None]]:
-    """Every limit with its pair; a pair that is not comparable alone."""
+    """Yields every limit with its pair; a pair that is not comparable comes once, without a limit."""
     for pair in finding.pairs:
         if pair.checks:
             yield from ((pair, one) for one in pair.checks)
@@ -98,12 +98,12 @@ def check_lines(finding: CheckFinding) -> Iterator[tuple[PairCheck, MetricCheck 
 
 
 def pair_name(pair: PairCheck) -> str:
-    """Its name, shortened for a column."""
+    """Returns the pair's name, shortened for a column."""
     return shortened(pair.name, _NAME_WIDTH)
 
 
 def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
-    """The texts of a row; figures are in the unit of their metric."""
+    """Returns the texts of a row; figures are in the unit of their metric."""
     if one is None:
         return (pair_name(pair), "", "", "", "", "", "", "not comparable")
     metric = f"{one.metric} (unprofiled)" if one.basis == "unprofiled" else one.metric
@@ -131,7 +131,7 @@ def _percent(value: float) -> str:
 
 
 def _notes(finding: CheckFinding) -> list[str]:
-    """What the table does not say; the same caution of many pairs once."""
+    """Returns what the table leaves unsaid; a caution that many pairs share appears once."""
     notes = [f"{pair_name(pair)}: {line}" for pair in finding.pairs for line in pair.refused]
     if alike := [pair_name(pair) for pair in finding.pairs if is_itself(pair)]:
         more = f" and {len(alike) - _MOST_NAMED} more" if len(alike) > _MOST_NAMED else ""

@@ -1,4 +1,4 @@
-"""Machine code as a document: the figures of one hot loop or two, what changed, and the code itself."""
+"""Machine code as a document: the figures of one hot loop or two, the changes, and the code itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WORD_BITS = 32
 
 
 def code_document(view: View, *, listing: bool = False) -> Document:
-    """Counts by opcode, or every instruction for a `listing`."""
+    """Returns the counts by opcode, or every instruction for a `listing`."""
     code = view.finding
     if listing:
         instructions = view.listing()
@@ -61,12 +61,12 @@ def code_document(view: View, *, listing: bool = False) -> Document:
 
 
 def changes_document(code: MachineCode) -> Document:
-    """What changed about the loads, alone."""
+    """Returns only the changes to the loads."""
     return Document("", [load_blocks(code)], Records((), ()))
 
 
 def side_titles(code: MachineCode) -> tuple[str, ...]:
-    """A name for each side."""
+    """Returns a title for each side."""
     return ("before", "after") if len(code.kernels) > 1 else ("kernel",)
 
 
@@ -99,7 +99,7 @@ def caution_texts(code: MachineCode) -> list[str]:
 
 
 def figures_table(code: MachineCode, titles: Sequence[str]) -> Table:
-    """Each figure of the loops, with a column for each side."""
+    """Returns each figure of the loops, with a column for each side."""
     sides = [Column(title, "number", missing="-") for title in titles]
     rows = [Row((name, *values)) for name, values in figures(code)]
     return Table([Column(figures_title(code)), *sides], rows)
@@ -110,7 +110,7 @@ def figures_title(code: MachineCode) -> str:
 
 
 def figures(code: MachineCode) -> list[tuple[str, list[float | None]]]:
-    """Each figure with its value on each side; without those that no side has."""
+    """Returns each figure with its value on each side, leaving out figures that no side has."""
     by_step = code.per == "step"
     sheets = code.kernels
     unit = UNIT_TEXT[code.per]
@@ -131,11 +131,11 @@ def figures(code: MachineCode) -> list[tuple[str, list[float | None]]]:
     return [(name, values) for name, values in rows if any(value is not None for value in values)]
 
 
-# What loads the operands
+# The loads of the operands
 
 
 def load_blocks(code: MachineCode) -> list[Accesses]:
-    """A sentence for each operand, and its accesses before and after; once where they are alike."""
+    """Returns a sentence for each operand, and its accesses before and after; once if they are alike."""
     if len(code.kernels) == 1:
         return [
             Accesses(sentence, _drawn(loads)) for sentence, loads in list_loads(code.kernels[0], code.per)
@@ -147,13 +147,13 @@ def load_blocks(code: MachineCode) -> list[Accesses]:
 
 
 def _drawn(*sides: Sequence[LoopInstruction]) -> list[list[int]]:
-    """Empty where one of them cannot be drawn."""
+    """Returns the accesses of each side; empty if one side cannot be drawn."""
     widths = [access_widths(loads) for loads in sides]
     return widths if all(widths) else []
 
 
 def access_widths(loads: Sequence[LoopInstruction]) -> list[int]:
-    """The bits of each access; none where less than a whole one is made, or less than a word."""
+    """Returns the bits of each access; empty if any count is not whole or any access is below a word."""
     accesses = []
     for load in loads:
         bits = width_bits(load.opcode)

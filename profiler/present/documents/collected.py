@@ -1,4 +1,4 @@
-"""The runs that have just been collected, as a document, and the command that one would type next."""
+"""The runs that were just collected, as a document, and the command that a user would type next."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADER = (
     "status", "run", "kernel", "size", "launches", "unprofiled_ns", "gflops", "gbytes_per_s", "reference_pct", "profiled_ns",
     *_METRICS, "run_id",
 )  # fmt: skip
-# Where the window is narrow, the first of these go first.
+# A narrow window leaves out the first of these first.
 _OPTIONAL = (
     "kernel", "lsu_inst_share_pct", "gbytes_per_s", "size", "stall_short_scoreboard", "stall_mio_throttle", "lsu_pipe_pct",
     "fma_pipe_pct", "issue_active_pct", "launches", "gflops",
@@ -33,7 +33,7 @@ _TEXTS = ("status", "run", "kernel", "size", "run_id")
 
 
 def collected_document(rows: Sequence[Record]) -> Document:
-    """A kernel is named where a run holds several, and shortened: `prof show` has its whole name."""
+    """Returns a row for each kernel. Names are shortened; `prof show` prints them in full."""
     place = HEADER.index("kernel")
     document = rows_document(HEADER, rows, [_column(name) for name in HEADER])
     shown = [[*row[:place], shortened(str(row[place]), _KERNEL_WIDTH), *row[place + 1 :]] for row in rows]
@@ -43,14 +43,14 @@ def collected_document(rows: Sequence[Record]) -> Document:
 
 
 def _column(name: str) -> Column:
-    """Durations have their unit in each cell."""
+    """Returns the column for a name of `HEADER`; durations have their unit in each cell."""
     title = name.removesuffix("_ns").replace("_", " ").replace(" pct", " %")
     kind: Kind = "text" if name in _TEXTS else "duration" if name.endswith("_ns") else "number"
     return Column(title, kind, _OPTIONAL.index(name) if name in _OPTIONAL else None, folds=name == HEADER[-1])
 
 
 def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None) -> Record:
-    """One kernel of one run as `HEADER` names it."""
+    """Returns the row of one kernel of one run, in the order of `HEADER`."""
     manifest = run.manifest
     timings = run.table("timings")
     summary = None
@@ -74,7 +74,10 @@ def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None
 
 
 def next_command(runs: Sequence[Manifest], ladder: Ladder | None, names: Iterable[str]) -> str:
-    """The comparison that is most likely meant: the last rung with the nearest one below that has such a run."""
+    """Returns the most likely next command, in general a comparison of the last rung with one below it.
+
+    It picks the nearest rung below that has such a run; if there is none, it returns `prof show`.
+    """
     last = runs[-1]
     if ladder is None or last.kernel is None or last.preset is None:
         return f"prof show {last.name}"

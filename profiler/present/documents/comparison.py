@@ -1,4 +1,4 @@
-"""A `Comparison` as a document: what, how much faster, which counters, which instructions; or times alone."""
+"""A comparison as a document: the speedup, the counters and the instructions; or times alone."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NAME_WIDTH = 100
 _OTHER_METRICS = 12
 _OPCODES = 12
 _SPEEDUP = "speedup_ratio"
-# Of a `TimingSummary`, with their units; what neither side has is not shown.
+# Fields of a `TimingSummary`, with their units; those that neither side has are left out.
 _FIGURES = {
     "median_ns": "ns",
     "spread_pct": "%",
@@ -91,13 +91,16 @@ VERDICT_TONE: dict[VerdictName, Tone] = {
     "unclear": "warn",
     "same": "quiet",
 }
-VERDICT_MARK = {"same": "=", "unclear": "?"}  # where there is no room for the word
+VERDICT_MARK = {"same": "=", "unclear": "?"}  # for places that have no room for the word
 
 
 def comparison_document(
     comparison: Comparison, *, full: bool = False, wanted: Sequence[str] = ()
 ) -> Document:
-    """All metrics and opcodes where `full`; of the metrics those `wanted`, or those that people read first."""
+    """Returns the comparison; with `full`, all its metrics and opcodes.
+
+    Otherwise it shows the `wanted` metrics, or those that people read first.
+    """
     title = f"{comparison.before.label} → {comparison.after.label}"
     if comparison.before.timing is not None:
         sections = [*_heading(comparison, _timed_side), _timed_table(comparison)]
@@ -137,7 +140,7 @@ def _side(side: Side) -> list[str]:
 
 
 def speedup_text(speedup: Speedup | None) -> str:
-    """How much faster, how surely, and by which clock."""
+    """Returns the speedup, how sure it is, and which clock measured it."""
     if speedup is None:
         return "No duration was recorded on both sides, so no speedup can be given"
     faster = speedup.ratio if speedup.ratio >= 1 else 1 / speedup.ratio
@@ -168,7 +171,7 @@ def _metrics_block(comparison: Comparison, full: bool, wanted: Sequence[str]) ->
 def shown_metrics(
     comparison: Comparison, wanted: Sequence[str] = ()
 ) -> tuple[list[MetricDelta], list[MetricDelta]]:
-    """The metrics that a person reads first, or those `wanted`; and the rest."""
+    """Returns the metrics to show (those `wanted`, or the headline ones), and the rest."""
     if wanted:
         shown = [delta for delta in comparison.metrics if {delta.name, delta.ncu} & set(wanted)]
         return shown, [delta for delta in comparison.metrics if delta not in shown]
@@ -179,7 +182,7 @@ def shown_metrics(
 
 
 def verdict_counts(deltas: Sequence[MetricDelta]) -> str:
-    """2 better, 1 worse, 5 same."""
+    """Returns a count of each verdict: `2 better, 1 worse, 5 same`."""
     return ", ".join(
         f"{count} {verdict}"
         for verdict in ("better", "worse", "changed", "unclear", "same")
@@ -188,7 +191,7 @@ def verdict_counts(deltas: Sequence[MetricDelta]) -> str:
 
 
 def metric_row(delta: MetricDelta) -> Row:
-    """One metric as `METRIC_COLUMNS` name it."""
+    """Returns the row of one metric, in the order of `METRIC_COLUMNS`."""
     reason = REASONS[delta.reason]
     verdict = f"{delta.verdict} ({reason})" if reason else delta.verdict
     figures = (delta.before, delta.after, delta.delta, delta.ci, (delta.before, delta.after))
@@ -207,7 +210,7 @@ def _checks(confirmation: Confirmation, full: bool) -> Checks:
 
 
 def confirmation_title(confirmation: Confirmation) -> str:
-    """The name of what was expected, and what became of it."""
+    """Returns the name of an expectation and its outcome."""
     if confirmation.does_not_apply:
         return f"{confirmation.name}: does not apply, as {confirmation.does_not_apply}"
     return f"{confirmation.name}: {'confirmed' if confirmation.confirmed else 'not confirmed'}"
@@ -229,19 +232,19 @@ def _opcodes(comparison: Comparison, full: bool) -> Section:
 
 
 def opcode_row(opcode: Opcode) -> Row:
-    """One opcode as `OPCODE_COLUMNS` name it."""
+    """Returns the row of one opcode, in the order of `OPCODE_COLUMNS`."""
     figures = (opcode.before, opcode.after, opcode.after - opcode.before)
     return Row((opcode.opcode, opcode.width_bits, *figures))
 
 
 def _hot_loop(comparison: Comparison) -> Section:
-    """What changed about the loads; `prof sass` shows the code."""
+    """Returns the changes to the loads; `prof sass` shows the code."""
     loop = comparison.instructions.hot_loop
     return [Text(f"hot loop, {one.sentence}", wraps=False) for one in loop.changes] if loop else []
 
 
 def one_sided_lines(comparison: Comparison) -> list[str]:
-    """The metrics that only one of the two recorded, or each in its own way."""
+    """Returns the metrics that only one side recorded, or that the sides recorded in different ways."""
     one_sided = [
         f"{item.name} (not {item.missing_in})" for item in comparison.missing if item.missing_in != "both"
     ]
@@ -253,7 +256,7 @@ def one_sided_lines(comparison: Comparison) -> list[str]:
 
 
 def _records(comparison: Comparison) -> Iterator[Sequence[Plain]]:
-    """A record for each metric, and for each executed opcode."""
+    """Yields a record for each metric and for each executed opcode."""
     kernels = (comparison.before.kernel_name, comparison.after.kernel_name)
     for delta in comparison.metrics:
         yield (
@@ -296,13 +299,13 @@ def _figures(comparison: Comparison) -> list[tuple[str, float | None, float | No
 
 
 def _references(comparison: Comparison) -> list[str]:
-    """The reference that percentages are of; once where it is the same for both."""
+    """Returns the reference of the percentages; once if both sides have the same."""
     names = dict.fromkeys(side.reference for side in (comparison.before, comparison.after) if side.reference)
     return [f"reference_pct: speed in percent of {' and of '.join(names)}"] if names else []
 
 
 def _timed_records(comparison: Comparison) -> Iterator[Sequence[Plain]]:
-    """A record for the speedup, as how many times as fast as the first, and one for each figure."""
+    """Yields a record for the speedup and one for each figure. The speedup is relative to the first side."""
     kernels = (comparison.before.kernel_name, comparison.after.kernel_name)
     if speedup := comparison.speedup:
         bounds = [bound - 1 for bound in speedup.ci] if speedup.ci else [None, None]

@@ -14,7 +14,7 @@ _ABILITY_TITLES: dict[Ability, str] = {"reading": "reading, comparing"}
 
 
 def doctor_document(checks: Sequence[HealthCheck], verdicts: Sequence[Readiness]) -> Document:
-    """A row for each check, and below them a sentence for each ability."""
+    """Returns a row for each check, and below them a sentence for each ability."""
     rows = [Row((one.name, one.state, _found(one)), _TONES[one.state]) for one in checks]
     abilities = [(_ABILITY_TITLES.get(one.ability, one.ability), _sentence(one)) for one in verdicts]
     records = [(one.name, one.ability, one.state, one.found, one.remedy) for one in checks]
@@ -23,7 +23,7 @@ def doctor_document(checks: Sequence[HealthCheck], verdicts: Sequence[Readiness]
 
 
 def _found(check: HealthCheck) -> str:
-    """The remedy stands behind what was found, so that one column folds."""
+    """Returns what was found and the remedy in one text, so that only one column folds."""
     return f"{check.found}. {check.remedy}" if check.remedy else check.found
 
 

@@ -1,6 +1,6 @@
-"""The commands of a collection, as they would be typed, in the order in which they would run.
+"""The commands of a collection as a person would type them, in the order in which they would run.
 
-What a shell should not run is a comment: of kernels that are only timed, and of tools that are not here.
+Kernels that are only timed and tools that are missing become comments, so that a shell can run the output.
 """
 
 from __future__ import annotations

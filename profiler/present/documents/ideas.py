@@ -1,4 +1,4 @@
-"""An `IdeasFinding` as a document: each idea's step, as claimed and as measured here."""
+"""The ideas of a ladder as a document: each idea's step, as claimed and as measured here."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HEADER = (
 
 
 def ideas_document(finding: IdeasFinding) -> Document:
-    """A row for each step, with the idea, and what the counters read."""
+    """Returns a row for each step, with the idea and what the counters show."""
     return Document(
         "",
         [
@@ -50,7 +50,7 @@ def ideas_document(finding: IdeasFinding) -> Document:
 
 
 def idea_row(one: Idea) -> Row:
-    """One idea as `IDEA_COLUMNS` name it."""
+    """Returns the row of one idea, in the order of `IDEA_COLUMNS`."""
     step = (one.kernel, one.name, one.idea, one.before, _claimed(one), step_text(one))
     return Row((*step, one.story, one.reason), _STORY_TONE[one.story])
 
@@ -66,7 +66,7 @@ def _record(finding: IdeasFinding, one: Idea) -> list[Plain]:
 
 
 def _claimed(one: Idea) -> str:
-    """The published ratio; the claim itself where there is none, or where it says something else."""
+    """Returns the published ratio; adds the claim if it differs, and is the claim alone without a ratio."""
     if one.published is None:
         return _CLAIMS[one.claim] if one.claim else ""
     text = f"{number(one.published.ratio)}x on {short_gpu(one.published.gpu)}"
@@ -75,7 +75,7 @@ def _claimed(one: Idea) -> str:
 
 
 def short_gpu(name: str) -> str:
-    """Without the maker's name and brand, which say nothing of the chip."""
+    """Returns the GPU's name without the maker and brand, which say nothing about the chip."""
     return name.removeprefix("NVIDIA ").removeprefix("GeForce ")
 
 

@@ -1,4 +1,4 @@
-"""A `LadderFinding` as a document: every rung, and its step from the one it follows."""
+"""A ladder as a document: every rung, and its step from the one it follows."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from profiler.present.document import (
 from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
 from profiler.present.documents.parts.ladder_columns import counter_columns, counter_legend
 
-_WORK_STAYS = 100  # longer than any counter, where the window is narrow
+_WORK_STAYS = 100  # stays longer than any counter in a narrow window
 _MOST_OTHERS = 6
 
 
 def ladder_document(finding: LadderFinding, others: Sequence[str]) -> Document:
-    """`others` are the conditions that runs are stored of as well."""
+    """Returns the ladder; `others` are the other conditions under which runs are stored."""
     heading: list[Block] = [Heading(ladder_heading(finding))]
     if others:
         more = f"; and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
@@ -41,7 +41,7 @@ def ladder_document(finding: LadderFinding, others: Sequence[str]) -> Document:
 
 
 def rungs_table(finding: LadderFinding) -> Table:
-    """A row for each rung."""
+    """Returns a row for each rung."""
     rows = [
         Row(_values(rung, finding), VERDICT_TONE[rung.verdict] if rung.verdict else "plain")
         for rung in finding.kernels
@@ -71,7 +71,7 @@ def _has_binding(finding: LadderFinding) -> bool:
 
 
 def _work_title(finding: LadderFinding) -> str:
-    """What the view is about, where that is known; else the other."""
+    """Returns the unit of work per second that suits the view, if known; otherwise the other one."""
     rates = [(rung.gflops, rung.gbytes_per_s) for rung in finding.kernels]
     computes = any(gflops is not None for gflops, _ in rates)
     moves = any(gbytes is not None for _, gbytes in rates)
@@ -83,13 +83,13 @@ def _has_work(finding: LadderFinding) -> bool:
 
 
 def _binding(rung: RungFinding) -> str:
-    """The name of what binds the kernel that was profiled, which may be one of several."""
+    """Returns what binds the profiled kernel, which may be one of several in the rung."""
     text = (rung.binding or "").replace("-", " ")
     return f"{text} (its part)" if text and rung.is_part_of_step else text
 
 
 def _time(rung: RungFinding, finding: LadderFinding) -> Value:
-    """Marked where it is the profiler's, and others are not."""
+    """Returns the rung's time, with a mark if only the profiler measured it and others were timed without it."""
     if rung.duration_ns is None:
         return None
     mixed = any(one.basis == "unprofiled" for one in finding.kernels)
@@ -109,20 +109,20 @@ def _step(rung: RungFinding) -> Value:
 
 
 def ladder_heading(finding: LadderFinding) -> str:
-    """The ladder's name and title, the GPU and the workload."""
+    """Returns the ladder's name and title, the GPU and the workload."""
     workload = size_text(finding.workload) if finding.workload else "workload not recorded"
     return f"{finding.ladder}: {finding.title} ({finding.gpu}, {workload})"
 
 
 def ladder_notes(finding: LadderFinding) -> list[str]:
-    """What the table does not say."""
+    """Returns what the table leaves unsaid."""
     rungs = finding.kernels
     profiled = [rung for rung in rungs if rung.basis == "profiled"]
     notes = []
     if profiled and len(profiled) == len(rungs):
-        notes.append("time: under the profiler; no timings without it are stored of these runs")
+        notes.append("time: under the profiler, because these runs store no timings without it")
     elif profiled:
-        notes.append("time: without the profiler; * under it, where no such timing is stored")
+        notes.append("time: without the profiler; * marks a time under it, where none without it is stored")
     references = [
         f"{name}{_numbers([rung.kernel for rung in group], rungs)}"
         for name, group in groupby(
@@ -132,7 +132,7 @@ def ladder_notes(finding: LadderFinding) -> list[str]:
     if references:
         notes.append(f"% ref: speed in percent of {', '.join(references)}")
     if not _has_work(finding) and not finding.workload:
-        notes.append("no work per second: the runs do not say their workload")
+        notes.append("no work per second: the runs do not record their workload")
     notes += missing_lines(finding)
     for rung in rungs:
         notes += [f"{rung.kernel} against {rung.before} refused: {line}" for line in rung.refused]
@@ -146,7 +146,7 @@ def ladder_notes(finding: LadderFinding) -> list[str]:
 
 
 def missing_lines(finding: LadderFinding) -> list[str]:
-    """The ladder's other rungs, those together that are missing for one reason."""
+    """Returns the ladder's other rungs, grouped by the reason why they are missing."""
     left_out: dict[str, list[int]] = {}
     for one in finding.missing:
         left_out.setdefault(one.why, []).append(one.kernel)
@@ -154,7 +154,7 @@ def missing_lines(finding: LadderFinding) -> list[str]:
 
 
 def caution_lines(rungs: Sequence[RungFinding | Idea]) -> list[str]:
-    """Of each step; what holds for all of them once."""
+    """Returns the cautions of each step; a caution that all steps share appears once."""
     steps = [rung.kernel for rung in rungs if rung.speedup]
     cautions: dict[str, list[int]] = {}
     for rung in rungs:
@@ -166,7 +166,7 @@ def caution_lines(rungs: Sequence[RungFinding | Idea]) -> list[str]:
 
 
 def branches_text(finding: LadderFinding) -> str:
-    """The rungs that do not follow the one before, to stand behind such words: ` (3, 4: rung 2)`."""
+    """Returns the rungs that do not follow the one before, for the end of a sentence: ` (3, 4: rung 2)`."""
     branches = [
         f"{', '.join(map(str, rungs))}: rung {before}" for before, rungs in finding.branches().items()
     ]
@@ -178,7 +178,7 @@ def _list(numbers: Sequence[int]) -> str:
 
 
 def _numbers(which: Iterable[int], rungs: Sequence[RungFinding]) -> str:
-    """Empty where it is every rung."""
+    """Returns the numbers of the rungs in parentheses; empty if they are all rungs."""
     numbers = list(which)
     if numbers == [rung.kernel for rung in rungs]:
         return ""
@@ -189,7 +189,7 @@ def _numbers(which: Iterable[int], rungs: Sequence[RungFinding]) -> str:
 
 
 def _records(finding: LadderFinding) -> Records:
-    """A record for each rung."""
+    """Returns a record for each rung."""
     header = [
         "kernel", "name", "duration_ns", "basis", "gflops", "gbytes_per_s", "reference_pct", "reference",
         "before", "speedup", "speedup_low", "speedup_high", "speedup_basis", "verdict", "binding",

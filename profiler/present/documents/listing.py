@@ -1,4 +1,4 @@
-"""Stored runs, and a ladder's kernels, as documents."""
+"""Stored runs, and the kernels of a ladder, as documents."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from profiler.present.document import Column, Document, Plain
 from profiler.present.documents.parts.rows import rows_document
 
 _FIGURES = ("runs", "launches")
-_NARROW = ("ncu", "gpu", "recorded", "origin", "launches")  # they go in this order where the window is narrow
+_NARROW = ("ncu", "gpu", "recorded", "origin", "launches")  # a narrow window leaves them out in this order
 _LADDER_FIGURES = ("kernel", "profiled", "timed", "tuned")
 
 
 def runs_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> Document:
-    """A row for each run, or for the newest of each name. No column folds: a run id is there to be copied."""
+    """Returns a row for each run, or for the newest of each name.
+
+    No column folds, because people copy run ids.
+    """
     columns = [
         Column(
             name.replace("_", " "),
@@ -26,6 +29,6 @@ def runs_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> Doc
 
 
 def kernels_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> Document:
-    """A row for each kernel of a ladder, with how many runs are stored of it."""
+    """Returns a row for each kernel of a ladder, with the number of its stored runs."""
     columns = [Column(name, right=name in _LADDER_FIGURES, folds=name == header[-1]) for name in header]
     return rows_document(header, rows, columns)

@@ -1,4 +1,4 @@
-"""One recording as a document: where it is from, and for each kernel its metrics and findings; or its timings."""
+"""One recording as a document: its origin, and the metrics and findings of each kernel, or its timings."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _TIMING_HEADER = (
     "run_id", "workload", "processes", "repeats", "median_ns", "min_ns", "max_ns", "spread_pct", "gflops",
     "gbytes_per_s", "reference_median_ns", "reference_pct",
 )  # fmt: skip
-# As Nsight Compute calls them in its section MemoryWorkloadAnalysis.
+# The names in the section MemoryWorkloadAnalysis of Nsight Compute.
 _RATES = {"max_bandwidth_pct": "Max Bandwidth", "mem_pipes_busy_pct": "Mem Pipes Busy"}
 _HITS = {"l1_hit_pct": "L1/TEX Hit Rate", "l2_hit_pct": "L2 Hit Rate"}
 Fact = tuple[str, str]
 
 
 def recording_document(run: Run, sheets: Sequence[Sheet], timing: TimingSheet | None) -> Document:
-    """The sheets of its kernels; the timings where it was recorded without the profiler."""
+    """Returns the sheets of the kernels, or the timings if it was recorded without the profiler."""
     title = run.manifest.name or run.label
     if timing is not None and not run.manifest.is_profiled:
         facts = [[Facts(provenance_facts(timing.run))], [Facts(timing_facts(timing))]]
@@ -76,7 +76,7 @@ def _kernel_sections(sheet: Sheet) -> list[Section]:
 
 
 def metric_row(metric: SheetMetric) -> Row:
-    """One metric as `METRIC_COLUMNS` name it."""
+    """Returns the row of one metric, in the order of `METRIC_COLUMNS`."""
     return Row((metric.name, metric.unit, metric.mean, metric.spread))
 
 
@@ -100,7 +100,11 @@ def _timing_records(sheet: TimingSheet) -> Records:
 
 
 def shape_lines(sheet: Sheet) -> list[str]:
-    """`32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a block`."""
+    """Returns the launch shapes in words.
+
+    For example `32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a
+    block`.
+    """
     kept, rest = sheet.shapes[:_MOST_SHAPES], sheet.shapes[_MOST_SHAPES:]
     lines = [_shape_text(shape, several=len(sheet.shapes) > 1) for shape in kept]
     return [*lines, f"and in {len(rest)} other ways"] if rest else lines
@@ -118,7 +122,7 @@ def _shape_text(shape: LaunchShape, *, several: bool) -> str:
 
 
 def _extent(sizes: tuple[int, int, int]) -> str:
-    """The sizes without the ones at their end."""
+    """Returns the sizes without trailing ones."""
     x, y, z = sizes
     return " x ".join(f"{size:,}" for size in ((x,) if y == z == 1 else (x, y) if z == 1 else sizes))
 
@@ -169,7 +173,7 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
 
 
 def memory_facts(metrics: Sequence[SheetMetric]) -> list[Fact]:
-    """The five figures that Nsight Compute judges memory by, and the accesses; without what was not recorded."""
+    """Returns the five figures by which Nsight Compute judges memory, and the accesses, as far as recorded."""
     means = {metric.name: metric.mean for metric in metrics}
     moved = means.get("dram_bytes_per_s")
     throughput = [] if moved is None else [f"Memory Throughput {number(moved / 1e9)} GB/s"]
@@ -196,7 +200,10 @@ def _accesses(means: Mapping[str, float]) -> list[str]:
 
 
 def width_text(means: Mapping[str, float], kind: str) -> str:
-    """The width of loads or of stores: `128`, `bulk` for blocks, whose instructions have no width, both, or `-` for none."""
+    """Returns the width of loads or of stores in bits: `128`, `bulk`, `128+bulk`, or `-` for none.
+
+    Copies of blocks are `bulk`, because their instructions have no width.
+    """
     width_bits = means.get(f"{kind}_width_bits")
     parts = [] if width_bits is None else [f"{width_bits:.0f}"]
     return "+".join([*parts, *(["bulk"] if means.get(f"bulk_{kind}s") else [])]) or "-"

@@ -59,23 +59,26 @@ _TONES: dict[str, Tone] = {
 
 
 def built_document(rows: Sequence[Record]) -> Document:
-    """The rungs that were built."""
+    """Returns a row for each rung that was built."""
     return rows_document(BUILD_HEADER, rows, _BUILD_COLUMNS)
 
 
 def verified_document(rows: Sequence[Record]) -> Document:
-    """The rungs that were verified, in the colour of their verdict."""
+    """Returns a row for each rung that was verified, in the colour of its verdict."""
     tones = [_TONES[str(row[CHECK_HEADER.index("verdict")])] for row in rows]
     return rows_document(CHECK_HEADER, rows, _CHECK_COLUMNS, tones)
 
 
 def timed_document(rows: Sequence[Record]) -> Document:
-    """The rungs that were timed."""
+    """Returns a row for each rung that was timed."""
     return rows_document(TIME_HEADER, rows, _TIME_COLUMNS)
 
 
 def build_row(built: Built, compiled: Mapping[str, int]) -> Record:
-    """One rung as `BUILD_HEADER` names it; `compiled` is the compiler's report on the kernels that the ladder means."""
+    """Returns the row of one rung, in the order of `BUILD_HEADER`.
+
+    `compiled` is the compiler's report on the kernels that the ladder means.
+    """
     record, kernel = built.record, built.kernel
     return (
         kernel.number,
@@ -89,7 +92,7 @@ def build_row(built: Built, compiled: Mapping[str, int]) -> Record:
 
 
 def check_row(checked: Checked) -> Record:
-    """One rung as `CHECK_HEADER` names it."""
+    """Returns the row of one rung, in the order of `CHECK_HEADER`."""
     job = checked.job
     return (
         job.kernel.number,
@@ -103,7 +106,7 @@ def check_row(checked: Checked) -> Record:
 
 
 def time_row(kernel: Kernel, values: Mapping[str, int], summary: TimingSummary, run_id: str) -> Record:
-    """One rung as `TIME_HEADER` names it."""
+    """Returns the row of one rung, in the order of `TIME_HEADER`."""
     return (
         kernel.number,
         kernel.name,

@@ -1,4 +1,4 @@
-"""A sweep as a document: what was tried, the best points, how sure that is, what each parameter is worth."""
+"""A sweep as a document: what was tried, the best points, and what each parameter is worth."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WORTH_HEADING = "What each value is worth, over all points that were timed:"
 
 
 def sweep_document(finding: TuningFinding) -> Document:
-    """The best points first, then the worth of every value."""
+    """Returns the best points, then the worth of every value."""
     sections: list[Section] = [
         [Text(line, wraps=False) for line in tried_lines(finding)],
         [_points_table(finding)],
@@ -49,7 +49,7 @@ def sweep_document(finding: TuningFinding) -> Document:
 
 
 def _points_table(finding: TuningFinding) -> Table:
-    """A row for each of the best points, the fastest first."""
+    """Returns a row for each of the best points, the fastest first."""
     names = [Column(name, right=True) for name in short_names(finding.best.settings)]
     rows = [
         Row(_point_values(one), "good" if place == 0 else "plain") for place, one in enumerate(finding.points)
@@ -58,14 +58,14 @@ def _points_table(finding: TuningFinding) -> Table:
 
 
 def settings_text(settings: Mapping[str, int]) -> str:
-    """`BM=64 BN=128`: without what all names begin with."""
+    """Returns the settings as `BM=64 BN=128`, without the words that all names begin with."""
     return " ".join(
         f"{name}={value}" for name, value in zip(short_names(settings), settings.values(), strict=True)
     )
 
 
 def short_names(names: Sequence[str] | Mapping[str, int]) -> list[str]:
-    """Without the words that all begin with, where something of each is left."""
+    """Returns the names without the words that all begin with, as long as each keeps a word."""
     words = [name.split("_") for name in names]
     common = 0
     while len(words) > 1 and all(len(one) > common + 1 for one in words):
@@ -83,7 +83,11 @@ def _point_values(one: RankedPoint) -> tuple[Value, ...]:
 
 
 def _worth_table(finding: TuningFinding) -> Table:
-    """`best` is of the points with that value, `slower %` how much slower it is than the best of all."""
+    """Returns a row for each value of each parameter.
+
+    `best` is the time of the fastest point with that value, and `slower %` compares it with the fastest of
+    all.
+    """
     rows = []
     for one in finding.parameters:
         for place, value in enumerate(one.values):
@@ -94,7 +98,7 @@ def _worth_table(finding: TuningFinding) -> Table:
 
 
 def _records(finding: TuningFinding) -> Records:
-    """A record for each of the best points, with a column for each parameter."""
+    """Returns a record for each of the best points, with a column for each parameter."""
     rows = [
         (
             *one.settings.values(), one.time_ns, one.spread_pct, one.slower_pct, one.reference_pct, one.registers,
@@ -106,7 +110,7 @@ def _records(finding: TuningFinding) -> Records:
 
 
 def tried_lines(finding: TuningFinding) -> list[str]:
-    """How many points were measured, and how."""
+    """Returns how many points were measured, and how."""
     allowed = finding.combinations - sum(finding.excluded.values())
     stages = finding.stages
     chosen = f", of which {finding.tried} were tried" if finding.tried < allowed else ""
@@ -114,9 +118,9 @@ def tried_lines(finding: TuningFinding) -> list[str]:
         f"{finding.ladder} {finding.kernel} on {finding.gpu}, {size_text(finding.workload)}",
         f"{finding.combinations} combinations, {allowed} within the constraints{chosen}; "
         f"{finding.timed} {'is' if finding.timed == 1 else 'are'} correct",
-        f"timed: {stages['screen']} by {counted(finding.screen_repeats, 'repeat', 'repeats')}; "
-        f"{stages['full']} by {finding.repeats} more, if within {finding.within_pct:g} % of the best, or the source's; "
-        f"{stages['final']} again, {finding.processes} x {finding.repeats}, taking turns: these decide",
+        f"timed: {counted(stages['screen'], 'point', 'points')} with {counted(finding.screen_repeats, 'repeat', 'repeats')}; "
+        f"{stages['full']} within {finding.within_pct:g} % of the best, or from the source, with {finding.repeats} more; "
+        f"{stages['final']} again in turns, {finding.processes} x {finding.repeats}, which decide",
     ]
     return lines + [f"  {_fate_text(fate)}" for fate in finding.fates]
 
@@ -151,7 +155,7 @@ def verdict_lines(finding: TuningFinding) -> list[str]:
 
 
 def diff_lines(before: str, after: str, name: str) -> list[str]:
-    """The change of a source, as `diff -u` shows it."""
+    """Returns the change of a source, as `diff -u` prints it."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name, name, lineterm="", n=1)
     return [printable(line) for line in lines]
 
@@ -170,10 +174,10 @@ def _short_name(name: str, finding: TuningFinding) -> str:
 def _step_text(step: TuningStep) -> str:
     by = f"{percent(abs(step.slower_pct))} % {'slower' if step.slower_pct >= 0 else 'faster'}"
     if step.ci is None:
-        return f"is {by}; with one process each there is no telling how sure that is"
+        return f"is {by}; one process each is too few to say how sure that is"
     low, high = (percent(end) for end in step.ci)
     said = f"is {by} (95 % interval {low} to {high})"
-    return said if step.is_sure else f"{said}: no different, as far as this can tell"
+    return said if step.is_sure else f"{said}: no certain difference"
 
 
 def _fate_text(fate: Fate) -> str:

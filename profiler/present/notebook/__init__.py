@@ -1,7 +1,7 @@
-"""A notebook over the recorded ladder of somebody's own: a document in, cells out.
+"""Makes a notebook of a user's recorded ladder: a subject comes in, the text of a `.ipynb` file goes out.
 
-`ladder.md.j2` is the notebook as one reads it: its fenced blocks become code cells and what stands between them
-Markdown cells. No figure is in it; a notebook computes its own.
+`ladder.md.j2` is the notebook as a person reads it. Its fenced blocks become code cells, and the text between
+them becomes Markdown cells. It contains no figures; the notebook computes them when it runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _METADATA = {
 
 @dataclass(frozen=True)
 class Subject:
-    """`runs` and `ladder` are as the notebook's cells name them; without a `workload`, what most rungs share."""
+    """The ladder that a notebook is about. `runs` and `ladder` are as its cells name them.
+
+    Without a `workload`, the notebook takes the one that most rungs share.
+    """
 
     title: str
     runs: str
@@ -34,7 +37,7 @@ class Subject:
 
 
 def ladder_notebook(subject: Subject) -> str:
-    """As a `.ipynb` file holds it, not yet executed."""
+    """Returns the notebook as a `.ipynb` file holds it, not yet executed."""
     cells = [
         _cell(number, kind, text) for number, (kind, text) in enumerate(_parts(_document(subject)), start=1)
     ]
@@ -45,14 +48,14 @@ def ladder_notebook(subject: Subject) -> str:
 def _document(subject: Subject) -> str:
     from jinja2 import Environment, StrictUndefined
 
-    # A title is text in Markdown, everything else a literal in Python.
+    # A title is text in Markdown; everything else is a literal in Python.
     environment = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
     environment.filters |= {"text": markdown_text, "literal": repr}
     return environment.from_string(_TEMPLATE.read_text()).render(asdict(subject))
 
 
 def _parts(document: str) -> Iterator[tuple[str, str]]:
-    """In turns, whatever stands between two blocks of code."""
+    """Yields the Markdown and the code of the document in turn."""
     for place, text in enumerate(_CODE.split(document)):
         if text.strip():
             yield ("code" if place % 2 else "markdown"), text.strip()

@@ -1,6 +1,7 @@
-"""The page of `prof report`: findings in, one self-contained HTML document out.
+"""The page of `prof report`: findings come in, one self-contained HTML document goes out.
 
-Nothing in it asks anybody for anything, and its policy forbids it. Without JavaScript it is one long page.
+The page requests nothing from anywhere, and its policy forbids requests. Without JavaScript, it is one long
+page.
 """
 
 from profiler.present.page.contents import Contents, KernelPart, PairPart

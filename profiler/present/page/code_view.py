@@ -1,4 +1,4 @@
-"""The machine code of one hot loop, or of two side by side, as a page shows it."""
+"""Shows the machine code of one hot loop, or of two side by side, on a page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from profiler.analyse.code.machine_code import View
-from profiler.present.document import Accesses, Code, CodeCell, CodeColumn
+from profiler.present.document import Accesses, CodeBlock, CodeCell, CodeColumn
 from profiler.present.documents.code import caution_texts, figures_table, load_blocks, scope_text
 from profiler.present.documents.parts.code_rows import count_code
 from profiler.present.page.tables import PageCell, PageTable, page_table
@@ -16,7 +16,7 @@ _MOST_BLOCKS = 32
 
 @dataclass(frozen=True)
 class SideBySide:
-    """A table with the same columns for each side; a row's `sides` are None where the other stands alone."""
+    """A table with the same columns for each side; a row's side is None if only the other side has it."""
 
     caption: str
     titles: list[str]
@@ -46,12 +46,12 @@ def code_view(view: View) -> CodeView:
 
 
 def _countable(loads: Accesses) -> Accesses:
-    """Without its blocks where they are too many to count."""
+    """Returns the loads, without their blocks if there are too many to count by eye."""
     return loads if all(len(side) <= _MOST_BLOCKS for side in loads.sides) else replace(loads, sides=[])
 
 
-def _side_by_side(caption: str, code: Code) -> SideBySide:
-    """Without the columns that no row fills."""
+def _side_by_side(caption: str, code: CodeBlock) -> SideBySide:
+    """Returns the table without the columns that no row fills."""
     shown = [
         place
         for place in range(len(code.columns))
@@ -74,5 +74,5 @@ def _cells(side: Sequence[CodeCell], shown: Sequence[int], columns: Sequence[Cod
 
 
 def width_class(bits: int) -> str:
-    """The class of an access this wide, as the charts class them."""
+    """Returns the CSS class of an access of this width, in the classes that the charts use."""
     return "narrow" if bits <= 32 else "double" if bits <= 64 else "wide"

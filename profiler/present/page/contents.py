@@ -1,4 +1,4 @@
-"""What a page is made of: findings as they were found, in the order in which they are read."""
+"""The contents of a page: its findings, unformatted, in the order in which a person reads them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     from profiler.present.page.drawing import Picture
     from profiler.store.runs.run import Run
 
-Pictures = Mapping[str, "Future[Picture | None]"]  # being drawn
+Pictures = Mapping[str, "Future[Picture | None]"]  # still being drawn
 
 
 @dataclass(frozen=True)
 class KernelPart:
-    """One kernel of one recording. `anchor` is what stands behind the `#` of its address.
+    """One kernel of one recording. `anchor` is the part of its address after the `#`.
 
-    Of timings alone there is no `sheet` and no `profile`; without execution counts, no `code`. Of very many
-    kernels the sheets hold the catalogue's metrics, and count the others as `metrics_left_out`.
+    A recording of timings alone has no `sheet` and no `profile`; one without execution counts has no `code`.
+    A page of very many kernels keeps only the catalogue's metrics in its sheets, and counts the others in
+    `metrics_left_out`.
     """
 
     anchor: str
@@ -43,9 +44,9 @@ class KernelPart:
 
 @dataclass(frozen=True)
 class PairPart:
-    """Two kernels against each other: the `comparison`, or why there is none.
+    """Two compared kernels: the `comparison`, or the reasons why it was `refused`.
 
-    Of timings alone there is only a `speedup`, with its `warnings`.
+    Recordings of timings alone have only a `speedup` and its `warnings`.
     """
 
     before: KernelPart
@@ -64,7 +65,10 @@ class PairPart:
 
 @dataclass(frozen=True)
 class Contents:
-    """A whole ladder with its `ladder` sheet, or whatever recordings were named. `headline` metrics come first."""
+    """A whole ladder with its `ladder` sheet, or the recordings that a user named.
+
+    The tables show the `headline` metrics first.
+    """
 
     title: str
     kernels: list[KernelPart]

@@ -1,8 +1,8 @@
-"""Charts as SVG for a page: drawn side by side in processes of their own, in colours that the page decides.
+"""Draws charts as SVG for a page, in parallel processes.
 
-The name of a chart function and a finding in; a `Picture` out. One picture serves light and dark: paper, ink
-and lines become the page's CSS variables. Its policy forbids style attributes, and Vega writes none.
-Only the drawing processes load Altair, which takes as long as to read a ladder.
+The name of a chart function and a finding come in; a `Picture` goes out. One picture serves light and dark:
+paper, ink and lines become CSS variables of the page. The page's policy forbids style attributes, and Vega
+writes none. Only the drawing processes load Altair, which takes as long as reading a ladder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pebble import ProcessPool
 from profiler.store.reports.sandbox import available_cores, leave_with_parent
 
 _MOST_PROCESSES = 4
-# What CSS counts as a pixel at the usual size of type; pictures grow with the type.
+# CSS pixels in a rem at the usual size of type; pictures grow with the type.
 _PIXELS_A_REM = 13.5
 _INVISIBLE = re.compile(
     r'<path class="(?:background|foreground)"[^>]*(?:pointer-events="none"|aria-hidden="true")[^>]*d="[^"]*"[^>]*/>'
@@ -38,7 +38,7 @@ _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" ')
 
 @dataclass(frozen=True)
 class Picture:
-    """`title` is the takeaway; `svg` holds the drawing alone, so that the words wrap as other words do."""
+    """A drawn chart. `title` is its message; `svg` is the drawing without words, so that the page wraps them."""
 
     title: str
     subtitle: str
@@ -47,7 +47,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Look:
-    """Colours by the names of their CSS variables: those that a scheme decides, and those of marks in either."""
+    """Colours by the names of their CSS variables: those of each scheme, and those of marks in both."""
 
     light: dict[str, str]
     dark: dict[str, str]
@@ -55,22 +55,22 @@ class Look:
 
 
 class Drawing:
-    """A pool of drawing processes, which start at once: Altair and Vega take a second to load."""
+    """A pool of drawing processes. They start at once, because Altair and Vega take a second to load."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._pool = ProcessPool(
             min(available_cores(), _MOST_PROCESSES), initializer=_warm_up, context=context
         )
-        self.look: Future[Look] = self._pool.schedule(derive_look)  # the first request starts them
+        self.look: Future[Look] = self._pool.schedule(derive_look)  # the first request starts the processes
 
     def ask(self, chart: str, finding: Any, **options: Any) -> Future[Picture | None]:
-        """What `present/charts` draws under that name."""
+        """Starts to draw the chart of that name in `present/charts`."""
         drawn: Future[Picture | None] = self._pool.schedule(draw, args=[chart, finding], kwargs=options)
         return drawn
 
     def ask_sentence(self, name: str, finding: Any) -> Future[str]:
-        """What `present/charts` says under that name, in place of a picture."""
+        """Starts to compute the sentence of that name in `present/charts`, which stands in for a picture."""
         said: Future[str] = self._pool.schedule(_say, args=[name, finding])
         return said
 
@@ -80,13 +80,13 @@ class Drawing:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """All pictures are there by now, or nobody wants them any more."""
+        """Stops the processes; by now all pictures are drawn or no longer needed."""
         self._pool.stop()  # type: ignore[no-untyped-call]
         self._pool.join()
 
 
 def draw(chart_name: str, finding: Any, **options: Any) -> Picture | None:
-    """None where the finding holds nothing to draw."""
+    """Draws a chart; returns None if the finding holds nothing to draw."""
     import altair as alt
     import vl_convert
     from altair.utils.schemapi import debug_mode
@@ -94,7 +94,7 @@ def draw(chart_name: str, finding: Any, **options: Any) -> Picture | None:
     from profiler.present import charts
     from profiler.present.charts.style import configuration
 
-    # Valid by the charts' own tests; checking it again would take as long as drawing it.
+    # The charts' own tests check that specs are valid; a check here would take as long as drawing.
     with debug_mode(False), alt.data_transformers.enable(consolidate_datasets=False):
         chart = getattr(charts, chart_name)(finding, **options)
         if chart is None:
@@ -102,7 +102,7 @@ def draw(chart_name: str, finding: Any, **options: Any) -> Picture | None:
         spec: dict[str, Any] = chart.to_dict(validate=False)
     heading = spec.pop("title", {})
     look = configuration("light")
-    # The page says what a picture shows, and its letters may be wider than those that Vega measured.
+    # The page labels its pictures itself, and its letters may be wider than those that Vega measured.
     config = look | {
         "aria": False, "background": None, "padding": 2, "legend": {**look["legend"], "columnPadding": 24},
     }  # fmt: skip
@@ -111,7 +111,7 @@ def draw(chart_name: str, finding: Any, **options: Any) -> Picture | None:
 
 
 def _without_tooltips(spec: Any) -> Any:
-    """Nobody can point at a picture, and Vega makes one for every mark."""
+    """Returns the spec without tooltips: nobody can point at a picture, and Vega makes one for every mark."""
     if isinstance(spec, dict):
         return {name: _without_tooltips(part) for name, part in spec.items() if name != "tooltip"}
     return [_without_tooltips(part) for part in spec] if isinstance(spec, list) else spec
@@ -147,7 +147,7 @@ def _palette(scheme: Literal["light", "dark"]) -> dict[str, str]:
 
 
 def _inlined(svg: str) -> str:
-    """As wide as its page's type makes it, without what nobody sees, in the page's colours. What is written stays."""
+    """Returns the SVG in the page's colours, without invisible parts and as wide as the page's type makes it."""
     svg = _TAG.sub(lambda tag: _LONG_NUMBER.sub(r"\1", _NOISE.sub("", tag[0])), _INVISIBLE.sub("", svg))
     for colour, variable in _variables().items():
         svg = svg.replace(f'"{colour}"', f'"{variable}"')
@@ -156,12 +156,15 @@ def _inlined(svg: str) -> str:
 
 @cache
 def _variables() -> dict[str, str]:
-    # Paper is not among them: there is none behind the picture, and white letters on a bar stay white.
+    # Paper stays out: the picture has no background, and white letters on a bar stay white.
     return {colour: f"var(--{name})" for name, colour in _palette("light").items() if name != "paper"}
 
 
 def _warm_up() -> None:
-    """An interrupt is the parent's to handle; garbage is not worth collecting in so short a life."""
+    """Prepares a drawing process.
+
+    The parent handles interrupts, and the process is too short-lived to collect garbage.
+    """
     threading.Thread(target=leave_with_parent, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()

@@ -1,4 +1,4 @@
-"""A report as the contents of a page: each chart is asked for as soon as its finding is there, and drawn meanwhile."""
+"""Makes the contents of a page from a report; each chart is drawn in the background while the rest is read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def draw_report(report: Report, drawing: Drawing) -> Contents:
-    """Returns everything that was found, with its pictures on their way."""
+    """Returns everything that was found, with pictures that are still being drawn."""
     pictures: Pictures = {}
     text = None
     if report.ladder is not None and report.roofline is not None:

@@ -1,4 +1,4 @@
-"""Which charts each view shows: asked for as soon as there is something to draw, and drawn meanwhile."""
+"""Chooses the charts of each view, and starts to draw them in the background."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def pair_pictures(comparison: Comparison, headline: Sequence[str], drawing: Draw
 
 
 def kernel_pictures(profile: Profile, lines: SourceLines | None, drawing: Drawing) -> Pictures:
-    """Of one launch there is nothing to see scatter."""
+    """Returns the pictures of one kernel; a single launch has no scatter to show."""
     pictures = {}
     if profile.launches > 1 and DURATION in profile.series:
-        # Without what the chart does not read, since it travels to another process.
+        # The profile travels to another process, so it carries only what the chart reads.
         series = {DURATION: profile.series[DURATION]}
         small = replace(profile, run=None, raw={}, opcodes={}, series=series)
         pictures["launches"] = drawing.ask("launches_chart", small)

@@ -1,4 +1,4 @@
-"""One kernel of one recording as a page shows it: what binds it, its figures, its code, where it is from."""
+"""Shows one kernel of one recording on a page: what binds it, its figures, its code and its origin."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COLUMNS = (*METRIC_COLUMNS, Column("ncu"))
 
 @dataclass(frozen=True)
 class SuspectsView:
-    """`rows` are weight, its number for a bar, name and sentence; `note` is what else to say."""
+    """The suspects. A row is a weight in words and as a number, a name, and a sentence; `note` adds a remark."""
 
     heading: str
     rows: list[tuple[str, float, str, str]]
@@ -90,7 +90,7 @@ def _metrics_text(part: KernelPart) -> str:
 
 
 def time_facts(part: KernelPart) -> list[tuple[str, str]]:
-    """Without the profiler first; under it beside."""
+    """Returns the times without the profiler, then the time under it."""
     facts = timing_facts(part.timing) if part.timing else []
     profiled_ns = profiled_duration_ns(part.sheet)
     return [*facts, *([("under the profiler", duration(profiled_ns))] if profiled_ns else [])]
@@ -118,7 +118,7 @@ def _metrics_table(caption: str, metrics: Sequence[SheetMetric], names: Sequence
 
 
 def _stalls_table(metrics: Sequence[SheetMetric]) -> PageTable | None:
-    """The longest wait first."""
+    """Returns the stall reasons, the longest first."""
     shown = sorted((one for one in metrics if one.name in STALLS and one.mean > 0), key=lambda one: -one.mean)
     made = Table(METRIC_COLUMNS, [metric_row(one) for one in shown])
     return page_table("Why a warp waits, from one instruction to its next", made)

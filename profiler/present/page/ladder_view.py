@@ -1,4 +1,4 @@
-"""The first view: a whole ladder at a glance, or the recordings that were named."""
+"""Shows the first view of a page: a whole ladder at a glance, or the recordings that a user named."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RECORDING_COLUMNS = (
     Column("binding"),
     Column("step", "ratio"),
 )
-# As the page draws them.
+# The marks as the page draws them.
 _MARKS = {"better": "● faster beyond the noise", "worse": "■ slower beyond the noise"}
 
 
@@ -80,14 +80,14 @@ def _rungs(contents: Contents, finding: LadderFinding) -> PageTable | None:
 
 
 def _marks_notes(finding: LadderFinding) -> list[str]:
-    """Of the marks before the steps, those that are there."""
+    """Returns the meaning of the marks in front of the steps, if any."""
     found = {rung.verdict for rung in finding.kernels}
-    told = [text for verdict, text in _MARKS.items() if verdict in found]
-    return [f"step: {', '.join(told)}"] if told else []
+    notes = [text for verdict, text in _MARKS.items() if verdict in found]
+    return [f"step: {', '.join(notes)}"] if notes else []
 
 
 def _recordings(contents: Contents) -> PageTable | None:
-    """The recordings that were named, with the comparison to the one before where there is one."""
+    """Returns the recordings that a user named, each with the comparison to the one before, if any."""
     steps = {pair.after.anchor: pair for pair in contents.pairs}
     rows: list[Row] = []
     anchors: dict[tuple[int, int], str] = {}

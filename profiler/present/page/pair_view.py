@@ -1,4 +1,4 @@
-"""Two kernels against each other as a page shows them, in the order in which `prof compare` reasons."""
+"""Shows the comparison of two kernels on a page, in the order in which `prof compare` reasons."""
 
 from __future__ import annotations
 
@@ -47,9 +47,7 @@ _OUTCOME = {True: "yes", False: "no", None: "unclear or not recorded"}
 @dataclass(frozen=True)
 class ConfirmationView:
     title: str
-    checks: list[
-        tuple[str, str, str]
-    ]  # mark, what was expected, what became of it; none where it does not apply
+    checks: list[tuple[str, str, str]]  # mark, expectation, outcome; empty if the expectation does not apply
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The document: views through templates, with style and script inside and a policy that names their hashes."""
+"""Renders the page from its views, with style and script inside and a policy that names their hashes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def render_page(contents: Contents, look: Look) -> str:
 
 
 def _environment() -> Environment:
-    """Every text is escaped, and no character in it acts on the text around it."""
+    """Returns an environment that escapes every text, so that none can act on the text around it."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -68,7 +68,11 @@ def _harmless(value: Any) -> Any:
 
 
 def _breakable(name: str) -> str | Markup:
-    """A name too long for a phone's column breaks between its words; Nsight Compute's own, of which there are very many, anywhere."""
+    """Returns a long name with breaks between its words, so that it fits a phone's column.
+
+    The metric names of Nsight Compute contain `__`. There are very many of them, and the style lets them
+    break anywhere.
+    """
     if len(name) <= _NAME_FITS or "__" in name:
         return name
     return Markup("_<wbr>").join(printable(name).split("_"))
@@ -92,7 +96,7 @@ def _hash(text: str) -> str:
 
 
 def _facts(contents: Contents) -> list[tuple[str, str]]:
-    """What holds for all of it."""
+    """Returns the facts that hold for the whole page."""
     from profiler.catalog.ladders.ladder import size_text
 
     manifests = [part.run.manifest for part in contents.kernels]

@@ -1,4 +1,4 @@
-"""Tables as the page's templates take them: made of a document's tables, with what only a page can do."""
+"""Makes the tables of the page's templates from a document's tables, with links, sorting and search."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from profiler.present.document import Column, Marked, Table, Tone, Value
 from profiler.present.render.cells import table_texts
 
-_INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line may end there
+_INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line breaks there
 _CLASSES: dict[Tone, str] = {
     "plain": "",
     "good": "better",
@@ -16,12 +16,12 @@ _CLASSES: dict[Tone, str] = {
     "warn": "unclear",
     "quiet": "same",
 }
-Anchors = Mapping[tuple[int, int], str]  # by row and column: what a cell leads to
+Anchors = Mapping[tuple[int, int], str]  # by row and column: where a cell links to
 
 
 @dataclass(frozen=True)
 class PageCell:
-    """`value` is what it is sorted by where its text does not start with that number; `anchor` is what it leads to."""
+    """A cell. `value` sorts it if its text does not start with that number; `anchor` is where it links to."""
 
     text: str
     value: float | None = None
@@ -31,9 +31,9 @@ class PageCell:
 
 @dataclass(frozen=True)
 class PageTable:
-    """Rows with a class of their own are drawn as a mark in the column `marked`, which is what they judge.
+    """A table. The class of a row is drawn as a mark in its column `marked`.
 
-    The first columns stay in view where a table is wider than its box: `pinned`, one or two.
+    The first `pinned` columns, one or two, stay in view when the table is wider than its box.
     """
 
     caption: str
@@ -47,12 +47,12 @@ class PageTable:
 
     @property
     def titles(self) -> list[tuple[str, str]]:
-        """With the classes of their columns."""
+        """Returns each title with the classes of its column."""
         return [(kind, one.title) for kind, one in zip(self._classes, self.columns, strict=True)]
 
     @property
     def laid_out(self) -> Iterator[tuple[str, list[tuple[str, PageCell]], list[tuple[str, PageCell]]]]:
-        """The style of each row, the cells that stay in view, and the others."""
+        """Yields the style of each row, the cells that stay in view, and the others."""
         classes = self._classes
         for style, row in zip(self.styles, self.rows, strict=True):
             cells = list(zip(classes, row, strict=True))
@@ -80,7 +80,7 @@ def page_table(
     sortable: bool = False,
     searchable: bool = False,
 ) -> PageTable | None:
-    """The same table for a template; None where it has no row."""
+    """Returns the table for a template; None if it has no rows."""
     if not made.rows:
         return None
     columns, texts, places = table_texts(made, _INDENT)
@@ -101,7 +101,7 @@ def page_table(
 
 
 def _sorted_by(column: Column, value: Value) -> float | None:
-    """Of what is written in units that change from row to row, or in percent here and as a factor there."""
+    """Returns the number that sorts a cell whose unit varies, or that is in percent or a factor."""
     if isinstance(value, Marked):
         return _sorted_by(column, value.value)
     if column.kind == "duration" and isinstance(value, float | int):

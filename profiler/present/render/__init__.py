@@ -1,6 +1,6 @@
-"""Documents come in; terminal text, Markdown, CSV or JSON goes out, by one renderer each.
+"""Renders documents: a document comes in; terminal text, Markdown, CSV or JSON goes out, one renderer each.
 
-No renderer of documents knows a finding: what an answer says is decided in `present/documents`.
+No renderer knows a finding; `present/documents` decides what an answer says.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from profiler.present.render.terminal import Window, document_text
 
 
 def render(documents: Sequence[Document], format: DocumentFormat, window: Window) -> str:
-    """All documents in one format; `window` is for a terminal alone. Programs get their records, all in one."""
+    """Returns all documents in one format. `window` is for a terminal only.
+
+    Programs get the records of all documents together.
+    """
     match format:
         case "table":
             return "\n\n\n".join(document_text(one, window) for one in documents)

@@ -1,4 +1,4 @@
-"""One value of a table as people read it, by the kind of its column: the same in every format."""
+"""Formats one value of a table for people, by the kind of its column, the same in every format."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PAIRS: dict[Kind, Callable[[tuple[float, float]], str]] = {
 
 
 def value_text(value: Value, column: Column, indent: str) -> str:
-    """The text of a cell; `indent` stands once for each level in front of what is nested."""
+    """Returns the text of a cell; nested text starts with one `indent` for each level."""
     if value is None:
         return column.missing
     if isinstance(value, str):
@@ -42,7 +42,7 @@ def value_text(value: Value, column: Column, indent: str) -> str:
 
 
 class TableTexts(NamedTuple):
-    """The columns that are shown, with their texts; `places` are theirs in the table."""
+    """The columns shown, with their texts; `places` are their positions in the table."""
 
     columns: list[Column]
     rows: list[list[str]]
@@ -50,7 +50,7 @@ class TableTexts(NamedTuple):
 
 
 def table_texts(table: Table, indent: str) -> TableTexts:
-    """The texts of each row; without the columns that no row fills where the table drops those."""
+    """Returns the texts of each row; leaves out empty columns if the table drops them."""
     rows = [
         [value_text(value, column, indent) for value, column in zip(row.values, table.columns, strict=True)]
         for row in table.rows
@@ -63,10 +63,10 @@ def table_texts(table: Table, indent: str) -> TableTexts:
 
 
 def weight_text(weight_pct: float | None) -> str:
-    """A share as a list by weight shows it."""
+    """Returns a share as a list by weight prints it."""
     return "?" if weight_pct is None else f"{weight_pct:.0f} %"
 
 
 def capital(text: str) -> str:
-    """The same text with a capital at its start."""
+    """Returns the text with a capital at its start."""
     return text[:1].upper() + text[1:]

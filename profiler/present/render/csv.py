@@ -1,4 +1,4 @@
-"""Records as CSV: values in full, and nothing that a spreadsheet would run."""
+"""Records as CSV: values in full, and no cell that a spreadsheet would run as a formula."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import io
 from profiler.present.document import Plain, Records
 from profiler.text import printable
 
-# A spreadsheet would run a cell that starts like a formula, also in full-width characters.
+# A spreadsheet would run a cell that starts with one of these; some are full-width characters.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def records_csv(records: Records) -> str:
-    """One line a row, also for names with newlines; numbers in full."""
+    """Returns one line for each row, even if a name contains a newline; numbers are in full."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in (records.header, *records.rows):

@@ -1,4 +1,4 @@
-"""Findings as JSON, in the names of their classes: well-formed whatever the names hold."""
+"""Findings as JSON, under the names of their classes, and well-formed for any kernel name."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from profiler.present.document import Records
 
 
 def to_json(finding: Any) -> str:
-    """ASCII only, so that nothing in it can act on a terminal; NaN and infinity become null.
+    """Returns ASCII only, so that nothing in it can act on a terminal; NaN and infinity become null.
 
-    An object that holds no other is on one line, so that a metric, a check or an opcode is.
+    An object without objects inside, such as a metric, a check or an opcode, is on one line.
     """
     text = _laid_out(_finite(msgspec.to_builtins(finding)), 0)
-    return text.replace("\x7f", "\\u007f")  # the one control character that JSON lets through
+    return text.replace("\x7f", "\\u007f")  # the one control character that JSON does not escape
 
 
 def json_schema(finding: type | Sequence[type], title: str) -> str:
@@ -26,7 +26,7 @@ def json_schema(finding: type | Sequence[type], title: str) -> str:
 
 
 def schema_of(finding: type | Sequence[type]) -> dict[str, Any]:
-    """The JSON Schema of an object of this type, or of any of these."""
+    """Returns the JSON Schema of an object of this type, or of any of these types."""
     types = [finding] if isinstance(finding, type) else finding
     schemas, definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
     return {
@@ -38,12 +38,12 @@ def schema_of(finding: type | Sequence[type]) -> dict[str, Any]:
 
 
 def records_json(records: Records) -> str:
-    """A list with an object for each row, named by the header."""
+    """Returns a list with an object for each row, with the header as its names."""
     return to_json([dict(zip(records.header, row, strict=True)) for row in records.rows])
 
 
 def _laid_out(value: Any, depth: int) -> str:
-    """Each member that holds objects on lines of its own, those before and after it side by side."""
+    """Returns JSON with each member that holds objects on lines of its own, and the others side by side."""
     if not _holds_object(value) or not any(map(_holds_object, _members(value))):
         return json.dumps(value, separators=(",", ":"))
     separator = f",\n{' ' * (depth + 1)}"
@@ -64,7 +64,7 @@ def _members(value: Any) -> Iterable[Any]:
 
 
 def _holds_object(value: Any) -> bool:
-    """Whether it is an object, or a list with one."""
+    """Returns whether it is an object, or a list that contains one."""
     return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_object, value)))
 
 

@@ -1,4 +1,4 @@
-"""A check as JUnit's XML, for CI systems that show it."""
+"""A check as JUnit's XML, for CI systems that display it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from profiler.text import printable
 
 
 def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
-    """A test case for each limit; one that is unclear is an error, or skipped where that is allowed.
+    """Returns a test case for each limit; an unclear one is an error, or skipped if that is allowed.
 
-    A recording held against itself is skipped too.
+    A recording that is compared with itself is skipped too.
     """
     cases = list(check_lines(finding))
     counts = {"failures": 0, "errors": 0, "skipped": 0}

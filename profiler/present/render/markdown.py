@@ -1,4 +1,4 @@
-"""A document as Markdown: tables and lists, and every text in it literal text."""
+"""A document as Markdown: tables and lists, with every text in it escaped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from profiler.present.document import (
     Block,
     Caution,
     Checks,
-    Code,
+    CodeBlock,
     Document,
     Facts,
     Heading,
@@ -31,7 +31,7 @@ _ENTITY = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}
 
 
 def document_markdown(document: Document) -> str:
-    """The title, and every section below it."""
+    """Returns the title, and every section below it."""
     parts = [f"### {markdown_text(document.title)}"] if document.title else []
     for section in document.sections:
         parts += _parts(section)
@@ -39,7 +39,7 @@ def document_markdown(document: Document) -> str:
 
 
 def _parts(section: Section) -> Iterator[str]:
-    """Each block; cautions that stand together are one, and several lines of text a list."""
+    """Yields each block; adjacent cautions become one, and adjacent lines of text become a list."""
     for kind, blocks in groupby(
         section, lambda block: (type(block), isinstance(block, Text) and block.strong)
     ):
@@ -53,7 +53,7 @@ def _parts(section: Section) -> Iterator[str]:
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Plain]], right: Iterable[int] = ()) -> str:
-    """A pipe table; columns in `right` are aligned to the right, and None is an empty cell."""
+    """Returns a pipe table; columns in `right` are aligned right, and None is an empty cell."""
     aligned = set(right)
     texts = [["" if cell is None else str(cell) for cell in line] for line in (header, *rows)]
     written = ["| " + " | ".join(map(markdown_text, line)) + " |" for line in texts]
@@ -62,16 +62,16 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Plain]], right
 
 
 def markdown_text(text: str) -> str:
-    """Any text as literal text in Markdown, inside or outside of a table."""
+    """Returns a text escaped for Markdown, inside or outside of a table."""
     safe = printable(text)
     for character in "&\\`*_{}[]<>|#~$!@":
         safe = safe.replace(character, f"\\{character}" if character not in "<>&@" else _ENTITY[character])
-    return safe.replace("://", "&#58;//").replace("www.", "www&#46;")  # or GitHub makes links of them
+    return safe.replace("://", "&#58;//").replace("www.", "www&#46;")  # otherwise GitHub makes links of them
 
 
 @singledispatch
 def block_markdown(block: Block) -> str:
-    """One block as Markdown."""
+    """Returns one block as Markdown."""
     raise NotImplementedError(type(block))
 
 
@@ -133,8 +133,8 @@ def _(block: Accesses) -> str:
 
 
 @block_markdown.register
-def _(block: Code) -> str:
-    """One table: the columns of each side under its title, and a mark of its own between stretches."""
+def _(block: CodeBlock) -> str:
+    """Returns one table: each side's columns under its title, and a marked row between stretches."""
     filled = [
         place
         for place in range(len(block.columns))

@@ -1,7 +1,7 @@
-"""Machine code in a terminal, two sides beside each other: no cell is ever cut.
+"""Machine code in a terminal, one side or two side by side.
 
-Columns give way in a given order where the window is narrow; where even that is too wide, the sides are printed
-one below the other.
+A narrow window leaves out columns in a given order. If even that is too wide, the sides are printed one below
+the other. No cell is ever cut.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cache
 
 from rich.cells import cell_len
 
-from profiler.present.document import Code, CodeCell, CodeColumn, CodeRow, CodeSide
+from profiler.present.document import CodeBlock, CodeCell, CodeColumn, CodeRow, CodeSide
 from profiler.present.render.terminal_table import styled
 from profiler.text import printable
 
@@ -20,8 +20,11 @@ _BETWEEN = "  │  "
 _RULE: CodeRow = ()  # a line across, between two stretches
 
 
-def render_sides(code: Code, colour: bool, width: int | None) -> str:
-    """Beside each other where they fit, else below; columns that no row fills are left out."""
+def render_sides(code: CodeBlock, colour: bool, width: int | None) -> str:
+    """Returns the sides next to each other if they fit, otherwise below each other.
+
+    Columns that no row fills are left out.
+    """
     rows: list[CodeRow] = []
     for stretch in code.stretches:
         rows += [*([_RULE] if rows else []), *stretch]
@@ -29,7 +32,7 @@ def render_sides(code: Code, colour: bool, width: int | None) -> str:
 
 
 def width_style(bits: int | None) -> str:
-    """The wider an access, the cooler its colour."""
+    """Returns the colour of an access; the wider the access, the cooler the colour."""
     if bits is None:
         return ""
     return "bold green" if bits >= 128 else "cyan" if bits == 64 else "bold yellow" if bits == 32 else "red"
@@ -48,7 +51,7 @@ def _render(
         total = sum(sum(side) + len(_GAP) * (len(side) - 1) for side in widths)
         if width is None or total + len(_BETWEEN) * (len(titles) - 1) <= width:
             return _beside(titles, columns, rows, shown, widths, colour)
-    if len(titles) == 1:  # wider than the window, and still whole
+    if len(titles) == 1:  # wider than the window, but whole
         return _beside(titles, columns, rows, shown, widths, colour)
     return "\n\n".join(
         _render([title], columns, _one_side(rows, side), colour, width) for side, title in enumerate(titles)
@@ -60,7 +63,7 @@ def _any_text(rows: Sequence[CodeRow], index: int) -> bool:
 
 
 def _one_side(rows: Sequence[CodeRow], side: int) -> list[CodeRow]:
-    """Without the gaps that the other side left, and without rules around nothing."""
+    """Returns the rows of one side, without the gaps for the other side and without rules around nothing."""
     kept: list[CodeRow] = []
     for row in rows:
         if row == _RULE:
@@ -72,7 +75,7 @@ def _one_side(rows: Sequence[CodeRow], side: int) -> list[CodeRow]:
 
 
 def _choices(columns: Sequence[CodeColumn], filled: Sequence[int]) -> list[list[int]]:
-    """All columns, then fewer and fewer."""
+    """Returns the sets of columns to try: all of them, then fewer and fewer."""
     choices = [list(filled)]
     giving = sorted((order, index) for index in filled if (order := columns[index].gives_way) is not None)
     for _, index in giving:
@@ -149,6 +152,9 @@ def _painted(text: str, style: str, colour: bool) -> str:
 
 @cache
 def _codes(style: str) -> tuple[str, str]:
-    """The control codes before and after text of this style, kept: to render each cell would take seconds."""
+    """Returns the control codes before and after a text of this style.
+
+    They are cached, because to render each cell would take seconds.
+    """
     start, _, end = styled("x", style, colour=True).partition("x")
     return start, end

@@ -12,7 +12,7 @@ from profiler.present.document import (
     Block,
     Caution,
     Checks,
-    Code,
+    CodeBlock,
     Document,
     Facts,
     Heading,
@@ -30,7 +30,7 @@ from profiler.text import printable
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "warn": "yellow", "quiet": "dim"}
 _MARK = {True: "✓", False: "✗", None: "?"}
-_BELOW = " " * 4  # before what is too long for a column
+_BELOW = " " * 4  # in front of prose below its row
 _ITEM = " " * 8
 _WEIGHT_WIDTH = 6
 _GAP = 2
@@ -40,21 +40,24 @@ _WIDEST_PICTURE = 40
 
 @dataclass(frozen=True)
 class Window:
-    """How to print: in colour or not, and how wide; no width is as wide as it takes, as into a file."""
+    """The way to print: in colour or not, and how wide. Files have no width, so their lines never fold."""
 
     colour: bool = False
     width: int | None = None
 
 
 def wants_colour(is_terminal: bool) -> bool:
-    """Whether to print in colour: NO_COLOR forbids it, FORCE_COLOR asks for it, otherwise a terminal gets it."""
+    """Returns whether to print in colour.
+
+    NO_COLOR forbids it and FORCE_COLOR demands it; otherwise a terminal gets colour.
+    """
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (is_terminal and os.environ.get("TERM") != "dumb")
 
 
 def document_text(document: Document, window: Window) -> str:
-    """Every section, with an empty line between two of them."""
+    """Returns every section, with an empty line between two of them."""
     printer = _Printer(window, _name_width(document.sections))
     closing = [[document.closing]] if document.closing else []
     sections = ["\n".join(filter(None, map(printer.text, one))) for one in (*document.sections, *closing)]
@@ -62,7 +65,7 @@ def document_text(document: Document, window: Window) -> str:
 
 
 def _name_width(sections: Sequence[Section]) -> int:
-    """As wide as the longest name of a fact, so that all of a document stand in line."""
+    """Returns the width of the longest name of a fact, so that all facts of a document are aligned."""
     names = [name for one in sections for block in one if isinstance(block, Facts) for name, _ in block.rows]
     return max(map(len, names), default=0) + _GAP
 
@@ -71,7 +74,7 @@ def _name_width(sections: Sequence[Section]) -> int:
 class _Printer:
     window: Window
     name_width: int
-    hidden: set[str] = field(default_factory=set)  # titles of the last table for which there was no room
+    hidden: set[str] = field(default_factory=set)  # titles of the last table that had no room
 
     @singledispatchmethod
     def text(self, block: Block) -> str:
@@ -98,7 +101,7 @@ class _Printer:
         for name, known in block.rows:
             start = f"{name:<{self.name_width}}"
             if isinstance(known, str):
-                lines.append(start + printable(known))  # whole, so that it can be copied
+                lines.append(start + printable(known))  # whole, so that a user can copy it
                 continue
             for line in known:
                 lines.append(self._line(start + line, "", " " * self.name_width))
@@ -128,7 +131,7 @@ class _Printer:
         return f"{text}\n{printable(block.more)}" if block.more else text
 
     def _with_prose(self, table: str, texts: Sequence[Sequence[str]]) -> str:
-        """Each row, and below it what is too long for a column."""
+        """Returns each row, with its prose below it."""
         if not any(map(any, texts)):
             return table
         header, *rows = table.split("\n")
@@ -163,7 +166,7 @@ class _Printer:
 
     @text.register
     def _(self, block: Accesses) -> str:
-        """The picture is left out where it would not fit."""
+        """Returns the sentence, and the drawing if it fits."""
         lines = [self._styled(block.sentence, "bold")]
         fits = all(sum(bits // _WORD_BITS + 1 for bits in side) <= _WIDEST_PICTURE for side in block.sides)
         if block.sides and fits:
@@ -177,11 +180,11 @@ class _Printer:
         return " ".join(blocks)
 
     @text.register
-    def _(self, block: Code) -> str:
+    def _(self, block: CodeBlock) -> str:
         return render_sides(block, self.window.colour, self.window.width)
 
     def _line(self, text: str, style: str, indent: str = "  ") -> str:
-        """A line that stays whole in a file, and in a window is folded between words."""
+        """Returns a line that stays whole in a file and folds between words in a window."""
         whole, width = printable(text), self.window.width
         return self._painted(whole if width is None else folded(whole, width, indent), style)
 

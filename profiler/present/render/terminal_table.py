@@ -1,4 +1,4 @@
-"""Tables for a terminal: aligned, coloured by verdict, no wider than the window."""
+"""Tables for a terminal: aligned, coloured by verdict, and no wider than the window."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from profiler.text import printable
 
 _GAP = 2
 _FOLDED_WIDTH = 20
-_UNLIMITED_WIDTH = 2000  # into a file or a pipe: never fold
+_UNLIMITED_WIDTH = 2000  # a file or a pipe: never fold
 _READABLE_WIDTH = 100
 
 
 class DrawnTable(NamedTuple):
-    """`titles` are those of the columns that there was room for."""
+    """A table's text, and the titles of the columns that had room."""
 
     text: str
     titles: list[str]
@@ -38,10 +38,10 @@ def render_table(
     colour: bool = False,
     width: int | None = None,
 ) -> DrawnTable:
-    """Columns in `right` are aligned right.
+    """Returns the table; columns in `right` are aligned right.
 
-    When space is short, column `fold` gives way, then the columns in `optional` are left
-    out, in that order, and a line below names them. No cell is ever cut: half a number is another number.
+    In a narrow window, column `fold` folds first. Then the columns in `optional` are left out in that order,
+    and a line below names them. No cell is ever cut: half a number is another number.
     """
     aligned = set(right)
     header = [printable(name) for name in header]
@@ -65,12 +65,12 @@ def render_table(
 
 
 def wrapped(sentence: str, width: int | None, indent: str = "  ") -> str:
-    """The text no wider than the window, nor than a person reads in one line."""
+    """Returns the text no wider than the window, and no wider than a person can read in one line."""
     return folded(sentence, min(width or _READABLE_WIDTH, _READABLE_WIDTH), indent)
 
 
 def folded(sentence: str, width: int, indent: str) -> str:
-    """The text over several lines, broken between words; `indent` starts all lines but the first."""
+    """Returns the text on several lines, broken between words; `indent` starts all lines but the first."""
     lines = textwrap.wrap(
         sentence, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
@@ -84,7 +84,7 @@ def _fitting(
     optional: Sequence[int],
     width: int | None,
 ) -> tuple[list[int], int | None]:
-    """The columns to show, and the width they need, which may be more than there is."""
+    """Returns the columns to show and the width they need, which may exceed the window."""
     widths = [max(map(cell_len, column)) + _GAP for column in zip(header, *cells, strict=True)]
     if fold is not None:
         widths[fold] = min(widths[fold], _FOLDED_WIDTH)

@@ -167,7 +167,7 @@ def test_where_some_were_timed_the_others_are_marked():
     first, second = table_of(page)[1:]
     assert "3.181 ms " in first
     assert "3.181 ms*" in second
-    assert "* under it" in page
+    assert "* marks a time under it" in page
 
 
 def test_what_the_percentages_are_of_is_told_once_for_each_reference():
@@ -186,7 +186,7 @@ def test_columns_that_nothing_fills_are_left_out():
     bare = {"gflops": None, "gbytes_per_s": None, "metrics": {}, "binding": None}
     header = table_of(text(ladder(rung(1, **bare), workload=None)))[0]
     assert header.split() == ["name", "time", "%", "ref", "step"]
-    assert "the runs do not say their workload" in text(ladder(rung(1, **bare), workload=None))
+    assert "the runs do not record their workload" in text(ladder(rung(1, **bare), workload=None))
 
 
 def test_other_workloads_that_are_stored_are_named():

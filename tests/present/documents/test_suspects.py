@@ -50,7 +50,9 @@ def test_colour_changes_nothing_but_colour():
 def test_what_is_missing_is_named_and_counted():
     missing = [f"metric_{number}" for number in range(8)]
     page = " ".join(text_of(missing=missing).split())
-    assert page.endswith("for want of metric_0, metric_1, metric_2, metric_3, metric_4 and 3 more")
+    assert page.endswith(
+        "these metrics are missing: metric_0, metric_1, metric_2, metric_3, metric_4 and 3 more"
+    )
     assert "want of" not in text_of()
 
 

@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.present.document import Code, CodeCell, CodeColumn
+from profiler.present.document import CodeBlock, CodeCell, CodeColumn
 from profiler.present.render.side_by_side import render_sides
 
 COLUMNS = (
@@ -35,7 +35,7 @@ STRETCHES = [
 
 
 def page(width=None, colour=False, titles=("gemm 5", "gemm 6"), stretches=STRETCHES):
-    return render_sides(Code(titles, COLUMNS, stretches), colour, width)
+    return render_sides(CodeBlock(titles, COLUMNS, stretches), colour, width)
 
 
 def test_what_belongs_together_is_on_one_line():

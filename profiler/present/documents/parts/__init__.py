@@ -1,1 +1,1 @@
-"""Parts that several documents share: findings come in, blocks go out."""
+"""Parts that several documents share: a finding comes in, blocks go out."""

@@ -1,7 +1,7 @@
-"""Why one kernel is faster, as blocks: a sentence and a table of the speedup as a product of its factors.
+"""Why one kernel is faster, as blocks: the speedup as a product of its factors, in a sentence and a table.
 
-Figures are printed with as many digits as it takes for the printed factors to multiply to the
-printed speedup; what the factors miss of it is printed as one more.
+Figures have as many digits as it takes for the printed factors to multiply to the printed speedup. A factor
+`not accounted for` holds what the others miss.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LARGEST_GAP_PCT = 1.0
 _LARGEST_MAGNITUDE = 4
 
 _VIEWS = {"issue": "by the issue of instructions", "bytes": "by the bytes moved"}
-# A factor that speeds up, slows down, or does neither.
+# How to name a factor that speeds up, slows down, or does neither.
 _PHRASES = {
     "instructions": ("fewer instructions", "for more instructions", "instructions"),
     "issue_rate": ("higher issue rate", "lower issue rate", "issue rate"),
@@ -36,7 +36,7 @@ _PRECISIONS = ((3, 3), (3, 4), (3, 5), (4, 5), (4, 6), (5, 7), (6, 9))
 
 
 def attribution_blocks(comparison: Comparison, full: bool) -> Section:
-    """The sentence, the table under it, and how far both can be believed."""
+    """Returns the sentence, the table under it, and notes on how far to trust both."""
     attribution = comparison.attribution
     if attribution is None:
         return [Text(line) for line in lack_lines(comparison.attribution_missing)]
@@ -49,7 +49,7 @@ def attribution_blocks(comparison: Comparison, full: bool) -> Section:
 
 
 def speedup_sentence(attribution: Attribution) -> str:
-    """1.26x = 1.14x fewer instructions x 1.11x higher issue rate x 1.00x clock."""
+    """Returns `1.26x = 1.14x fewer instructions x 1.11x higher issue rate x 1.00x clock`."""
     whole_digits, digits = _precision(attribution)
     factors = [f"{_ratio(factor.ratio, digits)} {_phrase(factor, digits)}" for factor in attribution.factors]
     if float(_rounded(_gap(attribution), digits)) != 1:
@@ -70,12 +70,15 @@ def _precision(attribution: Attribution) -> tuple[int, int]:
 
 
 def _gap(attribution: Attribution) -> float:
-    """The factor that the others miss of the whole."""
+    """Returns the factor that the others lack to make the whole."""
     return bounded_exp(-attribution.closure_error_pct / 100)
 
 
 def _rounded(ratio: float, digits: int) -> str:
-    """To so many digits: 126, 1.26 and 0.126 with three; 0.79, which is as exact as 1.26, with two."""
+    """Rounds to a number of digits: 126, 1.26 and 0.126 have three.
+
+    Ratios from 0.5 to 1 get one digit less, since 0.79 is as exact as 1.26.
+    """
     magnitude = math.floor(math.log10(ratio)) if 0 < ratio < math.inf else 0
     if abs(magnitude) > _LARGEST_MAGNITUDE:
         return f"{ratio:.{digits - 1}e}"
@@ -97,7 +100,7 @@ def _phrase(factor: Factor, digits: int) -> str:
 
 
 def factor_columns(attribution: Attribution) -> tuple[Column, ...]:
-    """The columns of a table of factors; shares only where they mean something."""
+    """Returns the columns of a table of factors; shares only if they mean something."""
     columns = (
         Column("factor of the duration"),
         Column("unit", stays=0),
@@ -110,12 +113,12 @@ def factor_columns(attribution: Attribution) -> tuple[Column, ...]:
 
 
 def _has_shares(attribution: Attribution) -> bool:
-    """Shares of next to nothing are large, and mean nothing."""
+    """Returns whether shares mean anything; shares of a speedup close to 1x are large and mean nothing."""
     return abs(math.log(attribution.profiled_ratio)) >= SMALLEST_RELATIVE_EFFECT
 
 
 def factor_rows(attribution: Attribution, most: int | None) -> list[Row]:
-    """Each factor with those it is made of below it, and their product as the last."""
+    """Returns each factor with its own factors below it, and their product as the last row."""
     _, digits = _precision(attribution)
     parts = [*attribution.stalls, *attribution.traffic]
     columns = len(factor_columns(attribution))
@@ -141,7 +144,7 @@ def factor_rows(attribution: Attribution, most: int | None) -> list[Row]:
 
 
 def _leading(parts: Sequence[Part], most: int | None) -> list[Part]:
-    """The largest parts, and the rest as one."""
+    """Returns the largest parts, and the rest added up as one."""
     if most is None or len(parts) <= most + 1:
         return list(parts)
     rest = parts[most:]
@@ -155,7 +158,7 @@ def _leading(parts: Sequence[Part], most: int | None) -> list[Part]:
     return [*parts[:most], others]
 
 
-# What to make of it
+# How far to trust it
 
 
 def attribution_title(attribution: Attribution) -> str:
@@ -170,36 +173,38 @@ def attribution_notes(comparison: Comparison, attribution: Attribution) -> list[
     if not _has_shares(attribution):
         notes.append("the durations are too close for shares to mean anything")
     elif any(delta.name == "duration_ns" and delta.verdict == "unclear" for delta in comparison.metrics):
-        notes.append("the durations do not differ for certain, so this may be an account of noise")
+        notes.append("the durations do not differ for certain, so these factors may be noise")
     is_split = any(factor.factors for factor in attribution.factors)
     if attribution.view == "bytes" and not is_split:
-        notes.append("how many of the bytes were useful is not known: no ladder says what the work needs")
+        notes.append(
+            "the useful share of the bytes is unknown, because no ladder declares what the work needs"
+        )
     if attribution.view == "issue" and is_split and not attribution.stalls:
-        notes.append("the stall reasons are left out: they do not add up to anything like warp_latency")
+        notes.append("the stall reasons are left out, because their sum is far from warp_latency")
     if is_split and any(one.name == "active_warps" for one in missing):
         notes.append("active_warps: inferred from issue_rate and warp_latency")
     if missing:
-        notes += [f"not recorded, or zero: {_names(missing)}", _remedy(missing)]
+        notes += [f"zero or not recorded: {_names(missing)}", _remedy(missing)]
     return notes
 
 
 def _closure(attribution: Attribution) -> str:
     if attribution.clock == "inferred":
-        return "clock: inferred, for want of cycles, so the factors fit the durations by construction"
+        return "clock: inferred, because no cycles were recorded, so the factors fit the durations by construction"
     clock = f"clock: {attribution.clock}; " if attribution.clock else ""
     gap = abs(attribution.closure_error_pct)
     shown = "less than 0.01" if gap < 0.01 else f"{gap:.2f}"
     error = f"{clock}closure error against the measured durations: {shown} %"
     if gap <= _LARGEST_GAP_PCT:
         return error
-    return f"caution: {error}, so the passes of the profiler did not measure the same"
+    return f"caution: {error}, so the passes of the profiler did not measure the same work"
 
 
 def lack_lines(missing: Sequence[MissingMetric]) -> list[str]:
     if not missing:
         return []
     return [
-        f"attribution: not possible without what is not recorded, or zero: {_names(missing)}",
+        f"attribution: not possible; zero or not recorded: {_names(missing)}",
         _remedy(missing),
     ]
 
@@ -214,7 +219,7 @@ def _names(missing: Sequence[MissingMetric]) -> str:
 
 
 def _remedy(missing: Sequence[MissingMetric]) -> str:
-    """Returns how to record the missing metrics: by the first preset that has them all, or by name."""
+    """Returns how to record the missing metrics: with the first preset that has them all, or by name."""
     ncu = dict.fromkeys(BY_NAME[one.name].ncu[0] for one in missing)
     presets = [preset.name for preset in PRESETS if ncu.keys() <= set(preset.metrics)]
     by_preset = f"`prof collect --preset {presets[0]}`, or by " if presets else ""

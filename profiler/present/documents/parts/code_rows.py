@@ -1,4 +1,4 @@
-"""Machine code as the rows of a document: counts by opcode, or instruction by instruction, and both as records."""
+"""Machine code as the rows of a document: counts by opcode or single instructions, for people and programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.hot_loop import LoopSheet, OpcodeCount
 from profiler.analyse.code.machine_code import UNIT_TEXT, MachineCode, Stretch
 from profiler.analyse.code.opcodes import is_plumbing, width_bits
-from profiler.present.document import Code, CodeCell, CodeColumn, CodeSide, Plain, Records
+from profiler.present.document import CodeBlock, CodeCell, CodeColumn, CodeSide, Plain, Records
 from profiler.text import number
 
 Entry = TypeVar("Entry")
@@ -19,8 +19,12 @@ _PLACES = 2
 _OTHER = "integer, moves, branches"
 
 
-def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> Code:
-    """Counts by opcode; addresses, counters and moves are added up, as a loop is known by the rest."""
+def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> CodeBlock:
+    """Returns the counts by opcode.
+
+    Address arithmetic, counters and moves are added up in one row, because the other instructions
+    characterise a loop.
+    """
     by_step = code.per == "step"
     columns = (
         CodeColumn("per warp" if code.per == "warp" else "iteration", True, gives_way=2 if by_step else None),
@@ -36,7 +40,7 @@ def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> 
         ]
         for stretch in _with_plumbing_last(stretches)
     ]
-    return Code(_titles(code), columns, rows)
+    return CodeBlock(_titles(code), columns, rows)
 
 
 def _titles(code: MachineCode) -> list[str]:
@@ -44,7 +48,10 @@ def _titles(code: MachineCode) -> list[str]:
 
 
 def _with_plumbing_last(stretches: Sequence[Stretch[OpcodeCount]]) -> list[list[Counts]]:
-    """The rows that say something, and one for all the others; a stretch of others alone joins the one before."""
+    """Returns the rows that matter, then one row that adds up the others.
+
+    A stretch that holds only others joins the stretch before it.
+    """
     shown: list[tuple[list[Counts], list[Counts]]] = []
     for stretch in stretches:
         telling = [
@@ -82,14 +89,14 @@ def _count_cells(one: OpcodeCount | None, sheet: LoopSheet, code: MachineCode) -
 
 
 def _short_places(places: Sequence[str], sheet: LoopSheet) -> str:
-    """Without the file where it is the loop's own, which the heading names."""
+    """Returns the places without the file if it is the loop's own, which the heading names."""
     own = (sheet.place or "").rpartition(":")[0]
     shown = [place.removeprefix(f"{own}:") if own else place for place in places[:_PLACES]]
     return ", ".join(shown) + (", …" if len(places) > _PLACES else "")
 
 
-def instruction_code(code: MachineCode, stretches: Sequence[Stretch[Instruction]]) -> Code:
-    """Every instruction, in the order of the code."""
+def instruction_code(code: MachineCode, stretches: Sequence[Stretch[Instruction]]) -> CodeBlock:
+    """Returns every instruction, in the order of the code."""
     columns = (
         CodeColumn("executed", is_right=True, gives_way=1),
         CodeColumn("offset", is_right=True, gives_way=2),
@@ -104,7 +111,7 @@ def instruction_code(code: MachineCode, stretches: Sequence[Stretch[Instruction]
         ]
         for stretch in stretches
     ]
-    return Code(_titles(code), columns, rows)
+    return CodeBlock(_titles(code), columns, rows)
 
 
 def _instruction_cells(one: Instruction | None, sheet: LoopSheet) -> CodeSide:
@@ -123,7 +130,10 @@ def _instruction_cells(one: Instruction | None, sheet: LoopSheet) -> CodeSide:
 
 
 def count_records(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> Records:
-    """A record for each count, with values in full; `stretch` numbers what barriers and branches divide."""
+    """Returns a record for each count, with values in full.
+
+    `stretch` numbers the stretches that barriers and branches divide.
+    """
     names = ("opcode", "bits", "count", "per_step", "samples_pct", "source")
 
     def cells(one: OpcodeCount, sheet: LoopSheet) -> list[Plain]:
@@ -134,7 +144,7 @@ def count_records(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) 
 
 
 def instruction_records(code: MachineCode, stretches: Sequence[Stretch[Instruction]]) -> Records:
-    """A record for each instruction, with values in full."""
+    """Returns a record for each instruction, with values in full."""
     names = ("offset", "instruction", "bits", "executed", "samples", "source")
 
     def cells(one: Instruction, _: LoopSheet) -> list[Plain]:

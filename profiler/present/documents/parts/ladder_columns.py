@@ -1,7 +1,7 @@
-"""The counters that a ladder's table shows of each rung: of kernels that compute, or of kernels that move bytes.
+"""The counters that a ladder's table shows for each rung, which differ between compute and memory kernels.
 
-A column is data: its title, how its values are read, when it gives way to a narrow window, the metrics that fill
-it, and how a rung's value is made of them. `documents/ladder.py` makes the table.
+A column is data: its title, the kind of its values, when a narrow window leaves it out, the metrics that fill
+it, and how to compute a rung's value. `documents/ladder.py` makes the table.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from profiler.present.documents.recording import width_text
 
 @dataclass(frozen=True)
 class CounterColumn:
-    """A column of the table, filled by `value` where one of the `metrics` is recorded."""
+    """A column of the table. `value` fills it if one of the `metrics` is recorded."""
 
     column: Column
     metrics: tuple[str, ...]
@@ -25,13 +25,13 @@ class CounterColumn:
 
 
 def counter_columns(finding: LadderFinding) -> list[CounterColumn]:
-    """The columns of the finding's view that any rung fills."""
+    """Returns the columns of the finding's view that any rung fills."""
     recorded = {name for rung in finding.kernels for name in rung.metrics}
     return [one for one in _VIEWS[finding.view] if recorded.intersection(one.metrics)]
 
 
 def counter_legend(finding: LadderFinding) -> list[Legend]:
-    """What the titles of the counters mean; none where there is no counter."""
+    """Returns the meaning of the counters' titles; empty if there are no counters."""
     columns = counter_columns(finding)
     titles = [one.column.title for one in columns]
     entries = [
@@ -53,7 +53,10 @@ def _counter(title: str, metric: str, stays: int, kind: Kind) -> CounterColumn:
 
 
 def _mark(rung: RungFinding, metric: str) -> str:
-    """Where it went from the rung that this one follows; a space where nobody asked, so that figures stand in line."""
+    """Returns the direction of the change from the rung that this one follows.
+
+    It is a space if nothing was compared, so that figures stay aligned.
+    """
     change = rung.delta.get(metric)
     if change is None:
         return " "
@@ -61,7 +64,7 @@ def _mark(rung: RungFinding, metric: str) -> str:
 
 
 def _width(rung: RungFinding) -> str:
-    """The bits of a load and of a store, once where they are alike; blocks have no width."""
+    """Returns the bits of a load and of a store, once if they are alike; blocks have no width."""
     sides = [width_text(rung.metrics, kind) for kind in ("load", "store")]
     if sides == ["-", "-"] and "bulk_loads" not in rung.metrics:
         return ""  # not recorded
@@ -87,7 +90,7 @@ _VIEWS: dict[LadderView, tuple[CounterColumn, ...]] = {
         CounterColumn(Column("width", stays=6, right=True), _WIDTH, _width),
     ),
 }
-# Titles, and what they mean together.
+# Titles, and the meaning that they share.
 _LEGENDS: dict[LadderView, tuple[tuple[tuple[str, ...], str], ...]] = {
     "compute": (
         (("issue", "FMA", "LSU"), "% of their peak"),

@@ -1,4 +1,4 @@
-"""Where a run comes from, as facts with a name each: what one needs to believe or to repeat it."""
+"""The origin of a run as named facts: everything needed to believe it or to repeat it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _HASH_CHARACTERS = 12
 
 
 def provenance_facts(manifest: Manifest, report: Path | str | None = None) -> list[tuple[str, str]]:
-    """What is known, in the order of interest; `report` is the file that was never stored."""
+    """Returns the known facts, the most interesting first.
+
+    `report` is the file of a report that was never stored.
+    """
     facts = manifest.provenance or Provenance()
     rows = [
         ("run", f"not stored: {report}" if report is not None else manifest.run_id),
@@ -66,7 +69,7 @@ def _preset(manifest: Manifest) -> str:
 
 
 def _brief(command_line: str) -> str:
-    """Without the long list of metrics, which `--format json` has."""
+    """Returns the command without its long list of metrics, which `--format json` has."""
     try:
         return shlex.join(map(brief_word, shlex.split(command_line)))
     except ValueError:

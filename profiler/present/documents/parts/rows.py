@@ -1,4 +1,4 @@
-"""Rows of anything as a document: what verbs print that have no finding of their own."""
+"""Plain rows as a document, for verbs that print a list and have no finding of their own."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ def rows_document(
     tones: Sequence[Tone] = (),
     below: Sequence[Section] = (),
 ) -> Document:
-    """Programs get names and values as they are; people get `columns`, or a plain one for each name.
+    """Returns a document with one table and its records.
 
-    Columns of their own are left out where no row fills them. Plain ones all stay, and the last of them folds.
+    Programs get the names and values as they are. People get `columns`, without those that no row fills. If
+    there are no `columns`, each name becomes a plain column; these all stay, and the last one folds.
     """
     plain = [Column(name) for name in header]
     shown = columns or [*plain[:-1], replace(plain[-1], folds=True)]

@@ -1,4 +1,4 @@
-"""Suspects as blocks: how much each weighs, its name, and the sentence that says why."""
+"""Suspects as blocks: the weight of each, its name, and the sentence that explains it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ SHARE_MEANING = "and the share of the time that relieving it could at most save"
 
 
 def suspect_blocks(whose: str, suspects: Sequence[Suspect], missing: Sequence[str]) -> Section:
-    """`whose` is the kernel in a word or two; `missing` are the metrics without which some were not judged."""
+    """Returns the list of suspects.
+
+    `whose` names the kernel in a word or two. `missing` are the metrics without which some suspects were not
+    judged.
+    """
     unjudged = unjudged_text(missing)
     if not suspects:
         return [Text(f"what binds {whose}: {unjudged or NOTHING_STANDS_OUT}")]
@@ -24,9 +28,9 @@ def suspect_blocks(whose: str, suspects: Sequence[Suspect], missing: Sequence[st
 
 
 def unjudged_text(missing: Sequence[str]) -> str:
-    """The metrics for want of which a suspect could not be judged; empty where every one was."""
+    """Returns which missing metrics kept suspects from being judged; empty if all were judged."""
     if not missing:
         return ""
     more = len(missing) - _MOST_MISSING
     names = ", ".join(missing[:_MOST_MISSING]) + (f" and {more} more" if more > 0 else "")
-    return f"not every suspect could be judged, for want of {names}"
+    return f"some suspects could not be judged, because these metrics are missing: {names}"

@@ -1,4 +1,4 @@
-// What the page does beyond being read: one view at a time, keys, search and sorting. It stores and asks for nothing.
+// The script of the page: one view at a time, keys, search and sorting. It stores nothing and requests nothing.
 "use strict";
 (() => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -31,7 +31,7 @@
     }
   }
 
-  // From a kernel to the next one, from a comparison to the next one; before the first of them comes the first view.
+  // The next view of a kernel is a kernel, and that of a comparison is a comparison; the first view comes before both.
   function neighbour(step) {
     const here = current();
     const alike = views.filter((view) => view.dataset.kind === here.dataset.kind);
@@ -39,7 +39,7 @@
     if (next && next !== here) location.hash = next.id;
   }
 
-  // Only what scrolls needs to be reached by keyboard.
+  // Only boxes that scroll need to be reached by keyboard.
   function reachable() {
     for (const region of all(".scroll", current())) region.tabIndex = region.scrollWidth > region.clientWidth ? 0 : -1;
   }
@@ -80,7 +80,7 @@
     const compare = (one, other) => {
       if (!isNumber) return sign * one.textContent.localeCompare(other.textContent, "en", { numeric: true });
       const [left, right] = [number(one), number(other)];
-      if (isNaN(left) || isNaN(right)) return isNaN(left) - isNaN(right); // what has no number stays last
+      if (isNaN(left) || isNaN(right)) return isNaN(left) - isNaN(right); // rows without a number stay last
       return sign * (left - right);
     };
     const body = table.tBodies[0];
@@ -110,7 +110,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey || keys.open) return;
     const typing = event.target === box;
     const arrow = event.key.startsWith("Arrow");
-    if (arrow && event.target.closest(".scroll")) return; // that scrolls
+    if (arrow && event.target.closest(".scroll")) return; // the box scrolls
     if (event.key === "Escape" && typing) {
       box.value = "";
       filter();

@@ -1,16 +1,20 @@
-"""How launches scatter: every measured value of one metric, by the process that made it."""
+"""Charts of one recording: all of it as one picture, and the scatter of its launches and of its timed repeats."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 import altair as alt
 from altair.typing import ChartType
 
 from profiler.analyse.recording.profile import Profile
+from profiler.analyse.recording.source_lines import SourceLines
 from profiler.analyse.statistics.differences import Readings
+from profiler.catalog.metrics import DURATION
 from profiler.errors import MetricNotFound
+from profiler.present.charts.rungs import stalls_of
+from profiler.present.charts.source_lines import source_lines_chart
 from profiler.present.charts.style import (
     CATEGORIES,
     at_pixel,
@@ -18,17 +22,33 @@ from profiler.present.charts.style import (
     figure,
     heading,
     readable_unit,
+    side_by_side,
     tooltips,
 )
 from profiler.text import shortened
 
 _WIDTH, _HEIGHT = 460, 180
-_NAME_WIDTH = 60
+_NAME_WIDTH, _TITLE_WIDTH, _LABEL_WIDTH = 60, 90, 40
 _MANY = 60
 
 
+def recording_chart(profile: Profile, stalls: Mapping[str, float], lines: SourceLines | None) -> ChartType:
+    """Returns the launches and times of one kernel, its stall reasons, and its hottest source lines."""
+    where = {shortened(profile.label, _LABEL_WIDTH): stalls}
+    columns = [
+        [launches_chart(profile) if DURATION in profile.series else None, repeats_chart(profile)],
+        [
+            stalls_of(where, shortened(profile.gpu, _TITLE_WIDTH)),
+            source_lines_chart(lines) if lines else None,
+        ],
+    ]
+    return side_by_side(
+        columns, shortened(profile.label, _TITLE_WIDTH), [shortened(profile.kernel, _TITLE_WIDTH)]
+    )
+
+
 def launches_chart(profile: Profile, metric: str = "duration_ns") -> ChartType:
-    """One point a launch and the mean as a line, as a sheet has it; processes differ in colour and in shape."""
+    """Returns a point for each launch, and their mean as a line; processes differ in colour and shape."""
     series = profile.find(metric)
     if series is None or not series.values:
         raise MetricNotFound(f"{profile.label}: '{metric}' was not recorded")
@@ -38,7 +58,7 @@ def launches_chart(profile: Profile, metric: str = "duration_ns") -> ChartType:
 
 
 def repeats_chart(profile: Profile) -> ChartType | None:
-    """The same of the times without the profiler, of which the median counts; None where it was not timed."""
+    """Returns a point for each time without the profiler, and their median; None if there are none."""
     if not profile.timings_ns:
         return None
     title = _title(profile, "time without the profiler", profile.timings_ns, "repeats")
