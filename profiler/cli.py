@@ -50,7 +50,7 @@ VERBS = {
     "tune": ("measuring.tune", "Find the fastest values of a kernel's parameters."),
     "query": ("reading.query", "Ask the stored runs anything, in SQL."),
     "metrics": ("reading.metrics", "Print the catalogue of metrics, or one of them."),
-    "doctor": ("measuring.doctor", "Say what works on this machine, and how to mend what does not."),
+    "doctor": ("measuring.doctor", "Check what works on this machine, and say how to repair the rest."),
     "presets": ("reading.presets", "Print the presets of `prof collect`."),
     "notebook": ("reading.notebook", "List, open or write a notebook over recorded runs."),
     "mcp": ("reading.mcp", "Serve the same answers to coding agents, read-only."),

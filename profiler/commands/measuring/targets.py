@@ -1,4 +1,4 @@
-"""What `prof collect` was asked to measure: rungs of a ladder, or a program of the user's own."""
+"""Returns the targets of `prof collect`: rungs of a ladder, or a program of the user's own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def program_target(
     launches: int | None,
     recording: NcuOptions,
 ) -> Target:
-    """How many launches a program makes nobody has said: without --launches, what there is will do."""
+    """Returns a program as a target.
+
+    Nobody knows how many launches it makes: without --launches, up to five are profiled and one is enough.
+    """
     from profiler.measure.collect.target import Target
     from profiler.measure.tools.ncu import Selection
 
@@ -50,7 +53,7 @@ def rung_targets(
     *,
     build: bool,
 ) -> tuple[list[Target], list[ProfError]]:
-    """Every kernel at every size, and what stands in the way of those that are left out."""
+    """Returns every kernel at every size, and the errors of the kernels that could not be built."""
     from profiler.measure.collect.target import rung_target
     from profiler.measure.rungs.build import build_folder
     from profiler.measure.rungs.program import RungJob

@@ -1,4 +1,4 @@
-"""`prof time`: how long the kernels take without the profiler."""
+"""`prof time` measures how long kernels take without the profiler."""
 
 from __future__ import annotations
 
@@ -30,11 +30,15 @@ def time_kernels(
     kernel: KernelOption = None,
     size: SizeOption = None,
     set_param: ParameterOption = None,
-    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Timed repeats in one process.")] = 20,
-    warmup: Annotated[int, typer.Option("--warmup", min=0, help="Untimed repeats before them.")] = 5,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Timed launches in each process.")] = 20,
+    warmup: Annotated[int, typer.Option("--warmup", min=0, help="Untimed launches before them.")] = 5,
     processes: Annotated[
         int,
-        typer.Option("--processes", min=1, help="Processes per kernel, interleaved so that drift cancels."),
+        typer.Option(
+            "--processes",
+            min=1,
+            help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels.",
+        ),
     ] = 3,
     seed: SeedOption = None,
     jobs: JobsOption = None,
@@ -45,8 +49,8 @@ def time_kernels(
 ) -> None:
     """Time every kernel without the profiler; store the timings.
 
-    Builds what changed first. The reference is timed in between, and each kernel and size
-    becomes a run of its own.
+    Builds what changed first. The reference is timed along with the kernels. Each kernel at each size is stored as
+    a run of its own.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""`prof verify`: do the kernels compute what they should?"""
+"""`prof verify` checks the results of kernels against their reference."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def verify(
 ) -> None:
     """Check every kernel's result against its reference.
 
-    Builds what changed first; inputs are random and fresh. Fails when a kernel is wrong
-    or comes to no verdict. A shape refused or a library missing is shown, and fails when
-    nothing at all was verified, a library also when its kernel was asked for by number.
+    Builds what changed first; the inputs are random. Fails if a kernel's result is wrong or could not be checked.
+    Workloads that a kernel refuses and missing libraries are shown, and are a failure only if nothing at all was
+    verified. A missing library is also a failure if its kernel was chosen with --kernel.
 
     Examples:
 
@@ -72,14 +72,14 @@ def verify(
                 binary = built.get(one.number)
                 at = binary.binary if binary else None
                 job = RungJob(opened, one, values, at, fresh_seed() if seed is None else seed)
-                if binary is not None and binary.error is not None:  # told when it was built
+                if binary is not None and binary.error is not None:  # the build has printed it
                     missing = binary.status == "unavailable"
                     checked.append(Checked(job, "unavailable" if missing else "failed", error=binary.error))
                     progress.advance()
                 else:
                     checked.append(check_kernel(job, timeout))
                     progress.advance(_line(checked[-1]), checked[-1].error)
-        except (KeyboardInterrupt, GpuNotFound) as error:  # what was found until now is shown all the same
+        except (KeyboardInterrupt, GpuNotFound) as error:  # the results until here are still printed
             ended = error
     if ended is not None and not checked:
         raise ended

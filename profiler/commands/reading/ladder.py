@@ -1,4 +1,4 @@
-"""`prof ladder`: every rung, and what changed from the one it follows."""
+"""`prof ladder` shows every rung of a ladder and its change from the rung that it follows."""
 
 from __future__ import annotations
 
@@ -40,29 +40,38 @@ def ladder(
     context: typer.Context,
     size: Annotated[
         str | None,
-        typer.Option("--size", metavar="S", help="Size of the workload [default: what most rungs share]."),
+        typer.Option(
+            "--size", metavar="S", help="Size of the workload [default: the one that most rungs share]."
+        ),
     ] = None,
     set_param: ParameterOption = None,
     view: Annotated[
         ViewOption | None,
         typer.Option(
-            "--view", help="Counters to show [default: memory where the ladder declares bytes and no flops]."
+            "--view",
+            help="Counters to show [default: memory if the ladder declares bytes and no flops, else compute].",
         ),
     ] = None,
     ideas: Annotated[
         bool,
         typer.Option(
-            "--ideas", help="What each idea was worth instead: claimed, here, and whether it holds."
+            "--ideas",
+            help="Show instead what each idea was worth: the claimed gain, the measured one, and whether the claim holds.",
         ),
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also store every metric's change as Parquet."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Also write every metric's change to this Parquet file."
+        ),
     ] = None,
     chart: ChartOption = None,
     dark: DarkOption = False,
     full: Annotated[
-        bool, typer.Option("--full", help="All of --format json, which is else cut to 8 KB.")
+        bool,
+        typer.Option(
+            "--full", help="Print the whole JSON; without it, JSON is cut to the most important 8 KB."
+        ),
     ] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
     runs: RunsOption = None,
@@ -71,9 +80,9 @@ def ladder(
 ) -> None:
     """Draw the ladder: every rung and its change.
 
-    A rung's time, its work per second, its counters and what binds it, each against the rung before, or the one
-    that the ladder says it follows. Of each kernel the newest run counts, all of one GPU and one workload; times are
-    those without the profiler where they are stored.
+    For every rung: its time, its work per second, its counters and what limits it, compared with the rung before or
+    the one that the ladder says it follows. Uses the newest run of each kernel, all on the same GPU with the same
+    workload, and times without the profiler if they are stored.
 
     Examples:
 
@@ -94,8 +103,8 @@ def ladder(
         return
 
     from profiler.ask.ladder import climb_ladder
-    from profiler.commands.shared.files import check_ending, tell_written, write_whole
-    from profiler.commands.shared.pictures import chart_file
+    from profiler.commands.shared.chart_file import chart_file
+    from profiler.commands.shared.files import check_ending, report_written, write_whole
 
     picture = chart_file(chart, dark)
     if output is not None:
@@ -103,7 +112,7 @@ def ladder(
             output,
             (".parquet",),
             "--output",
-            ": all changes of all metrics; --format csv prints the table itself",
+            ": it holds all changes of all metrics; --format csv prints the table",
         )
     settings = settings_of(context, runs, ladder, format)
     climb = climb_ladder(settings, size, set_param, view.value if view else None)
@@ -121,9 +130,9 @@ def ladder(
     else:
         _print_ladder(climb.finding, climb.others, settings.format, full)
     if output is not None:
-        tell_written(output, settings)
+        report_written(output, settings)
     if picture is not None:
-        tell_written(picture.path, settings)
+        report_written(picture.path, settings)
 
 
 def _drawn(climb: Climb, settings: VerbSettings) -> ChartType:

@@ -1,4 +1,4 @@
-"""`prof report`: the page people open."""
+"""`prof report` writes one HTML page about a ladder or about the recordings that are named."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def report(
         ),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", dir_okay=False, help="The page to write.")
+        Path, typer.Option("--output", "-o", metavar="FILE", dir_okay=False, help="HTML file to write.")
     ] = Path("report.html"),
     title: Annotated[
         str | None,
-        typer.Option("--title", help="The page's title [default: the ladder's, or what is named]."),
+        typer.Option("--title", help="Title of the page [default: the ladder's title, or the names given]."),
     ] = None,
     kernel_name: KernelNameOption = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Compare recordings that were not measured alike.")
+        bool, typer.Option("--force", help="Compare even recordings that were measured differently.")
     ] = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
 ) -> None:
     """Write the page: one HTML file with everything in it.
 
-    The ladder at a glance, a sheet of every rung, and every comparison with the rung it follows; or the recordings
-    that are named, each against the one before. It works offline, in light and dark, on a phone, a projector and on paper.
+    The page shows the ladder at a glance, a sheet for every rung, and its comparison with the rung that it follows.
+    If you name recordings, it shows those, each compared with the one before. The page works offline.
 
     Examples:
 
@@ -80,7 +80,7 @@ def report(
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Stops the garbage collector: a page is hundreds of thousands of objects that all stay until it is written."""
+    """Stops the garbage collector, since all objects of a page, hundreds of thousands, are needed until it is written."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -91,10 +91,8 @@ def _no_collection() -> Iterator[None]:
 
 
 def _check_writable(path: Path) -> None:
-    """Refuses a folder that cannot be written to, before seconds are spent."""
+    """Refuses a folder that cannot be written to, before anything is computed."""
     from profiler.errors import OutputNotWritable
 
     if not os.access(path.parent, os.W_OK):
-        raise OutputNotWritable(
-            f"{path}: cannot be written: {path.parent} is no folder that may be written to"
-        )
+        raise OutputNotWritable(f"{path}: cannot be written: {path.parent} is not a writable folder")

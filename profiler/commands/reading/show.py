@@ -1,4 +1,4 @@
-"""`prof show`: one kernel's sheet."""
+"""`prof show` prints one recording."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def show(
     kernel_name: KernelNameOption = None,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Show every metric the report holds; JSON is else cut to 8 KB."),
+        typer.Option(
+            "--full",
+            help="Show every metric in the report; without it, JSON is cut to the most important 8 KB.",
+        ),
     ] = False,
     chart: ChartOption = None,
     dark: DarkOption = False,
@@ -47,7 +50,7 @@ def show(
 ) -> None:
     """Show one recording: provenance, kernels, metrics, rules.
 
-    Of a run that `prof time` stored, its timings.
+    For a run of `prof time`, shows its timings.
 
     Examples:
 
@@ -69,25 +72,25 @@ def show(
         raise typer.BadParameter("give a recording to show, for example: prof show 6")
 
     from profiler.ask.show import show as ask
-    from profiler.commands.shared.files import tell_written
-    from profiler.commands.shared.pictures import chart_file
+    from profiler.commands.shared.chart_file import chart_file
+    from profiler.commands.shared.files import report_written
 
     picture = chart_file(chart, dark)
     settings = settings_of(context, runs, ladder, format)
-    # Timings have no metrics to show in full, but a manifest that JSON can hold in full.
+    # A run of timings alone has nothing to add for --full, except its whole manifest in JSON.
     timed = kernel_name is None and (not full or settings.format is Format.json)
     recording = ask(source, settings, kernel_name=kernel_name, full=full, timed=timed, size=size)
     if picture is not None:
         picture.write(_drawn(recording.run, settings, kernel_name))
     _print(recording, settings.format, full)
     if picture is not None:
-        tell_written(picture.path, settings)
+        report_written(picture.path, settings)
     if size is None:
-        _tell_others(source, recording.run, settings)
+        _print_other_sizes(source, recording.run, settings)
 
 
-def _tell_others(source: str, run: Run, settings: VerbSettings) -> None:
-    """Prints the other sizes that are stored, where a number or a name chose the newest run of any size."""
+def _print_other_sizes(source: str, run: Run, settings: VerbSettings) -> None:
+    """Prints the other stored sizes if a number or a name chose the newest run of any size."""
     from profiler.ask.show import find_other_workloads
     from profiler.text import printable
 
@@ -98,13 +101,13 @@ def _tell_others(source: str, run: Run, settings: VerbSettings) -> None:
         sizes = printable(", ".join(others))
         print(
             f"\nThis is the newest run of {name}. Other sizes are stored: {sizes}.\n"
-            f"Ask for one with --size, or by its run id, which `prof list {name}` gives.",
+            f"Ask for one with --size, or by its run id, which `prof list {name}` prints.",
             file=sys.stderr,
         )
 
 
 def _drawn(run: Run, settings: VerbSettings, kernel_name: str | None) -> ChartType:
-    """Returns the chart of the one kernel meant: each would be a picture of its own."""
+    """Returns the chart of the one kernel meant; a chart shows one kernel."""
     from profiler.ask.show import find_hot_lines
     from profiler.present.charts import recording_chart
 

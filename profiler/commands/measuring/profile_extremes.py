@@ -1,4 +1,4 @@
-"""The best and the slowest point of a sweep under the profiler, and what `prof compare` says of the two."""
+"""Profiles the best and the slowest point of a sweep and compares the two."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def print_extremes(
     sweeping: SweepMeasurement, stored: StoredSweep, finding: TuningFinding, settings: VerbSettings
 ) -> None:
-    """The comparison goes to standard output where people read it; programs ask `prof compare` for it."""
+    """Profiles both points and prints their comparison; with JSON or CSV, the command that prints it."""
     from profiler.ask.compare import compare
     from profiler.ask.sweep import find_extremes
     from profiler.catalog.presets import find_preset
@@ -50,7 +50,7 @@ def print_extremes(
 def _targets(
     sweeping: SweepMeasurement, slowest: SweepPoint, best: SweepPoint, plan: CollectPlan
 ) -> list[Target]:
-    """Under ladders of their own, so that a rung's newest run stays the rung's."""
+    """Returns the two points as targets, each named after a ladder of its own so that neither run counts as the rung's newest."""
     from profiler.measure.collect.target import rung_target
 
     ladder, targets = sweeping.plan.ladder, []
@@ -65,8 +65,8 @@ def _targets(
 
 
 def _collected(plan: CollectPlan, targets: list[Target], settings: VerbSettings) -> list[str]:
-    """The ids of their runs, in the order of the targets."""
-    from profiler.commands.measuring.collecting import CollectProgress
+    """Profiles the targets and returns the ids of their runs, in the same order."""
+    from profiler.commands.measuring.collect_progress import CollectProgress
     from profiler.measure.collect.collection import steps_of
     from profiler.measure.collect.turns import collect_here
     from profiler.store.runs.run_store import RunStore
