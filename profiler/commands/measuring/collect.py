@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.ask.collect import find_collected
+from profiler.catalog.presets import find_preset
+from profiler.commands.measuring.collect_devices import open_devices, planned_devices
+from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.measuring.targets import LAUNCHES, program_target, rung_targets
 from profiler.commands.shared.cluster_options import (
     ClusterChoice,
@@ -23,15 +27,20 @@ from profiler.commands.shared.cluster_options import (
 )
 from profiler.commands.shared.ladders import JobsOption, ParameterOption, SizeOption
 from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, VerbSettings, settings_of
+from profiler.commands.shared.output import print_document
+from profiler.errors import CollectIncomplete
+from profiler.measure.collect.collection import CollectPlan, steps_of
+from profiler.measure.tools.ncu import NcuOptions
+from profiler.present.documents.collected import collected_document, collected_row, next_command
+from profiler.present.documents.dry_run import dry_run_lines
+from profiler.store.runs.run_store import RunStore
 
 if TYPE_CHECKING:
     from profiler.commands.measuring.collect_devices import CollectDevices
     from profiler.errors import ProfError
-    from profiler.measure.collect.collection import CollectPlan
     from profiler.measure.collect.target import Target
     from profiler.measure.collect.turns import CollectOutcome
     from profiler.measure.devices.groups import GroupBy
-    from profiler.store.runs.run_store import RunStore
 
 _TERMINATED = 143
 
@@ -121,7 +130,7 @@ def collect(
     kernel_regex: Annotated[
         str | None,
         typer.Option(
-            "--kernel-regex", metavar="REGEX", help="Profile only the program's kernels whose names fit."
+            "--kernel-regex", metavar="REGEX", help="Profile only the program's kernels whose names match."
         ),
     ] = None,
     launch_skip: Annotated[
@@ -132,7 +141,7 @@ def collect(
         Graphs, typer.Option(help="Profile CUDA graphs node by node, or each as a whole.")
     ] = Graphs.node,
     clock_control: Annotated[
-        Clock, typer.Option(help="How ncu sets the GPU's clocks; prof records them.")
+        Clock, typer.Option(help="How ncu sets the GPU's clocks; none leaves them as they are.")
     ] = Clock.none,
     cache_control: Annotated[
         Cache, typer.Option(help="Caches that ncu flushes before each pass.")
@@ -195,10 +204,6 @@ def collect(
 
       prof collect --all --size 1024 --size 4096 --scheduler tcp://head:8786
     """
-    from profiler.catalog.presets import find_preset
-    from profiler.commands.measuring.collect_devices import open_devices, planned_devices
-    from profiler.measure.collect.collection import CollectPlan
-    from profiler.measure.tools.ncu import NcuOptions
 
     settings = settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
@@ -247,8 +252,6 @@ def collect(
         if repeats == 0:
             targets = _without_timed_only(targets)
         if dry_run:
-            from profiler.present.documents.dry_run import dry_run_lines
-
             print("\n".join(dry_run_lines(plan, targets)))
             return
         _collect(plan, targets, missing, devices, spread.value, settings)
@@ -296,10 +299,6 @@ def _collect(
     spread: GroupBy,
     settings: VerbSettings,
 ) -> None:
-    from profiler.commands.measuring.collect_progress import CollectProgress
-    from profiler.measure.collect.collection import steps_of
-    from profiler.store.runs.run_store import RunStore
-
     store = RunStore(settings.runs_folder)
     steps = [step for target in targets for step in steps_of(plan, target)]
     launches = next((target.selection.launches for target in targets if target.is_profiled), None)
@@ -318,8 +317,6 @@ def _collect(
     if len(errors) == 1 and len(targets) + len(missing) == 1:
         raise errors[0]
     if errors:
-        from profiler.errors import CollectIncomplete
-
         raise CollectIncomplete(f"{len(errors)} of {len(targets) + len(missing)} kernels were not collected")
 
 
@@ -328,10 +325,6 @@ def terminate(number: int, frame: object) -> None:  # noqa: ARG001
 
 
 def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], settings: VerbSettings) -> None:
-    from profiler.ask.collect import find_collected
-    from profiler.commands.shared.output import print_document
-    from profiler.present.documents.collected import collected_document, collected_row, next_command
-
     rows, manifests = [], []
     collected = find_collected(store, [outcome.run_id for outcome in outcomes], settings)
     for outcome, found in zip(outcomes, collected, strict=True):

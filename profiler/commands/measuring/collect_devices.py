@@ -12,6 +12,13 @@ import typer
 
 from profiler.commands.shared.cluster_options import ClusterChoice
 from profiler.commands.shared.options import VerbSettings
+from profiler.measure.collect.stand_ins import dry_run_device
+from profiler.measure.collect.turns import collect_here, recorded_on
+from profiler.measure.devices.assign import collect_on_fleet
+from profiler.measure.devices.device import LocalDevice, device_for_gpu
+from profiler.measure.devices.groups import TargetGroup, group_targets
+from profiler.measure.tools.ncu import find_ncu
+from profiler.measure.tools.toolchain import choose_gpus, find_gpu, find_gpus
 
 if TYPE_CHECKING:
     from profiler.commands.measuring.collect_progress import CollectProgress
@@ -43,9 +50,6 @@ class CollectDevices:
         progress: CollectProgress,
     ) -> Iterator[CollectOutcome]:
         """Yields what became of each target, in the order in which they finish."""
-        from profiler.measure.collect.turns import collect_here, recorded_on
-        from profiler.measure.devices.assign import collect_on_fleet
-        from profiler.measure.devices.groups import TargetGroup, group_targets
 
         groups = group_targets(targets, by)
         self._note_idle_gpus(len(groups), by)
@@ -87,7 +91,6 @@ class CollectDevices:
 @contextmanager
 def planned_devices(gpus: str | None, choice: ClusterChoice) -> Iterator[CollectDevices]:
     """Opens stand-ins for a dry run, which needs no workers, no GPU and no tools."""
-    from profiler.measure.collect.stand_ins import dry_run_device
 
     _require_one_place(gpus, choice)
     yield CollectDevices(dry_run_device(gpus), note=lambda _: None)
@@ -108,9 +111,6 @@ def open_devices(gpus: str | None, choice: ClusterChoice, settings: VerbSettings
         with choice.open(gpus=True, say=note) as pool, ClusterFleet(pool, note) as fleet:
             yield CollectDevices(fleet.choose_model(), note, fleet=fleet)
         return
-    from profiler.measure.devices.device import LocalDevice, device_for_gpu
-    from profiler.measure.tools.ncu import find_ncu
-    from profiler.measure.tools.toolchain import choose_gpus, find_gpu, find_gpus
 
     ncu = find_ncu()
     if gpus is None:

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING
 
 from profiler.commands.shared.live_display import LiveDisplay, clock
 from profiler.commands.shared.options import VerbSettings
+from profiler.measure.collect.collection import FATAL, CollectObserver
+from profiler.measure.devices.assign import FleetObserver
+from profiler.text import printable
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
-    from profiler.measure.collect.collection import CollectObserver, CollectStep
+    from profiler.measure.collect.collection import CollectStep
     from profiler.measure.collect.target import Target
-    from profiler.measure.devices.assign import FleetObserver
     from profiler.measure.tools.transcript import Transcript
 
 _SAYS = {"verify": "verifying", "time": "timing", "profile": "profiling"}
@@ -63,7 +65,6 @@ class CollectProgress:
 
     def fleet_observer(self) -> FleetObserver:
         """Returns the observer of several workers, each of which has a line of its own on a terminal."""
-        from profiler.measure.devices.assign import FleetObserver
 
         if self._display:
             self._display.start_board(self._total)
@@ -72,14 +73,10 @@ class CollectProgress:
         )
 
     def note(self, line: str) -> None:
-        from profiler.text import printable
-
         if not self._is_quiet:
             self._print(printable(line))
 
     def _observer(self, worker: str, gpu: str) -> CollectObserver:
-        from profiler.measure.collect.collection import CollectObserver
-
         return CollectObserver(
             partial(self._begin, worker, gpu), partial(self._at, worker, gpu), partial(self._end, worker)
         )
@@ -108,11 +105,6 @@ class CollectProgress:
             self._show(worker, gpu, step, self._place(transcript))
 
     def _end(self, worker: str, step: CollectStep, line: str, error: ProfError | None) -> None:
-        from profiler.measure.collect.collection import (
-            FATAL,
-        )  # an error that ends the collection is printed at the end
-        from profiler.text import printable
-
         with self._lock:
             begun = self._begun.pop(step, None)
             if begun is not None and error is None and line:

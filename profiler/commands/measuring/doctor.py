@@ -6,6 +6,10 @@ import typer
 
 from profiler.commands.shared.options import FormatOption, RunsOption, settings_of
 from profiler.commands.shared.output import print_document
+from profiler.errors import NotReady
+from profiler.measure.doctor.checks import Machine, derive_readiness
+from profiler.measure.doctor.doctor import examine
+from profiler.present.documents.doctor import doctor_document
 
 
 def doctor(
@@ -25,10 +29,6 @@ def doctor(
 
       prof doctor --format json
     """
-    from profiler.errors import NotReady
-    from profiler.measure.doctor.checks import Machine, derive_readiness
-    from profiler.measure.doctor.doctor import examine
-    from profiler.present.documents.doctor import doctor_document
 
     settings = settings_of(context, runs, format=format)
     checks = examine(settings.runs_folder, Machine())

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.commands.shared.ladders import build_rungs, choose_kernels
 from profiler.commands.shared.options import VerbSettings
+from profiler.measure.collect.target import Target, rung_target
+from profiler.measure.rungs.build import build_folder
+from profiler.measure.rungs.program import RungJob
+from profiler.measure.tools.ncu import Selection
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
-    from profiler.measure.collect.target import Target
     from profiler.measure.tools.ncu import NcuOptions
     from profiler.measure.tools.toolchain import Gpu
 
@@ -29,8 +32,6 @@ def program_target(
 
     Nobody knows how many launches it makes: without --launches, up to five are profiled and one is enough.
     """
-    from profiler.measure.collect.target import Target
-    from profiler.measure.tools.ncu import Selection
 
     limit = launches if launches is not None or recording.of_ranges else LAUNCHES
     return Target(
@@ -54,9 +55,6 @@ def rung_targets(
     build: bool,
 ) -> tuple[list[Target], list[ProfError]]:
     """Returns every kernel at every size, and the errors of the kernels that could not be built."""
-    from profiler.measure.collect.target import rung_target
-    from profiler.measure.rungs.build import build_folder
-    from profiler.measure.rungs.program import RungJob
 
     opened = open_ladder(settings)
     kernels = choose_kernels(opened, kernel)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.ask.collect import summarise_timings
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.commands.shared.ladders import (
     JobsOption,
@@ -20,6 +21,10 @@ from profiler.commands.shared.ladders import (
 )
 from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, settings_of
 from profiler.commands.shared.output import Progress, print_document
+from profiler.measure.rungs.time_ladder import TimingPlan, time_ladder
+from profiler.measure.tools.toolchain import find_gpu
+from profiler.present.documents.rungs import time_row, timed_document
+from profiler.store.runs.run_store import RunStore
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
@@ -58,11 +63,6 @@ def time_kernels(
 
       prof time --kernel 5 --kernel 6 --repeats 50 --processes 3
     """
-    from profiler.ask.collect import summarise_timings
-    from profiler.measure.rungs.time_ladder import TimingPlan, time_ladder
-    from profiler.measure.tools.toolchain import find_gpu
-    from profiler.present.documents.rungs import time_row, timed_document
-    from profiler.store.runs.run_store import RunStore
 
     settings = settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.analyse.tuning import TuningFinding
+from profiler.ask.named.ladders import open_ladder, workloads
+from profiler.ask.sweep import find_best_points, find_newest_sweep
 from profiler.commands.measuring.collect import terminate
-from profiler.commands.shared.ladders import JobsOption, ParameterOption, TimeoutOption
+from profiler.commands.measuring.profile_extremes import print_extremes
+from profiler.commands.measuring.tune_progress import TuneProgress
+from profiler.commands.shared.chart_file import chart_file
+from profiler.commands.shared.files import report_written, write_whole
+from profiler.commands.shared.ladders import JobsOption, ParameterOption, TimeoutOption, choose_kernels
 from profiler.commands.shared.options import (
     DarkOption,
     Format,
@@ -21,11 +28,21 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
+from profiler.commands.shared.output import print_document
+from profiler.errors import DefaultsNotFound, LadderInvalid
+from profiler.measure.tools.process import shown
+from profiler.measure.tools.toolchain import find_gpu, find_toolchain
+from profiler.measure.tune.defaults import read_defaults, with_defaults
+from profiler.measure.tune.points import sweep_of
+from profiler.measure.tune.stages import TunePlan
+from profiler.measure.tune.sweep import SweepMeasurement
+from profiler.present.documents.sweep import diff_lines, sweep_document
+from profiler.present.render.json import json_schema, to_json
+from profiler.store.sweeps import SweepStore
+from profiler.text import printable
 
 if TYPE_CHECKING:
-    from profiler.analyse.tuning import TuningFinding
     from profiler.catalog.ladders.ladder import Kernel, Ladder
-    from profiler.measure.tune.sweep import SweepMeasurement
     from profiler.store.sweeps import StoredSweep
 
 _MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extremes", "force")
@@ -117,20 +134,8 @@ def tune(
       prof tune --kernel 7 --stored -o tuning.svg
     """
     if schema:
-        from profiler.analyse.tuning import TuningFinding
-        from profiler.present.render.json import json_schema
-
         print(json_schema(TuningFinding, "prof tune --format json"))
         return
-    from profiler.ask.named.ladders import open_ladder, workloads
-    from profiler.ask.sweep import find_best_points, find_newest_sweep
-    from profiler.commands.shared.chart_file import chart_file
-    from profiler.commands.shared.files import report_written
-    from profiler.commands.shared.ladders import choose_kernels
-    from profiler.measure.tools.toolchain import find_gpu, find_toolchain
-    from profiler.measure.tune.stages import TunePlan
-    from profiler.measure.tune.sweep import SweepMeasurement
-    from profiler.store.sweeps import SweepStore
 
     if stored:
         _refuse_to_measure(context)
@@ -171,8 +176,6 @@ def tune(
         picture.write(tuning_chart(find_best_points(sweep, current)))
         report_written(picture.path, settings)
     if profile_extremes and sweeping is not None:
-        from profiler.commands.measuring.profile_extremes import print_extremes
-
         print_extremes(sweeping, sweep, finding, settings)
     if apply:
         _apply(finding, chosen[0], settings)
@@ -193,9 +196,6 @@ def _refuse_to_measure(context: typer.Context) -> None:
 
 def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, int] | None:
     """Returns the values in the source now, or None if it has no #define lines for them and `must_apply` is false."""
-    from profiler.errors import DefaultsNotFound
-    from profiler.measure.tune.defaults import read_defaults
-    from profiler.measure.tune.points import sweep_of
 
     try:
         return read_defaults(_read_source(kernel), sweep_of(kernel, ladder).parameters)
@@ -212,7 +212,6 @@ def _print_which(sweep: StoredSweep, settings: VerbSettings) -> None:
 
 def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: bool) -> StoredSweep:
     """Returns the stored sweep of the same plan, or measures one now."""
-    from profiler.commands.measuring.tune_progress import TuneProgress
 
     known = None if afresh else sweeping.known()
     if known is not None:
@@ -233,21 +232,14 @@ def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: boo
 
 def _print(finding: TuningFinding, format: Format) -> None:
     if format is Format.json:
-        from profiler.present.render.json import to_json
-
         print(to_json(finding))
         return
-    from profiler.commands.shared.output import print_document
-    from profiler.present.documents.sweep import sweep_document
 
     print_document(sweep_document(finding), format=format)
 
 
 def _apply(finding: TuningFinding, kernel: Kernel, settings: VerbSettings) -> None:
     """Prints the change of the source file, then writes it as a whole."""
-    from profiler.commands.shared.files import report_written, write_whole
-    from profiler.measure.tune.defaults import with_defaults
-    from profiler.present.documents.sweep import diff_lines
 
     before = _read_source(kernel)
     after = with_defaults(before, finding.best.settings)
@@ -269,15 +261,12 @@ def _source_of(kernel: Kernel) -> Path:
 
 
 def _shown_path(kernel: Kernel) -> str:
-    from profiler.text import printable
-
     path = _source_of(kernel)
     return printable(min(str(path), os.path.relpath(path), key=len))
 
 
 def _read_source(kernel: Kernel) -> str:
     """Returns the text of the source with its own line ends."""
-    from profiler.errors import LadderInvalid
 
     path = _source_of(kernel)
     try:
@@ -288,7 +277,6 @@ def _read_source(kernel: Kernel) -> str:
 
 def _with_apply(arguments: list[str]) -> str:
     """Returns the typed command with --apply, without options that would measure again."""
-    from profiler.measure.tools.process import shown
 
     kept = [word for word in arguments if word not in ("--force", "--profile-extremes")]
     return shown(["prof", *kept, "--apply"])

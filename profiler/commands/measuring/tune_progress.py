@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Literal
 from profiler.commands.shared.live_display import clock
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.output import Progress
-from profiler.text import counted
+from profiler.measure.tune.stages import TuneObserver
+from profiler.present.documents.sweep import settings_text
+from profiler.text import counted, duration
 
 if TYPE_CHECKING:
     from profiler.measure.rungs.build import Built
     from profiler.measure.tune.points import Candidate, Choice
-    from profiler.measure.tune.stages import TuneObserver
     from profiler.store.sweeps import Stage, Visit
 
 _TITLES = {
@@ -36,8 +37,6 @@ class TuneProgress:
         self._best_ns = float("inf")
 
     def observer(self) -> TuneObserver:
-        from profiler.measure.tune.stages import TuneObserver
-
         return TuneObserver(self._chosen, self._begin, self._built, self._visited)
 
     def __enter__(self) -> TuneProgress:
@@ -67,9 +66,6 @@ class TuneProgress:
         self._advance(f"{'uncompiled':<12}{built.kernel.name}" if built.error else "")
 
     def _visited(self, candidate: Candidate, visit: Visit, is_known: bool) -> None:
-        from profiler.present.documents.sweep import settings_text
-        from profiler.text import duration
-
         self._known += is_known
         line, settings = "", settings_text(candidate.settings)
         if visit.status != "correct":

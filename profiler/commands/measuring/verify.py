@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from itertools import product
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -22,9 +21,11 @@ from profiler.commands.shared.ladders import (
 )
 from profiler.commands.shared.options import FormatOption, LadderOption, settings_of
 from profiler.commands.shared.output import Progress, print_document
-
-if TYPE_CHECKING:
-    from profiler.measure.rungs.verify import Checked
+from profiler.errors import GpuNotFound
+from profiler.measure.rungs.program import RungJob, fresh_seed
+from profiler.measure.rungs.verify import Checked, check_kernel
+from profiler.measure.tools.toolchain import find_gpu
+from profiler.present.documents.rungs import check_row, verified_document
 
 
 def verify(
@@ -52,11 +53,6 @@ def verify(
 
       prof verify --set-param m=1000 --set-param n=777 --set-param k=33
     """
-    from profiler.errors import GpuNotFound
-    from profiler.measure.rungs.program import RungJob, fresh_seed
-    from profiler.measure.rungs.verify import Checked, check_kernel
-    from profiler.measure.tools.toolchain import find_gpu
-    from profiler.present.documents.rungs import check_row, verified_document
 
     settings = settings_of(context, None, ladder, format)
     opened = open_ladder(settings)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from profiler.analyse.check import CheckFinding
+from profiler.ask.check import check as ask, is_store
+from profiler.ask.named.references import is_report_path
 from profiler.commands.shared.options import (
     Format,
     FormatOption,
@@ -17,9 +20,12 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
-
-if TYPE_CHECKING:
-    from profiler.analyse.check import CheckFinding
+from profiler.commands.shared.output import print_document
+from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable
+from profiler.present.documents.check import check_document, sentence
+from profiler.present.render.json import json_schema, to_json
+from profiler.present.render.junit import check_junit
+from profiler.present.render.markdown import document_markdown
 
 _REGRESSION = 1  # the only use of exit code 1
 
@@ -79,15 +85,10 @@ def check(
       prof check --baseline runs-of-main --junit check.xml
     """
     if schema:
-        from profiler.analyse.check import CheckFinding
-        from profiler.present.render.json import json_schema
-
         print(json_schema(CheckFinding, "prof check --format json"))
         return
     if baseline is None:
         raise typer.BadParameter("give a baseline, for example: prof check --baseline RUN")
-
-    from profiler.ask.check import check as ask
 
     settings = settings_of(context, runs, ladder, format)
     _check_choice(baseline, candidate, settings)
@@ -99,8 +100,6 @@ def check(
 
 def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) -> None:
     """Refuses a report on a side where a stored run is needed."""
-    from profiler.ask.check import is_store
-    from profiler.ask.named.references import is_report_path
 
     if is_store(baseline):
         if candidate is not None and is_report_path(candidate, settings):
@@ -113,12 +112,8 @@ def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) 
 
 def _print(finding: CheckFinding, format: Format) -> None:
     if format is Format.json:
-        from profiler.present.render.json import to_json
-
         print(to_json(finding))
         return
-    from profiler.commands.shared.output import print_document
-    from profiler.present.documents.check import check_document
 
     print_document(check_document(finding), format=format)
 
@@ -127,10 +122,6 @@ def _write_files(
     finding: CheckFinding, summary: Path | None, junit: Path | None, allow_unclear: bool
 ) -> None:
     """Writes the files before anything is printed, since printing fails when the reader of a pipe has gone."""
-    from profiler.errors import OutputNotWritable
-    from profiler.present.documents.check import check_document
-    from profiler.present.render.junit import check_junit
-    from profiler.present.render.markdown import document_markdown
 
     summary = summary or Path(os.environ.get("GITHUB_STEP_SUMMARY", ""))
     written = [(summary, "a", document_markdown(check_document(finding)))] if summary.name else []
@@ -145,9 +136,6 @@ def _write_files(
 
 
 def _finish(finding: CheckFinding, allow_unclear: bool) -> None:
-    from profiler.errors import CheckUndecided, NotComparable
-    from profiler.present.documents.check import sentence
-
     if finding.outcome == "regression":
         raise typer.Exit(_REGRESSION)
     if finding.outcome == "not_comparable":

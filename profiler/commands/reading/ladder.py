@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.analyse.ladder.ideas import IdeasFinding
+from profiler.analyse.ladder.ladder import LadderFinding
+from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview
+from profiler.commands.shared.chart_file import chart_file
+from profiler.commands.shared.files import check_ending, report_written, write_whole
 from profiler.commands.shared.ladders import ParameterOption
 from profiler.commands.shared.options import (
     ChartOption,
@@ -19,6 +24,11 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
+from profiler.commands.shared.output import json_answer, print_document
+from profiler.present.documents.ideas import ideas_document
+from profiler.present.documents.ladder import ladder_document
+from profiler.present.render.json import json_schema
+from profiler.store.deltas import deltas_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +36,6 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
     from profiler.analyse.ladder.climb import Climb
-    from profiler.analyse.ladder.ideas import IdeasFinding
-    from profiler.analyse.ladder.ladder import LadderFinding
     from profiler.present.document import Document
 
 
@@ -102,10 +110,6 @@ def ladder(
         _print_schema(ideas)
         return
 
-    from profiler.ask.ladder import climb_ladder
-    from profiler.commands.shared.chart_file import chart_file
-    from profiler.commands.shared.files import check_ending, report_written, write_whole
-
     picture = chart_file(chart, dark)
     if output is not None:
         check_ending(
@@ -117,15 +121,10 @@ def ladder(
     settings = settings_of(context, runs, ladder, format)
     climb = climb_ladder(settings, size, set_param, view.value if view else None)
     if output is not None:
-        from profiler.ask.ladder import find_deltas
-        from profiler.store.deltas import deltas_parquet
-
         write_whole(deltas_parquet(find_deltas(climb)), output)
     if picture is not None:
         picture.write(_drawn(climb, settings))
     if ideas:
-        from profiler.ask.ladder import find_ideas
-
         _print_ideas(find_ideas(climb), settings.format, full)
     else:
         _print_ladder(climb.finding, climb.others, settings.format, full)
@@ -136,17 +135,12 @@ def ladder(
 
 
 def _drawn(climb: Climb, settings: VerbSettings) -> ChartType:
-    from profiler.ask.ladder import find_overview
     from profiler.present.charts import ladder_chart
 
     return ladder_chart(*find_overview(climb, settings), climb.ladder.published)
 
 
 def _print_schema(ideas: bool) -> None:
-    from profiler.analyse.ladder.ideas import IdeasFinding
-    from profiler.analyse.ladder.ladder import LadderFinding
-    from profiler.present.render.json import json_schema
-
     if ideas:
         print(json_schema(IdeasFinding, "prof ladder --ideas --format json"))
     else:
@@ -154,14 +148,10 @@ def _print_schema(ideas: bool) -> None:
 
 
 def _print_ideas(finding: IdeasFinding, format: Format, full: bool) -> None:
-    from profiler.present.documents.ideas import ideas_document
-
     _print(finding, lambda: ideas_document(finding), format, full)
 
 
 def _print_ladder(finding: LadderFinding, others: list[str], format: Format, full: bool) -> None:
-    from profiler.present.documents.ladder import ladder_document
-
     _print(finding, lambda: ladder_document(finding, others), format, full)
 
 
@@ -169,10 +159,6 @@ def _print(
     finding: LadderFinding | IdeasFinding, document: Callable[[], Document], format: Format, full: bool
 ) -> None:
     if format is Format.json:
-        from profiler.commands.shared.output import json_answer
-
         print(json_answer(finding, full))
     else:
-        from profiler.commands.shared.output import print_document
-
         print_document(document(), format=format)

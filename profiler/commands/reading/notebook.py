@@ -15,7 +15,10 @@ from profiler.catalog.ladders.ladder import find_ladder
 from profiler.commands.shared.files import report_written, write_whole
 from profiler.commands.shared.ladders import ParameterOption
 from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, VerbSettings, settings_of
+from profiler.commands.shared.output import print_document
 from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritable, RunNotFound
+from profiler.present.document import Column
+from profiler.present.documents.parts.rows import rows_document
 
 if TYPE_CHECKING:
     from profiler.analyse.ladder.climb import Climb
@@ -86,10 +89,6 @@ def notebook(
 
 
 def _list(settings: VerbSettings) -> None:
-    from profiler.commands.shared.output import print_document
-    from profiler.present.document import Column
-    from profiler.present.documents.parts.rows import rows_document
-
     folder = _shipped_folder()
     rows = [(name, about, str(_shown(folder / f"{name}{_SUFFIX}"))) for name, about in SHIPPED.items()]
     columns = (Column("name"), Column("about", stays=0), Column("file", folds=True))

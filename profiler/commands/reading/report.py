@@ -12,7 +12,12 @@ from typing import Annotated
 
 import typer
 
+from profiler.ask.report import report_ladder, report_named
+from profiler.commands.shared.files import check_ending, write_whole
 from profiler.commands.shared.options import KernelNameOption, LadderOption, RunsOption, settings_of
+from profiler.errors import OutputNotWritable
+from profiler.present.documents.ladder import missing_lines
+from profiler.text import counted, printable, size
 
 
 def report(
@@ -51,13 +56,9 @@ def report(
 
       prof report mine.ncu-rep --title 'Softmax on an H200'
     """
-    from profiler.ask.report import report_ladder, report_named
-    from profiler.commands.shared.files import check_ending, write_whole
-    from profiler.present.documents.ladder import missing_lines
     from profiler.present.page import render_page
     from profiler.present.page.drawing import Drawing
     from profiler.present.page.drawn import draw_report
-    from profiler.text import counted, printable, size
 
     settings = settings_of(context, runs, ladder)
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
@@ -92,7 +93,6 @@ def _no_collection() -> Iterator[None]:
 
 def _check_writable(path: Path) -> None:
     """Refuses a folder that cannot be written to, before anything is computed."""
-    from profiler.errors import OutputNotWritable
 
     if not os.access(path.parent, os.W_OK):
         raise OutputNotWritable(f"{path}: cannot be written: {path.parent} is not a writable folder")

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.analyse.recording.overview import Sheets, TimingSheet
+from profiler.ask.show import find_hot_lines, find_other_workloads, show as ask
+from profiler.commands.shared.chart_file import chart_file
+from profiler.commands.shared.files import report_written
 from profiler.commands.shared.options import (
     ChartOption,
     DarkOption,
@@ -19,6 +23,10 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
+from profiler.commands.shared.output import json_answer, print_document
+from profiler.present.documents.recording import recording_document
+from profiler.present.render.json import json_schema
+from profiler.text import printable
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -63,17 +71,10 @@ def show(
       prof show gemm-6-source --chart hot-lines.svg
     """
     if schema:
-        from profiler.analyse.recording.overview import Sheets, TimingSheet
-        from profiler.present.render.json import json_schema
-
         print(json_schema((Sheets, TimingSheet), "prof show --format json"))
         return
     if source is None:
         raise typer.BadParameter("give a recording to show, for example: prof show 6")
-
-    from profiler.ask.show import show as ask
-    from profiler.commands.shared.chart_file import chart_file
-    from profiler.commands.shared.files import report_written
 
     picture = chart_file(chart, dark)
     settings = settings_of(context, runs, ladder, format)
@@ -91,8 +92,6 @@ def show(
 
 def _print_other_sizes(source: str, run: Run, settings: VerbSettings) -> None:
     """Prints the other stored sizes if a number or a name chose the newest run of any size."""
-    from profiler.ask.show import find_other_workloads
-    from profiler.text import printable
 
     if settings.format is not Format.table or settings.quiet:
         return
@@ -108,7 +107,6 @@ def _print_other_sizes(source: str, run: Run, settings: VerbSettings) -> None:
 
 def _drawn(run: Run, settings: VerbSettings, kernel_name: str | None) -> ChartType:
     """Returns the chart of the one kernel meant; a chart shows one kernel."""
-    from profiler.ask.show import find_hot_lines
     from profiler.present.charts import recording_chart
 
     return recording_chart(*find_hot_lines(run, settings, kernel_name))
@@ -116,12 +114,8 @@ def _drawn(run: Run, settings: VerbSettings, kernel_name: str | None) -> ChartTy
 
 def _print(recording: Recording, format: Format, full: bool) -> None:
     if format is Format.json:
-        from profiler.commands.shared.output import json_answer
-
         print(json_answer(recording.finding, full))
         return
-    from profiler.commands.shared.output import print_document
-    from profiler.present.documents.recording import recording_document
 
     document = recording_document(recording.run, recording.sheets, recording.timing)
     print_document(document, format=format)

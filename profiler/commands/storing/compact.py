@@ -9,6 +9,7 @@ import typer
 
 from profiler.commands.shared.options import Format, FormatOption, RunsOption, settings_of
 from profiler.commands.shared.output import Progress, print_document
+from profiler.present.documents.parts.rows import rows_document
 from profiler.store.packs.plan import compact as pack, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.runs.run_store import RunStore
@@ -60,8 +61,6 @@ def compact(
             done = pack(store, plan, progress.advance)
     after = stored_files(store.place) if done else before
     if settings.format is not Format.table:
-        from profiler.present.documents.parts.rows import rows_document
-
         rows = [_row(plan, done, dry_run, before, after)]
         print_document(rows_document(_HEADER, rows), format=settings.format)
     else:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profiler.ask.named.ladders import ladder_name
+from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.commands.shared.cluster_options import (
     ClusterChoice,
     SchedulerOption,
@@ -29,11 +30,17 @@ from profiler.commands.shared.options import (
     settings_of,
 )
 from profiler.commands.shared.output import Progress, print_document
+from profiler.commands.storing.ingest_progress import IngestProgress
+from profiler.errors import IngestIncomplete, ReportNotFound
+from profiler.present.documents.parts.rows import rows_document
+from profiler.store.ingest.ingest import IngestOptions, ingest_reports
+from profiler.store.reports.locate import find_reports
+from profiler.store.runs.run_store import RunStore
+from profiler.text import printable
 
 if TYPE_CHECKING:
-    from profiler.store.ingest.ingest import Ingested, IngestOptions
+    from profiler.store.ingest.ingest import Ingested
     from profiler.store.reports.locate import Report
-    from profiler.store.runs.run_store import RunStore
 
 _HEADER = ("status", "run_id", "launches", "report", "error", "unread")
 
@@ -92,10 +99,6 @@ def ingest(
 
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
-    from profiler.errors import IngestIncomplete, ReportNotFound
-    from profiler.store.ingest.ingest import IngestOptions
-    from profiler.store.reports.locate import find_reports
-    from profiler.store.runs.run_store import RunStore
 
     settings = settings_of(context, runs, ladder, format)
     choice = ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
@@ -128,8 +131,6 @@ def ingest(
             progress.advance(error=outcome.error)
             outcomes.append(outcome)
     if settings.format is not Format.table:
-        from profiler.present.documents.parts.rows import rows_document
-
         print_document(rows_document(_HEADER, list(map(_row, outcomes))), format=settings.format)
     failed = [outcome for outcome in outcomes if outcome.error]
     if not settings.quiet:
@@ -142,8 +143,6 @@ def ingest(
 
 def _ladder_of(settings: VerbSettings) -> str:
     """Returns the ladder's name; the ladder needs no file, but may be given by one."""
-    from profiler.catalog.ladders.ladder import is_ladder_name
-    from profiler.text import printable
 
     name = ladder_name(settings)
     if not is_ladder_name(name):
@@ -161,12 +160,9 @@ def _reading(
 ) -> Iterator[tuple[Progress, Iterator[Ingested]]]:
     """Opens the progress display and the outcomes of the reports, read here or on workers."""
     if not choice.is_given:
-        from profiler.store.ingest.ingest import ingest_reports
-
         with Progress("reading", len(reports), settings) as progress:
             yield progress, ingest_reports(reports, store, options)
         return
-    from profiler.commands.storing.ingest_progress import IngestProgress
     from profiler.store.ingest.on_workers import ingest_on_workers
 
     lines = IngestProgress()
@@ -183,8 +179,6 @@ def _summary(outcomes: list[Ingested]) -> str:
 
 
 def _line(outcome: Ingested) -> str:
-    from profiler.text import printable
-
     lacks = f"  (without {outcome.unread}: NVIDIA's reader crashed on them)" if outcome.unread else ""
     return f"{outcome.status:<7} {outcome.run_id}  {printable(str(outcome.report))}{lacks}"
 
