@@ -35,7 +35,10 @@ def compare(
     every: Annotated[bool, typer.Option("--all", help="Compare every kernel that both sides have.")] = False,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", help="Also show this metric, by prof's or ncu's name; may be repeated."),
+        typer.Option(
+            "--metric",
+            help="Show this metric, by prof's or ncu's name, instead of the main ones; may be repeated.",
+        ),
     ] = None,
     full: Annotated[
         bool,

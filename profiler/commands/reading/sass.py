@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.analyse.code.machine_code import MachineCode
-from profiler.ask.code import find_machine_code
 from profiler.commands.shared.options import (
     Format,
     FormatOption,
@@ -19,10 +17,6 @@ from profiler.commands.shared.options import (
     RunsOption,
     settings_of,
 )
-from profiler.commands.shared.output import json_answer, print_document
-from profiler.present.documents.code import changes_document, code_document
-from profiler.present.render.json import json_schema
-from profiler.text import printable
 
 if TYPE_CHECKING:
     from profiler.analyse.code.machine_code import View
@@ -70,10 +64,15 @@ def sass(
       prof sass 5 6 --reveal
     """
     if schema:
+        from profiler.analyse.code.machine_code import MachineCode
+        from profiler.present.render.json import json_schema
+
         print(json_schema(MachineCode, "prof sass --format json"))
         return
     if before is None:
         raise typer.BadParameter("give a kernel, or two to put beside each other: prof sass 5 6")
+
+    from profiler.ask.code import find_machine_code
 
     settings = settings_of(context, runs, ladder, format)
     if reveal and (after is None or settings.format is not Format.table):
@@ -86,13 +85,20 @@ def sass(
     if reveal:
         _reveal(view, listing)
     elif settings.format is Format.json:
+        from profiler.commands.shared.output import json_answer
+
         print(json_answer(view.finding, full))
     else:
+        from profiler.commands.shared.output import print_document
+        from profiler.present.documents.code import code_document
+
         print_document(code_document(view, listing=listing), format=settings.format)
 
 
 def _reveal(view: View, listing: bool) -> None:
     """Prints the first kernel, waits for a key if there is a keyboard, then prints the second and what changed."""
+    from profiler.commands.shared.output import print_document
+    from profiler.present.documents.code import changes_document, code_document
 
     print_document(code_document(view.side(0), listing=listing), format=Format.table)
     sys.stdout.flush()
@@ -108,6 +114,8 @@ def _wait_for_key(prompt: str) -> None:
         return
     import termios
     import tty
+
+    from profiler.text import printable
 
     keyboard, prompt = sys.stdin.fileno(), printable(prompt)
     before = termios.tcgetattr(keyboard)

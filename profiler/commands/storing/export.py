@@ -18,9 +18,7 @@ def export(
     source: Annotated[str, typer.Argument(help="A kernel number, a run id, or a run's name.")],
     output: Annotated[
         Path,
-        typer.Option(
-            "--output", "-o", file_okay=False, help="Folder to write to [default: the current one]."
-        ),
+        typer.Option("--output", "-o", file_okay=False, help="Folder to write to."),
     ] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     size: RunSizeOption = None,
