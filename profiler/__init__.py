@@ -1,6 +1,6 @@
 """prof: did my kernel change do what I believe it did?
 
-What the commands use, for notebooks and scripts:
+The functions behind the commands, for notebooks and scripts:
 
     import profiler
 
@@ -36,7 +36,7 @@ def open_runs(location: str | Path = "runs") -> RunStore:
 
 
 def read_report(path: str | Path) -> Run:
-    """Returns a `.ncu-rep` file as a run that is stored nowhere: `.table("metrics")`, `.to_pandas("metrics")`."""
+    """Returns a `.ncu-rep` file as a run, without storing it: `.table("metrics")`, `.to_pandas("metrics")`."""
     from profiler.store.runs.run_store import open_report
 
     return open_report(Path(path))
@@ -49,7 +49,7 @@ def compare(
     kernel_name: str | None = None,
     force: bool = False,
 ) -> Comparison:
-    """Returns how one kernel differs from another, both given as runs or as paths of reports; by their times alone unless both were profiled."""
+    """Returns the comparison of two kernels, given as runs or as paths of reports; of their times alone unless both were profiled."""
     from profiler.ask.compare import compare_runs
     from profiler.ask.named.settings import Settings
 
@@ -61,7 +61,7 @@ def compare(
 def ladder(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> LadderSheet:
     """Returns every rung and every step of a ladder, given its name or its file: `.to_pandas()`, `.steps_to_pandas()`.
 
-    They are of the `workload` asked for, or of the one that most rungs were recorded with.
+    Uses the runs of this `workload`, by default the one that most rungs were recorded with.
     """
     from profiler.ask.ladder import find_sheet
 
@@ -69,14 +69,14 @@ def ladder(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = No
 
 
 def roofline(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> Roofline:
-    """Returns how close the rungs of a ladder come to what the ladder `ceilings` reached on the same GPU."""
+    """Returns how close a ladder's rungs come to the limits of the GPU, as measured by the ladder `ceilings`."""
     from profiler.ask.ladder import find_roofline
 
     return find_roofline(_climb(name, runs, workload), runs, _settings(name, runs))
 
 
 def source_lines(run: Run, *, kernel_name: str | None = None) -> SourceLines | None:
-    """Returns executed instructions and stall samples of each source line; None where the run holds no lines."""
+    """Returns the executed instructions and stall samples of each source line, or None if the run holds no lines."""
     from profiler.ask.show import find_lines
 
     return find_lines(run, kernel_name)

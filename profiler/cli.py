@@ -1,6 +1,6 @@
-"""The command line: a table of the verbs, the options they share, and the one error boundary.
+"""The command line: the table of verbs, their shared options, and the one place that reports errors.
 
-Start-up is part of the product: a verb's module, and what that imports, is imported when the verb is called.
+A verb's module and its imports are loaded only when that verb is called, so that every verb starts fast.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FLAGS = ("--quiet", "-q", "--verbose", "-v")
 
 
 VERBS = {
-    # verb: its module in `profiler.commands`, where the function has the module's name; and what its help begins with
+    # verb: its module in `profiler.commands`, with a function of the same name; and the first line of its help
     "compare": ("reading.compare", "Compare two kernels: what changed, and how surely."),
     "ladder": ("reading.ladder", "Draw the ladder: every rung and its change."),
     "check": ("reading.check", "Fail when a kernel got worse than its baseline."),
@@ -50,7 +50,7 @@ VERBS = {
     "tune": ("measuring.tune", "Find the fastest values of a kernel's parameters."),
     "query": ("reading.query", "Ask the stored runs anything, in SQL."),
     "metrics": ("reading.metrics", "Print the catalogue of metrics, or one of them."),
-    "doctor": ("measuring.doctor", "Say what works on this machine, and how to mend what does not."),
+    "doctor": ("measuring.doctor", "Check what works on this machine, and say how to repair the rest."),
     "presets": ("reading.presets", "Print the presets of `prof collect`."),
     "notebook": ("reading.notebook", "List, open or write a notebook over recorded runs."),
     "mcp": ("reading.mcp", "Serve the same answers to coding agents, read-only."),
@@ -58,7 +58,7 @@ VERBS = {
 
 
 class _Commands(Mapping[str, Any]):
-    """The verbs by name; one is imported, and its signature read, when it is looked up."""
+    """The verbs by name. Looking one up imports it."""
 
     def __getitem__(self, verb: str) -> Any:
         return _command(*VERBS[verb])
@@ -81,12 +81,12 @@ def _command(place: str, _: str) -> Any:
 class _Verbs(TyperGroup):
     """A group that imports a verb only when it is called, and ends quietly when a pipe breaks.
 
-    Typer would end that with exit code 1, which here means a regression.
+    Typer would exit with code 1 for a broken pipe, which here means a regression.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands = cast("dict[str, Any]", _Commands())  # verbs are looked up in it, and none is added
+        self.commands = cast("dict[str, Any]", _Commands())  # typer only looks verbs up and never adds one
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(VERBS)
@@ -153,18 +153,18 @@ def _root(
 
 @atexit.register
 def _leave_the_garbage() -> None:
-    """Freezes all objects, so that Python does not look for garbage when it ends, which took a sixth of `prof compare`.
+    """Freezes all objects, since collecting garbage at exit took a sixth of the time of `prof compare`.
 
-    DuckDB would report what is left as leaked.
+    DuckDB would report the remaining objects as leaked, so its objects are collected as usual.
     """
     if "duckdb" not in sys.modules:
         gc.freeze()
 
 
 def main() -> NoReturn:
-    """Runs a verb; whatever goes wrong ends here, as one message and one exit code."""
+    """Runs a verb; prints any error as one message and exits with its code."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a name that the locale cannot write is no failure
+        if isinstance(stream, TextIOWrapper):  # so that a name that the locale cannot write is no failure
             stream.reconfigure(errors="backslashreplace")
     gc.set_threshold(_GC_THRESHOLD)
     verbs = get_command(app)
@@ -190,7 +190,7 @@ def main() -> NoReturn:
 
 
 def split_flags(arguments: list[str], verbs: TyperGroup) -> tuple[list[str], list[str]]:
-    """Returns the shared flags and the other words: people type `prof compare 5 6 --verbose`, with a flag anywhere."""
+    """Returns the shared flags and the other words, since people type `prof compare 5 6 --verbose`, with a flag anywhere."""
     flags: list[str] = []
     words: list[str] = []
     command: Any = verbs
@@ -215,7 +215,7 @@ def _valued_options(command: Any) -> set[str]:
 
 
 def _discard_output() -> None:
-    """Sends what is still to be flushed nowhere, so that Python ends quietly."""
+    """Sends the rest of standard output to the null device, so that Python exits without an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -232,7 +232,7 @@ def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
 
 
 def _traceback_lines(error: BaseException) -> Iterator[str]:
-    """Yields the frames as Python prints them, and the message on one line, whatever names it holds."""
+    """Yields the frames as Python prints them, and the message on one line even if it contains newlines."""
     from traceback import format_exception
 
     for part in format_exception(error):

@@ -1,8 +1,7 @@
-"""Text that is safe to print, and numbers a person can read.
+"""Makes text safe to print, and numbers easy to read.
 
-Kernel and NVTX names come from anybody's program: they may hold terminal escapes,
-newlines, text-direction overrides or four thousand characters of templates. `printable`
-stands between every such name and every output.
+Kernel and NVTX names come from anybody's program: they may contain terminal escapes, newlines, text-direction
+overrides or four thousand characters of templates. Every such name passes through `printable` before it is printed.
 """
 
 from __future__ import annotations
@@ -11,17 +10,17 @@ import math
 import re
 import unicodedata
 
-# Control characters of both sets, line and paragraph separators, and everything that
-# changes the direction or the visibility of the text around it.
+# Control characters, line and paragraph separators, and everything that changes the direction or the visibility
+# of the text around it.
 _HIDDEN_CATEGORIES = {"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"}
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_TINY = 1e-4  # below it, more zeros than digits
+_TINY = 1e-4  # smaller values would show more zeros than digits
 _UNITS_NS = (("s", 1e9), ("ms", 1e6), ("us", 1e3))
 
 
 def printable(text: str) -> str:
-    """The same text with every character that a terminal would act on written as an escape."""
+    """Returns the text with every character that a terminal would act on written as an escape."""
     if _PLAIN.fullmatch(text):
         return text
     return "".join(
@@ -31,7 +30,7 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """The start and the end of a long name: template arguments differ in the middle."""
+    """Returns a name cut to `width` characters, with its start and its end around an ellipsis."""
     text = printable(text)
     if len(text) <= width:
         return text
@@ -40,7 +39,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def number(value: float | None) -> str:
-    """Four significant digits: large values grouped in thousands, the largest and the tiny ones with an exponent."""
+    """Returns a value with four significant digits, thousands grouped, and an exponent if it is huge or tiny."""
     if value is None:
         return "-"
     if not math.isfinite(value):
@@ -49,7 +48,7 @@ def number(value: float | None) -> str:
         return "0"
     if float(value).is_integer() and abs(value) < 1e10:
         return f"{value:,.0f}"
-    magnitude = int(f"{value:.3e}".partition("e")[2])  # as shown: 0.99999 is 1.000
+    magnitude = int(f"{value:.3e}".partition("e")[2])  # after rounding: 0.99999 is shown as 1.000
     if magnitude >= 10:
         return f"{value:.4g}"
     if abs(value) < _TINY:
@@ -66,7 +65,7 @@ def signed(value: float) -> str:
 
 
 def relative(before: float, after: float) -> str:
-    """The change in percent of the value before."""
+    """Returns the change in percent of `before`, or as a factor if it is 1000 % or more."""
     if before == after:
         return "0 %"
     if before == 0:
@@ -79,12 +78,12 @@ def relative(before: float, after: float) -> str:
 
 
 def half_width(ci: tuple[float, float] | None) -> str:
-    """Half of a symmetric interval; empty where there is none."""
+    """Returns half the width of a symmetric interval, or "" without one."""
     return "" if ci is None else number((ci[1] - ci[0]) / 2)
 
 
 def percent(value: float) -> str:
-    """Two decimals where they count."""
+    """Returns a percentage with two decimals below 10, else with one."""
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
 
 
@@ -96,8 +95,8 @@ def size(count: float) -> str:
 
 
 def duration(ns: float) -> str:
-    """Four significant digits, also where the last are zeros: durations stand below each other."""
-    shown_ns = float(f"{ns:.4g}") + 0.0  # first, so that 999,960 ns are 1.000 ms
+    """Returns a duration with four significant digits, trailing zeros included, so that columns align."""
+    shown_ns = float(f"{ns:.4g}") + 0.0  # rounded first, so that 999,960 ns is shown as 1.000 ms
     unit, unit_ns = next((one for one in _UNITS_NS if shown_ns >= one[1]), ("ns", 1.0))
     value = shown_ns / unit_ns
     return f"{f'{value:#.4g}' if value < 1000 else number(value)} {unit}"

@@ -1,5 +1,5 @@
-"""One function for each question: a person names runs, a ladder or a report, and a finding comes out.
+"""Answers questions about runs, ladders and reports, with one function for each question.
 
-In: what was named, and the `Settings` that say which runs and which ladder. Out: a finding of `analyse`.
-Commands, MCP, the page, `prof check`, notebooks and the Python interface all ask here, so that there is one answer.
+In: the names that a person gave, and the `Settings` that choose the store and the ladder. Out: a finding of `analyse`.
+The verbs, MCP, notebooks and the Python interface all ask here, so they all give the same answer.
 """

@@ -1,7 +1,7 @@
 """Pairs each candidate with the baseline of the same name and workload.
 
-Stores and runs in; pairs of runs out, and notes on what has no counterpart. A recording held against itself
-passes whatever became of the code: a folder against itself, or a run that is named twice, is refused.
+In: stores and runs. Out: pairs of runs, and notes on runs without a counterpart. A recording compared with itself
+would always pass, so a folder as its own baseline, or the same run on both sides, is refused.
 """
 
 from __future__ import annotations
@@ -18,16 +18,14 @@ from profiler.text import natural_order
 RunPair = tuple[Run, Run]
 _Subject = tuple[str, frozenset[tuple[str, int]] | None]
 _MOST_NAMED = 6
-_NOTHING_NEW = (
-    "Hold new runs against those of before: --runs (or PROF_RUNS) has the new ones, --baseline the others."
-)
+_NOTHING_NEW = "Give the new runs with --runs (or PROF_RUNS), and the older ones with --baseline."
 
 
 def pair_stores(baseline: RunStore, candidate: RunStore) -> tuple[list[RunPair], list[str]]:
-    """Returns the newest run of every name and workload that both folders hold, the baseline first, and notes on the others."""
+    """Returns pairs of the newest runs of every name and workload that both folders hold, and notes on the others."""
     if baseline.is_same_place(candidate):
         raise RunNotFound(
-            f"{candidate.root} is the baseline and what is checked, so every run would be held against itself",
+            f"{candidate.root} is both the baseline and the folder to check, so every run would be compared with itself",
             remedy=_NOTHING_NEW,
         )
     names = [{run_id.name for run_id in store.ids()} for store in (baseline, candidate)]
@@ -47,7 +45,7 @@ def pair_stores(baseline: RunStore, candidate: RunStore) -> tuple[list[RunPair],
 
 
 def pair_runs(baseline: Run, candidate: Run) -> RunPair:
-    """Returns two runs that were named, unless they are one recording."""
+    """Returns two runs as a pair; raises RunNotFound if they are the same recording."""
     if _are_one(baseline, candidate):
         raise RunNotFound(
             f"{title_of(candidate)}: the same recording on both sides, so nothing would be checked",
@@ -57,7 +55,7 @@ def pair_runs(baseline: Run, candidate: Run) -> RunPair:
 
 
 def find_newest(store: RunStore, like: Run) -> Run:
-    """Returns the newest run of the same name and workload."""
+    """Returns the newest run in the store with the same name and workload."""
     newest = _newest(store, {like.manifest.name}).get(_subject(like.manifest))
     if newest is None:
         raise RunNotFound(f"{store.root}: no run of {title_of(like)}")
@@ -65,7 +63,7 @@ def find_newest(store: RunStore, like: Run) -> Run:
 
 
 def find_newer(store: RunStore, baseline: Run) -> Run:
-    """Returns the newest run of the baseline's name and workload; one that is no newer than the baseline is an error."""
+    """Returns the newest run of the baseline's name and workload; raises RunNotFound if it is not newer than the baseline."""
     manifest = baseline.manifest
     newest = find_newest(store, baseline)
     if newest.manifest.run_id <= manifest.run_id:

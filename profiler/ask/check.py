@@ -1,4 +1,4 @@
-"""Whether kernels got worse than a baseline, beyond noise and beyond what the project allows."""
+"""Checks whether kernels got worse than a baseline, beyond noise and beyond the project's limits."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from profiler.store.runs.run_store import RunStore
 def check(
     baseline: str, candidate: str | None, settings: Settings, *, kernel_name: str | None, every: bool
 ) -> CheckFinding:
-    """Returns one outcome for each kernel, by the limits of the nearest `prof.toml` or `pyproject.toml`.
+    """Returns one outcome for each kernel, judged by the limits in the nearest `prof.toml` or `pyproject.toml`.
 
-    The baseline is a run, a report or a folder of runs; without a candidate, its newest counterpart is checked.
+    The baseline is a run, a report or a folder of runs. Without a candidate, its newest counterpart is checked.
     """
     pairs, unpaired = _pair_up(baseline, candidate, settings)
     thresholds = find_thresholds(Path.cwd())
@@ -39,16 +39,14 @@ def check(
         except (ComparisonError, MetricNotFound) as error:
             if len(pairs) == 1:
                 raise
-            checks.append(
-                _refused(title, pair, kernel_name, error)
-            )  # the other pairs are checked all the same
+            checks.append(_refused(title, pair, kernel_name, error))  # the other pairs are still checked
         else:
             notes += [f"{title}: on one side only, so not checked: {kernel}" for kernel in alone]
     return derive_finding(checks, [*unpaired, *notes])
 
 
 def is_store(baseline: str) -> bool:
-    """Returns whether a baseline is a folder or a URL of runs, not one run."""
+    """Returns whether a baseline is a folder or a URL of runs rather than one run."""
     folder = Path(baseline)
     return is_url(baseline) or (folder.is_dir() and not (folder / "run.json").exists())
 
@@ -56,9 +54,9 @@ def is_store(baseline: str) -> bool:
 def pair_kernels(
     pair: RunPair, settings: Settings, kernel_name: str | None, *, every: bool
 ) -> Iterator[tuple[Profile, Profile]]:
-    """Yields the kernels to check: the only one of each run whatever its name, or `every` one that both have.
+    """Yields the kernels to check: the only kernel of each run whatever its name, or `every` one that both have.
 
-    Where one side holds timings alone, they are checked against the other's.
+    If one side holds timings alone, they are checked against the timings of the other.
     """
     if all(run.manifest.is_profiled for run in pair):
         several = any(len(run.manifest.kernels) > 1 for run in pair)
@@ -107,7 +105,7 @@ def _check_kernels(
     every: bool,
     limits: Sequence[Threshold],
 ) -> list[PairCheck]:
-    """Returns the checks of a pair under its title, with the kernel's name where there are several."""
+    """Returns the checks of a pair under its title, with the kernel's name if there are several."""
     profiles = list(pair_kernels(pair, settings, kernel_name, every=every))
     names = [f"{title}: {right.kernel}" if len(profiles) > 1 else title for _, right in profiles]
     return [check_pair(name, *sides, limits) for name, sides in zip(names, profiles, strict=True)]

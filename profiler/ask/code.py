@@ -1,4 +1,4 @@
-"""The machine code of one kernel, or of two side by side."""
+"""Finds the machine code of one kernel, or of two side by side."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def find_machine_code(
         (pair,) = profile_pairs(runs[0], runs[1], settings, kernel_name, every=False)
         return view_machine_code(pair, whole=whole)
     except KernelAmbiguous as error:
-        error.remedy = "Choose with --kernel-name REGEX."  # there is no --all here
+        error.remedy = "Choose with --kernel-name REGEX."  # the usual remedy names --all, which `prof sass` does not have
         raise

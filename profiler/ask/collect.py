@@ -1,4 +1,4 @@
-"""What has just been measured: the times of a rung, and each kernel of each run with the rung that it measured."""
+"""Summarises what was just measured: the times of a rung, and the kernels of each collected run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from profiler.store.runs.run_store import Run, RunStore
 
 @dataclass(frozen=True)
 class Collected:
-    """One run that was collected, now or before."""
+    """A collected run, its kernels and its rung."""
 
     run: Run
     profiles: list[Profile]
@@ -35,7 +35,7 @@ def summarise_timings(
 
 
 def find_collected(store: RunStore, run_ids: Iterable[str], settings: Settings) -> Iterator[Collected | None]:
-    """Yields each run with its kernels; None for what was not recorded."""
+    """Yields each run with its kernels, or None for a target that has no run."""
     for text in run_ids:
         run_id = RunId.parse(text)
         run = store.open(run_id) if run_id else None

@@ -1,4 +1,4 @@
-"""What changed between two kernels."""
+"""Compares two kernels, by their profiles or by their times alone."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def compare(
     force: bool = False,
     size: str | int | None = None,
 ) -> list[Comparison]:
-    """Returns one comparison, or one for `every` kernel common to both sides; of times alone unless both were profiled."""
-    timed = not (kernel_name or every or metrics)  # which ask for a profile
+    """Returns one comparison, or one for `every` kernel that both sides have; of times alone unless both were profiled."""
+    timed = not (kernel_name or every or metrics)  # each of these needs a profile
     left, right = open_named([before, after], settings, timed=timed, size=size)
     with suggesting_a_size([(before, left), (after, right)], settings):
         return compare_runs(
@@ -45,7 +45,7 @@ def compare_runs(
     metrics: Sequence[str] = (),
     force: bool = False,
 ) -> list[Comparison]:
-    """Returns the same for two runs that are open."""
+    """Returns the comparisons of two open runs, as `compare` does."""
     asks_for_profiles = kernel_name or every or metrics
     if not (asks_for_profiles or (left.manifest.is_profiled and right.manifest.is_profiled)):
         rungs = (rung_of(left, settings), rung_of(right, settings))

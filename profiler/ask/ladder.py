@@ -1,4 +1,4 @@
-"""Every rung of a ladder and every step, on one GPU with one workload, and the ceilings above them."""
+"""Gathers the rungs and steps of a ladder on one GPU with one workload, and the ceilings for its roofline."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from profiler.store.runs.names import names_of_kernel
 from profiler.store.runs.run_id import rung_name, timed_name
 from profiler.store.runs.run_store import Run, RunStore
 
-_MOST_WORKLOADS = 5  # as many as one chart can tell apart by colour
+_MOST_WORKLOADS = 5  # as many as the colours of one chart can distinguish
 _MOST_NAMED = 3
 
 
@@ -39,7 +39,7 @@ def climb_ladder(
     set_param: Sequence[str] | None = None,
     view: LadderView | None = None,
 ) -> Climb:
-    """Returns the climb of the ladder chosen, with the size and the parameters asked for."""
+    """Returns the climb of the chosen ladder, with the size and the parameters asked for."""
     ladder = open_ladder(settings)
     wanted = workload_asked_for(ladder, size, set_param)
     return find_climb(settings.open_store(), ladder, wanted, view)
@@ -48,9 +48,9 @@ def climb_ladder(
 def find_climb(
     store: RunStore, ladder: Ladder, workload: Mapping[str, int] | None = None, view: LadderView | None = None
 ) -> Climb:
-    """Returns the climb with the workload asked for, or with what most rungs share; in the view asked for, or the ladder's own.
+    """Returns the climb with the workload and the view asked for, by default the most common workload and the ladder's view.
 
-    What is wrong with one rung leaves that one out; where none is left, it is the error.
+    A rung whose kernel is unclear is left out; if no rung is left, its error is raised.
     """
     groups = group_runs(find_runs(store, ladder))
     conditions = choose_conditions(groups, workload)
@@ -74,7 +74,7 @@ def _missing(
     unclear: Mapping[int, ComparisonError],
     groups: Mapping[Conditions, Sequence[Run]],
 ) -> list[MissingRung]:
-    """Returns the ladder's rungs that are not among these, each with the reason."""
+    """Returns the ladder's rungs that are missing from `rungs`, each with the reason."""
     there = {rung.kernel.number for rung in rungs}
     absent = [kernel for kernel in ladder.kernels if kernel.number not in there]
     stored = {run_id.name for run_id in store.ids()} if absent else set()
@@ -98,7 +98,7 @@ def _absence(
     elsewhere = [str(one) for one, runs in groups.items() if any(run.manifest.name in names for run in runs)]
     if elsewhere:
         more = f"; and {len(elsewhere) - _MOST_NAMED} more" if len(elsewhere) > _MOST_NAMED else ""
-        return f"stored of other conditions alone: {'; '.join(elsewhere[:_MOST_NAMED])}{more}"
+        return f"stored only with other conditions: {'; '.join(elsewhere[:_MOST_NAMED])}{more}"
     if stored:
         return f"no run with the default preset; there is {', '.join(stored)}"
     needed = f"; it is built only where there is {' and '.join(kernel.needs)}" if kernel.needs else ""
@@ -111,7 +111,7 @@ def find_sheet(climb: Climb) -> LadderSheet:
 
 
 def find_ideas(climb: Climb) -> IdeasFinding:
-    """Returns what each idea of the ladder was worth."""
+    """Returns the measured gain of each idea of the ladder, beside the claimed one."""
     return derive_ideas(climb)
 
 
@@ -121,18 +121,18 @@ def find_deltas(climb: Climb) -> list[dict[str, object]]:
 
 
 def find_overview(climb: Climb, settings: Settings) -> tuple[LadderSheet, Roofline, list[LadderFinding]]:
-    """Returns what one picture of a ladder shows: its sheet, its roofline, and its times at other workloads."""
+    """Returns the content of a ladder's chart: its sheet, its roofline, and its times at other workloads."""
     store = settings.open_store()
     return derive_ladder_sheet(climb), find_roofline(climb, store, settings), find_workloads(store, climb)
 
 
 def find_roofline(climb: Climb, store: RunStore, settings: Settings) -> Roofline:
-    """Returns the climb under what the store holds of the ladder of ceilings that is found here."""
+    """Returns the climb's roofline, with the ceilings that the store holds for the ladder of ceilings found here."""
     return roofline_under(climb, store, read_ceilings(*settings.ladder_places))
 
 
 def roofline_under(climb: Climb, store: RunStore, ladder: Ladder | None) -> Roofline:
-    """Returns the climb under what this ladder of ceilings reached on the same GPU; under none without that ladder."""
+    """Returns the climb's roofline, with the ceilings that this ladder reached on the same GPU; without a ladder, none."""
     if ladder is None:
         return derive_roofline(climb, ())
     ceilings = find_ceilings(store, ladder, climb.conditions.gpu)
@@ -140,7 +140,7 @@ def roofline_under(climb: Climb, store: RunStore, ladder: Ladder | None) -> Roof
 
 
 def find_ceilings(store: RunStore, ladder: Ladder, gpu: str) -> list[Ceiling]:
-    """Returns the most that each rung of the ladder of ceilings reached on this GPU."""
+    """Returns the highest value that each rung of the ladder of ceilings reached on this GPU."""
     try:
         groups = group_runs(find_runs(store, ladder))
     except RunNotFound:
@@ -154,7 +154,7 @@ def find_ceilings(store: RunStore, ladder: Ladder, gpu: str) -> list[Ceiling]:
 
 
 def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:
-    """Returns the climb's own workload and those that most rungs were timed at on this GPU, without steps; the smallest first."""
+    """Returns the climb's workload and the others that most rungs were timed with on this GPU, smallest first, without steps."""
     own = climb.conditions
     groups = group_runs(find_runs(store, climb.ladder))
     others = [one for one in groups if one != own and one.gpu == own.gpu and one.workload is not None]

@@ -1,4 +1,4 @@
-"""What is stored."""
+"""Lists the stored runs, and the kernels of the ladder with their runs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _Cell = str | int
 
 
 def list_stored(settings: Settings, name: str | None = None) -> Listing:
-    """Returns every run that a name means; without a name the newest run of each, and the ladder's kernels.
+    """Returns every run of a name; without a name, the newest run of each name and the ladder's kernels.
 
-    A name that means nothing is an error, as it is for every other question.
+    A name that no run has is an error, as in every other question.
     """
     store = settings.open_store()
     require_ladder(settings, lambda: store)
@@ -31,7 +31,7 @@ def list_stored(settings: Settings, name: str | None = None) -> Listing:
         try:
             ladder = open_ladder(settings)
         except LadderNotFound:
-            ladder = None  # runs are listed without one
+            ladder = None  # runs can be listed without a ladder
     listing = derive_listing(store, ladder, meant_by(name, settings), every=name is not None)
     if name is not None and not listing.runs:
         raise RunNotFound(why_nothing(store, name, settings))
@@ -41,7 +41,7 @@ def list_stored(settings: Settings, name: str | None = None) -> Listing:
 def derive_listing(
     store: RunStore, ladder: Ladder | None, is_meant: Callable[[str], bool], *, every: bool
 ) -> Listing:
-    """Returns `every` run of the names meant; or the newest of each, and the ladder's kernels."""
+    """Returns `every` run of the names meant, or the newest of each name and the ladder's kernels."""
     if every:
         return Listing(None, [], run_rows(store, is_meant))
     kernels = ladder_rows(ladder, store) if ladder else []
@@ -49,7 +49,7 @@ def derive_listing(
 
 
 def newest_rows(store: RunStore, is_meant: Callable[[str], bool]) -> list[dict[str, _Cell]]:
-    """Returns one row for each name: how many runs, and the newest of them. Reads one manifest a name."""
+    """Returns one row for each name, with its number of runs and the newest of them. Reads one manifest for each name."""
     by_name: dict[str, list[RunId]] = defaultdict(list)
     for run_id in store.ids():
         by_name[run_id.name].append(run_id)
@@ -69,7 +69,7 @@ def run_rows(store: RunStore, is_meant: Callable[[str], bool]) -> list[dict[str,
 
 
 def ladder_rows(ladder: Ladder, store: RunStore) -> list[dict[str, _Cell]]:
-    """Returns a ladder's kernels, and how many runs and sweeps are stored of each. Reads names alone."""
+    """Returns one row for each kernel of a ladder, with its numbers of runs and sweeps. Reads only their names."""
     runs = Counter(run_id.name for run_id in (*store.ids(), *store.sweep_ids()))
     return [
         _named(
@@ -86,7 +86,7 @@ def ladder_rows(ladder: Ladder, store: RunStore) -> list[dict[str, _Cell]]:
 
 
 def why_nothing(store: RunStore, name: str | None, settings: Settings) -> str:
-    """Returns why no run is listed of this name, or of the ladder asked for."""
+    """Returns the message for a list without runs: why none has this name or belongs to this ladder."""
     ids = store.ids()
     if not ids:
         return f"{store.root}: no runs yet: prof ingest REPORT adds one"
@@ -99,16 +99,16 @@ def why_nothing(store: RunStore, name: str | None, settings: Settings) -> str:
 
 
 def require_whole(store: RunStore, runs: Iterable[dict[str, _Cell]]) -> None:
-    """Raises what is wrong with the first damaged run of a listing."""
+    """Raises the error of the first damaged run in a listing."""
     for run in runs:
         if run["origin"] == DAMAGED and (damaged := RunId.parse(str(run["run_id"]))):
             store.open(damaged)
 
 
 def _row(store: RunStore, run_id: RunId, runs: int | None = None) -> dict[str, _Cell]:
-    """Returns a run with its own workload, or with how many `runs` there are.
+    """Returns the row of a run, with its workload, or with the number of `runs` if that is given.
 
-    One damaged manifest does not hide the other runs: what its folder's name says stays.
+    A damaged run is listed too, with what the name of its folder says.
     """
     header = RUNS_HEADER if runs is None else NAMES_HEADER
     try:

@@ -1,6 +1,6 @@
-"""The profiles that questions are answered from: a kernel of a run, with what its ladder says of its work.
+"""Builds the profiles of a run's kernels, with the work that the ladder declares for them.
 
-This is the one place where a ladder's work joins a profile, so that no two questions count it differently.
+Only this module adds a ladder's work to a profile, so all questions count it in the same way.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from profiler.store.runs.run_store import Run
 def profile_rung(
     run: Run, kernel: str | None, rung: Kernel | None, timings_ns: Readings | None = None
 ) -> Profile:
-    """Returns one kernel of a run, or the times of a run without profile, with the work that the rung declares.
+    """Returns the profile of one kernel, or of the run's times if `kernel` is None, with the rung's declared work.
 
-    `timings_ns` are the rung's times where they were taken in another run.
+    `timings_ns` are the rung's times if they were measured in another run.
     """
     profile = profile_timings(run) if kernel is None else profile_kernel(run, kernel)
     if timings_ns is not None:
@@ -32,12 +32,12 @@ def profile_rung(
 
 
 def profile_run(run: Run, kernel: str | None, settings: Settings) -> Profile:
-    """Returns the same, of the rung that the run measured, where its ladder is found."""
+    """Returns the profile of one kernel, with the work of the rung that the run measured if its ladder is found."""
     return profile_rung(run, kernel, rung_of(run, settings))
 
 
 def profile_all(run: Run, settings: Settings) -> list[Profile]:
-    """Returns every kernel of a run; of a run of timings, its times."""
+    """Returns the profile of every kernel of a run, or of its times if it holds only timings."""
     rung = rung_of(run, settings)
     names = [kernel.name for kernel in run.manifest.kernels] if run.manifest.is_profiled else [None]
     return [profile_rung(run, name, rung) for name in names]
@@ -46,12 +46,12 @@ def profile_all(run: Run, settings: Settings) -> list[Profile]:
 def profile_pairs(
     before: Run, after: Run, settings: Settings, kernel_name: str | None, *, every: bool
 ) -> Iterator[tuple[Profile, Profile]]:
-    """Yields the kernels to compare: one of each run, or `every` one that both have."""
+    """Yields pairs of profiles to compare: the one kernel of each run, or `every` one that both have."""
     rungs = [rung_of(run, settings) for run in (before, after)]
     for left, right in match_kernels(before, after, kernel_name, every):
         yield profile_rung(before, left, rungs[0]), profile_rung(after, right, rungs[1])
 
 
 def profile_one(run: Run, settings: Settings, kernel_name: str | None) -> Profile:
-    """Returns the one kernel meant, or the times of a run without profile."""
+    """Returns the profile of the one kernel meant, or of the times of a run that holds only timings."""
     return profile_run(run, choose_kernel(run, kernel_name) if run.manifest.is_profiled else None, settings)

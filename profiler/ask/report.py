@@ -1,4 +1,4 @@
-"""What `prof report` shows: a whole ladder, or the recordings that were named, with all that is found of them."""
+"""Gathers the content of `prof report`: a whole ladder, or the recordings that were named."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ from profiler.store.runs.run_store import Run
 from profiler.text import shortened
 
 _NAME_WIDTH = 80
-_SOURCE = "SourceCounters"  # the section that samples lines; without it they say no more than the hot loop
-_MOST_IN_FULL = 24  # kernels with every metric on one page: of more it would be tens of megabytes
+_SOURCE = (
+    "SourceCounters"  # the section that samples source lines; without it they add nothing to the hot loop
+)
+_MOST_IN_FULL = 24  # kernels with every metric on one page; with more, it would be tens of megabytes
 
 
 def report_ladder(settings: Settings, title: str | None) -> Report:
-    """Returns every rung that has a run, and every step from one to the next."""
+    """Returns every rung that has a run, and every step to the next rung."""
     climb = climb_ladder(settings)
     return Report(
         title=title or f"{climb.finding.ladder}: {climb.finding.title}",
@@ -47,7 +49,7 @@ def report_ladder(settings: Settings, title: str | None) -> Report:
 def report_named(
     references: Sequence[str], settings: Settings, title: str | None, *, kernel_name: str | None, force: bool
 ) -> Report:
-    """Returns recordings in the order named, each against the one before; of several kernels, those common to both."""
+    """Returns the recordings in the order named, each compared with the one before for the kernels that both have."""
     runs = open_named(references, settings, timed=len(references) == 1)
     rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]
     profiles = _profiles(runs, rungs, kernel_name)
@@ -110,7 +112,7 @@ def _profiles(
 
 
 def _anchors(rungs: Sequence[Kernel | None], profiles: dict[_Place, Profile]) -> dict[_Place, str]:
-    """Returns what each kernel is called in an address: rungs keep their numbers where each stands once."""
+    """Returns the anchor of each kernel in the page: the rungs' numbers if all differ, else 1, 2, 3."""
     numbers = [rung.number for rung in rungs if rung]
     if len(set(numbers)) == len(rungs):
         return {place: str(numbers[place[0]]) for place in profiles}
@@ -151,7 +153,7 @@ def _pairs(
 
 
 def _name(run: Run, rung: Kernel | None, kernel: str) -> str:
-    """Returns the rung; a run under a name of its own by that; of several kernels, the kernel."""
+    """Returns the title of a kernel: its own name if the run has several, else the rung's or the run's."""
     if not _is_single(run):
         return shortened(kernel, _NAME_WIDTH)
     manifest = run.manifest
@@ -190,7 +192,7 @@ def _kernel(
 
 
 def _code(profiles: Sequence[Profile]) -> View | None:
-    """Returns None where a recording holds no execution counts."""
+    """Returns the machine code, or None if a recording holds no execution counts."""
     try:
         return view_machine_code(profiles)
     except MetricsMissing:

@@ -1,7 +1,7 @@
-"""The runs of a ladder, and of each rung the newest that counts.
+"""Finds the runs of a ladder and the newest run of each rung.
 
-A rung's profile carries the times that were taken of the same binary without the profiler, and the
-ladder's work.
+A rung's profile also holds its times without the profiler, from the same binary, and the work that the ladder
+declares.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def find_runs(store: RunStore, ladder: Ladder) -> list[Run]:
 
 
 def gather_rungs(ladder: Ladder, runs: Sequence[Run]) -> list[Rung]:
-    """Returns the newest run of every kernel in the ladder's order, with its unprofiled times where there are any.
+    """Returns the newest run of every kernel in the ladder's order, with its times without the profiler if stored.
 
-    Those that `find_unclear` finds are left out.
+    Leaves out the rungs that `find_unclear` finds.
     """
     unclear = find_unclear(ladder, runs)
     clear = [kernel for kernel in ladder.kernels if kernel.number not in unclear]
@@ -45,7 +45,7 @@ def gather_rungs(ladder: Ladder, runs: Sequence[Run]) -> list[Rung]:
 
 
 def find_unclear(ladder: Ladder, runs: Sequence[Run]) -> dict[int, ComparisonError]:
-    """Returns the rungs whose newest run holds several kernels of which the ladder means none for certain, and why."""
+    """Returns the error of each rung whose newest run holds several kernels, if the ladder does not say which one counts."""
     unclear: dict[int, ComparisonError] = {}
     for kernel in ladder.kernels:
         profiled = _newest_profiled(ladder, kernel, runs)
@@ -76,9 +76,9 @@ def _newest_profiled(ladder: Ladder, kernel: Kernel, runs: Iterable[Run]) -> Run
 
 
 def _measured_kernel(run: Run, kernel: Kernel) -> str:
-    """Returns the only kernel of a run, or of several the one that the ladder's expression means.
+    """Returns the only kernel of a run, or the one that fits the ladder's regular expression.
 
-    A library chooses its kernels itself: of those that the expression fits, the one launched most often.
+    If several fit, as with a library that chooses its kernels itself, returns the one launched most often.
     """
     if len(run.manifest.kernels) == 1:
         return run.manifest.kernels[0].name
@@ -95,7 +95,7 @@ def _newest(runs: Iterable[Run]) -> Run | None:
 
 
 def _same_binary(timed: Manifest, profiled: Manifest) -> bool:
-    """Returns False when both say which binary they measured and it differs: an older build's time is not this one's."""
+    """Returns False if both runs recorded the hash of their binary and the hashes differ."""
     hashes = {
         manifest.provenance.binary_sha256
         for manifest in (timed, profiled)

@@ -1,4 +1,4 @@
-"""What is known of one recording."""
+"""Gathers what `prof show` prints about one recording."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def show(
     timed: bool = True,
     size: str | int | None = None,
 ) -> Recording:
-    """Returns the sheets of a recording, with every metric of the report if `full`; of timings alone only if `timed`."""
+    """Returns the sheets of a recording, with every metric if `full`. A run of timings alone is refused unless `timed`."""
     (run,) = open_named([source], settings, timed=timed, size=size)
     if not run.manifest.is_profiled:
         return Recording(run, [], timing_of(run, settings))
@@ -39,25 +39,25 @@ def show(
 
 
 def timing_of(run: Run, settings: Settings) -> TimingSheet:
-    """Returns what was timed in a run without the profiler, with the work per second that its ladder declares."""
+    """Returns the times of a run without the profiler, with the work per second by the work that its ladder declares."""
     return derive_timing_sheet(run, rung_of(run, settings))
 
 
 def find_hot_lines(
     run: Run, settings: Settings, kernel_name: str | None
 ) -> tuple[Profile, dict[str, float], SourceLines | None]:
-    """Returns the one kernel meant, its stalls and its source lines, which are None where the run holds none."""
+    """Returns the profile of the one kernel meant, its stalls, and its source lines or None."""
     profile = profile_one(run, settings, kernel_name)
     return profile, derive_stalls(profile), find_lines(run, kernel_name)
 
 
 def find_lines(run: Run, kernel_name: str | None) -> SourceLines | None:
-    """Returns what each source line of the one kernel meant executed and waited for; None where the run holds no lines."""
+    """Returns the instructions and stalls of each source line of one kernel, or None if the run holds no lines."""
     return find_source_lines(run, choose_kernel(run, kernel_name)) if run.manifest.is_profiled else None
 
 
 def find_other_workloads(source: str, run: Run, settings: Settings) -> list[str]:
-    """Returns the other sizes stored under the run's name, newest first; none for a run that was named by its id or file."""
+    """Returns the other sizes stored under the run's name, newest first; nothing if the user gave a run id or a file."""
     if not is_choice(source, run, settings):
         return []
     store = settings.open_store()
@@ -65,6 +65,6 @@ def find_other_workloads(source: str, run: Run, settings: Settings) -> list[str]
     store.read_ahead(alike)
     found: dict[str, None] = {}
     for run_id in reversed(alike):
-        with suppress(RunDamaged):  # another run's, which was not asked for
+        with suppress(RunDamaged):  # other runs were not asked for, so their damage is not reported
             found[size_text(store.open(run_id).manifest.workload or {})] = None
     return [size for size in found if size and size != size_text(run.manifest.workload or {})]

@@ -63,7 +63,7 @@ def test_folders_with_nothing_in_common_are_an_error(made, made_elsewhere):
 
 def test_a_folder_is_no_baseline_of_its_own(made):
     made.profile("k", 100.0)
-    with pytest.raises(RunNotFound, match="is the baseline and what is checked") as refused:
+    with pytest.raises(RunNotFound, match="is both the baseline and the folder to check") as refused:
         pair_stores(made.store, made.store)
     assert "--runs (or PROF_RUNS) has the new ones" in refused.value.remedy
 

@@ -81,7 +81,7 @@ def test_rungs_that_are_not_there_are_told_with_the_reason(made, made_ladder, ma
     climb = find_climb(made.store, made_ladder)
     missing = {one.kernel: (one.name, one.why) for one in climb.finding.missing}
     assert set(missing) == {0, 3}
-    assert missing[0] == ("rung_0", "stored of other conditions alone: NVIDIA H200, m=1")
+    assert missing[0] == ("rung_0", "stored only with other conditions: NVIDIA H200, m=1")
     assert "made-3" in missing[3][1]
     assert derive_ideas(climb).missing == climb.finding.missing
 

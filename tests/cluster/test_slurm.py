@@ -316,5 +316,5 @@ def test_ctrl_c_leaves_no_job(here: Here, eventually: Eventually, nothing_left) 
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert "the same command goes on from there" in err
+    assert "the same command continues from there" in err
     nothing_left()

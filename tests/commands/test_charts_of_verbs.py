@@ -79,7 +79,7 @@ def test_of_several_kernels_one_is_drawn(prof_here, store, tmp_path):
     "verb", [("compare", "5", "6"), ("show", "6"), ("ladder",)], ids=lambda verb: verb[0]
 )
 def test_dark_needs_a_picture_that_has_a_paper(shipped, tmp_path, verb):
-    for more, words in (((), "add --chart"), (("--chart", tmp_path / "c.html"), "as dark as its reader")):
+    for more, words in (((), "add --chart"), (("--chart", tmp_path / "c.html"), "light or dark setting")):
         result = shipped(*verb, "--dark", *more)
         assert (result.returncode, result.stdout) == (2, "")
         assert words in result.stderr

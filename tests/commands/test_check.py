@@ -123,7 +123,7 @@ def test_a_folder_is_no_baseline_of_its_own(record, check, tmp_path, monkeypatch
     for baseline in ("runs", "./runs/", "linked"):
         result = check("--baseline", baseline, "--allow-unclear", "--junit", "check.xml")
         assert (result.returncode, result.stdout) == (21, "")
-        assert "is the baseline and what is checked" in result.stderr
+        assert "is both the baseline and the folder to check" in result.stderr
         assert "--runs (or PROF_RUNS) has the new ones" in result.stderr
     assert not (tmp_path / "check.xml").exists()
 

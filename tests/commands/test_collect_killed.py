@@ -1,4 +1,4 @@
-"""Killed at any moment, `prof collect` leaves whole runs and no process, and the next call goes on from there.
+"""Killed at any moment, `prof collect` leaves whole runs and no process, and the next call continues from there.
 
 The real command is ended at seeded random times: by SIGKILL, alone or with its process group, by SIGINT and by
 SIGTERM. The ncu that it runs replays a recorded call, and starts a program that would sleep for a day.

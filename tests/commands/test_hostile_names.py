@@ -171,7 +171,7 @@ def test_a_report_with_a_hostile_path_is_ingested_and_named_harmlessly(prof_here
         assert_harmless(result.stderr)
         assert not any(line.startswith("prof: all is well") for line in result.stderr.splitlines())
     assert {one["status"] for one in json.loads(results["json"].stdout)} == {"stored", "failed"}
-    assert {len(row) for row in csv.reader(io.StringIO(results["csv"].stdout))} == {5}
+    assert {len(row) for row in csv.reader(io.StringIO(results["csv"].stdout))} == {6}
     assert {token.type for token in markdown.parse(results["markdown"].stdout)} >= {"table_open", "td_open"}
     assert len(results["table"].stdout.splitlines()) == 1
 

@@ -326,7 +326,7 @@ def test_a_url_is_refused_and_nothing_is_asked_there(ask, web):
     for result in ask(*calls):
         failure = failure_of(result)
         assert failure["exit_code"] == 87
-        assert "this server opens no URL but that of the runs" in failure["message"]
+        assert "this server opens no URL except that of the runs" in failure["message"]
         assert "prof mcp --runs URL" in failure["remedy"]
     assert web.asked == []
 
@@ -368,7 +368,7 @@ def test_report_files_are_read_below_the_folders_named_at_start_up_alone(ask, pl
         "link.ncu-rep": "a link there leads out of the folders that this server reads",
         str(reports / "folder/secret.ncu-rep"): "a link there leads out of the folders",
         str(reports / "folder/../private/secret.ncu-rep"): "a link there leads out of the folders",
-        "a\0b/c": "is no path",
+        "a\0b/c": "is not a path",
     }
     read = ["own.ncu-rep", "inner.ncu-rep", str(reports / "own.ncu-rep")]
     results = ask(

@@ -315,7 +315,7 @@ def test_interrupted_it_keeps_what_is_there_and_says_so(place: Place) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=20)
     assert process.returncode == 130, said
-    assert "what was measured is kept: the same command goes on from there" in said
+    assert "the measurements so far are kept: the same command continues from there" in said
     assert "Traceback" not in said
     assert place.kept() >= 1
 
@@ -323,7 +323,9 @@ def test_interrupted_it_keeps_what_is_there_and_says_so(place: Place) -> None:
 def test_the_extremes_are_profiled_under_names_of_their_own_and_compared(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("profiler.commands.measuring.extremes.LAUNCHES", 3)  # as many as were recorded
+    monkeypatch.setattr(
+        "profiler.commands.measuring.profile_extremes.LAUNCHES", 3
+    )  # as many as were recorded
     ncu = place.folder / "bin" / "ncu"
     ncu.write_text(f'#!/bin/sh\nexec {sys.executable} -S "{FAKE_NCU}" "$@"\n')
     ncu.chmod(0o755)

@@ -283,7 +283,7 @@ def test_a_report_is_ingested_under_no_ladder_that_could_not_be_read_again(
     given = ("ingest", reports / "graph.ncu-rep", "--ladder", ladder, "--kernel", "5")
     done = prof_here("--runs", tmp_path / "runs", *given)
     assert done.returncode == 2
-    assert "is no name that a ladder may have" in " ".join(done.stderr.split())
+    assert "is not a valid ladder name" in " ".join(done.stderr.split())
     assert not (tmp_path / "runs").exists()
 
 

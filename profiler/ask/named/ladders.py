@@ -1,4 +1,4 @@
-"""The ladder that a question is about, and the rung that a run measured."""
+"""Finds the ladder that a question is about, the rung that a run measured, and the workloads asked for."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from profiler.store.runs.run_store import Run, RunStore
 
 
 def open_ladder(settings: Settings, name: str | None = None, *, beside: Sequence[Path] = ()) -> Ladder:
-    """Returns the ladder chosen; or the one of this `name`, unless the ladder was chosen by its file.
+    """Returns the ladder of the settings, or the one called `name`, unless the settings give a ladder's file.
 
-    It is looked for where the settings say, then from the folders `beside`.
+    Looks in the folders of the settings, then in the folders `beside`.
     """
-    if name and is_path(name):  # a run names its ladder; a path there is not to be opened
+    if name and is_path(name):  # the name comes from a run, which must not make prof open a path
         raise LadderNotFound(f"'{name}' is not the name of a ladder")
     reference = name if name and not is_path(settings.ladder) else settings.ladder
     return read_ladder(find_ladder(reference, *settings.ladder_places, *beside))
 
 
 def ladder_name(settings: Settings) -> str:
-    """Returns the name that runs are stored under; a ladder that was given by its file is asked for its name."""
+    """Returns the ladder's name, under which its runs are stored; reads the file of a ladder given by its file."""
     return open_ladder(settings).name if is_path(settings.ladder) else settings.ladder
 
 
 def require_ladder(settings: Settings, stored: Callable[[], RunStore]) -> None:
-    """Refuses a ladder that was asked for and that neither a file nor a run knows, also where no number needs it."""
+    """Refuses a ladder given with --ladder that has neither a file nor runs, even if the question does not need it."""
     if not settings.ladder_given:
         return
     try:
@@ -54,7 +54,7 @@ def require_ladder(settings: Settings, stored: Callable[[], RunStore]) -> None:
 
 
 def rung_of(run: Run, settings: Settings) -> Kernel | None:
-    """Returns the rung that a run measured; None unless a ladder found here, or beside the run, has it and its workload."""
+    """Returns the rung that a run measured, or None if no ladder found here or beside the run has it with its parameters."""
     manifest = run.manifest
     if manifest.ladder is None or manifest.kernel is None:
         return None
@@ -72,7 +72,7 @@ def rung_of(run: Run, settings: Settings) -> Kernel | None:
 def workloads(
     ladder: Ladder, sizes: Sequence[str | int] | None, given: Sequence[str] | None
 ) -> list[dict[str, int]]:
-    """Returns one workload for each size, each changed by every `NAME=VALUE` given; no workload twice."""
+    """Returns one workload for each size, with every `NAME=VALUE` given applied to it, without duplicates."""
     parameters = _parameters(given or ())
     chosen: Sequence[str | int | None] = sizes or [None]
     shapes = [ladder.workload.values(size, parameters) for size in chosen]
@@ -82,7 +82,7 @@ def workloads(
 def workload_asked_for(
     ladder: Ladder, size: str | int | None, given: Sequence[str] | None
 ) -> dict[str, int] | None:
-    """Returns the one workload of a question; None where neither a size nor a parameter was given."""
+    """Returns the workload asked for, or None if neither a size nor a parameter was given."""
     if size is None and not given:
         return None
     (wanted,) = workloads(ladder, None if size is None else [size], given)

@@ -1,6 +1,6 @@
-"""Refuses references that an agent chose and that lead out of what `prof mcp` was started with.
+"""Refuses references of an agent that lead outside the runs and folders that `prof mcp` was started with.
 
-A reference in; nothing out, or an error before any file was opened or any address asked.
+In: a reference. Out: nothing, or an error before any file is opened or any address is contacted.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reach:
-    """What `prof mcp` may open: `runs` is a folder or a URL; `folders` are real paths without links, that of the runs among them."""
+    """The runs and the folders that `prof mcp` may open. The `folders` have no links in their paths, and include that of the runs."""
 
     runs: Location
     folders: tuple[Path, ...]
 
     @classmethod
     def of(cls, runs: Location, reports: Sequence[Path] | None) -> Reach:
-        """Returns the reach of a server over these runs: report files are read below `reports`; without them below the current folder, unless that is too wide."""
+        """Returns the reach of a server over these runs and the report files below `reports`, by default the current folder."""
         from profiler.store.remote.places import location_of
 
         runs = location_of(runs)
@@ -44,7 +44,7 @@ class Reach:
             self._check_path(reference)
 
     def check_ladder(self, given: str) -> None:
-        """Raises OutOfReach for a ladder's file elsewhere; a ladder's name is looked up where the server was started."""
+        """Raises OutOfReach for a ladder's file elsewhere; a ladder's name is looked up in the server's own folders."""
         from profiler.catalog.ladders.ladder import LADDER_FILE, is_path
 
         if is_path(given):
@@ -54,8 +54,8 @@ class Reach:
     def _check_path(self, given: str) -> None:
         try:
             real = Path(given).resolve()
-        except (OSError, RuntimeError, ValueError):  # a circle of links, a name that no file can have
-            raise self._outside(f"{given}: is no path") from None
+        except (OSError, RuntimeError, ValueError):  # a loop of links, or a name that no file can have
+            raise self._outside(f"{given}: is not a path") from None
         if self._holds(real):
             return
         if self._holds(Path(os.path.abspath(given))):
@@ -76,19 +76,19 @@ class Reach:
         if location.rstrip("/") == self.runs and RunId.parse(name):
             return
         raise OutOfReach(
-            f"{public_url(url)}: this server opens no URL but that of the runs it was started with",
+            f"{public_url(url)}: this server opens no URL except that of the runs it was started with",
             remedy="Start it with `prof mcp --runs URL` for runs at a URL; store a report there with `prof ingest URL`, then name its run.",
         )
 
 
 def _default_folders() -> list[Path]:
-    """Returns the current folder; none where that is the user's home or holds it, since everything private would be below."""
+    """Returns the current folder, or nothing if it contains the user's home, which is private."""
     here = Path.cwd().resolve()
     return [] if Path.home().resolve().is_relative_to(here) else [here]
 
 
 def _is_on_disk(reference: str) -> bool:
-    """Returns whether opening it would look at a path of this machine rather than for the name of a run."""
+    """Returns whether the reference means a path of this machine rather than the name of a run."""
     from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 
     if "/" in reference or reference.endswith((REPORT_SUFFIX, COMPRESSED_SUFFIX)):

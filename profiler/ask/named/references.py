@@ -1,4 +1,4 @@
-"""The runs that a person means: by a rung's number, a run's id or name, or a report's file."""
+"""Opens the runs that a person named by a rung's number, a run's id or name, or a report's file."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from profiler.store.runs.run_store import Run, open_reports
 def open_named(
     references: Sequence[str], settings: Settings, *, timed: bool = False, size: str | int | None = None
 ) -> list[Run]:
-    """Returns a run for each reference; reports are read side by side.
+    """Returns a run for each reference; several reports are read in parallel.
 
-    A number or a name means its newest run, or the newest of this `size`. A run of timings alone is
+    A number or a name means its newest run, or the newest of this `size`. A run that holds only timings is
     refused unless `timed`.
     """
     if settings.reach is not None:
         for reference in references:
             settings.reach.check(reference)
-    stored = cache(settings.open_store)  # report files need none
+    stored = cache(settings.open_store)  # opened only if a reference needs it: report files do not
     require_ladder(settings, stored)
     reports = [Path(one) for one in references if is_report_path(one, settings)]
     read = iter(open_reports(reports) if reports else [])
@@ -49,17 +49,17 @@ def open_named(
 
 
 def meant_by(name: str | None, settings: Settings) -> Callable[[str], bool]:
-    """Returns whether a run's name fits `name`; where a ladder was asked for, names of its kernels alone fit."""
+    """Returns a function that says whether a run's name fits `name`, and the ladder's kernels if --ladder was given."""
     return name_filter(name, ladder_name(settings), of_ladder=settings.ladder_given)
 
 
 def is_report_path(reference: str, settings: Settings) -> bool:
-    """Returns whether this is a report: by its ending, or as anything on disk that is not a run's folder."""
+    """Returns whether this means a report: a path with its ending, or any other path that is not a run's folder."""
     if is_url(reference):
         if _run_at(reference, settings) is not None:
             return False
         raise ReportNotFound(
-            f"{public_url(reference)}: a report at a URL is not read where it lies",
+            f"{public_url(reference)}: a report at a URL cannot be read directly",
             remedy="Store it first with `prof ingest` and its URL, then name the run.",
         )
     path = Path(reference)
@@ -71,7 +71,7 @@ def is_report_path(reference: str, settings: Settings) -> bool:
 
 
 def _run_at(reference: str, settings: Settings) -> Run | None:
-    """Returns the run that `elsewhere/runs/<id>` names, also where it is in a pack or at a URL."""
+    """Returns the run at a path or URL such as `elsewhere/runs/<id>`, also if it is in a pack; else None."""
     if is_url(reference):
         location, _, name = reference.rstrip("/").rpartition("/")
         run_id = RunId.parse(name)

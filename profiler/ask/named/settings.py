@@ -1,4 +1,4 @@
-"""What every question needs to know: which runs it is about, and which ladder."""
+"""The settings of every question: its store of runs and its ladder."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def _keep_silent(_: str) -> None: ...
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """`ladder_given` where the ladder was asked for; `note` gets each remark that an answer has no place for."""
+    """Chooses the runs and the ladder. `ladder_given` says that the user chose the ladder; `note` receives remarks about an answer."""
 
     runs: Location | None = None
     ladder: str = DEFAULT_LADDER
     ladder_given: bool = False
-    reach: Reach | None = None  # of references that the user did not choose
+    reach: Reach | None = None  # limits references that an agent chose
     note: Callable[[str], None] = field(default=_keep_silent, repr=False, compare=False)
 
     @property
     def runs_folder(self) -> Location:
-        """Returns the folder of runs, or the URL; a verb that records makes the folder."""
+        """Returns the folder or the URL of the runs; the folder need not exist yet."""
         return self.runs or find_runs_folder(Path.cwd())
 
     @property
     def runs_to_read(self) -> Location:
-        """Returns the same for a question, which needs runs: a folder that was named and does not exist is misspelt."""
+        """Returns the folder or the URL of the runs, and raises RunNotFound if the user named a folder that does not exist."""
         if isinstance(self.runs, Path) and not self.runs.exists():
             raise RunNotFound(
                 f"{self.runs}: no such folder",
@@ -45,14 +45,14 @@ class Settings:
         return self.runs_folder
 
     def open_store(self, location: Location | None = None) -> RunStore:
-        """Returns the store to read from, or another one; within a reach, links that lead out of its folder are not followed."""
+        """Returns the store of these runs, or the one at `location`; with a reach, it follows no links out of its folder."""
         from profiler.store.runs.run_store import RunStore
 
         return RunStore(location or self.runs_to_read, confined=self.reach is not None)
 
     @property
     def ladder_places(self) -> tuple[Path, ...]:
-        """Returns the folders from which a ladder is looked for: the current one, then the one of the runs that were named."""
+        """Returns the folders to look for a ladder in: the current one, then that of the runs if the user named it."""
         return (Path.cwd(), *([self.runs.absolute()] if isinstance(self.runs, Path) else []))
 
 

@@ -1,6 +1,6 @@
-"""The run of the size asked for, among those that a number or a name means; or what there is instead.
+"""Finds the run of the size asked for, among those with the same number or name.
 
-Where nothing fits, the error lists the sizes that are stored, and the command that records the one asked for.
+If there is none, the error lists the stored sizes and the command that records the size asked for.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _MOST_NAMED = 3
 
 
 def find_run(reference: str, store: RunStore, settings: Settings, size: str | int | None) -> Run:
-    """Returns the newest run that a number or a name means, or the newest of this size; a run id means itself.
+    """Returns the newest run of a number or a name, or the newest of this size; a run id means that run.
 
-    A damaged run may be of any size, so those passed over on the way are noted.
+    A damaged run may be of any size, so damaged runs that were skipped are reported.
     """
     if size is None:
         return store.find(reference, ladder_name(settings))
@@ -51,19 +51,19 @@ def find_run(reference: str, store: RunStore, settings: Settings, size: str | in
             _note_damaged(damaged, reference, settings)
             return run
         runs.append(run)
-    if not runs:  # all are damaged; or it is a run id
+    if not runs:  # all are damaged, or the reference is a run id: this finds it or raises the error
         return store.find(reference, ladder_name(settings))
     raise _no_such_size(reference, size, wanted, runs, len(damaged), store, settings)
 
 
 def is_choice(reference: str, run: Run, settings: Settings) -> bool:
-    """Returns whether the run was chosen among those of a number or a name, rather than named by its id or file."""
+    """Returns whether the user gave a number or a name that several runs may have, not a run id or a file."""
     return run.stored and run.manifest.name in names_of(reference, ladder_name(settings))
 
 
 @contextmanager
 def suggesting_a_size(sides: Sequence[tuple[str, Run]], settings: Settings) -> Iterator[None]:
-    """Suggests `--size` when two runs are refused for their sizes alone and a number or a name chose one of them."""
+    """Suggests `--size` when two runs differ in size alone and the user gave a number or a name for one of them."""
     try:
         yield
     except NotComparable as error:
@@ -79,7 +79,7 @@ def suggesting_a_size(sides: Sequence[tuple[str, Run]], settings: Settings) -> I
 
 
 def no_choice(size: str | int, references: Sequence[str]) -> WorkloadInvalid:
-    """Returns the error for a size where every recording was named itself."""
+    """Returns the error for --size when every reference is a run id or a file."""
     many = "is of one size" if len(references) == 1 else "are of one size each"
     return WorkloadInvalid(
         f"--size {size}: {' and '.join(references)} {many}",
@@ -90,7 +90,7 @@ def no_choice(size: str | int, references: Sequence[str]) -> WorkloadInvalid:
 def not_profiled(
     reference: str, run: Run, store: RunStore, settings: Settings, size: str | int | None
 ) -> RunNotProfiled:
-    """Returns the error for a run of timings alone, with the sizes that are profiled and how to get this one."""
+    """Returns the error for a run that holds only timings, with the stored sizes and the command that profiles it."""
     message = f"{reference}: run {run.manifest.run_id} holds timings alone, no profile"
     rung = rung_of(run, settings)
     if rung is None:
@@ -107,21 +107,21 @@ def not_profiled(
     )
 
 
-# What a size is
+# Meaning of a size
 
 
 def _wanted(manifest: Manifest, size: str | int, settings: Settings) -> dict[str, int]:
-    """Returns the workload of this size, as the ladder of the run reads it."""
+    """Returns the workload of this size in the run's ladder."""
     if not manifest.ladder or not manifest.workload:
         raise WorkloadInvalid(
-            f"--size {size}: '{manifest.name}' is of no ladder, which would say what a size is",
-            remedy=f"Ask for a run by its id, which `prof list {manifest.name}` gives.",
+            f"--size {size}: '{manifest.name}' belongs to no ladder, so it has no size to choose by",
+            remedy=f"Ask for a run by its id, which `prof list {manifest.name}` prints.",
         )
     return _sizing(manifest, settings).values(size)
 
 
 def _sizing(manifest: Manifest, settings: Settings) -> Workload:
-    """Returns what --size sets of a run's parameters: what its ladder says, or each where that is not found."""
+    """Returns the run's parameters and those that --size sets: as its ladder says, or all if the ladder is not found."""
     with suppress(LadderNotFound):
         ladder = open_ladder(settings, manifest.ladder)
         if ladder.name == manifest.ladder:  # a ladder given by its file may be another
@@ -131,19 +131,19 @@ def _sizing(manifest: Manifest, settings: Settings) -> Workload:
 
 
 def _has_a_size(run: Run, settings: Settings) -> bool:
-    """Returns whether a --size can mean this run: what it does not set is as the ladder has it."""
+    """Returns whether --size can choose this run: all other parameters have the ladder's values."""
     own, sizing = run.manifest.workload or {}, _sizing(run.manifest, settings)
     return own == {**sizing.parameters, **{name: own[name] for name in sizing.size if name in own}}
 
 
-# What there is instead
+# Errors that list the stored sizes
 
 
 def _note_damaged(damaged: Sequence[RunDamaged], reference: str, settings: Settings) -> None:
     for error in damaged[:_MOST_NAMED]:
-        settings.note(f"passed over, since its size cannot be read: {error.message}")
+        settings.note(f"skipped, since its size cannot be read: {error.message}")
     if more := len(damaged[_MOST_NAMED:]):
-        settings.note(f"passed over as well: {more} more, which `{_listing(reference, settings)}` names")
+        settings.note(f"skipped as well: {more} more, which `{_listing(reference, settings)}` lists")
 
 
 def _no_such_size(
@@ -155,12 +155,12 @@ def _no_such_size(
     store: RunStore,
     settings: Settings,
 ) -> RunNotFound:
-    """Returns the error with the sizes that there are; some can be had by a run id alone, damaged ones are counted."""
+    """Returns the error for a size that is not stored, with the stored sizes and the number of damaged runs."""
     newest, listing = runs[0], _listing(reference, settings)
     what = f"kernel {reference}" if reference.isdecimal() else f"'{reference}'"
     sizes = _sizes_of(newest.manifest, store, wanted_first=size_text(wanted))
     by_id = (
-        "" if all(_has_a_size(run, settings) for run in runs) else f" by its run id, which `{listing}` gives"
+        "" if all(_has_a_size(run, settings) for run in runs) else f" by its run id, which `{listing}` prints"
     )
     choices = [f"Choose one of them{by_id}"]
     if damaged:
@@ -177,7 +177,7 @@ def _no_such_size(
 
 
 def _sizes_of(manifest: Manifest, store: RunStore, wanted_first: str = "") -> list[str]:
-    """Returns a line for each size stored of this kernel, profiles before timings; `wanted_first` before the others."""
+    """Returns a line for each stored size of this kernel, profiles before timings; the size `wanted_first` comes first."""
     known = manifest.ladder is not None and manifest.kernel is not None
     runs = store.find_all(str(manifest.kernel), str(manifest.ladder)) if known else ()
     names: dict[str, dict[str, None]] = {}
@@ -192,14 +192,14 @@ def _sizes_of(manifest: Manifest, store: RunStore, wanted_first: str = "") -> li
 
 
 def _listing(reference: str, settings: Settings) -> str:
-    """Returns the command that names every run that may be meant."""
+    """Returns the command that lists every run of this reference."""
     of_ladder = settings.ladder_given and reference.isdecimal()
     ladder = ["--ladder", settings.ladder] if of_ladder else []
     return shlex.join(["prof", "list", reference, *ladder])
 
 
 def _recording(reference: str, size: str | int, newest: Run, settings: Settings) -> str:
-    """Returns the command that stores a run of this size under what was typed; empty where none surely does."""
+    """Returns the command that records this size so that the reference finds it, or "" if no command surely does."""
     rung, manifest, by_number = rung_of(newest, settings), newest.manifest, is_number(reference)
     if rung is None:
         return ""
@@ -213,7 +213,7 @@ def _recording(reference: str, size: str | int, newest: Run, settings: Settings)
 
 
 def _command(verb: str, manifest: Manifest, settings: Settings, size: str | int | None) -> str:
-    """Returns the command that records the rung of a run as that run was recorded."""
+    """Returns the command that records a run's rung in the same way as that run."""
     ladder = settings.ladder if is_path(settings.ladder) else manifest.ladder
     options = {
         "ladder": None if ladder == DEFAULT_LADDER else ladder,

@@ -1,4 +1,4 @@
-"""Verbs that build, run, time or profile kernels, and the one that says whether this machine can.
+"""Verbs that build, verify, time, tune or profile kernels, and `prof doctor`, which checks the machine for that.
 
 In: what was typed. Out: runs in the store, and a table of what was measured.
 """

@@ -1,4 +1,4 @@
-"""`prof build`: compile a ladder's kernels."""
+"""`prof build` compiles a ladder's kernels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,12 @@ def build(
     context: typer.Context,
     kernel: KernelOption = None,
     arch: Annotated[
-        str | None, typer.Option("--arch", metavar="sm_90", help="Architecture [default: the GPU's here].")
+        str | None,
+        typer.Option(
+            "--arch",
+            metavar="sm_90",
+            help="Architecture to compile for [default: that of this machine's GPU].",
+        ),
     ] = None,
     jobs: JobsOption = None,
     ladder: LadderOption = None,
@@ -38,7 +43,7 @@ def build(
 ) -> None:
     """Compile what changed, with a record beside each binary.
 
-    The record holds flags, versions and hashes. Needs no GPU when --arch is given.
+    The record holds compiler flags, versions and hashes. With --arch, no GPU is needed.
 
     Examples:
 
@@ -68,6 +73,6 @@ def build(
     failed = [built.error for built in done.values() if built.status == "failed" and built.error]
     raise_failures(failed, len(done), "kernels did not compile")
     unavailable = [built for built in done.values() if built.status == "unavailable"]
-    # Asked for by number, or with nothing else to show, a missing library is a failure.
+    # A missing library is a failure if the kernel was asked for by number, or nothing else was built.
     if unavailable and (kernel or len(unavailable) == len(done)):
         raise unavailable[0].error or LibraryMissing(f"{unavailable[0].kernel} cannot be built here")

@@ -1,4 +1,4 @@
-"""`prof collect`: kernels, or any program, into runs."""
+"""`prof collect` measures kernels of a ladder, or any program, and stores them as runs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.ask.collect import find_collected
+from profiler.catalog.presets import find_preset
+from profiler.commands.measuring.collect_devices import open_devices, planned_devices
+from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.measuring.targets import LAUNCHES, program_target, rung_targets
-from profiler.commands.shared.crew_options import (
-    CrewChoice,
+from profiler.commands.shared.cluster_options import (
+    ClusterChoice,
     SchedulerOption,
     SlurmOption,
     TlsCaOption,
@@ -23,15 +27,20 @@ from profiler.commands.shared.crew_options import (
 )
 from profiler.commands.shared.ladders import JobsOption, ParameterOption, SizeOption
 from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, VerbSettings, settings_of
+from profiler.commands.shared.output import print_document
+from profiler.errors import CollectIncomplete
+from profiler.measure.collect.collection import CollectPlan, steps_of
+from profiler.measure.tools.ncu import NcuOptions
+from profiler.present.documents.collected import collected_document, collected_row, next_command
+from profiler.present.documents.dry_run import dry_run_lines
+from profiler.store.runs.run_store import RunStore
 
 if TYPE_CHECKING:
-    from profiler.commands.measuring.benches import Benches
+    from profiler.commands.measuring.collect_devices import CollectDevices
     from profiler.errors import ProfError
-    from profiler.measure.collect.collection import CollectPlan
     from profiler.measure.collect.target import Target
     from profiler.measure.collect.turns import CollectOutcome
     from profiler.measure.devices.groups import GroupBy
-    from profiler.store.runs.run_store import RunStore
 
 _TERMINATED = 143
 
@@ -69,76 +78,103 @@ def collect(
     context: typer.Context,
     program: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- PROGRAM...]", help="Any program, instead of a ladder's."),
+        typer.Argument(
+            metavar="[-- PROGRAM...]", help="Profile this program instead of kernels of a ladder."
+        ),
     ] = None,
     kernel: Annotated[
         list[str] | None,
-        typer.Option("--kernel", metavar="N", help="This kernel, or a range such as 4-6; may be repeated."),
+        typer.Option(
+            "--kernel", metavar="N", help="Number of a kernel, or a range such as 4-6; may be repeated."
+        ),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every kernel of the ladder.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Measure every kernel of the ladder.")] = False,
     size: SizeOption = None,
     set_param: ParameterOption = None,
-    preset: Annotated[str, typer.Option("--preset", help="What to record: see `prof presets`.")] = "default",
+    preset: Annotated[
+        str, typer.Option("--preset", help="Which metrics to record: see `prof presets`.")
+    ] = "default",
     section: Annotated[
-        list[str] | None, typer.Option("--section", help="Record this section too; may be repeated.")
+        list[str] | None, typer.Option("--section", help="Also record this section of ncu; may be repeated.")
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", help="Record this metric too, by prof's or ncu's name; may be repeated."),
+        typer.Option("--metric", help="Also record this metric, by prof's or ncu's name; may be repeated."),
     ] = None,
-    set_: Annotated[str | None, typer.Option("--set", help="Record this set of ncu's sections too.")] = None,
+    set_: Annotated[str | None, typer.Option("--set", help="Also record this section set of ncu.")] = None,
     launches: Annotated[
         int | None,
         typer.Option("--launches", min=1, help=f"Launches to profile in each process [default: {LAUNCHES}]."),
     ] = None,
     processes: Annotated[
         int,
-        typer.Option("--processes", min=1, help="Processes per kernel, interleaved so that drift cancels."),
+        typer.Option(
+            "--processes",
+            min=1,
+            help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels.",
+        ),
     ] = 3,
     repeat: Annotated[
         int | None, typer.Option("--repeat", min=1, hidden=True, help="The old name of --processes.")
     ] = None,
-    verify: Annotated[bool, typer.Option("--verify/--no-verify", help="Check the result first.")] = True,
+    verify: Annotated[
+        bool, typer.Option("--verify/--no-verify", help="Check each kernel's result first.")
+    ] = True,
     repeats: Annotated[
-        int, typer.Option("--repeats", min=0, help="Unprofiled timings in each process; 0 for none.")
+        int,
+        typer.Option(
+            "--repeats", min=0, help="Launches to time without the profiler in each process; 0 for none."
+        ),
     ] = 20,
-    name: Annotated[str | None, typer.Option("--name", help="What runs of any program are called.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the runs of a program.")] = None,
     kernel_regex: Annotated[
-        str | None, typer.Option("--kernel-regex", metavar="REGEX", help="Which of the program's kernels.")
+        str | None,
+        typer.Option(
+            "--kernel-regex", metavar="REGEX", help="Profile only the program's kernels whose names match."
+        ),
     ] = None,
     launch_skip: Annotated[
-        int, typer.Option("--launch-skip", min=0, help="Launches of it to let pass first.")
+        int, typer.Option("--launch-skip", min=0, help="Launches of the program to skip first.")
     ] = 0,
-    replay_mode: Annotated[Replay, typer.Option(help="How ncu repeats what it measures.")] = Replay.kernel,
+    replay_mode: Annotated[Replay, typer.Option(help="What ncu repeats for each pass.")] = Replay.kernel,
     graph_profiling: Annotated[
-        Graphs, typer.Option(help="CUDA graphs: kernel by kernel, or whole.")
+        Graphs, typer.Option(help="Profile CUDA graphs node by node, or each as a whole.")
     ] = Graphs.node,
     clock_control: Annotated[
-        Clock, typer.Option(help="What ncu does to the clocks; untouched, and recorded, by default.")
+        Clock, typer.Option(help="How ncu sets the GPU's clocks; none leaves them as they are.")
     ] = Clock.none,
     cache_control: Annotated[
-        Cache, typer.Option(help="Caches flushed before each pass, or not.")
+        Cache, typer.Option(help="Caches that ncu flushes before each pass.")
     ] = Cache.all,
     ncu_option: Annotated[
         list[str] | None,
-        typer.Option("--ncu-option", metavar="WORD", help="A further word for ncu; may be repeated."),
+        typer.Option(
+            "--ncu-option", metavar="WORD", help="Add this word to ncu's command line; may be repeated."
+        ),
     ] = None,
     gpus: Annotated[
-        str | None, typer.Option("--gpus", help="GPUs to spread over: all, or 0,1 [default: the first].")
+        str | None, typer.Option("--gpus", help="GPUs of this host to use: all, or 0,1 [default: the first].")
     ] = None,
     spread: Annotated[
-        Spread, typer.Option(help="What may go to different GPUs: kernels of one size stay together, or not.")
+        Spread,
+        typer.Option(help="What to divide among GPUs: whole workloads, or also the kernels of one workload."),
     ] = Spread.workloads,
     cwd: Annotated[
         Path | None,
         typer.Option("--cwd", file_okay=False, exists=True, help="Run the program in this folder."),
     ] = None,
-    timeout: Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds for one process.")] = 600.0,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.1, help="Seconds that one process may take.")
+    ] = 600.0,
     resume: Annotated[
         bool | None,
-        typer.Option("--resume/--force", help="Skip what is collected already, or measure it again."),
+        typer.Option(
+            "--resume/--force", help="Skip everything that is collected already, or measure it again."
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands, and run none.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the commands without running them.")
+    ] = False,
     jobs: JobsOption = None,
     scheduler: SchedulerOption = None,
     slurm: SlurmOption = None,
@@ -152,10 +188,9 @@ def collect(
 ) -> None:
     """Build, verify, time, profile and store.
 
-    Kernels of a ladder take turns. What is collected already, from the same source and binary, at
-    the same size and preset, is skipped; after an interruption the same command goes on. Of programs
-    that prof does not compile it cannot know whether they changed: they are measured again, unless
-    --resume says that they have not.
+    Kernels of a ladder take turns. A kernel is skipped if the same source and binary was already collected with the
+    same size and preset, so the same command continues after an interruption. prof cannot see whether a program that
+    it does not compile has changed: such a program is measured again unless you give --resume.
 
     Examples:
 
@@ -169,14 +204,10 @@ def collect(
 
       prof collect --all --size 1024 --size 4096 --scheduler tcp://head:8786
     """
-    from profiler.catalog.presets import find_preset
-    from profiler.commands.measuring.benches import open_benches, planned_benches
-    from profiler.measure.collect.collection import CollectPlan
-    from profiler.measure.tools.ncu import NcuOptions
 
     settings = settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
-    crew = CrewChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
+    cluster = ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     recording = NcuOptions(
         preset=find_preset(preset).with_more(section or (), metric or (), set_),
         replay=replay_mode.value,
@@ -191,7 +222,7 @@ def collect(
         )
         processes = repeat
     signal.signal(signal.SIGTERM, terminate)
-    with planned_benches(gpus, crew) if dry_run else open_benches(gpus, crew, settings) as benches:
+    with planned_devices(gpus, cluster) if dry_run else open_devices(gpus, cluster, settings) as devices:
         targets, missing = (
             ([program_target(program, name or "", kernel_regex, launch_skip, launches, recording)], [])
             if program
@@ -202,13 +233,13 @@ def collect(
                 set_param,
                 launches,
                 recording,
-                benches.first.gpu,
+                devices.first.gpu,
                 jobs,
                 build=not dry_run,
             )
         )
         plan = CollectPlan(
-            device=benches.first,
+            device=devices.first,
             recording=recording,
             processes=processes,
             repeats=repeats,
@@ -219,13 +250,11 @@ def collect(
             resume=resume is True,
         )
         if repeats == 0:
-            targets = _without_the_timed_alone(targets)
+            targets = _without_timed_only(targets)
         if dry_run:
-            from profiler.present.documents.dry_run import dry_run_lines
-
             print("\n".join(dry_run_lines(plan, targets)))
             return
-        _collect(plan, targets, missing, benches, spread.value, settings)
+        _collect(plan, targets, missing, devices, spread.value, settings)
 
 
 def _check_choice(
@@ -236,18 +265,20 @@ def _check_choice(
     kernel_regex: str | None,
 ) -> None:
     if program and (kernel or every):
-        raise typer.BadParameter("a program of your own, or kernels of a ladder: not both")
+        raise typer.BadParameter("give a program of your own or kernels of a ladder, not both")
     if program and not name:
-        raise typer.BadParameter("say what to call its runs: --name mine -- PROGRAM")
+        raise typer.BadParameter("give a name for its runs: --name mine -- PROGRAM")
     if not program and (name or kernel_regex):
         raise typer.BadParameter("--name and --kernel-regex are for a program of your own: -- PROGRAM")
     if not (program or kernel or every):
-        raise typer.BadParameter("say what: --kernel 6, --kernel 4-6, --all, or --name mine -- PROGRAM")
+        raise typer.BadParameter(
+            "say what to collect: --kernel 6, --kernel 4-6, --all, or --name mine -- PROGRAM"
+        )
     if kernel and every:
         raise typer.BadParameter("--kernel and --all exclude each other")
 
 
-def _without_the_timed_alone(targets: Sequence[Target]) -> list[Target]:
+def _without_timed_only(targets: Sequence[Target]) -> list[Target]:
     for target in targets:
         if not target.is_profiled:
             print(
@@ -264,14 +295,10 @@ def _collect(
     plan: CollectPlan,
     targets: Sequence[Target],
     missing: list[ProfError],
-    benches: Benches,
+    devices: CollectDevices,
     spread: GroupBy,
     settings: VerbSettings,
 ) -> None:
-    from profiler.commands.measuring.collecting import CollectProgress
-    from profiler.measure.collect.collection import steps_of
-    from profiler.store.runs.run_store import RunStore
-
     store = RunStore(settings.runs_folder)
     steps = [step for target in targets for step in steps_of(plan, target)]
     launches = next((target.selection.launches for target in targets if target.is_profiled), None)
@@ -280,9 +307,9 @@ def _collect(
         with CollectProgress(
             steps, launches, plan.processes, plan.recording.preset.passes, settings
         ) as progress:
-            outcomes = list(benches.collect(plan, targets, spread, store, progress))
+            outcomes = list(devices.collect(plan, targets, spread, store, progress))
     except KeyboardInterrupt:
-        print("what was recorded is kept: the same command goes on from there", file=sys.stderr)
+        print("the recordings so far are kept: the same command continues from there", file=sys.stderr)
         raise
     outcomes.sort(key=lambda outcome: order[outcome.target.label])
     _print_outcomes(store, outcomes, settings)
@@ -290,8 +317,6 @@ def _collect(
     if len(errors) == 1 and len(targets) + len(missing) == 1:
         raise errors[0]
     if errors:
-        from profiler.errors import CollectIncomplete
-
         raise CollectIncomplete(f"{len(errors)} of {len(targets) + len(missing)} kernels were not collected")
 
 
@@ -300,10 +325,6 @@ def terminate(number: int, frame: object) -> None:  # noqa: ARG001
 
 
 def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], settings: VerbSettings) -> None:
-    from profiler.ask.collect import find_collected
-    from profiler.commands.shared.output import print_document
-    from profiler.present.documents.collected import collected_document, collected_row, next_command
-
     rows, manifests = [], []
     collected = find_collected(store, [outcome.run_id for outcome in outcomes], settings)
     for outcome, found in zip(outcomes, collected, strict=True):

@@ -1,4 +1,4 @@
-"""`prof doctor`: what works on this machine, and how to mend what does not."""
+"""`prof doctor` checks this machine and says how to repair what does not work."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import typer
 
 from profiler.commands.shared.options import FormatOption, RunsOption, settings_of
 from profiler.commands.shared.output import print_document
+from profiler.errors import NotReady
+from profiler.measure.doctor.checks import Machine, derive_readiness
+from profiler.measure.doctor.doctor import examine
+from profiler.present.documents.doctor import doctor_document
 
 
 def doctor(
@@ -13,11 +17,11 @@ def doctor(
     runs: RunsOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Say what works on this machine, and how to mend what does not.
+    """Check what works on this machine, and say how to repair the rest.
 
-    Looks at NVIDIA's reader, the folders, the compiler, the GPU, ncu, and whether counters may be
-    read, by profiling an empty kernel. Where there is no GPU, that is no failure: reports are read
-    and compared without one. Exit code 85 says that something that should work does not.
+    Checks NVIDIA's report reader, the folders, the compiler, the GPU and ncu, and profiles an empty kernel to see
+    whether performance counters may be read. A missing GPU is no failure, since reports can be read and compared
+    without one. The exit code is 85 if something that should work here does not.
 
     Examples:
 
@@ -25,10 +29,6 @@ def doctor(
 
       prof doctor --format json
     """
-    from profiler.errors import NotReady
-    from profiler.measure.doctor.checks import Machine, derive_readiness
-    from profiler.measure.doctor.doctor import examine
-    from profiler.present.documents.doctor import doctor_document
 
     settings = settings_of(context, runs, format=format)
     checks = examine(settings.runs_folder, Machine())

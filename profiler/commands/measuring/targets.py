@@ -1,4 +1,4 @@
-"""What `prof collect` was asked to measure: rungs of a ladder, or a program of the user's own."""
+"""Returns the targets of `prof collect`: rungs of a ladder, or a program of the user's own."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.commands.shared.ladders import build_rungs, choose_kernels
 from profiler.commands.shared.options import VerbSettings
+from profiler.measure.collect.target import Target, rung_target
+from profiler.measure.rungs.build import build_folder
+from profiler.measure.rungs.program import RungJob
+from profiler.measure.tools.ncu import Selection
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
-    from profiler.measure.collect.target import Target
     from profiler.measure.tools.ncu import NcuOptions
     from profiler.measure.tools.toolchain import Gpu
 
@@ -25,9 +28,10 @@ def program_target(
     launches: int | None,
     recording: NcuOptions,
 ) -> Target:
-    """How many launches a program makes nobody has said: without --launches, what there is will do."""
-    from profiler.measure.collect.target import Target
-    from profiler.measure.tools.ncu import Selection
+    """Returns a program as a target.
+
+    Nobody knows how many launches it makes: without --launches, up to five are profiled and one is enough.
+    """
 
     limit = launches if launches is not None or recording.of_ranges else LAUNCHES
     return Target(
@@ -50,10 +54,7 @@ def rung_targets(
     *,
     build: bool,
 ) -> tuple[list[Target], list[ProfError]]:
-    """Every kernel at every size, and what stands in the way of those that are left out."""
-    from profiler.measure.collect.target import rung_target
-    from profiler.measure.rungs.build import build_folder
-    from profiler.measure.rungs.program import RungJob
+    """Returns every kernel at every size, and the errors of the kernels that could not be built."""
 
     opened = open_ladder(settings)
     kernels = choose_kernels(opened, kernel)

@@ -1,4 +1,4 @@
-"""`prof time`: how long the kernels take without the profiler."""
+"""`prof time` measures how long kernels take without the profiler."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.ask.collect import summarise_timings
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.commands.shared.ladders import (
     JobsOption,
@@ -20,6 +21,10 @@ from profiler.commands.shared.ladders import (
 )
 from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, settings_of
 from profiler.commands.shared.output import Progress, print_document
+from profiler.measure.rungs.time_ladder import TimingPlan, time_ladder
+from profiler.measure.tools.toolchain import find_gpu
+from profiler.present.documents.rungs import time_row, timed_document
+from profiler.store.runs.run_store import RunStore
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
@@ -30,11 +35,15 @@ def time_kernels(
     kernel: KernelOption = None,
     size: SizeOption = None,
     set_param: ParameterOption = None,
-    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Timed repeats in one process.")] = 20,
-    warmup: Annotated[int, typer.Option("--warmup", min=0, help="Untimed repeats before them.")] = 5,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Timed launches in each process.")] = 20,
+    warmup: Annotated[int, typer.Option("--warmup", min=0, help="Untimed launches before them.")] = 5,
     processes: Annotated[
         int,
-        typer.Option("--processes", min=1, help="Processes per kernel, interleaved so that drift cancels."),
+        typer.Option(
+            "--processes",
+            min=1,
+            help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels.",
+        ),
     ] = 3,
     seed: SeedOption = None,
     jobs: JobsOption = None,
@@ -45,8 +54,8 @@ def time_kernels(
 ) -> None:
     """Time every kernel without the profiler; store the timings.
 
-    Builds what changed first. The reference is timed in between, and each kernel and size
-    becomes a run of its own.
+    Builds what changed first. The reference is timed along with the kernels. Each kernel at each size is stored as
+    a run of its own.
 
     Examples:
 
@@ -54,11 +63,6 @@ def time_kernels(
 
       prof time --kernel 5 --kernel 6 --repeats 50 --processes 3
     """
-    from profiler.ask.collect import summarise_timings
-    from profiler.measure.rungs.time_ladder import TimingPlan, time_ladder
-    from profiler.measure.tools.toolchain import find_gpu
-    from profiler.present.documents.rungs import time_row, timed_document
-    from profiler.store.runs.run_store import RunStore
 
     settings = settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)

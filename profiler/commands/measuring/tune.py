@@ -1,4 +1,4 @@
-"""`prof tune`: which values of its parameters make a kernel fastest, by measuring."""
+"""`prof tune` measures which parameter values make a kernel fastest."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.analyse.tuning import TuningFinding
+from profiler.ask.named.ladders import open_ladder, workloads
+from profiler.ask.sweep import find_best_points, find_newest_sweep
 from profiler.commands.measuring.collect import terminate
-from profiler.commands.shared.ladders import JobsOption, ParameterOption, TimeoutOption
+from profiler.commands.measuring.profile_extremes import print_extremes
+from profiler.commands.measuring.tune_progress import TuneProgress
+from profiler.commands.shared.chart_file import chart_file
+from profiler.commands.shared.files import report_written, write_whole
+from profiler.commands.shared.ladders import JobsOption, ParameterOption, TimeoutOption, choose_kernels
 from profiler.commands.shared.options import (
     DarkOption,
     Format,
@@ -21,11 +28,21 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
+from profiler.commands.shared.output import print_document
+from profiler.errors import DefaultsNotFound, LadderInvalid
+from profiler.measure.tools.process import shown
+from profiler.measure.tools.toolchain import find_gpu, find_toolchain
+from profiler.measure.tune.defaults import read_defaults, with_defaults
+from profiler.measure.tune.points import sweep_of
+from profiler.measure.tune.stages import TunePlan
+from profiler.measure.tune.sweep import SweepMeasurement
+from profiler.present.documents.sweep import diff_lines, sweep_document
+from profiler.present.render.json import json_schema, to_json
+from profiler.store.sweeps import SweepStore
+from profiler.text import printable
 
 if TYPE_CHECKING:
-    from profiler.analyse.tuning import TuningFinding
     from profiler.catalog.ladders.ladder import Kernel, Ladder
-    from profiler.measure.tune.sweep import SweepMeasurement
     from profiler.store.sweeps import StoredSweep
 
 _MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extremes", "force")
@@ -34,34 +51,45 @@ _MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extrem
 def tune(
     context: typer.Context,
     kernel: Annotated[
-        str | None, typer.Option("--kernel", metavar="N", help="The kernel, which declares [kernel.tune].")
+        str | None,
+        typer.Option(
+            "--kernel",
+            metavar="N",
+            help="Number of the kernel; its entry in ladder.toml declares [kernel.tune].",
+        ),
     ] = None,
     size: Annotated[
         str | None, typer.Option("--size", metavar="S", help="Size of the workload [default: the ladder's].")
     ] = None,
     set_param: ParameterOption = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Try so many points, drawn by the seed.")
+        int | None,
+        typer.Option(
+            "--limit", min=1, help="Try at most this many points, drawn with the seed [default: all]."
+        ),
     ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
-            "--seed", min=0, max=2**64 - 1, help="Seed of the order and the inputs [default: drawn]."
+            "--seed", min=0, max=2**64 - 1, help="Seed of the order and the inputs [default: a random one]."
         ),
     ] = None,
     repeats: Annotated[
-        int, typer.Option("--repeats", min=2, help="Repeats of a promising point, in each process.")
+        int, typer.Option("--repeats", min=2, help="Timed launches of a promising point, in each process.")
     ] = 20,
     processes: Annotated[
-        int, typer.Option("--processes", min=1, help="Processes of each finalist, taking turns.")
+        int,
+        typer.Option(
+            "--processes", min=1, help="Processes for each of the best few points, which take turns."
+        ),
     ] = 3,
     within: Annotated[
         float,
         typer.Option(
-            "--within", min=0.0, metavar="PCT", help="Promising: so many % slower than the best, or less."
+            "--within", min=0.0, metavar="PCT", help="Time in full the points within PCT % of the best."
         ),
     ] = 5.0,
-    top: Annotated[int, typer.Option("--top", min=1, help="Show so many of the best points.")] = 10,
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of best points to show.")] = 10,
     profile_extremes: Annotated[
         bool,
         typer.Option("--profile-extremes", help="Profile the best and the slowest point, and compare them."),
@@ -71,13 +99,16 @@ def tune(
     ] = False,
     chart: Annotated[
         Path | None,
-        typer.Option("--chart", "-o", metavar="FILE", help="Also draw it: .svg, .png, .html or .json."),
+        typer.Option(
+            "--chart", "-o", metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file."
+        ),
     ] = None,
     dark: DarkOption = False,
     stored: Annotated[
-        bool, typer.Option("--stored", help="Show the newest sweep that is stored: needs no GPU.")
+        bool,
+        typer.Option("--stored", help="Show the newest stored result instead of measuring; needs no GPU."),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Measure again what is measured already.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Measure again even if a result is stored.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
     jobs: JobsOption = None,
     timeout: TimeoutOption = 120.0,
@@ -87,9 +118,10 @@ def tune(
 ) -> None:
     """Find the fastest values of a kernel's parameters.
 
-    The ladder declares values and constraints. Points that keep the constraints are compiled, verified and timed
-    briefly, in an order drawn by the seed; those near the best are timed in full, and the best few again, taking turns: these
-    decide. Every point is kept as soon as it is measured, and after an interruption the same command goes on.
+    The ladder declares the values to try and their constraints; a point is one allowed combination of values. Every
+    point is compiled, verified and timed briefly. The points near the best are then timed in full, and the best few
+    are timed once more, taking turns, to find the winner. Every measurement is stored at once, so the same command
+    continues after an interruption.
 
     Examples:
 
@@ -102,20 +134,8 @@ def tune(
       prof tune --kernel 7 --stored -o tuning.svg
     """
     if schema:
-        from profiler.analyse.tuning import TuningFinding
-        from profiler.present.render.json import json_schema
-
         print(json_schema(TuningFinding, "prof tune --format json"))
         return
-    from profiler.ask.named.ladders import open_ladder, workloads
-    from profiler.ask.sweep import find_best_points, find_newest_sweep
-    from profiler.commands.shared.files import tell_written
-    from profiler.commands.shared.ladders import choose_kernels
-    from profiler.commands.shared.pictures import chart_file
-    from profiler.measure.tools.toolchain import find_gpu, find_toolchain
-    from profiler.measure.tune.stages import TunePlan
-    from profiler.measure.tune.sweep import SweepMeasurement
-    from profiler.store.sweeps import SweepStore
 
     if stored:
         _refuse_to_measure(context)
@@ -129,7 +149,7 @@ def tune(
     current = _current(opened, chosen[0], must_apply=apply)
     if stored:
         sweeping, sweep = None, find_newest_sweep(settings, opened, chosen[0], values)
-        _tell_which(sweep, settings)
+        _print_which(sweep, settings)
     else:
         toolchain = find_toolchain()
         plan = TunePlan(
@@ -154,10 +174,8 @@ def tune(
         from profiler.present.charts import tuning_chart
 
         picture.write(tuning_chart(find_best_points(sweep, current)))
-        tell_written(picture.path, settings)
+        report_written(picture.path, settings)
     if profile_extremes and sweeping is not None:
-        from profiler.commands.measuring.extremes import print_extremes
-
         print_extremes(sweeping, sweep, finding, settings)
     if apply:
         _apply(finding, chosen[0], settings)
@@ -168,7 +186,7 @@ def tune(
 
 
 def _refuse_to_measure(context: typer.Context) -> None:
-    """What would say how to measure says nothing of a sweep that is stored."""
+    """Refuses options that say how to measure together with --stored."""
     sources = {name: context.get_parameter_source(name) for name in _MEASURING}
     given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
     if given:
@@ -177,10 +195,7 @@ def _refuse_to_measure(context: typer.Context) -> None:
 
 
 def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, int] | None:
-    """What the source has now, where it says so; asked before anything is measured."""
-    from profiler.errors import DefaultsNotFound
-    from profiler.measure.tune.defaults import read_defaults
-    from profiler.measure.tune.points import sweep_of
+    """Returns the values in the source now, or None if it has no #define lines for them and `must_apply` is false."""
 
     try:
         return read_defaults(_read_source(kernel), sweep_of(kernel, ladder).parameters)
@@ -190,14 +205,13 @@ def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, i
     return None
 
 
-def _tell_which(sweep: StoredSweep, settings: VerbSettings) -> None:
+def _print_which(sweep: StoredSweep, settings: VerbSettings) -> None:
     if not settings.quiet:
         print(f"recorded {sweep.manifest.recorded}, {sweep.path}\n", file=sys.stderr)
 
 
 def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: bool) -> StoredSweep:
-    """The very same sweep, where it is stored; or one that is measured now."""
-    from profiler.commands.measuring.tuning import TuneProgress
+    """Returns the stored sweep of the same plan, or measures one now."""
 
     known = None if afresh else sweeping.known()
     if known is not None:
@@ -209,7 +223,7 @@ def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: boo
         with TuneProgress(settings) as progress:
             stored = sweeping.measure(progress.observer())
     except KeyboardInterrupt:
-        print("what was measured is kept: the same command goes on from there", file=sys.stderr)
+        print("the measurements so far are kept: the same command continues from there", file=sys.stderr)
         raise
     if not settings.quiet:
         print(f"stored      {stored.path}\n", file=sys.stderr)
@@ -218,21 +232,14 @@ def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: boo
 
 def _print(finding: TuningFinding, format: Format) -> None:
     if format is Format.json:
-        from profiler.present.render.json import to_json
-
         print(to_json(finding))
         return
-    from profiler.commands.shared.output import print_document
-    from profiler.present.documents.sweep import sweep_document
 
     print_document(sweep_document(finding), format=format)
 
 
 def _apply(finding: TuningFinding, kernel: Kernel, settings: VerbSettings) -> None:
-    """The change is shown, then made: the file holds the old values or the new ones, and never half of them."""
-    from profiler.commands.shared.files import tell_written, write_whole
-    from profiler.measure.tune.defaults import with_defaults
-    from profiler.present.documents.sweep import diff_lines
+    """Prints the change of the source file, then writes it as a whole."""
 
     before = _read_source(kernel)
     after = with_defaults(before, finding.best.settings)
@@ -244,25 +251,22 @@ def _apply(finding: TuningFinding, kernel: Kernel, settings: VerbSettings) -> No
     mode = path.stat().st_mode
     write_whole(after.encode(), path)
     path.chmod(mode)
-    tell_written(path, settings)
+    report_written(path, settings)
 
 
 def _source_of(kernel: Kernel) -> Path:
-    """The file itself, where the ladder names a link to it."""
+    """Returns the source file, after following links."""
     assert kernel.source is not None  # it declares a sweep, and so is compiled
     return kernel.source.resolve()
 
 
 def _shown_path(kernel: Kernel) -> str:
-    from profiler.text import printable
-
     path = _source_of(kernel)
     return printable(min(str(path), os.path.relpath(path), key=len))
 
 
 def _read_source(kernel: Kernel) -> str:
-    """With its own line ends."""
-    from profiler.errors import LadderInvalid
+    """Returns the text of the source with its own line ends."""
 
     path = _source_of(kernel)
     try:
@@ -272,8 +276,7 @@ def _read_source(kernel: Kernel) -> str:
 
 
 def _with_apply(arguments: list[str]) -> str:
-    """What was typed, without what would measure again."""
-    from profiler.measure.tools.process import shown
+    """Returns the typed command with --apply, without options that would measure again."""
 
     kept = [word for word in arguments if word not in ("--force", "--profile-extremes")]
     return shown(["prof", *kept, "--apply"])

@@ -1,10 +1,9 @@
-"""`prof verify`: do the kernels compute what they should?"""
+"""`prof verify` checks the results of kernels against their reference."""
 
 from __future__ import annotations
 
 import sys
 from itertools import product
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -22,9 +21,11 @@ from profiler.commands.shared.ladders import (
 )
 from profiler.commands.shared.options import FormatOption, LadderOption, settings_of
 from profiler.commands.shared.output import Progress, print_document
-
-if TYPE_CHECKING:
-    from profiler.measure.rungs.verify import Checked
+from profiler.errors import GpuNotFound
+from profiler.measure.rungs.program import RungJob, fresh_seed
+from profiler.measure.rungs.verify import Checked, check_kernel
+from profiler.measure.tools.toolchain import find_gpu
+from profiler.present.documents.rungs import check_row, verified_document
 
 
 def verify(
@@ -40,9 +41,9 @@ def verify(
 ) -> None:
     """Check every kernel's result against its reference.
 
-    Builds what changed first; inputs are random and fresh. Fails when a kernel is wrong
-    or comes to no verdict. A shape refused or a library missing is shown, and fails when
-    nothing at all was verified, a library also when its kernel was asked for by number.
+    Builds what changed first; the inputs are random. Fails if a kernel's result is wrong or could not be checked.
+    Workloads that a kernel refuses and missing libraries are shown, and are a failure only if nothing at all was
+    verified. A missing library is also a failure if its kernel was chosen with --kernel.
 
     Examples:
 
@@ -52,11 +53,6 @@ def verify(
 
       prof verify --set-param m=1000 --set-param n=777 --set-param k=33
     """
-    from profiler.errors import GpuNotFound
-    from profiler.measure.rungs.program import RungJob, fresh_seed
-    from profiler.measure.rungs.verify import Checked, check_kernel
-    from profiler.measure.tools.toolchain import find_gpu
-    from profiler.present.documents.rungs import check_row, verified_document
 
     settings = settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
@@ -72,14 +68,14 @@ def verify(
                 binary = built.get(one.number)
                 at = binary.binary if binary else None
                 job = RungJob(opened, one, values, at, fresh_seed() if seed is None else seed)
-                if binary is not None and binary.error is not None:  # told when it was built
+                if binary is not None and binary.error is not None:  # the build has printed it
                     missing = binary.status == "unavailable"
                     checked.append(Checked(job, "unavailable" if missing else "failed", error=binary.error))
                     progress.advance()
                 else:
                     checked.append(check_kernel(job, timeout))
                     progress.advance(_line(checked[-1]), checked[-1].error)
-        except (KeyboardInterrupt, GpuNotFound) as error:  # what was found until now is shown all the same
+        except (KeyboardInterrupt, GpuNotFound) as error:  # the results until here are still printed
             ended = error
     if ended is not None and not checked:
         raise ended

@@ -1,4 +1,4 @@
-"""Verbs that answer questions about what is stored, or about reports: they measure nothing and change nothing.
+"""Verbs that answer questions about runs and reports: they measure nothing and change no run.
 
-In: what was typed. Out: the answer on standard output, or in a file that was named.
+In: what was typed. Out: the answer on standard output, or in the file of an option.
 """

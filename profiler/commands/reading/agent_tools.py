@@ -1,8 +1,8 @@
-"""The tools of `prof mcp`: what each is for, what it takes, and the finding that it answers with.
+"""The tools of `prof mcp`: for each, its description, its arguments and the finding that it returns.
 
-Arguments as an agent sent them in; JSON text out, of a finding or of a failure. Nothing here
-knows the protocol, and nothing can write: the findings are those that the verbs print. What an
-agent names is opened only within the reach of the settings (`reach.py`).
+In: the arguments that an agent sent. Out: the JSON of a finding or of a failure. Nothing here depends on the
+protocol, and nothing writes: the findings are those that the verbs print. A tool opens only files within the reach
+of the settings (`reach.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ one recording by itself, `sass` the machine code of hot loops. Nothing is ever m
 A recording is named by its kernel number in the ladder (6), by a run's name or run_id from `list`, or by the path of a \
 .ncu-rep file below the folders that the server was started with: it opens no other file, and no URL. A number or a name means its newest run; `size` chooses another.
 Duration decides: a utilisation that went up is `changed`, neither better nor worse. `unclear` means that the launches \
-cannot tell, and `reason` says why. Quote figures with their interval.
+cannot decide it, and `reason` says why. Quote figures with their interval.
 Answers hold the most important 8 KB with numbers of six digits, and `left_out` counts the rest; `full` gives all of it, \
 which may be a hundred times as much. The remedy of an error may name an option of the command line: `--kernel-name` is \
 the argument `kernel_name`."""
@@ -60,26 +60,28 @@ KernelName = Annotated[
     str,
     Meta(
         max_length=MOST_CHARACTERS,
-        description="Regular expression: which kernel, where a recording holds several.",
+        description="Regular expression that chooses the kernel when a recording holds several.",
     ),
 ]
 RunSize = Annotated[
     LongestText | int,
     Meta(
-        description="Of the runs of a number or a name, the newest of this size, 2048 or 512x4096x1024; else of any."
+        description="Use the newest run of this size, such as 2048 or 512x4096x1024; without it, the newest of any size."
     ),
 ]
 LadderName = Annotated[
     LongestText,
     Meta(
-        description="The ladder that kernel numbers belong to, if not the one that the server was started with."
+        description="The ladder that kernel numbers refer to, if not the one that the server was started with."
     ),
 ]
-Full = Annotated[bool, Meta(description="Everything, with every digit, rather than the most important 8 KB.")]
+Full = Annotated[
+    bool, Meta(description="Return everything, with every digit, instead of the most important 8 KB.")
+]
 
 
 class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What every tool takes."""
+    """The arguments that every tool takes."""
 
     full: Full = False
     ladder: LadderName | None = None
@@ -91,9 +93,9 @@ class CompareInput(Input, frozen=True):
     size: RunSize | None = None
     kernel_name: KernelName | None = None
     all: Annotated[bool, Meta(description="Compare every kernel that both recordings hold.")] = False
-    metric: Annotated[list[str], Meta(description="Metrics to answer for, by prof's name or ncu's.")] = []
+    metric: Annotated[list[str], Meta(description="Metrics to include, by prof's or ncu's name.")] = []
     force: Annotated[
-        bool, Meta(description="Compare recordings that were not measured alike; the warnings stay.")
+        bool, Meta(description="Compare even recordings that were measured differently; the warnings stay.")
     ] = False
 
 
@@ -102,7 +104,7 @@ class LadderInput(Input, frozen=True):
         Annotated[
             int | LongestText,
             Meta(
-                description="Size of the workload, if not what most rungs share; 512x4096x1024 for one of each dimension."
+                description="Size of the workload, if not the one that most rungs share: 4096, or one number for each dimension, 512x4096x1024."
             ),
         ]
         | None
@@ -112,12 +114,16 @@ class LadderInput(Input, frozen=True):
     ] = []
     view: (
         Annotated[
-            LadderView, Meta(description="Counters of kernels that compute, or of kernels that move bytes.")
+            LadderView,
+            Meta(description="Show the counters of kernels that compute, or of kernels that move bytes."),
         ]
         | None
     ) = None
     ideas: Annotated[
-        bool, Meta(description="What each idea was worth instead: claimed, here, and whether it holds.")
+        bool,
+        Meta(
+            description="Return instead what each idea was worth: the claimed gain, the measured one, and whether the claim holds."
+        ),
     ] = False
 
 
@@ -132,7 +138,7 @@ class SassInput(Input, frozen=True, kw_only=True):
     after: Reference | None = None
     size: RunSize | None = None
     kernel_name: KernelName | None = None
-    full: Annotated[bool, Meta(description="The whole function rather than its hot loop.")] = False
+    full: Annotated[bool, Meta(description="Return the whole function instead of its hot loop.")] = False
 
 
 class ListInput(Input, frozen=True):
@@ -140,7 +146,7 @@ class ListInput(Input, frozen=True):
         Annotated[
             LongestText | int,
             Meta(
-                description="Every run of this kernel number, of exactly this name, or of the names that fit a shell pattern.",
+                description="List every run of this kernel number, of exactly this name, or of the names that fit a shell pattern.",
                 examples=[6, "gemm-6", "gemm-6*"],
             ),
         ]
@@ -149,7 +155,7 @@ class ListInput(Input, frozen=True):
 
 
 class Failure(Struct, frozen=True, omit_defaults=True):
-    """What the command line would say, and the exit code that it would end with."""
+    """The error message and the exit code of the command line."""
 
     message: str
     details: Annotated[list[str], Importance(100, each=6)]
@@ -159,7 +165,7 @@ class Failure(Struct, frozen=True, omit_defaults=True):
 
 
 class ToolFailed(Exception):
-    """Its text is the JSON of a `Failure`."""
+    """The failure of a tool; its text is the JSON of a `Failure`."""
 
 
 def _compare(given: CompareInput, settings: VerbSettings) -> str:
@@ -214,7 +220,7 @@ def _list(given: ListInput, settings: VerbSettings) -> str:
 
 @dataclass(frozen=True)
 class Tool:
-    """`takes` is the type of its arguments; it `gives` a finding of one of these types."""
+    """A tool that `takes` arguments of one type and `gives` a finding of one of several."""
 
     name: str
     title: str
@@ -230,7 +236,7 @@ class Tool:
         return schema
 
     def call(self, arguments: Mapping[str, Any], settings: VerbSettings) -> str:
-        """Raises ToolFailed, whatever went wrong."""
+        """Returns the JSON of the finding; raises ToolFailed for any error."""
         try:
             return self._answer(arguments, settings)
         except msgspec.ValidationError as error:

@@ -1,13 +1,16 @@
-"""`prof check`: fails a CI job when a kernel got worse than a baseline."""
+"""`prof check` fails a CI job when a kernel got worse than a baseline."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from profiler.analyse.check import CheckFinding
+from profiler.ask.check import check as ask, is_store
+from profiler.ask.named.references import is_report_path
 from profiler.commands.shared.options import (
     Format,
     FormatOption,
@@ -17,9 +20,12 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
-
-if TYPE_CHECKING:
-    from profiler.analyse.check import CheckFinding
+from profiler.commands.shared.output import print_document
+from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable
+from profiler.present.documents.check import check_document, sentence
+from profiler.present.render.json import json_schema, to_json
+from profiler.present.render.junit import check_junit
+from profiler.present.render.markdown import document_markdown
 
 _REGRESSION = 1  # the only use of exit code 1
 
@@ -29,7 +35,7 @@ def check(
     candidate: Annotated[
         str | None,
         typer.Argument(
-            help="A kernel number, a run id or name, or a .ncu-rep file [default: the newest of the baseline's name]."
+            help="Run to check: a kernel number, a run id or name, or a .ncu-rep file [default: the newest run with the baseline's name]."
         ),
     ] = None,
     baseline: Annotated[
@@ -38,19 +44,26 @@ def check(
             "--baseline",
             "-b",
             metavar="RUN",
-            help="A kernel number, a run id or name, a report; or a folder of runs, for all in it.",
+            help="Run to check against: a kernel number, a run id or name, or a .ncu-rep file; or a folder of runs, to check every run that has a counterpart in it.",
         ),
     ] = None,
     kernel_name: KernelNameOption = None,
-    every: Annotated[bool, typer.Option("--all", help="Check every kernel common to both sides.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Check every kernel that both sides have.")] = False,
     allow_unclear: Annotated[
         bool, typer.Option("--allow-unclear", help="Exit 0 when the result is inconclusive.")
     ] = False,
     summary: Annotated[
         Path | None,
-        typer.Option("--summary", metavar="FILE", help="Append Markdown [default: $GITHUB_STEP_SUMMARY]."),
+        typer.Option(
+            "--summary",
+            metavar="FILE",
+            help="Append the result to this file as Markdown [default: $GITHUB_STEP_SUMMARY].",
+        ),
     ] = None,
-    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML.")] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option("--junit", metavar="FILE", help="Write the result to this file as JUnit XML."),
+    ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
@@ -58,10 +71,10 @@ def check(
 ) -> None:
     """Fail when a kernel got worse than its baseline.
 
-    The exit code is 0 where nothing got worse beyond noise and beyond the limits of `prof.toml`
-    or `pyproject.toml` (2 % of the duration where there are none), 1 where something did, 31 for
-    recordings that are not comparable, 80 where the launches cannot tell. A recording is no baseline
-    of its own: where both sides hold the same, nothing was checked, which is 21.
+    A kernel got worse if a metric is worse beyond noise and beyond the limits in `prof.toml` or `pyproject.toml`;
+    without limits there, if its duration is more than 2 % longer. The exit code is 0 if nothing got worse, 1 if
+    something did, 31 if the recordings are not comparable, 80 if the result is inconclusive, and 21 if there is
+    nothing to check, for example because both sides are the same recording.
 
     Examples:
 
@@ -72,15 +85,10 @@ def check(
       prof check --baseline runs-of-main --junit check.xml
     """
     if schema:
-        from profiler.analyse.check import CheckFinding
-        from profiler.present.render.json import json_schema
-
         print(json_schema(CheckFinding, "prof check --format json"))
         return
     if baseline is None:
         raise typer.BadParameter("give a baseline, for example: prof check --baseline RUN")
-
-    from profiler.ask.check import check as ask
 
     settings = settings_of(context, runs, ladder, format)
     _check_choice(baseline, candidate, settings)
@@ -91,14 +99,12 @@ def check(
 
 
 def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) -> None:
-    """Refuses reports where only stored runs can be found or told apart."""
-    from profiler.ask.check import is_store
-    from profiler.ask.named.references import is_report_path
+    """Refuses a report on a side where a stored run is needed."""
 
     if is_store(baseline):
         if candidate is not None and is_report_path(candidate, settings):
             raise typer.BadParameter(
-                "against a folder of runs, name a stored run: a report has no name there"
+                "against a folder of runs, name a stored run: a report has no counterpart there"
             )
     elif candidate is None and is_report_path(baseline, settings) and Path(baseline).exists():
         raise typer.BadParameter("give a candidate too: prof check --baseline before.ncu-rep after.ncu-rep")
@@ -106,12 +112,8 @@ def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) 
 
 def _print(finding: CheckFinding, format: Format) -> None:
     if format is Format.json:
-        from profiler.present.render.json import to_json
-
         print(to_json(finding))
         return
-    from profiler.commands.shared.output import print_document
-    from profiler.present.documents.check import check_document
 
     print_document(check_document(finding), format=format)
 
@@ -119,11 +121,7 @@ def _print(finding: CheckFinding, format: Format) -> None:
 def _write_files(
     finding: CheckFinding, summary: Path | None, junit: Path | None, allow_unclear: bool
 ) -> None:
-    """Before anything is printed: whoever reads the output may be gone."""
-    from profiler.errors import OutputNotWritable
-    from profiler.present.documents.check import check_document
-    from profiler.present.render.junit import check_junit
-    from profiler.present.render.markdown import document_markdown
+    """Writes the files before anything is printed, since printing fails when the reader of a pipe has gone."""
 
     summary = summary or Path(os.environ.get("GITHUB_STEP_SUMMARY", ""))
     written = [(summary, "a", document_markdown(check_document(finding)))] if summary.name else []
@@ -138,15 +136,12 @@ def _write_files(
 
 
 def _finish(finding: CheckFinding, allow_unclear: bool) -> None:
-    from profiler.errors import CheckUndecided, NotComparable
-    from profiler.present.documents.check import sentence
-
     if finding.outcome == "regression":
         raise typer.Exit(_REGRESSION)
     if finding.outcome == "not_comparable":
         raise NotComparable(
             sentence(finding),
-            remedy="Record both sides the same way; `prof compare --force` shows their difference all the same.",
+            remedy="Record both sides the same way; `prof compare --force` shows their difference anyway.",
         )
     if finding.outcome == "unclear" and not allow_unclear:
         raise CheckUndecided(sentence(finding))

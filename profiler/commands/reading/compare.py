@@ -1,4 +1,4 @@
-"""`prof compare`: what changed between two kernels."""
+"""`prof compare` shows what changed between two kernels."""
 
 from __future__ import annotations
 
@@ -27,25 +27,33 @@ def compare(
     before: Annotated[
         str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
     ] = None,
-    after: Annotated[str | None, typer.Argument(help="The same, for the other side.")] = None,
+    after: Annotated[
+        str | None, typer.Argument(help="The kernel to compare with it, named in the same ways.")
+    ] = None,
     size: RunSizeOption = None,
     kernel_name: KernelNameOption = None,
-    every: Annotated[bool, typer.Option("--all", help="Compare every kernel common to both sides.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Compare every kernel that both sides have.")] = False,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", help="Show this metric, by prof's or ncu's name; may be repeated."),
+        typer.Option(
+            "--metric",
+            help="Show this metric, by prof's or ncu's name, instead of the main ones; may be repeated.",
+        ),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Show every metric and opcode; JSON is else cut to 8 KB.")
+        bool,
+        typer.Option(
+            "--full", help="Show every metric and opcode; without it, JSON is cut to the most important 8 KB."
+        ),
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Compare recordings that were not measured alike.")
+        bool, typer.Option("--force", help="Compare even recordings that were measured differently.")
     ] = False,
     chart: ChartOption = None,
     dark: DarkOption = False,
     schema: Annotated[
         bool,
-        typer.Option("--schema", help="Print the JSON Schema of --format json, or of --all --format json."),
+        typer.Option("--schema", help="Print the JSON Schema of --format json; add --all for that of --all."),
     ] = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
@@ -53,7 +61,7 @@ def compare(
 ) -> None:
     """Compare two kernels: what changed, and how surely.
 
-    Where not both were profiled, their times without the profiler.
+    If one of them was only timed, not profiled, compares their times alone.
 
     Examples:
 
@@ -73,8 +81,8 @@ def compare(
     if before is None or after is None:
         raise typer.BadParameter("give two kernels to compare, for example: prof compare 5 6")
 
-    from profiler.commands.shared.files import tell_written
-    from profiler.commands.shared.pictures import chart_file
+    from profiler.commands.shared.chart_file import chart_file
+    from profiler.commands.shared.files import report_written
 
     picture = chart_file(chart, dark)
     if picture is not None and every:
@@ -99,7 +107,7 @@ def compare(
         picture.write(comparison_chart(comparisons[0]))
     _print(comparisons, settings.format, every, full, tuple(metric or ()))
     if picture is not None:
-        tell_written(picture.path, settings)
+        report_written(picture.path, settings)
 
 
 def _print_schema(every: bool) -> None:

@@ -1,4 +1,4 @@
-"""`prof ladder`: every rung, and what changed from the one it follows."""
+"""`prof ladder` shows every rung of a ladder and its change from the rung that it follows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.analyse.ladder.ideas import IdeasFinding
+from profiler.analyse.ladder.ladder import LadderFinding
+from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview
+from profiler.commands.shared.chart_file import chart_file
+from profiler.commands.shared.files import check_ending, report_written, write_whole
 from profiler.commands.shared.ladders import ParameterOption
 from profiler.commands.shared.options import (
     ChartOption,
@@ -19,6 +24,11 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
+from profiler.commands.shared.output import json_answer, print_document
+from profiler.present.documents.ideas import ideas_document
+from profiler.present.documents.ladder import ladder_document
+from profiler.present.render.json import json_schema
+from profiler.store.deltas import deltas_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +36,6 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
     from profiler.analyse.ladder.climb import Climb
-    from profiler.analyse.ladder.ideas import IdeasFinding
-    from profiler.analyse.ladder.ladder import LadderFinding
     from profiler.present.document import Document
 
 
@@ -40,29 +48,38 @@ def ladder(
     context: typer.Context,
     size: Annotated[
         str | None,
-        typer.Option("--size", metavar="S", help="Size of the workload [default: what most rungs share]."),
+        typer.Option(
+            "--size", metavar="S", help="Size of the workload [default: the one that most rungs share]."
+        ),
     ] = None,
     set_param: ParameterOption = None,
     view: Annotated[
         ViewOption | None,
         typer.Option(
-            "--view", help="Counters to show [default: memory where the ladder declares bytes and no flops]."
+            "--view",
+            help="Counters to show [default: memory if the ladder declares bytes and no flops, else compute].",
         ),
     ] = None,
     ideas: Annotated[
         bool,
         typer.Option(
-            "--ideas", help="What each idea was worth instead: claimed, here, and whether it holds."
+            "--ideas",
+            help="Show instead what each idea was worth: the claimed gain, the measured one, and whether the claim holds.",
         ),
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also store every metric's change as Parquet."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Also write every metric's change to this Parquet file."
+        ),
     ] = None,
     chart: ChartOption = None,
     dark: DarkOption = False,
     full: Annotated[
-        bool, typer.Option("--full", help="All of --format json, which is else cut to 8 KB.")
+        bool,
+        typer.Option(
+            "--full", help="Print the whole JSON; without it, JSON is cut to the most important 8 KB."
+        ),
     ] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
     runs: RunsOption = None,
@@ -71,9 +88,9 @@ def ladder(
 ) -> None:
     """Draw the ladder: every rung and its change.
 
-    A rung's time, its work per second, its counters and what binds it, each against the rung before, or the one
-    that the ladder says it follows. Of each kernel the newest run counts, all of one GPU and one workload; times are
-    those without the profiler where they are stored.
+    For every rung: its time, its work per second, its counters and what limits it, compared with the rung before or
+    the one that the ladder says it follows. Uses the newest run of each kernel, all on the same GPU with the same
+    workload, and times without the profiler if they are stored.
 
     Examples:
 
@@ -93,51 +110,37 @@ def ladder(
         _print_schema(ideas)
         return
 
-    from profiler.ask.ladder import climb_ladder
-    from profiler.commands.shared.files import check_ending, tell_written, write_whole
-    from profiler.commands.shared.pictures import chart_file
-
     picture = chart_file(chart, dark)
     if output is not None:
         check_ending(
             output,
             (".parquet",),
             "--output",
-            ": all changes of all metrics; --format csv prints the table itself",
+            ": it holds all changes of all metrics; --format csv prints the table",
         )
     settings = settings_of(context, runs, ladder, format)
     climb = climb_ladder(settings, size, set_param, view.value if view else None)
     if output is not None:
-        from profiler.ask.ladder import find_deltas
-        from profiler.store.deltas import deltas_parquet
-
         write_whole(deltas_parquet(find_deltas(climb)), output)
     if picture is not None:
         picture.write(_drawn(climb, settings))
     if ideas:
-        from profiler.ask.ladder import find_ideas
-
         _print_ideas(find_ideas(climb), settings.format, full)
     else:
         _print_ladder(climb.finding, climb.others, settings.format, full)
     if output is not None:
-        tell_written(output, settings)
+        report_written(output, settings)
     if picture is not None:
-        tell_written(picture.path, settings)
+        report_written(picture.path, settings)
 
 
 def _drawn(climb: Climb, settings: VerbSettings) -> ChartType:
-    from profiler.ask.ladder import find_overview
     from profiler.present.charts import ladder_chart
 
     return ladder_chart(*find_overview(climb, settings), climb.ladder.published)
 
 
 def _print_schema(ideas: bool) -> None:
-    from profiler.analyse.ladder.ideas import IdeasFinding
-    from profiler.analyse.ladder.ladder import LadderFinding
-    from profiler.present.render.json import json_schema
-
     if ideas:
         print(json_schema(IdeasFinding, "prof ladder --ideas --format json"))
     else:
@@ -145,14 +148,10 @@ def _print_schema(ideas: bool) -> None:
 
 
 def _print_ideas(finding: IdeasFinding, format: Format, full: bool) -> None:
-    from profiler.present.documents.ideas import ideas_document
-
     _print(finding, lambda: ideas_document(finding), format, full)
 
 
 def _print_ladder(finding: LadderFinding, others: list[str], format: Format, full: bool) -> None:
-    from profiler.present.documents.ladder import ladder_document
-
     _print(finding, lambda: ladder_document(finding, others), format, full)
 
 
@@ -160,10 +159,6 @@ def _print(
     finding: LadderFinding | IdeasFinding, document: Callable[[], Document], format: Format, full: bool
 ) -> None:
     if format is Format.json:
-        from profiler.commands.shared.output import json_answer
-
         print(json_answer(finding, full))
     else:
-        from profiler.commands.shared.output import print_document
-
         print_document(document(), format=format)

@@ -1,4 +1,4 @@
-"""`prof list`: what is stored."""
+"""`prof list` lists the stored runs."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ def list_runs(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Every run of this kernel number, of exactly this name, or of the names that fit a shell pattern."
+            help="List every run of this kernel number, of exactly this name, or of the names that fit a shell pattern."
         ),
     ] = None,
     kernels: Annotated[
-        bool, typer.Option("--kernels", help="The ladder's kernels alone, with the runs of each.")
+        bool,
+        typer.Option("--kernels", help="List only the ladder's kernels, with the number of runs of each."),
     ] = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
@@ -45,8 +46,8 @@ def list_runs(
 ) -> None:
     """List what is stored.
 
-    The kernels of the ladder, where one is found, and one line per name of what is stored; with a name, every
-    run that it means. With --ladder, only runs of that ladder's kernels.
+    Prints the ladder's kernels, if a ladder is found, and one line for each name under which runs are stored. With a
+    name, prints every run of that name. With --ladder, prints only runs of that ladder's kernels.
 
     Examples:
 
@@ -77,8 +78,7 @@ def list_runs(
 
 
 def _print_kernels(store: RunStore, settings: VerbSettings, required: bool) -> bool:
-    """Prints the ladder's kernels above the runs; returns False where no ladder is found."""
-
+    """Prints the ladder's kernels above the runs; returns False when no ladder is found."""
     try:
         found = open_ladder(settings)
     except LadderNotFound:

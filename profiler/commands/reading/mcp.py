@@ -1,4 +1,4 @@
-"""`prof mcp`: the answers of `prof` for coding agents, over the Model Context Protocol."""
+"""`prof mcp` serves the answers of `prof` to coding agents over the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from profiler.commands.reading.agent_tools import Tool
 
 
-_LAST_S = 2.0  # after the end of the input; what is under way then is of no use any more
+_LAST_S = 2.0  # seconds until the process ends after its input has, even if a call is still running
 
 
 def mcp(
@@ -38,15 +38,16 @@ def mcp(
         typer.Option(
             "--reports",
             metavar="DIR",
-            help="Read report files below this folder; may be repeated [default: the current folder, unless it holds your home].",
+            help="Allow report files below this folder; may be repeated [default: the current folder, unless it contains your home folder].",
         ),
     ] = None,
 ) -> None:
     """Serve the same answers to coding agents, read-only.
 
-    An MCP server on standard input and output, started by the agent's client: tools compare, ladder,
-    show, sass and list answer with the JSON of these verbs. It reads the runs, and report files below the folders of --reports; it follows no
-    link out of them, and opens no URL but that of the runs. It ends when its input does.
+    Runs an MCP server on standard input and output; the agent's client starts it. Its tools compare, ladder, show,
+    sass and list return the JSON of the verbs of these names. The server reads only the runs, and report files below
+    the folders of --reports: it follows no link out of them and opens no URL except that of the runs. It ends when its
+    input ends.
 
     Examples:
 
@@ -62,7 +63,7 @@ def mcp(
     settings = replace(settings, reach=Reach.of(settings.runs_folder, reports))
     try:
         import anyio
-        import mcp_types  # noqa: F401 - which version 1 of the SDK does not have
+        import mcp_types  # noqa: F401 - version 1 of the SDK does not have it
     except ModuleNotFoundError as error:
         raise McpNotInstalled(f"the MCP SDK for Python, version 2, is not installed: {error}") from None
     if sys.stdin.isatty() and not settings.quiet:
@@ -78,7 +79,7 @@ def mcp(
 
 
 def _leave(*_: object) -> None:
-    """Ends at once: the thread that waits for input cannot be stopped, and nothing is half written."""
+    """Ends the process at once, since the thread that waits for input cannot be stopped."""
     os._exit(130)
 
 
@@ -95,7 +96,7 @@ async def _serve(settings: VerbSettings) -> None:
 
 
 def _make_server(settings: VerbSettings) -> Server[Any]:
-    """Returns a server that computes one call after the other, since they share an interpreter and how reports are read."""
+    """Returns a server that handles one call at a time, since the calls share one interpreter and one report reader."""
     from anyio import CapacityLimiter, to_thread
     from mcp import types as protocol
     from mcp.server.lowlevel import Server
@@ -161,5 +162,5 @@ def _result(tool: Tool, arguments: dict[str, Any], settings: VerbSettings) -> Ca
 
 
 def _without_lone_surrogates(finding: Any) -> Any:
-    """Replaces lone surrogates, which a path may hold and UTF-8, which the protocol is written in, cannot."""
+    """Replaces lone surrogates: a path may contain them, but the protocol's UTF-8 cannot."""
     return json.loads(json.dumps(finding, ensure_ascii=False).encode(errors="replace"))

@@ -14,7 +14,9 @@ from profiler.present.documents.catalogue import metric_document, metrics_docume
 
 def metrics(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="One metric, by prof's name or by ncu's.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Print only this metric, by prof's or ncu's name.")
+    ] = None,
     format: FormatOption = None,
 ) -> None:
     """Print the catalogue of metrics, or one of them.

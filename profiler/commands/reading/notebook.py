@@ -1,4 +1,4 @@
-"""`prof notebook`: the shipped notebooks, and one over the user's own runs."""
+"""`prof notebook` lists and opens the shipped notebooks, or writes one for the user's own runs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ import typer
 
 from profiler.ask.ladder import climb_ladder
 from profiler.catalog.ladders.ladder import find_ladder
-from profiler.commands.shared.files import tell_written, write_whole
+from profiler.commands.shared.files import report_written, write_whole
 from profiler.commands.shared.ladders import ParameterOption
 from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, VerbSettings, settings_of
+from profiler.commands.shared.output import print_document
 from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritable, RunNotFound
+from profiler.present.document import Column
+from profiler.present.documents.parts.rows import rows_document
 
 if TYPE_CHECKING:
     from profiler.analyse.ladder.climb import Climb
     from profiler.store.remote.places import Location
 
-# They lie in `dashboards/` of prof's repository.
+# In the folder `dashboards/` of prof's repository.
 SHIPPED = {
     "four_way_confirmation": "Four counters that confirm one idea: kernels 5 and 6 of the GEMM ladder.",
     "ladder": "The whole GEMM ladder: time, stalls, roofline, and what every step changed.",
@@ -35,26 +38,34 @@ _FEWEST_RUNGS = 2
 def notebook(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(help="Open this one: a shipped notebook, or a file.", show_default=False)
+        str | None, typer.Argument(help="Open this notebook: a shipped one, or a file.", show_default=False)
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write one over a ladder's recorded runs."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write a notebook about a ladder's recorded runs to this file.",
+        ),
     ] = None,
     size: Annotated[
         str | None,
-        typer.Option("--size", metavar="S", help="Size of the workload [default: what most rungs share]."),
+        typer.Option(
+            "--size", metavar="S", help="Size of the workload [default: the one that most rungs share]."
+        ),
     ] = None,
     set_param: ParameterOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
 ) -> None:
     """List, open or write a notebook over recorded runs.
 
-    Without a name, lists the shipped ones. Opening needs Jupyter beside prof. A written one names the runs and the
-    ladder relative to itself, and computes every figure when its cells are run.
+    Without a name, lists the shipped notebooks. Opening one needs Jupyter in prof's environment. A notebook that is
+    written refers to the runs and the ladder by paths relative to its own file, and computes every number when its
+    cells run.
 
     Examples:
 
@@ -78,10 +89,6 @@ def notebook(
 
 
 def _list(settings: VerbSettings) -> None:
-    from profiler.commands.shared.output import print_document
-    from profiler.present.document import Column
-    from profiler.present.documents.parts.rows import rows_document
-
     folder = _shipped_folder()
     rows = [(name, about, str(_shown(folder / f"{name}{_SUFFIX}"))) for name, about in SHIPPED.items()]
     columns = (Column("name"), Column("about", stays=0), Column("file", folds=True))
@@ -89,8 +96,7 @@ def _list(settings: VerbSettings) -> None:
 
 
 def _shipped_folder() -> Path:
-    """Returns the folder of notebooks in the checkout that prof runs from, or in the one where the user is."""
-
+    """Returns the folder of notebooks in the checkout that prof runs from, or in the current one."""
     here = Path.cwd()
     for place in (Path(__file__).parents[3], here, *here.parents):
         if all((place / _FOLDER / f"{name}{_SUFFIX}").is_file() for name in SHIPPED):
@@ -112,20 +118,19 @@ def _find(name: str) -> Path:
 
 def _open(path: Path) -> NoReturn:
     """Replaces this process with the Jupyter of this environment, where prof can be imported."""
-
     module = next((one for one in _JUPYTER if find_spec(one)), None)
     if module is None:
         raise NotebookUnavailable(
             f"Jupyter is not installed beside prof; the notebook is {_shown(path)}",
             remedy="`pip install jupyterlab`, in the environment that holds prof; or open the file in another "
-            "editor of notebooks.",
+            "notebook editor.",
         )
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", module, str(path)])
 
 
 def _shown(path: Path) -> Path:
-    """Returns the path relative to the current folder where it lies below."""
+    """Returns the path, relative to the current folder if it is below that."""
     here = Path.cwd()
     return path.resolve().relative_to(here) if path.resolve().is_relative_to(here) else path
 
@@ -139,8 +144,8 @@ def _write(
         raise typer.BadParameter(f"'{path.name}' should end in {_SUFFIX}", param_hint="'--output'")
     if path.exists() and not force:
         raise OutputNotWritable(
-            f"{path}: is there already, and what was written into it would be lost",
-            remedy="Give another file, or --force.",
+            f"{path}: exists already, and its content would be lost",
+            remedy="Name another file, or add --force.",
         )
     climb = climb_ladder(settings, size, set_param)
     _require_rungs(climb)
@@ -152,7 +157,7 @@ def _write(
         workload=climb.finding.workload if size is not None or set_param else None,
     )
     write_whole(ladder_notebook(subject).encode(), path)
-    tell_written(path, settings)
+    report_written(path, settings)
 
 
 def _require_rungs(climb: Climb) -> None:
@@ -171,8 +176,7 @@ def _require_rungs(climb: Climb) -> None:
 
 
 def _ladder_reference(folder: Path, climb: Climb) -> str:
-    """Returns the ladder's name where a notebook in this folder finds it by that, else its file."""
-
+    """Returns the ladder's name if a notebook in this folder can find it by name, else its file."""
     file = climb.ladder.path.resolve()
     try:
         found = find_ladder(climb.ladder.name, folder)

@@ -14,7 +14,7 @@ from profiler.present.documents.catalogue import preset_document, presets_docume
 
 def presets(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="One preset, with its metrics.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Print only this preset, with its metrics.")] = None,
     format: FormatOption = None,
 ) -> None:
     """Print the presets of `prof collect`.

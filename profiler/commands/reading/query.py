@@ -1,4 +1,4 @@
-"""`prof query`: SQL over the stored tables."""
+"""`prof query` runs SQL over the stored tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def query(
 ) -> None:
     """Ask the stored runs anything, in SQL.
 
-    DuckDB's dialect. Reads nothing but the runs and writes nothing.
+    The SQL is DuckDB's. A query can read only the runs, and writes nothing.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""`prof report`: the page people open."""
+"""`prof report` writes one HTML page about a ladder or about the recordings that are named."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from typing import Annotated
 
 import typer
 
+from profiler.ask.report import report_ladder, report_named
+from profiler.commands.shared.files import check_ending, write_whole
 from profiler.commands.shared.options import KernelNameOption, LadderOption, RunsOption, settings_of
+from profiler.errors import OutputNotWritable
+from profiler.present.documents.ladder import missing_lines
+from profiler.text import counted, printable, size
 
 
 def report(
@@ -25,23 +30,23 @@ def report(
         ),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", dir_okay=False, help="The page to write.")
+        Path, typer.Option("--output", "-o", metavar="FILE", dir_okay=False, help="HTML file to write.")
     ] = Path("report.html"),
     title: Annotated[
         str | None,
-        typer.Option("--title", help="The page's title [default: the ladder's, or what is named]."),
+        typer.Option("--title", help="Title of the page [default: the ladder's title, or the names given]."),
     ] = None,
     kernel_name: KernelNameOption = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Compare recordings that were not measured alike.")
+        bool, typer.Option("--force", help="Compare even recordings that were measured differently.")
     ] = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
 ) -> None:
     """Write the page: one HTML file with everything in it.
 
-    The ladder at a glance, a sheet of every rung, and every comparison with the rung it follows; or the recordings
-    that are named, each against the one before. It works offline, in light and dark, on a phone, a projector and on paper.
+    The page shows the ladder at a glance, a sheet for every rung, and its comparison with the rung that it follows.
+    If you name recordings, it shows those, each compared with the one before. The page works offline.
 
     Examples:
 
@@ -51,13 +56,9 @@ def report(
 
       prof report mine.ncu-rep --title 'Softmax on an H200'
     """
-    from profiler.ask.report import report_ladder, report_named
-    from profiler.commands.shared.files import check_ending, write_whole
-    from profiler.present.documents.ladder import missing_lines
     from profiler.present.page import render_page
     from profiler.present.page.drawing import Drawing
     from profiler.present.page.drawn import draw_report
-    from profiler.text import counted, printable, size
 
     settings = settings_of(context, runs, ladder)
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
@@ -80,7 +81,7 @@ def report(
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Stops the garbage collector: a page is hundreds of thousands of objects that all stay until it is written."""
+    """Stops the garbage collector, since all objects of a page, hundreds of thousands, are needed until it is written."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -91,10 +92,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def _check_writable(path: Path) -> None:
-    """Refuses a folder that cannot be written to, before seconds are spent."""
-    from profiler.errors import OutputNotWritable
+    """Refuses a folder that cannot be written to, before anything is computed."""
 
     if not os.access(path.parent, os.W_OK):
-        raise OutputNotWritable(
-            f"{path}: cannot be written: {path.parent} is no folder that may be written to"
-        )
+        raise OutputNotWritable(f"{path}: cannot be written: {path.parent} is not a writable folder")

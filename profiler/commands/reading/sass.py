@@ -1,4 +1,4 @@
-"""`prof sass`: the machine code of one hot loop, or of two side by side."""
+"""`prof sass` shows the machine code of one hot loop, or of two side by side."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ def sass(
     before: Annotated[
         str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
     ] = None,
-    after: Annotated[str | None, typer.Argument(help="The same, for a kernel to put beside it.")] = None,
+    after: Annotated[
+        str | None, typer.Argument(help="A second kernel to show beside it, named in the same ways.")
+    ] = None,
     size: RunSizeOption = None,
     kernel_name: KernelNameOption = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Show the whole function rather than its hot loop.")
+        bool, typer.Option("--full", help="Show the whole function instead of its hot loop.")
     ] = False,
     listing: Annotated[
-        bool, typer.Option("--listing", help="Show every instruction rather than counts by opcode.")
+        bool, typer.Option("--listing", help="Show every instruction instead of counts by opcode.")
     ] = False,
     reveal: Annotated[
         bool,
@@ -47,8 +49,9 @@ def sass(
 ) -> None:
     """Show the machine code of a hot loop, or of two side by side.
 
-    The loop is found by execution counts, and its FMAs are traced to the loads that feed them. A k-step
-    is one FMA into every accumulator; A is the operand that serves neighbours in a row of the result.
+    Finds the hot loop by its execution counts, and traces its FMAs (fused multiply-adds) to the loads that feed them.
+    A k-step is one FMA into every accumulator; A is the operand that the FMAs of neighbours in a row of the result
+    share.
 
     Examples:
 
@@ -93,7 +96,7 @@ def sass(
 
 
 def _reveal(view: View, listing: bool) -> None:
-    """Print the first kernel, and on a key the second and what changed; without a wait where nobody can press one."""
+    """Prints the first kernel, waits for a key if there is a keyboard, then prints the second and what changed."""
     from profiler.commands.shared.output import print_document
     from profiler.present.documents.code import changes_document, code_document
 
@@ -121,5 +124,5 @@ def _wait_for_key(prompt: str) -> None:
         print(prompt, end="", file=sys.stderr, flush=True)
         os.read(keyboard, 1)
     finally:
-        termios.tcsetattr(keyboard, termios.TCSAFLUSH, before)  # what else the key has sent is dropped
+        termios.tcsetattr(keyboard, termios.TCSAFLUSH, before)  # drops the rest of what the key sent
         print("\r" + " " * len(prompt), end="\r", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`prof show`: one kernel's sheet."""
+"""`prof show` prints one recording."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.analyse.recording.overview import Sheets, TimingSheet
+from profiler.ask.show import find_hot_lines, find_other_workloads, show as ask
+from profiler.commands.shared.chart_file import chart_file
+from profiler.commands.shared.files import report_written
 from profiler.commands.shared.options import (
     ChartOption,
     DarkOption,
@@ -19,6 +23,10 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
+from profiler.commands.shared.output import json_answer, print_document
+from profiler.present.documents.recording import recording_document
+from profiler.present.render.json import json_schema
+from profiler.text import printable
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -36,7 +44,10 @@ def show(
     kernel_name: KernelNameOption = None,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Show every metric the report holds; JSON is else cut to 8 KB."),
+        typer.Option(
+            "--full",
+            help="Show every metric in the report; without it, JSON is cut to the most important 8 KB.",
+        ),
     ] = False,
     chart: ChartOption = None,
     dark: DarkOption = False,
@@ -47,7 +58,7 @@ def show(
 ) -> None:
     """Show one recording: provenance, kernels, metrics, rules.
 
-    Of a run that `prof time` stored, its timings.
+    For a run of `prof time`, shows its timings.
 
     Examples:
 
@@ -60,36 +71,27 @@ def show(
       prof show gemm-6-source --chart hot-lines.svg
     """
     if schema:
-        from profiler.analyse.recording.overview import Sheets, TimingSheet
-        from profiler.present.render.json import json_schema
-
         print(json_schema((Sheets, TimingSheet), "prof show --format json"))
         return
     if source is None:
         raise typer.BadParameter("give a recording to show, for example: prof show 6")
 
-    from profiler.ask.show import show as ask
-    from profiler.commands.shared.files import tell_written
-    from profiler.commands.shared.pictures import chart_file
-
     picture = chart_file(chart, dark)
     settings = settings_of(context, runs, ladder, format)
-    # Timings have no metrics to show in full, but a manifest that JSON can hold in full.
+    # A run of timings alone has nothing to add for --full, except its whole manifest in JSON.
     timed = kernel_name is None and (not full or settings.format is Format.json)
     recording = ask(source, settings, kernel_name=kernel_name, full=full, timed=timed, size=size)
     if picture is not None:
         picture.write(_drawn(recording.run, settings, kernel_name))
     _print(recording, settings.format, full)
     if picture is not None:
-        tell_written(picture.path, settings)
+        report_written(picture.path, settings)
     if size is None:
-        _tell_others(source, recording.run, settings)
+        _print_other_sizes(source, recording.run, settings)
 
 
-def _tell_others(source: str, run: Run, settings: VerbSettings) -> None:
-    """Prints the other sizes that are stored, where a number or a name chose the newest run of any size."""
-    from profiler.ask.show import find_other_workloads
-    from profiler.text import printable
+def _print_other_sizes(source: str, run: Run, settings: VerbSettings) -> None:
+    """Prints the other stored sizes if a number or a name chose the newest run of any size."""
 
     if settings.format is not Format.table or settings.quiet:
         return
@@ -98,14 +100,13 @@ def _tell_others(source: str, run: Run, settings: VerbSettings) -> None:
         sizes = printable(", ".join(others))
         print(
             f"\nThis is the newest run of {name}. Other sizes are stored: {sizes}.\n"
-            f"Ask for one with --size, or by its run id, which `prof list {name}` gives.",
+            f"Ask for one with --size, or by its run id, which `prof list {name}` prints.",
             file=sys.stderr,
         )
 
 
 def _drawn(run: Run, settings: VerbSettings, kernel_name: str | None) -> ChartType:
-    """Returns the chart of the one kernel meant: each would be a picture of its own."""
-    from profiler.ask.show import find_hot_lines
+    """Returns the chart of the one kernel meant; a chart shows one kernel."""
     from profiler.present.charts import recording_chart
 
     return recording_chart(*find_hot_lines(run, settings, kernel_name))
@@ -113,12 +114,8 @@ def _drawn(run: Run, settings: VerbSettings, kernel_name: str | None) -> ChartTy
 
 def _print(recording: Recording, format: Format, full: bool) -> None:
     if format is Format.json:
-        from profiler.commands.shared.output import json_answer
-
         print(json_answer(recording.finding, full))
         return
-    from profiler.commands.shared.output import print_document
-    from profiler.present.documents.recording import recording_document
 
     document = recording_document(recording.run, recording.sheets, recording.timing)
     print_document(document, format=format)

@@ -1,1 +1,4 @@
-"""What several verbs share: their options, how they print, and the files that they write."""
+"""Options, printing and output files that several verbs share.
+
+In: what was typed. Out: the settings of a verb, text on the terminal, and files that are written whole.
+"""

@@ -1,4 +1,4 @@
-"""Writes the files that a user named: whole or not at all."""
+"""Writes the files that a user named, each completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from profiler.text import printable
 
 
 def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "") -> None:
-    """Refuses a file name with another ending, before anything is computed: programs open files by their endings."""
-
+    """Refuses a file name with any other ending, before anything is computed."""
     if path.suffix.lower() not in endings:
         *others, last = endings
         known = f"{', '.join(others)} or {last}" if others else last
@@ -27,8 +26,7 @@ def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "")
 
 
 def write_whole(content: bytes, path: Path) -> None:
-    """Writes aside and renames last: the name never holds half of it, and a failure leaves what was there."""
-
+    """Writes a temporary file and renames it, so that the file is never half written and a failure keeps the old one."""
     aside = path.with_name(f".{path.name}.part")
     try:
         aside.write_bytes(content)
@@ -40,6 +38,6 @@ def write_whole(content: bytes, path: Path) -> None:
             aside.unlink()
 
 
-def tell_written(path: Path, settings: VerbSettings) -> None:
+def report_written(path: Path, settings: VerbSettings) -> None:
     if not settings.quiet:
         print(f"Wrote {printable(str(path))}", file=sys.stderr)

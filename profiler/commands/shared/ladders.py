@@ -1,4 +1,4 @@
-"""What verbs share that run a ladder's kernels: their options, the choice of kernels, and the build."""
+"""Options, choice of kernels and build for the verbs that run a ladder's kernels."""
 
 from __future__ import annotations
 
@@ -21,25 +21,33 @@ if TYPE_CHECKING:
 
 KernelOption = Annotated[
     list[str] | None,
-    typer.Option("--kernel", metavar="N", help="This kernel, or a range such as 4-6; may be repeated."),
+    typer.Option(
+        "--kernel", metavar="N", help="Number of a kernel, or a range such as 4-6; may be repeated."
+    ),
 ]
 JobsOption = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, help="Compilers at a time [default: one per core].")
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Compilers to run at a time [default: one per core]."),
 ]
 SizeOption = Annotated[
     list[str] | None,
     typer.Option(
         "--size",
         metavar="S",
-        help="Size of the workload, or one for each dimension: 512x4096x1024; may be repeated [default: the ladder's].",
+        help="Size of the workload: 4096, or one number for each dimension, 512x4096x1024; may be repeated [default: the ladder's].",
     ),
 ]
 ParameterOption = Annotated[
     list[str] | None,
-    typer.Option("--set-param", metavar="NAME=S", help="One parameter of the workload, for example m=1000."),
+    typer.Option(
+        "--set-param",
+        metavar="NAME=S",
+        help="Set one parameter of the workload, for example m=1000; may be repeated.",
+    ),
 ]
 SeedOption = Annotated[
-    int | None, typer.Option("--seed", min=0, max=2**64 - 1, help="Seed of the inputs [default: drawn].")
+    int | None,
+    typer.Option("--seed", min=0, max=2**64 - 1, help="Seed of the random inputs [default: a random one]."),
 ]
 TimeoutOption = Annotated[
     float, typer.Option("--timeout", min=0.1, help="Seconds that one program may take.")
@@ -47,8 +55,7 @@ TimeoutOption = Annotated[
 
 
 def choose_kernels(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
-    """Returns the kernels of these numbers and ranges in the ladder's order; all where none is given."""
-
+    """Returns the kernels with these numbers and ranges in the ladder's order, or all when none is given."""
     numbers: list[int] = []
     for text in given or ():
         match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", text.strip())
@@ -63,8 +70,7 @@ def choose_kernels(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
 def build_rungs(
     ladder: Ladder, kernels: Sequence[Kernel], arch: str, settings: VerbSettings, jobs: int | None = None
 ) -> dict[int, Built]:
-    """Returns every compiled kernel by its number, built if it changed, and prints at once what did not compile."""
-
+    """Compiles the kernels that changed and returns every compiled one by its number; prints failures at once."""
     compiled = [kernel for kernel in kernels if kernel.is_compiled]
     if not compiled:
         return {}
@@ -78,7 +84,7 @@ def build_rungs(
 
 
 def _said(built: Built, arch: str) -> str:
-    """Returns the line for a built kernel; for one that did not change, only what should never be forgotten."""
+    """Returns the line for a built kernel; an unchanged kernel gets one only if it uses fast math."""
     record = built.record
     if record is None or (built.status == "unchanged" and not record.fast_math):
         return ""
@@ -93,8 +99,7 @@ def _said(built: Built, arch: str) -> str:
 
 
 def raise_failures(errors: Sequence[ProfError], total: int, what: str) -> None:
-    """Raises the failure of a single step as it is; for several, which were printed one by one, how many there were."""
-
+    """Raises the error of a single step as it is, or the number of failures when they were printed one by one."""
     if not errors:
         return
     if total == 1:

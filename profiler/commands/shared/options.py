@@ -1,4 +1,4 @@
-"""Options that several verbs share, and what they resolve to."""
+"""Options that several verbs share, and the settings made from them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Format(StrEnum):
 
 
 def complete_folder(incomplete: str) -> list[str]:
-    """Returns the folders that the shell may complete this to."""
+    """Returns the folders that complete what was typed, for the shell."""
     found = glob.glob(f"{glob.escape(incomplete)}*/")
     return sorted(found)
 
 
-# The environment is read once, before the verb: read again by the verb, it would win over
+# Only the option before the verb reads $PROF_RUNS: read again after the verb, it would win over
 # `prof --runs DIR verb`.
 GlobalRunsOption = Annotated[
     str | None,
@@ -52,7 +52,10 @@ RunsOption = Annotated[
 ]
 LadderOption = Annotated[
     str | None,
-    typer.Option("--ladder", help=f"Ladder that kernel numbers belong to [default: {DEFAULT_LADDER}]."),
+    typer.Option(
+        "--ladder",
+        help=f"Ladder that kernel numbers refer to: its name or its file [default: {DEFAULT_LADDER}].",
+    ),
 ]
 FormatOption = Annotated[
     Format | None, typer.Option("--format", help="How to print the result [default: table].")
@@ -62,24 +65,29 @@ RunSizeOption = Annotated[
     typer.Option(
         "--size",
         metavar="S",
-        help="Of the runs of a number or a name, the newest of this size, 2048 or 512x4096x1024 [default: of any].",
+        help="Use the newest run of this size, such as 2048 or 512x4096x1024 [default: the newest of any size].",
     ),
 ]
 KernelNameOption = Annotated[
     str | None,
-    typer.Option("--kernel-name", "-k", metavar="REGEX", help="Which kernel, where a report holds several."),
+    typer.Option(
+        "--kernel-name",
+        "-k",
+        metavar="REGEX",
+        help="Choose the kernel by its name when a report holds several.",
+    ),
 ]
 
 ChartOption = Annotated[
     Path | None,
-    typer.Option("--chart", metavar="FILE", help="Also draw it: .svg, .png, .html or .json."),
+    typer.Option("--chart", metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file."),
 ]
-DarkOption = Annotated[bool, typer.Option("--dark", help="Draw --chart on dark paper.")]
+DarkOption = Annotated[bool, typer.Option("--dark", help="Draw the chart on a dark background.")]
 
 
 @dataclass(frozen=True)
 class Given:
-    """The shared options as they stood before the verb."""
+    """The shared options that were typed before the verb."""
 
     runs: str | None = None
     ladder: str | None = None
@@ -90,7 +98,7 @@ class Given:
 
 @dataclass(frozen=True, kw_only=True)
 class VerbSettings(Settings):
-    """The shared options as they hold for a verb: its own, or those before it, or the defaults."""
+    """The shared options of a verb: typed after it, else before it, else the defaults."""
 
     format: Format = Format.table
     quiet: bool = False
@@ -119,17 +127,17 @@ def settings_of(
 
 
 def _print_note(line: str) -> None:
-    """Prints also where only results and errors are wanted: it qualifies the result."""
+    """Prints a remark about the result, also with --quiet, since the result is misleading without it."""
     from profiler.text import printable
 
     print(printable(line), file=sys.stderr)
 
 
 def terminal_width() -> int | None:
-    """The window's width, or None when the output goes to a file or a pipe."""
+    """Returns the window's width, or None when the output goes to a file or a pipe."""
     if not sys.stdout.isatty():
         return None
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None  # some report none at all
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None  # some terminals report 0
     except OSError:
         return None

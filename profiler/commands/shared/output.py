@@ -1,4 +1,4 @@
-"""How verbs print: documents in the format asked for on standard output, progress on standard error."""
+"""Prints results on standard output, in the format asked for, and progress on standard error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def json_answer(finding: Any, full: bool, wanted: Sequence[str] = ()) -> str:
-    """Returns a finding as JSON: all of it, or what matters most in 8 KB, the `wanted` metrics among it."""
+    """Returns a finding as JSON: the `full` one, or its most important 8 KB including the `wanted` metrics."""
     from profiler.present.render.json import to_json
 
     if full:
@@ -27,26 +27,26 @@ def json_answer(finding: Any, full: bool, wanted: Sequence[str] = ()) -> str:
 
 
 def print_document(*documents: Document, format: Format) -> None:
-    """Prints them on standard output. As JSON they are their records: findings have a JSON of their own."""
+    """Prints documents on standard output. Their JSON is a list of rows; a finding is printed by `json_answer`."""
     from profiler.present.render import render
 
     print(render(documents, format.value, window()))
 
 
 def window() -> Window:
-    """What standard output is: how wide, and in colour or not."""
+    """Returns the width of standard output and whether it shows colour."""
     from profiler.present.render.terminal import Window, wants_colour
 
     return Window(wants_colour(sys.stdout.isatty()), terminal_width())
 
 
 class Progress:
-    """On standard error: a bar below the lines on a terminal, the lines alone elsewhere."""
+    """Prints lines on standard error, with a bar below them on a terminal."""
 
     def __init__(
         self, title: str, total: int, settings: VerbSettings, above: Callable[[], Iterable[str]] = tuple
     ) -> None:
-        """`above` is asked for the lines above the bar whenever it is drawn."""
+        """`above` returns the lines above the bar, each time that it is drawn."""
         self._quiet = settings.quiet
         self._total = total
         self._bar = None
@@ -78,14 +78,14 @@ class Progress:
             self._bar.stop()
 
     def result(self, line: str) -> None:
-        """A line of the result, as it comes: on standard output, also where that is a file."""
+        """Prints a line of the result at once, on standard output."""
         if self._bar and sys.stdout.isatty():
             self._bar.console.print(line, markup=False)
         else:
             print(line, flush=True)
 
     def note(self, line: str) -> None:
-        """What somebody who waits wants to know."""
+        """Prints a line about the progress, unless --quiet is given."""
         if self._quiet:
             return
         if self._bar:
@@ -94,7 +94,7 @@ class Progress:
             print(line, file=sys.stderr, flush=True)
 
     def advance(self, line: str = "", error: ProfError | None = None) -> None:
-        """One step done. Of a single step the error itself is what is printed, at the end."""
+        """Counts one finished step and prints its line or error. The error of a single step is printed at the end instead."""
         from profiler.text import printable
 
         lines = [line] if line and not self._quiet else []

@@ -1,4 +1,4 @@
-"""Verbs that bring reports into the store, keep it small, and give reports back.
+"""Verbs that store reports, keep the store small, and write reports back out.
 
 In: what was typed. Out: runs, packs or reports.
 """

@@ -1,4 +1,4 @@
-"""`prof compact`: many small runs into few files."""
+"""`prof compact` packs many small runs into few files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from profiler.commands.shared.options import Format, FormatOption, RunsOption, settings_of
 from profiler.commands.shared.output import Progress, print_document
+from profiler.present.documents.parts.rows import rows_document
 from profiler.store.packs.plan import compact as pack, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.runs.run_store import RunStore
@@ -27,18 +28,21 @@ def compact(
     context: typer.Context,
     older_than: Annotated[
         float,
-        typer.Option("--older-than", min=0, metavar="DAYS", help="Only runs recorded so many days ago."),
+        typer.Option(
+            "--older-than", min=0, metavar="DAYS", help="Pack only runs that are at least DAYS old."
+        ),
     ] = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+        bool, typer.Option("--dry-run", help="Print what would be done, and change nothing.")
     ] = False,
     runs: RunsOption = None,
     format: FormatOption = None,
 ) -> None:
     """Pack many small runs into few files.
 
-    No answer changes. At a URL far fewer requests are needed then, and `prof query` reads a few large files. May be interrupted at any
-    moment, and run while others read, ingest or collect; what is packed well is not packed again.
+    Every command gives the same answers afterwards, but a store at a URL needs far fewer requests, and `prof query`
+    reads a few large files. It is safe to interrupt this, or to run it while others read, ingest or collect. Runs that
+    are already packed well are left alone.
 
     Examples:
 
@@ -57,8 +61,6 @@ def compact(
             done = pack(store, plan, progress.advance)
     after = stored_files(store.place) if done else before
     if settings.format is not Format.table:
-        from profiler.present.documents.parts.rows import rows_document
-
         rows = [_row(plan, done, dry_run, before, after)]
         print_document(rows_document(_HEADER, rows), format=settings.format)
     else:
@@ -71,7 +73,7 @@ def compact(
 def _row(
     plan: PackPlan, done: Compacted | None, dry_run: bool, before: dict[str, int], after: dict[str, int]
 ) -> tuple[int | bool | None, ...]:
-    """Returns what was done, or what a dry run would do; None where only doing it can show."""
+    """Returns the counts of what was done, or of what a dry run would do; None for a count that a dry run cannot know."""
     if dry_run:
         packs = files = held = damaged = None
     else:

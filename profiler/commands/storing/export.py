@@ -1,4 +1,4 @@
-"""`prof export`: the reports of a run, back as Nsight Compute wrote them."""
+"""`prof export` writes the reports of a run, byte for byte as Nsight Compute wrote them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from profiler.text import printable
 
 def export(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="A kernel number, a run id or a name.")],
+    source: Annotated[str, typer.Argument(help="A kernel number, a run id, or a run's name.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", file_okay=False, help="Folder to write them to.")
+        Path,
+        typer.Option("--output", "-o", file_okay=False, help="Folder to write to."),
     ] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     size: RunSizeOption = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,
 ) -> None:
     """Write a run's reports for the Nsight Compute UI.
 
-    One .ncu-rep file per process, checked against the hash that was taken when it was recorded.
+    Writes one .ncu-rep file for each process that was recorded, and checks its content against the recorded hash.
 
     Examples:
 

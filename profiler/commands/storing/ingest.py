@@ -1,4 +1,4 @@
-"""`prof ingest`: reports that already exist, into runs."""
+"""`prof ingest` stores existing reports as runs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profiler.ask.named.ladders import ladder_name
-from profiler.commands.shared.crew_options import (
-    CrewChoice,
+from profiler.catalog.ladders.ladder import is_ladder_name
+from profiler.commands.shared.cluster_options import (
+    ClusterChoice,
     SchedulerOption,
     SlurmOption,
     TlsCaOption,
@@ -29,11 +30,17 @@ from profiler.commands.shared.options import (
     settings_of,
 )
 from profiler.commands.shared.output import Progress, print_document
+from profiler.commands.storing.ingest_progress import IngestProgress
+from profiler.errors import IngestIncomplete, ReportNotFound
+from profiler.present.documents.parts.rows import rows_document
+from profiler.store.ingest.ingest import IngestOptions, ingest_reports
+from profiler.store.reports.locate import find_reports
+from profiler.store.runs.run_store import RunStore
+from profiler.text import printable
 
 if TYPE_CHECKING:
-    from profiler.store.ingest.ingest import Ingested, IngestOptions
+    from profiler.store.ingest.ingest import Ingested
     from profiler.store.reports.locate import Report
-    from profiler.store.runs.run_store import RunStore
 
 _HEADER = ("status", "run_id", "launches", "report", "error", "unread")
 
@@ -41,7 +48,8 @@ _HEADER = ("status", "run_id", "launches", "report", "error", "unread")
 def ingest(
     context: typer.Context,
     places: Annotated[
-        list[str], typer.Argument(metavar="REPORT...", help="Files, folders, patterns, and URLs of them.")
+        list[str],
+        typer.Argument(metavar="REPORT...", help="Report files, folders, or patterns; also as URLs."),
     ],
     kernel: Annotated[
         int | None, typer.Option("--kernel", min=0, help="Store the report as this kernel of the ladder.")
@@ -51,16 +59,17 @@ def ingest(
     ] = None,
     copy: Annotated[
         bool,
-        typer.Option(
-            "--copy/--reference", help="Keep a compressed copy of the report, or only where it lies."
-        ),
+        typer.Option("--copy/--reference", help="Keep a compressed copy of the report, or only its path."),
     ] = True,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Reader processes [default: one per core].")
+        int | None,
+        typer.Option("--jobs", "-j", min=1, help="Reader processes at a time [default: one per core]."),
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option("--timeout", min=0.1, help="Seconds for one report [default: by its size]."),
+        typer.Option(
+            "--timeout", min=0.1, help="Seconds that one report may take [default: depends on its size]."
+        ),
     ] = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,
@@ -74,9 +83,9 @@ def ingest(
 ) -> None:
     """Store reports as runs, in Parquet.
 
-    A report that is already stored changes nothing, whatever its file is called. With --scheduler or --slurm, workers
-    read them, each with its share; what lies at a URL they fetch themselves. A worker needs 0.6 GB of memory and 20 times its
-    largest report.
+    A report that is already stored is not stored again, even under another file name. With --scheduler or --slurm,
+    workers share the reports, and fetch those at URLs themselves. A worker needs 0.6 GB of memory plus 20 times the
+    size of its largest report.
 
     Examples:
 
@@ -90,15 +99,13 @@ def ingest(
 
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
-    from profiler.errors import IngestIncomplete, ReportNotFound
-    from profiler.store.ingest.ingest import IngestOptions
-    from profiler.store.reports.locate import find_reports
-    from profiler.store.runs.run_store import RunStore
 
     settings = settings_of(context, runs, ladder, format)
-    choice = CrewChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
+    choice = ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     if jobs is not None and choice.is_given:
-        raise typer.BadParameter("--jobs is for the readers of this machine: the workers have their own")
+        raise typer.BadParameter(
+            "--jobs is for readers on this machine: leave it out with --scheduler or --slurm"
+        )
     if name is not None and kernel is not None:
         raise typer.BadParameter("--name and --kernel exclude each other")
     reports = find_reports(places)
@@ -124,8 +131,6 @@ def ingest(
             progress.advance(error=outcome.error)
             outcomes.append(outcome)
     if settings.format is not Format.table:
-        from profiler.present.documents.parts.rows import rows_document
-
         print_document(rows_document(_HEADER, list(map(_row, outcomes))), format=settings.format)
     failed = [outcome for outcome in outcomes if outcome.error]
     if not settings.quiet:
@@ -137,13 +142,11 @@ def ingest(
 
 
 def _ladder_of(settings: VerbSettings) -> str:
-    """The ladder's name, which no file needs to have, but a file could."""
-    from profiler.catalog.ladders.ladder import is_ladder_name
-    from profiler.text import printable
+    """Returns the ladder's name; the ladder needs no file, but may be given by one."""
 
     name = ladder_name(settings)
     if not is_ladder_name(name):
-        raise typer.BadParameter(f"--ladder: {printable(name)!r} is no name that a ladder may have")
+        raise typer.BadParameter(f"--ladder: {printable(name)!r} is not a valid ladder name")
     return name
 
 
@@ -152,24 +155,21 @@ def _reading(
     reports: Sequence[Report],
     store: RunStore,
     options: IngestOptions,
-    choice: CrewChoice,
+    choice: ClusterChoice,
     settings: VerbSettings,
 ) -> Iterator[tuple[Progress, Iterator[Ingested]]]:
-    """Here or on the workers: what is told of it, and what becomes of each report."""
+    """Opens the progress display and the outcomes of the reports, read here or on workers."""
     if not choice.is_given:
-        from profiler.store.ingest.ingest import ingest_reports
-
         with Progress("reading", len(reports), settings) as progress:
             yield progress, ingest_reports(reports, store, options)
         return
-    from profiler.commands.storing.ingesting import Workers
     from profiler.store.ingest.on_workers import ingest_on_workers
 
-    workers = Workers()
-    with Progress("reading", len(reports), settings, workers.lines) as progress:
-        workers.say = progress.note
-        with choice.open(gpus=False, say=progress.note) as crew:
-            yield progress, ingest_on_workers(reports, store, options, crew, workers)
+    lines = IngestProgress()
+    with Progress("reading", len(reports), settings, lines.lines) as progress:
+        lines.say = progress.note
+        with choice.open(gpus=False, say=progress.note) as pool:
+            yield progress, ingest_on_workers(reports, store, options, pool, lines)
 
 
 def _summary(outcomes: list[Ingested]) -> str:
@@ -179,8 +179,6 @@ def _summary(outcomes: list[Ingested]) -> str:
 
 
 def _line(outcome: Ingested) -> str:
-    from profiler.text import printable
-
     lacks = f"  (without {outcome.unread}: NVIDIA's reader crashed on them)" if outcome.unread else ""
     return f"{outcome.status:<7} {outcome.run_id}  {printable(str(outcome.report))}{lacks}"
 

@@ -1,4 +1,4 @@
-"""`prof worker`: this host's GPUs, for a scheduler elsewhere."""
+"""`prof worker` lends this host's GPUs to a Dask scheduler."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from profiler.commands.shared.crew_options import CrewChoice, TlsCaOption, TlsCertOption, TlsKeyOption
+from profiler.commands.shared.cluster_options import ClusterChoice, TlsCaOption, TlsCertOption, TlsKeyOption
 from profiler.commands.shared.options import settings_of
 
 
@@ -15,18 +15,22 @@ def worker(
     context: typer.Context,
     address: Annotated[
         str,
-        typer.Argument(metavar="ADDRESS", help="Of a `dask scheduler`: tcp://host:8786, or tls://host:8786."),
+        typer.Argument(
+            metavar="ADDRESS", help="Address of a Dask scheduler: tcp://host:8786, or tls://host:8786."
+        ),
     ],
-    gpus: Annotated[str, typer.Option("--gpus", help="Which of this host: all, or 0,1.")] = "all",
+    gpus: Annotated[str, typer.Option("--gpus", help="GPUs of this host to lend: all, or 0,1.")] = "all",
     name: Annotated[
         str | None,
-        typer.Option("--name", help="What the workers are called, before -gpu0 [default: the host]."),
+        typer.Option(
+            "--name", help="First part of the workers' names, before -gpu0 [default: the host's name]."
+        ),
     ] = None,
     host: Annotated[
         str | None,
         typer.Option(
             "--host",
-            help="Listen at this address of this host [default: the one by which it reaches the scheduler].",
+            help="Address of this host to listen at [default: the one that reaches the scheduler].",
         ),
     ] = None,
     interface: Annotated[
@@ -38,8 +42,8 @@ def worker(
 ) -> None:
     """Lend this host's GPUs to a cluster until Ctrl-C.
 
-    Each has a worker of its own, which is started again when it dies. Whoever can reach the scheduler or a worker can run code here as you: keep
-    them in a private network, or use TLS, with --tls-ca, --tls-cert and --tls-key.
+    Every GPU gets its own worker, and a worker that dies is started again. Anybody who can reach the scheduler or a
+    worker can run code here as you: keep them in a private network, or use TLS with --tls-ca, --tls-cert and --tls-key.
 
     Examples:
 
@@ -56,7 +60,7 @@ def worker(
     if host is not None and interface is not None:
         raise typer.BadParameter("--host and --interface exclude each other")
     settings = settings_of(context)
-    tls = CrewChoice(scheduler=address, ca=tls_ca, cert=tls_cert, key=tls_key).tls
+    tls = ClusterChoice(scheduler=address, ca=tls_ca, cert=tls_cert, key=tls_key).tls
     ncu, visible = find_ncu(), find_gpus()
     chosen = choose_gpus(gpus, visible)
     hosted = [

@@ -76,7 +76,7 @@ def test_a_report_at_a_url_is_to_be_stored_first_and_no_secret_of_the_url_is_tol
         done = prof_here("--runs", tmp_path, *words)
         assert done.returncode == 11
         assert done.stderr.startswith(
-            "prof: https://host/x.ncu-rep: a report at a URL is not read where it lies\n"
+            "prof: https://host/x.ncu-rep: a report at a URL cannot be read directly\n"
         )
         assert "`prof ingest`" in done.stderr
         assert "s3cret" not in done.stdout + done.stderr

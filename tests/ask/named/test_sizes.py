@@ -176,7 +176,7 @@ def test_a_damaged_run_that_may_be_the_one_asked_for_is_not_passed_over_in_silen
     shown = timed("--quiet", "show", reference, "--size", "2048", "--format", "json")
     assert size_of(shown) == 2048
     (line,) = shown.stderr.splitlines()
-    assert line.startswith("passed over, since its size cannot be read: ")
+    assert line.startswith("skipped, since its size cannot be read: ")
     assert f"{damaged}/run.json: not a valid manifest: " in line
 
 
@@ -218,7 +218,7 @@ def test_of_many_damaged_runs_the_first_are_told_and_the_rest_counted(timed, tmp
         (tmp_path / f"202611{day}t000000z-gemm-5-timed-0123456789ab").mkdir()
     *told, more = timed("show", "5", "--size", "2048").stderr.splitlines()[:4]
     assert [line.split(f"{tmp_path}/")[1][:8] for line in told] == ["20261127", "20261126", "20261125"]
-    assert more == "passed over as well: 2 more, which `prof list 5` names"
+    assert more == "skipped as well: 2 more, which `prof list 5` lists"
 
 
 MINE = """
@@ -297,7 +297,7 @@ def test_a_run_that_no_size_means_is_to_be_had_by_its_id(narrow):
     assert stored == "tokens=262144 hidden=512 vocab=262144: embedding-1"
     listing = "prof list 1 --ladder embedding"
     assert remedy == (
-        f"Choose one of them by its run id, which `{listing}` gives, "
+        f"Choose one of them by its run id, which `{listing}` prints, "
         "or record this one: `prof collect --ladder embedding --kernel 1 --size 262144`."
     )
     run_id = narrow("list", "1").stdout.split()[-1]

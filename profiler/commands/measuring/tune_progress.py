@@ -1,4 +1,4 @@
-"""How far `prof tune` is: a bar a stage on a terminal, lines elsewhere; what failed, and each new best."""
+"""Shows the progress of `prof tune`: a bar for each stage on a terminal, and lines for failures and new best points."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from statistics import median
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from profiler.commands.shared.display import clock
+from profiler.commands.shared.live_display import clock
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.output import Progress
-from profiler.text import counted
+from profiler.measure.tune.stages import TuneObserver
+from profiler.present.documents.sweep import settings_text
+from profiler.text import counted, duration
 
 if TYPE_CHECKING:
     from profiler.measure.rungs.build import Built
     from profiler.measure.tune.points import Candidate, Choice
-    from profiler.measure.tune.stages import TuneObserver
     from profiler.store.sweeps import Stage, Visit
 
 _TITLES = {
@@ -36,8 +37,6 @@ class TuneProgress:
         self._best_ns = float("inf")
 
     def observer(self) -> TuneObserver:
-        from profiler.measure.tune.stages import TuneObserver
-
         return TuneObserver(self._chosen, self._begin, self._built, self._visited)
 
     def __enter__(self) -> TuneProgress:
@@ -51,7 +50,7 @@ class TuneProgress:
     def _chosen(self, choice: Choice) -> None:
         allowed = choice.combinations - sum(choice.excluded.values())
         tried = f", {len(choice.points)} of them tried" if len(choice.points) < allowed else ""
-        self._tell(f"{choice.combinations} combinations, {allowed} within the constraints{tried}")
+        self._print(f"{choice.combinations} combinations, {allowed} within the constraints{tried}")
 
     def _begin(self, what: Literal["build"] | Stage, total: int) -> None:
         self._end()
@@ -59,7 +58,7 @@ class TuneProgress:
         self._best_ns = float("inf")
         processes = counted(total, "process", "processes")
         points = counted(total, "point", "points")
-        self._tell(f"{_TITLES[what]}: {points if what == 'build' else processes}")
+        self._print(f"{_TITLES[what]}: {points if what == 'build' else processes}")
         self._bar = Progress(_TITLES[what], total, self._settings)
         self._bar.__enter__()
 
@@ -67,9 +66,6 @@ class TuneProgress:
         self._advance(f"{'uncompiled':<12}{built.kernel.name}" if built.error else "")
 
     def _visited(self, candidate: Candidate, visit: Visit, is_known: bool) -> None:
-        from profiler.present.documents.sweep import settings_text
-        from profiler.text import duration
-
         self._known += is_known
         line, settings = "", settings_text(candidate.settings)
         if visit.status != "correct":
@@ -82,7 +78,7 @@ class TuneProgress:
         self._advance(line)
 
     def _left(self) -> str:
-        """Of this stage, by what its processes took that were not known before."""
+        """Returns the progress of this stage and the time left, by the mean time of the processes measured in it."""
         measured = self._done + 1 - self._known
         if measured <= 0:
             return ""
@@ -95,7 +91,7 @@ class TuneProgress:
         if self._bar:
             self._bar.advance(line)
 
-    def _tell(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         if not self._settings.quiet:
             print(line, file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""The best and the slowest point of a sweep under the profiler, and what `prof compare` says of the two."""
+"""Profiles the best and the slowest point of a sweep and compares the two."""
 
 from __future__ import annotations
 
@@ -6,13 +6,24 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from profiler.ask.compare import compare
+from profiler.ask.sweep import find_extremes
+from profiler.catalog.presets import find_preset
+from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.measuring.targets import LAUNCHES
 from profiler.commands.shared.options import Format, VerbSettings
+from profiler.commands.shared.output import print_document
+from profiler.measure.collect.collection import CollectPlan, steps_of
+from profiler.measure.collect.target import rung_target
+from profiler.measure.collect.turns import collect_here
+from profiler.measure.devices.device import LocalDevice
+from profiler.measure.tools.ncu import NcuOptions, find_ncu
+from profiler.present.documents.comparison import comparison_document
+from profiler.store.runs.run_store import RunStore
 
 if TYPE_CHECKING:
     from profiler.analyse.tuning import TuningFinding
     from profiler.catalog.ladders.sweep import SweepPoint
-    from profiler.measure.collect.collection import CollectPlan
     from profiler.measure.collect.target import Target
     from profiler.measure.tune.sweep import SweepMeasurement
     from profiler.store.sweeps import StoredSweep
@@ -21,13 +32,7 @@ if TYPE_CHECKING:
 def print_extremes(
     sweeping: SweepMeasurement, stored: StoredSweep, finding: TuningFinding, settings: VerbSettings
 ) -> None:
-    """The comparison goes to standard output where people read it; programs ask `prof compare` for it."""
-    from profiler.ask.compare import compare
-    from profiler.ask.sweep import find_extremes
-    from profiler.catalog.presets import find_preset
-    from profiler.measure.collect.collection import CollectPlan
-    from profiler.measure.devices.device import LocalDevice
-    from profiler.measure.tools.ncu import NcuOptions, find_ncu
+    """Profiles both points and prints their comparison; with JSON or CSV, the command that prints it."""
 
     extremes = find_extremes(stored, finding)
     if extremes is None:
@@ -39,8 +44,6 @@ def print_extremes(
     if settings.format in (Format.json, Format.csv):
         print(f"prof compare {before} {after}", file=sys.stderr)
         return
-    from profiler.commands.shared.output import print_document
-    from profiler.present.documents.comparison import comparison_document
 
     (comparison,) = compare(before, after, settings)
     print("" if settings.format is Format.markdown else "\nfrom the slowest point to the best\n")
@@ -50,8 +53,7 @@ def print_extremes(
 def _targets(
     sweeping: SweepMeasurement, slowest: SweepPoint, best: SweepPoint, plan: CollectPlan
 ) -> list[Target]:
-    """Under ladders of their own, so that a rung's newest run stays the rung's."""
-    from profiler.measure.collect.target import rung_target
+    """Returns the two points as targets, each named after a ladder of its own so that neither run counts as the rung's newest."""
 
     ladder, targets = sweeping.plan.ladder, []
     points = {"slowest": slowest, "best": best}
@@ -65,11 +67,7 @@ def _targets(
 
 
 def _collected(plan: CollectPlan, targets: list[Target], settings: VerbSettings) -> list[str]:
-    """The ids of their runs, in the order of the targets."""
-    from profiler.commands.measuring.collecting import CollectProgress
-    from profiler.measure.collect.collection import steps_of
-    from profiler.measure.collect.turns import collect_here
-    from profiler.store.runs.run_store import RunStore
+    """Profiles the targets and returns the ids of their runs, in the same order."""
 
     steps = [step for target in targets for step in steps_of(plan, target)]
     passes = plan.recording.preset.passes

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from profiler.commands.measuring import collecting
-from profiler.commands.measuring.collecting import CollectProgress
-from profiler.commands.shared.display import clock
+from profiler.commands.measuring import collect_progress
+from profiler.commands.measuring.collect_progress import CollectProgress
+from profiler.commands.shared.live_display import clock
 from profiler.commands.shared.options import VerbSettings
 from profiler.errors import ProgramFailed
 from profiler.measure.collect.collection import CollectStep
@@ -45,7 +45,7 @@ def steps(*labels: str, processes: int = 2) -> list[CollectStep]:
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        monkeypatch.setattr(collecting.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(collect_progress.time, "monotonic", lambda: self.now)
 
 
 @pytest.fixture
@@ -141,9 +141,9 @@ def test_what_a_lost_worker_had_begun_is_to_be_done_again(told) -> None:
         take(CollectStep(label, "verify"), 1)
         take(CollectStep(label, "time", 0), 1)
         take(CollectStep(label, "profile", 0), 10)
-    progress.audience().observer("h0-gpu0", GPU).begin(CollectStep(FIVE, "time", 1))
+    progress.fleet_observer().observer("h0-gpu0", GPU).begin(CollectStep(FIVE, "time", 1))
     clock.now += 50
-    progress.audience().again([Labelled(FIVE)])
+    progress.fleet_observer().again([Labelled(FIVE)])
     assert progress.remaining_s(clock.now) == (1 + 2 * 11) + 11
 
 
@@ -164,9 +164,9 @@ def test_elsewhere_lines_stay_and_nothing_moves(told, capsys) -> None:
 
 def test_elsewhere_a_worker_s_lines_say_whose_they_are(told, capsys) -> None:
     progress, _, _ = told
-    audience = progress.audience()
-    audience.observer("h0-gpu0", GPU).end(CollectStep(FIVE, "verify"), "verified    kernel 5", None)
-    audience.note("lost        worker h0-gpu0 died or left")
+    fleet = progress.fleet_observer()
+    fleet.observer("h0-gpu0", GPU).end(CollectStep(FIVE, "verify"), "verified    kernel 5", None)
+    fleet.note("lost        worker h0-gpu0 died or left")
     assert capsys.readouterr().err.splitlines() == [
         "verified    kernel 5, on h0-gpu0",
         "lost        worker h0-gpu0 died or left",
@@ -191,8 +191,8 @@ def test_the_failure_of_the_only_kernel_is_left_to_the_end(capsys) -> None:
 
 TERMINAL = """
 import sys, time
-from profiler.commands.measuring.collecting import CollectProgress
-from profiler.commands.shared.display import clock
+from profiler.commands.measuring.collect_progress import CollectProgress
+from profiler.commands.shared.live_display import clock
 from profiler.commands.shared.options import VerbSettings
 from profiler.measure.collect.collection import CollectStep
 from profiler.measure.tools.transcript import Transcript
@@ -215,7 +215,7 @@ with CollectProgress(steps, 5, 2, 14, settings) as progress:
 
 BOARD = """
 import time
-from profiler.commands.measuring.collecting import CollectProgress
+from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.measure.collect.collection import CollectStep
 from profiler.measure.tools.toolchain import Gpu
@@ -223,16 +223,16 @@ from profiler.measure.tools.transcript import Transcript
 settings = VerbSettings()
 steps = [CollectStep(f"kernel {number} at m=1", "profile") for number in range(40)]
 with CollectProgress(steps, 5, 1, 14, settings) as progress:
-    audience = progress.audience()
+    fleet = progress.fleet_observer()
     for number, step in enumerate(steps):
-        audience.observer(f"host[{number:02}]-gpu0", Gpu("H200", "sm_90", "580", f"GPU-{number:02}345678-abcd")).begin(step)
+        fleet.observer(f"host[{number:02}]-gpu0", Gpu("H200", "sm_90", "580", f"GPU-{number:02}345678-abcd")).begin(step)
     transcript = Transcript()
     transcript.feed('==PROF== Profiling "k": 0%..')
-    first = audience.observer("host[00]-gpu0", Gpu("H200", "sm_90", "580", "GPU-00345678-abcd"))
+    first = fleet.observer("host[00]-gpu0", Gpu("H200", "sm_90", "580", "GPU-00345678-abcd"))
     first.at(steps[0], transcript)
     time.sleep(0.5)
     first.end(steps[0], "profiled    kernel 0 at m=1", None)
-    audience.left("host[00]-gpu0")
+    fleet.left("host[00]-gpu0")
     time.sleep(0.5)
 """
 

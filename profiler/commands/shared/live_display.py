@@ -1,4 +1,4 @@
-"""What moves on a terminal while something is measured: one line, or one for each worker and one for all of them."""
+"""The moving lines on a terminal during a measurement: one line, or one for each worker and a total."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 _PER_SECOND = 8
 _BOARD_PER_SECOND = 4
-_OTHER_LINES = 3  # of the terminal: for all of them, for those that have no room, and the cursor's
-_GPU_CHARACTERS = 12  # of a UUID: what tells it from others, as its first group does
+_OTHER_LINES = 3  # rows for the total, for "and N more workers", and for the cursor
+_GPU_CHARACTERS = 12  # the first group of a UUID, which is enough to distinguish GPUs
 
 
-class Display:
-    """Nothing moves until one of the two has been started; what is printed stays above it."""
+class LiveDisplay:
+    """Draws a line or a board once one of them is started; printed lines stay above it."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -36,7 +36,7 @@ class Display:
             self._status.start()
 
     def start_board(self, total: Callable[[int], str]) -> None:
-        """`total` is what the line of all says, given how many are at work."""
+        """Starts the board of workers; `total` returns its last line for the number of workers that are busy."""
         from rich.live import Live
 
         self._live = Live(
@@ -72,7 +72,7 @@ class Display:
         self._console.print(line, markup=False)
 
     def _board(self, total: Callable[[int], str]) -> RenderableType:
-        """A worker's line is cut at the end of the terminal, never wrapped; the line of all is the last."""
+        """Returns a line for each worker, cut at the edge of the terminal, and the total as the last line."""
         from rich.console import Group
         from rich.text import Text
 
@@ -94,7 +94,7 @@ class Display:
 
 
 def clock(seconds: float) -> str:
-    """4:07, or 1:04:07."""
+    """Returns a duration such as 4:07 or 1:04:07."""
     minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"

@@ -1,4 +1,4 @@
-"""How far the workers of a cluster are with their reports: a line for each, on a terminal; what is lost, everywhere."""
+"""Shows the progress of `prof ingest` on a cluster: a terminal gets a line for each worker, and lost workers are always reported."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from threading import Lock
 
 from profiler.cluster.watch import Worker
-from profiler.commands.shared.display import clock
+from profiler.commands.shared.live_display import clock
 from profiler.errors import ProfError
 from profiler.store.ingest.on_workers import IngestObserver
 from profiler.text import printable
 
-_ROWS_BELOW = 4  # of the window, for the bar and what was printed last
+_ROWS_BELOW = 4  # rows kept free for the bar and the last printed lines
 
 
 @dataclass
@@ -24,8 +24,8 @@ class _State:
     reports: int = 0
 
 
-class Workers(IngestObserver):
-    """Told by the threads that drive them; `lines` is asked by the one that draws."""
+class IngestProgress(IngestObserver):
+    """Keeps one line for each worker. The threads that drive the workers update it, and the drawing thread calls `lines`."""
 
     def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
         self.say = say
@@ -57,7 +57,7 @@ class Workers(IngestObserver):
         self.say(printable(f"{'lost':<12}{what}; {_reports(reports)} left to the others"))
 
     def lines(self) -> list[str]:
-        """Not more than the window has rows: those that were longest at work come first."""
+        """Returns at most as many lines as the window has rows, the longest-running workers first."""
         rows = max(1, shutil.get_terminal_size().lines - _ROWS_BELOW)
         now = time.monotonic()
         with self._lock:
@@ -65,7 +65,7 @@ class Workers(IngestObserver):
             width = max((len(worker.name) for worker, _ in states), default=0)
             lines = [_line(worker, state, width, now) for worker, state in states]
         if len(lines) > rows:
-            lines = [*lines[: rows - 1], f"and {len(lines) - rows + 1} workers more"]
+            lines = [*lines[: rows - 1], f"and {len(lines) - rows + 1} more workers"]
         return [printable(line) for line in lines]
 
 

@@ -1,7 +1,7 @@
-"""How far a collection is, told so that a person believes it.
+"""Shows the progress of `prof collect`, with the time that is left.
 
-What is left is the sum of what each step took the last time it was taken for that kernel; until a
-kernel has been measured once, what such a step took for the others.
+The estimate adds up, for each step that is left, the time that it last took for the same kernel, or the mean over
+the other kernels until this one has been measured once.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from profiler.commands.shared.display import Display, clock
+from profiler.commands.shared.live_display import LiveDisplay, clock
 from profiler.commands.shared.options import VerbSettings
+from profiler.measure.collect.collection import FATAL, CollectObserver
+from profiler.measure.devices.assign import FleetObserver
+from profiler.text import printable
 
 if TYPE_CHECKING:
     from profiler.errors import ProfError
-    from profiler.measure.collect.collection import CollectObserver, CollectStep
+    from profiler.measure.collect.collection import CollectStep
     from profiler.measure.collect.target import Target
-    from profiler.measure.devices.assign import FleetObserver
     from profiler.measure.tools.transcript import Transcript
 
 _SAYS = {"verify": "verifying", "time": "timing", "profile": "profiling"}
 
 
 class CollectProgress:
-    """A line that moves on a terminal, lines that stay elsewhere. Several threads may tell it."""
+    """Shows a moving line on a terminal and prints plain lines elsewhere. Several threads may call it."""
 
     def __init__(self, steps: Sequence[CollectStep], launches: int | None, processes: int, passes: int | None,
                  settings: VerbSettings) -> None:  # fmt: skip
@@ -37,14 +39,14 @@ class CollectProgress:
         self._left = list(steps)
         self._launches, self._processes, self._passes = launches, processes, passes
         self._is_quiet = settings.quiet
-        self._alone = len({step.label for step in steps}) == 1  # its error is what is printed at the end
+        self._alone = len({step.label for step in steps}) == 1  # its error is printed at the end instead
         self._started = time.monotonic()
         self._begun: dict[CollectStep, float] = {}
         self._took: dict[tuple[str, str], float] = {}
         self._lock = RLock()
-        self._display: Display | None = None
+        self._display: LiveDisplay | None = None
         if sys.stderr.isatty() and not settings.quiet:
-            self._display = Display()
+            self._display = LiveDisplay()
 
     def __enter__(self) -> CollectProgress:
         return self
@@ -56,14 +58,13 @@ class CollectProgress:
             self._display.stop()
 
     def observer(self) -> CollectObserver:
-        """Of the only one that measures."""
+        """Returns the observer of a collection on one GPU."""
         if self._display:
             self._display.start_line()
         return self._observer("", "")
 
-    def audience(self) -> FleetObserver:
-        """Of several workers, each of which has a line of its own on a terminal."""
-        from profiler.measure.devices.assign import FleetObserver
+    def fleet_observer(self) -> FleetObserver:
+        """Returns the observer of several workers, each of which has a line of its own on a terminal."""
 
         if self._display:
             self._display.start_board(self._total)
@@ -72,20 +73,16 @@ class CollectProgress:
         )
 
     def note(self, line: str) -> None:
-        from profiler.text import printable
-
         if not self._is_quiet:
             self._print(printable(line))
 
     def _observer(self, worker: str, gpu: str) -> CollectObserver:
-        from profiler.measure.collect.collection import CollectObserver
-
         return CollectObserver(
             partial(self._begin, worker, gpu), partial(self._at, worker, gpu), partial(self._end, worker)
         )
 
     def remaining_s(self, now: float) -> float | None:
-        """None until one step of each kind that is left has been seen."""
+        """Returns the estimated time left; None until a step of each kind that is left has been measured."""
         by_kind: dict[str, list[float]] = {}
         for (_, what), seconds in self._took.items():
             by_kind.setdefault(what, []).append(seconds)
@@ -108,9 +105,6 @@ class CollectProgress:
             self._show(worker, gpu, step, self._place(transcript))
 
     def _end(self, worker: str, step: CollectStep, line: str, error: ProfError | None) -> None:
-        from profiler.measure.collect.collection import FATAL  # what ends all is told at the end
-        from profiler.text import printable
-
         with self._lock:
             begun = self._begun.pop(step, None)
             if begun is not None and error is None and line:
@@ -121,11 +115,11 @@ class CollectProgress:
             lines = [f"{line}{where}"] if line and not self._is_quiet else []
             if error is not None and not self._alone and not isinstance(error, FATAL):
                 lines = [f"failed      {error.message}", *error.details, f"      {error.remedy}"]
-        for text in lines:  # without the lock: what moves may be about to ask how much is left
+        for text in lines:  # without the lock, which the drawing thread may need
             self._print(printable(text))
 
     def _again(self, targets: Sequence[Target]) -> None:
-        """They are measured from the beginning; what was kept of them will take no time."""
+        """Counts all steps of these targets as left; those whose results were kept will take no time."""
         labels = {target.label for target in targets}
         with self._lock:
             self._left = [step for step in self._all if step in self._left or step.label in labels]
@@ -136,7 +130,7 @@ class CollectProgress:
             self._display.drop(worker)
 
     def _place(self, transcript: Transcript) -> str:
-        """ncu tells how far it is within a launch; how many passes that has, once one is through."""
+        """Returns the launch and the pass that ncu is at. ncu reports the number of passes after the first launch."""
         of = f" of {self._launches}" if self._launches else ""
         if transcript.replay:
             return f", pass {transcript.replay}{_of(self._passes)}"

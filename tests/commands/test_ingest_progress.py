@@ -7,7 +7,7 @@ import os
 import pytest
 
 from profiler.cluster.watch import Worker
-from profiler.commands.storing.ingesting import Workers
+from profiler.commands.storing.ingest_progress import IngestProgress
 from profiler.errors import StoreNotWritable, WorkerLost
 
 
@@ -16,7 +16,7 @@ def member(name: str) -> Worker:
 
 
 def test_each_worker_has_a_line_with_what_it_is_at() -> None:
-    workers = Workers()
+    workers = IngestProgress()
     for name in ("a", "bcd"):
         workers.began(member(name), 12, 3_310_000)
     workers.said(member("a"), "report 3 of 12")
@@ -31,7 +31,7 @@ def test_each_worker_has_a_line_with_what_it_is_at() -> None:
 
 def test_a_lost_worker_is_told_once_by_its_name_and_has_no_line_any_more() -> None:
     said: list[str] = []
-    workers = Workers(said.append)
+    workers = IngestProgress(said.append)
     for name in ("a", "b"):
         workers.began(member(name), 1, 0)
 
@@ -47,18 +47,18 @@ def test_a_lost_worker_is_told_once_by_its_name_and_has_no_line_any_more() -> No
 
 def test_more_workers_than_the_window_has_rows_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((80, 10)))
-    workers = Workers()
+    workers = IngestProgress()
     for number in range(30):
         workers.began(member(str(number)), 1, 0)
 
     lines = workers.lines()
 
     assert len(lines) == 6
-    assert lines[-1] == "and 25 workers more"
+    assert lines[-1] == "and 25 more workers"
 
 
 def test_a_worker_cannot_name_itself_so_that_the_terminal_obeys() -> None:
-    workers = Workers()
+    workers = IngestProgress()
     workers.began(member("\x1b[31mred"), 1, 0)
 
     assert "\x1b" not in workers.lines()[0]

@@ -1,4 +1,4 @@
-"""Options of the verbs that can use a cluster: which workers, and how they are reached."""
+"""Options that choose the workers of a cluster and the certificates for reaching them."""
 
 from __future__ import annotations
 
@@ -26,30 +26,35 @@ SlurmOption = Annotated[
     typer.Option(
         "--slurm",
         metavar="OPTIONS",
-        help="Start workers as Slurm jobs, with these options of sbatch: '--partition gpu --gres gpu:1'.",
+        help="Start workers as Slurm jobs, with these sbatch options: '--partition gpu --gres gpu:1'.",
     ),
 ]
 WorkersOption = Annotated[
     int | None,
-    typer.Option("--workers", metavar="N", min=1, help="Jobs to start with --slurm [default: 1]."),
+    typer.Option("--workers", metavar="N", min=1, help="Number of jobs that --slurm starts [default: 1]."),
 ]
 TlsCaOption = Annotated[
     Path | None,
-    typer.Option("--tls-ca", exists=True, dir_okay=False, help="Who signed the certificates."),
+    typer.Option(
+        "--tls-ca",
+        exists=True,
+        dir_okay=False,
+        help="Certificate of the authority that signed the others, for tls://.",
+    ),
 ]
 TlsCertOption = Annotated[
     Path | None,
-    typer.Option("--tls-cert", exists=True, dir_okay=False, help="Certificate of this side."),
+    typer.Option("--tls-cert", exists=True, dir_okay=False, help="Certificate of this machine, for tls://."),
 ]
 TlsKeyOption = Annotated[
     Path | None,
-    typer.Option("--tls-key", exists=True, dir_okay=False, help="Its private key."),
+    typer.Option("--tls-key", exists=True, dir_okay=False, help="Private key of --tls-cert."),
 ]
 
 
 @dataclass(frozen=True)
-class CrewChoice:
-    """What was given of these options; at most one of `scheduler` and `slurm`."""
+class ClusterChoice:
+    """The values of these options; at most one of `scheduler` and `slurm` is given."""
 
     scheduler: str | None = None
     slurm: str | None = None
@@ -77,7 +82,7 @@ class CrewChoice:
         return Tls(self.ca, self.cert, self.key)
 
     def open(self, *, gpus: bool, say: Callable[[str], None]) -> WorkerPool:
-        """The workers that were asked for; with `gpus`, each offers one. `say` gets a line when there is news."""
+        """Returns the workers that were asked for; with `gpus`, each offers one GPU. `say` receives progress lines."""
         if self.slurm is not None:
             from profiler.cluster.slurm import start_slurm_workers
 

@@ -1,4 +1,4 @@
-"""Writes a chart into the file that the user named, on the paper asked for."""
+"""Writes a chart to the file of `--chart`, on a light or dark background."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class ChartFile:
 
 
 def chart_file(path: Path | None, dark: bool) -> ChartFile | None:
-    """Returns the file for a chart, checked before anything is computed; None where none was asked for."""
+    """Returns the file for a chart after checking its name, or None without `--chart`."""
     if path is None:
         if dark:
-            raise typer.BadParameter("there is no picture to draw: add --chart FILE", param_hint="'--dark'")
+            raise typer.BadParameter("there is no chart to draw: add --chart FILE", param_hint="'--dark'")
         return None
     from profiler.present.charts import SUFFIXES
 
     check_ending(path, SUFFIXES, "--chart")
     if dark and path.suffix.lower() == ".html":
         raise typer.BadParameter(
-            "a page is as dark as its reader asks for: leave it out", param_hint="'--dark'"
+            "an HTML page follows its reader's light or dark setting: leave --dark out", param_hint="'--dark'"
         )
     return ChartFile(path, dark)
