@@ -65,7 +65,7 @@ def test_a_folder_is_no_baseline_of_its_own(made):
     made.profile("k", 100.0)
     with pytest.raises(RunNotFound, match="is both the baseline and the folder to check") as refused:
         pair_stores(made.store, made.store)
-    assert "--runs (or PROF_RUNS) has the new ones" in refused.value.remedy
+    assert "Give the new runs with --runs (or PROF_RUNS)" in refused.value.remedy
 
 
 def test_two_that_are_named_must_be_two_recordings(made):

@@ -124,7 +124,7 @@ def test_a_folder_is_no_baseline_of_its_own(record, check, tmp_path, monkeypatch
         result = check("--baseline", baseline, "--allow-unclear", "--junit", "check.xml")
         assert (result.returncode, result.stdout) == (21, "")
         assert "is both the baseline and the folder to check" in result.stderr
-        assert "--runs (or PROF_RUNS) has the new ones" in result.stderr
+        assert "Give the new runs with --runs (or PROF_RUNS)" in result.stderr
     assert not (tmp_path / "check.xml").exists()
 
 
