@@ -140,7 +140,7 @@ def test_a_bucket_may_be_the_baseline_of_a_check(uploaded, some, prof_here, tmp_
 def test_a_bucket_is_no_baseline_of_its_own(uploaded, prof_here):
     done = prof_here("--runs", f"{uploaded.root}/", "check", "-b", uploaded.root)
     assert (done.returncode, done.stdout) == (21, "")
-    assert f"{uploaded.root} is the baseline and what is checked" in done.stderr
+    assert f"{uploaded.root} is both the baseline and the folder to check" in done.stderr
 
 
 def test_the_doctor_reaches_a_bucket(uploaded, prof_here):
