@@ -310,7 +310,9 @@ def test_a_ladder_that_is_not_there_is_an_error_of_list(prof_here, here, format:
 def test_what_only_a_profile_holds_wants_one(prof_here, here) -> None:
     prof_here("time", "--ladder", "scripts", **here)
     assert "unprofiled" in prof_here("show", "1", "--ladder", "scripts", **here).stdout
-    assert "only the times are compared" in prof_here("compare", "1", "2", "--ladder", "scripts", **here).stdout
+    assert (
+        "only the times are compared" in prof_here("compare", "1", "2", "--ladder", "scripts", **here).stdout
+    )
     for arguments in (
         ("show", "scripts-1-timed", "--full"),
         ("show", "scripts-1-timed", "-k", "x"),
