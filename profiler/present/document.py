@@ -45,7 +45,8 @@ class Column:
 
     A narrow window first folds the column that `folds`, then leaves out the columns with the lowest `stays`;
     a column without `stays` is never left out. A `prose` column is too long for a table, so a terminal writes
-    it below its row. `missing` stands for a value that is not there.
+    it below its row; a `wide` one is left to the formats that have room for it. `missing` stands for a value
+    that is not there.
     """
 
     title: str
@@ -53,6 +54,7 @@ class Column:
     stays: int | None = None
     folds: bool = False
     prose: bool = False
+    wide: bool = False
     missing: str = ""
     right: bool | None = None  # None: figures are aligned right, text is not
 

@@ -73,13 +73,14 @@ def _(block: blocks.Facts) -> Iterator[str]:
 @phrases.register
 def _(block: blocks.Table) -> Iterator[str]:
     columns, rows, _ = table_texts(block, "")
-    beside = [place for place, column in enumerate(columns) if not column.prose]
+    roomy = [place for place, column in enumerate(columns) if not column.wide]
+    beside = [place for place in roomy if not columns[place].prose]
     yield from (columns[place].title for place in beside)  # prose stands below its row, without a title
     for row in rows:
-        if len(beside) == len(columns):
+        if beside == [*range(len(columns))]:
             yield " ".join(row)  # a row stays together
         else:
-            yield from row
+            yield from (row[place] for place in roomy)
     yield block.more
 
 
@@ -272,3 +273,10 @@ def test_several_documents_share_the_header_of_their_records(document):
     lines = render([one, one], "csv", Window()).splitlines()
     assert len(lines) == 1 + 2 * len(one.records.rows)
     assert lines.count(lines[0]) == 1
+
+
+@pytest.mark.parametrize("kind", ["recording", "metrics"])
+def test_names_of_ncu_stand_in_markdown_and_are_left_out_of_a_terminal(document, kind):
+    made = document(kind)
+    assert "sm__cycles_elapsed.max" in of_markdown(made)
+    assert "sm__cycles_elapsed.max" not in of_terminal(made)

@@ -9,15 +9,18 @@ from profiler.catalog.presets import MEASURED_ON, Preset
 from profiler.present.document import Column, Document, Facts, Plain, Records, Row, Table, Text
 
 _METRIC_HEADER = ("name", "unit", "better", "group", "meaning", "ncu")
-_METRIC_COLUMNS = (Column("name"), Column("unit"), Column("better"), Column("meaning", folds=True))
+_METRIC_COLUMNS = (
+    Column("name"), Column("unit"), Column("better"), Column("group", wide=True), Column("meaning", folds=True),
+    Column("ncu", wide=True),
+)  # fmt: skip
 _PRESET_HEADER = ("preset", "passes", "sections", "metrics", "records")
 _PRESET_COLUMNS = (Column("preset"), Column("passes", right=True), Column("records", folds=True))
 
 
 def metrics_document(metrics: Sequence[Metric]) -> Document:
     """Returns a table with a row for each metric."""
-    rows = [Row((one.name, one.unit, one.better or "", one.doc)) for one in metrics]
-    return Document("", [[Table(_METRIC_COLUMNS, rows)]], _metric_records(metrics))
+    records = _metric_records(metrics)
+    return Document("", [[Table(_METRIC_COLUMNS, [Row(row) for row in records.rows])]], records)
 
 
 def metric_document(metric: Metric) -> Document:

@@ -34,6 +34,7 @@ METRIC_COLUMNS = (
     Column("mean", "number"),
     Column("spread", "number", missing="-"),
 )
+NAMED_COLUMNS = (*METRIC_COLUMNS, Column("ncu", wide=True))
 _HEADER = ("kernel", "metric", "unit", "mean", "spread", "launches", "ncu")
 _TIMING_HEADER = (
     "run_id", "workload", "processes", "repeats", "median_ns", "min_ns", "max_ns", "spread_pct", "gflops",
@@ -70,7 +71,7 @@ def _kernel_sections(sheet: Sheet) -> list[Section]:
         *([Caution(text)] for text in sheet.cautions),
         suspect_blocks("it", sheet.suspects, sheet.suspects_missing),
         [Facts(memory)] if memory else [],
-        [Table(METRIC_COLUMNS, [metric_row(metric) for metric in sheet.metrics])],
+        [Table(NAMED_COLUMNS, [named_row(metric) for metric in sheet.metrics])],
         *([Text(line, wraps=False)] for line in rule_lines(sheet)),
     ]
 
@@ -78,6 +79,11 @@ def _kernel_sections(sheet: Sheet) -> list[Section]:
 def metric_row(metric: SheetMetric) -> Row:
     """Returns the row of one metric, in the order of `METRIC_COLUMNS`."""
     return Row((metric.name, metric.unit, metric.mean, metric.spread))
+
+
+def named_row(metric: SheetMetric) -> Row:
+    """Returns the same with ncu's name, in the order of `NAMED_COLUMNS`."""
+    return Row((*metric_row(metric).values, metric.ncu))
 
 
 def _records(sheets: Sequence[Sheet]) -> Records:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.findings import Suspect
 from profiler.analyse.recording.overview import Sheet, SheetMetric
-from profiler.present.document import Column, Row, Table
+from profiler.present.document import Table
 from profiler.present.documents.parts.suspects import NOTHING_STANDS_OUT, SHARE_MEANING, unjudged_text
 from profiler.present.documents.recording import (
     METRIC_COLUMNS,
+    NAMED_COLUMNS,
     metric_row,
+    named_row,
     rule_lines,
     run_facts,
     timing_facts,
@@ -22,8 +24,6 @@ from profiler.present.page.contents import KernelPart, Pictures
 from profiler.present.page.tables import PageTable, page_table
 from profiler.present.render.cells import weight_text
 from profiler.text import counted, duration
-
-_COLUMNS = (*METRIC_COLUMNS, Column("ncu"))
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def kernel_view(part: KernelPart, headline: Sequence[str]) -> KernelView:
         rules=rule_lines(sheet) if sheet else [],
         metrics=page_table(
             "All metrics",
-            Table(_COLUMNS, [_row(one) for one in metrics], drops_empty=True),
+            Table(NAMED_COLUMNS, [named_row(one) for one in metrics], drops_empty=True),
             sortable=True,
             searchable=True,
         ),
@@ -108,13 +108,9 @@ def suspects_view(whose: str, suspects: Sequence[Suspect], missing: Sequence[str
     return SuspectsView(f"What binds {whose}, {SHARE_MEANING}", rows, note)
 
 
-def _row(metric: SheetMetric) -> Row:
-    return Row((*metric_row(metric).values, metric.ncu))
-
-
 def _metrics_table(caption: str, metrics: Sequence[SheetMetric], names: Sequence[str]) -> PageTable | None:
     shown = sorted((one for one in metrics if one.name in names), key=lambda one: names.index(one.name))
-    return page_table(caption, Table(_COLUMNS, [_row(one) for one in shown]))
+    return page_table(caption, Table(NAMED_COLUMNS, [named_row(one) for one in shown]))
 
 
 def _stalls_table(metrics: Sequence[SheetMetric]) -> PageTable | None:

@@ -111,7 +111,7 @@ class _Printer:
     @text.register
     def _(self, block: Table) -> str:
         columns, texts, _ = table_texts(block, indent="  ")
-        shown = [place for place, column in enumerate(columns) if not column.prose]
+        shown = [place for place, column in enumerate(columns) if not (column.prose or column.wide)]
         prose = [place for place, column in enumerate(columns) if column.prose]
         giving = sorted(
             (stays, place) for place, one in enumerate(shown) if (stays := columns[one].stays) is not None
