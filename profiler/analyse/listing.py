@@ -1,4 +1,4 @@
-"""What is stored: the kernels of a ladder, and the newest run of each name or every run that a name means."""
+"""The stored runs: the kernels of a ladder, and the newest run of each name or every run that a name means."""
 
 from __future__ import annotations
 

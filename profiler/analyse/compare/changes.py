@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairChange:
-    """What changed between two recordings; `metrics` are empty for timings alone."""
+    """The change between two recordings. `metrics` is empty if only times were recorded."""
 
     speedup: Speedup | None
     metrics: list[MetricDelta]

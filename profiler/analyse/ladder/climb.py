@@ -42,7 +42,7 @@ class RungStalls(Struct, frozen=True):
 
 
 class StepDeltas(Struct, frozen=True):
-    """From rung `before` to rung `kernel`: every metric that both have, or why they may not be compared."""
+    """The change of every metric from rung `before` to rung `kernel`, or why they cannot be compared."""
 
     before: int
     kernel: int
