@@ -24,6 +24,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from types import ModuleType, TracebackType
+from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -58,7 +59,26 @@ class _ReaderProcess(SpawnProcess):
 
 
 class _Context(SpawnContext):
-    Process = _ReaderProcess
+    """Starts readers, and remembers those that may still run."""
+
+    def __init__(self) -> None:
+        self._readers: list[_ReaderProcess] = []
+
+    def Process(self, *arguments: Any, **options: Any) -> _ReaderProcess:  # type: ignore[override]
+        self._readers = [one for one in self._readers if one.exitcode is None]
+        reader = _ReaderProcess(*arguments, **options)
+        self._readers.append(reader)
+        return reader
+
+    def end_readers(self) -> None:
+        """Kill the readers that the pool left behind: one that replaces a crashed one may only just have started.
+
+        It would print an error when the locks that it shares with this process are gone.
+        """
+        for reader in self._readers:
+            if reader.is_alive():
+                reader.kill()
+                reader.join()
 
 
 class Sandbox:
@@ -72,10 +92,11 @@ class Sandbox:
         most_bytes = min(memory_bytes + _NEVER_TOUCHED_BYTES, physical) if memory_bytes else physical
         self.workers = workers or available_cores()
         self._timeout_s = timeout_s
+        self._context = _Context()
         self._pool = ProcessPool(
             max_workers=self.workers,
             max_tasks=_MAX_TASKS,
-            context=_Context(),
+            context=self._context,
             initializer=_enter_worker,
             initargs=[most_bytes],
         )
@@ -117,12 +138,16 @@ class Sandbox:
             self.stop()
             return
         self._pool.close()
-        self._pool.join()
+        self._join()
 
     def stop(self) -> None:
         """Abandon whatever is being read."""
         self._pool.stop()
+        self._join()
+
+    def _join(self) -> None:
         self._pool.join()
+        self._context.end_readers()
 
 
 def outcome(future: Future[Extracted], report: object) -> Extracted:
