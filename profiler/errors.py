@@ -52,6 +52,7 @@
     ├── MetricNotFound
     ├── MetricsMissing         ncu recorded nothing for a metric that was asked for
     ├── PresetNotFound
+    ├── CauseNotFound
     ├── ThresholdsInvalid      the limits in prof.toml or pyproject.toml cannot be used
     ├── OutputNotWritable      an output file cannot be written
     ├── RemoteNotInstalled     a URL needs a package of fsspec that is not installed
@@ -270,6 +271,9 @@ class MetricsMissing(ProfError, exit_code=49):
 
 class PresetNotFound(ProfError, exit_code=61):
     remedy = "`prof presets` lists the presets."
+
+class CauseNotFound(ProfError, exit_code=108):
+    remedy = "`prof causes` lists the causes."
 
 class ThresholdsInvalid(ProfError, exit_code=81):
     remedy = "`docs/ci.md` describes the file, with an example; `prof metrics` prints the names."

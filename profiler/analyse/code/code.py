@@ -7,7 +7,7 @@ averaged: the code that most launches ran stands for the kernel, and says of how
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -99,16 +99,18 @@ class Code:
         return sum(instruction.executed or 0.0 for instruction in self.instructions)
 
 
-def read_code(run: Run, kernel: str) -> Code | None:
-    """Reads the code; None where the recording holds no machine code of the kernel."""
-    like, launches = read_instructions(run, kernel, _COLUMNS)
+def read_code(run: Run, kernel: str, among: Collection[int] = ()) -> Code | None:
+    """Reads the code; None where the recording holds no machine code of the kernel, or of the launches `among` its own."""
+    like, launches = read_instructions(run, kernel, _COLUMNS, among)
     return Code(_functions(like), launches, len(like)) if like else None
 
 
-def read_instructions(run: Run, kernel: str, columns: Sequence[str]) -> tuple[list[pa.Table], int]:
+def read_instructions(
+    run: Run, kernel: str, columns: Sequence[str], among: Collection[int] = ()
+) -> tuple[list[pa.Table], int]:
     """Returns a table for each launch that ran the code which stands for the kernel, and the number of all launches."""
     columns = list(dict.fromkeys([*columns, "launch", "offset", "sass", "executed"]))
-    variants = _variants(run.table("instructions").select(columns), _launches_of(run, kernel))
+    variants = _variants(run.table("instructions").select(columns), among or _launches_of(run, kernel))
     # Most launches, and among equals the most work: a warm-up's variant stands for nothing.
     like = max(variants, key=lambda tables: (len(tables), _total(tables[0])), default=[])
     return like, sum(map(len, variants))
@@ -124,7 +126,7 @@ def _launches_of(run: Run, kernel: str) -> list[int]:
     ]
 
 
-def _variants(instructions: pa.Table, launches: Sequence[int]) -> list[list[pa.Table]]:
+def _variants(instructions: pa.Table, launches: Collection[int]) -> list[list[pa.Table]]:
     """Groups the launches' tables by equal machine code; a launch without any is left out."""
     wanted = set(launches)
     variants: list[list[pa.Table]] = []

@@ -70,6 +70,7 @@ class Profile:
     raw: Mapping[str, Series] = field(default_factory=dict, repr=False)
     shapes: list[LaunchShape] = field(default_factory=list)
     run: Run | None = field(default=None, repr=False, compare=False)  # for what few analyses read
+    numbers: tuple[int, ...] = ()  # of its launches within the run
     useful_bytes: float | None = None  # what the work has to move, where a ladder says so
 
     def find(self, name: str) -> Series | None:
@@ -78,7 +79,7 @@ class Profile:
     @cached_property
     def code(self) -> Code | None:
         """Its machine code, read once for all who ask; None where none is recorded."""
-        return read_code(self.run, self.kernel) if self.run else None
+        return read_code(self.run, self.kernel, self.numbers) if self.run else None
 
 
 def choose_kernels(runs: Iterable[Run], pattern: str | None) -> list[list[str]]:
@@ -126,10 +127,15 @@ def match_kernels(before: Run, after: Run, pattern: str | None, every: bool) -> 
     raise KernelAmbiguous("which kernel to compare is not clear", details=_both(before, after, pattern))
 
 
-def profile_kernel(run: Run, kernel: str) -> Profile:
+def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) -> Profile:
+    """Returns the profile of a kernel, over all its launches or those `among` these numbers."""
     columns = ["launch", "process", "kernel", "gpu", *SHAPE_COLUMNS]
     launches = run.table("launches").select(columns).to_pylist()
-    chosen = [launch for launch in launches if launch["kernel"] == kernel]
+    chosen = [
+        launch
+        for launch in launches
+        if launch["kernel"] == kernel and (among is None or launch["launch"] in among)
+    ]
     process_of = {launch["launch"]: launch["process"] for launch in chosen}
     gpus = {launch["gpu"] for launch in chosen if launch["gpu"]}
     raw = _series(run.table("metrics"), process_of)
@@ -147,6 +153,7 @@ def profile_kernel(run: Run, kernel: str) -> Profile:
         raw=raw,
         shapes=launch_shapes(chosen),
         run=run,
+        numbers=tuple(process_of),
     )
 
 

@@ -1,0 +1,83 @@
+"""Finds which instruction others wait for: the load that feeds the instruction that stalls, not the one that stalls.
+
+A sampler sees a warp wait at the first instruction that needs a result. Here such a wait is charged to the instruction
+that produces the result: the nearest one before it, going back through the loop around it, that writes one of the
+registers read and whose results arrive late.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from profiler.analyse.causes.sites import Kind, Site
+from profiler.analyse.code.code import Code, Instruction
+from profiler.analyse.code.loops import Loop, find_loops
+from profiler.analyse.code.registers import written_registers
+
+Waits = Mapping[str, float]  # by stall reason
+
+# What a warp waits for by each scoreboard: the long one guards L1 and beyond, the short one the units of the MIO.
+_PRODUCERS: dict[str, tuple[Kind, ...]] = {
+    "long_scoreboard": ("global load", "local", "atomic"),
+    "short_scoreboard": ("shared load", "shared store", "shared atomic", "special", "conversion", "fp64", "other"),
+}  # fmt: skip
+# A warp is sampled as waiting at the instruction after the barrier.
+_ANY_BEFORE: dict[str, tuple[Kind, ...]] = {"barrier": ("barrier",), "membar": ("barrier",)}
+_REGISTER = re.compile(r"(?<![\w.])U?R\d+")
+_WAITS_FOR_COPIES = ("LDGDEPBAR", "DEPBAR", "SYNCS", "BAR", "FENCE", "WARPGROUP")
+
+
+def charge(code: Code, sites: Sequence[Site]) -> dict[Site, Counter[str]]:
+    """Returns the waiting samples that each instruction causes, by reason; every sample is charged to one instruction."""
+    charged: dict[Site, Counter[str]] = {site: Counter() for site in sites}
+    by_function: dict[int, list[Site]] = {}
+    for site in sites:
+        by_function.setdefault(site.function, []).append(site)
+    for function, members in by_function.items():
+        loops = find_loops(code.functions[function])
+        for index, site in enumerate(members):
+            for reason, count in site.waits.items():
+                producer = _producer(members, index, reason, loops)
+                charged[producer or site][reason] += count
+    return charged
+
+
+def _producer(members: Sequence[Site], index: int, reason: str, loops: Iterable[Loop]) -> Site | None:
+    """Returns what the instruction at `index` waits for; of several, the nearest before it."""
+    waiting = members[index]
+    kinds = _PRODUCERS.get(reason)
+    if kinds is None:
+        kinds = _ANY_BEFORE.get(reason, ())
+        return next((one for one in _before(members, index, loops) if one.kind in kinds), None) if kinds else None
+    if waiting.instruction.name in _WAITS_FOR_COPIES:
+        return next((one for one in _before(members, index, loops) if one.kind in kinds), None)
+    needed = registers_read(waiting.instruction)
+    for one in _before(members, index, loops):
+        if one.kind in kinds and needed.intersection(_written(one.instruction)):
+            return one
+    return next((one for one in _before(members, index, loops) if one.kind in kinds), None)
+
+
+def _before(members: Sequence[Site], index: int, loops: Iterable[Loop]) -> Iterable[Site]:
+    """Yields the instructions before this one, the nearest first; then those of its loop that come after it."""
+    yield from reversed(members[:index])
+    inside = [loop for loop in loops if members[index].instruction in loop]
+    if inside:
+        innermost = min(inside, key=lambda loop: loop.end - loop.start)
+        yield from (one for one in reversed(members[index:]) if one.instruction in innermost)
+
+
+@lru_cache(maxsize=4096)
+def registers_read(instruction: Instruction) -> frozenset[str]:
+    """Returns the registers named in the operands, also those that are written too."""
+    found = set(_REGISTER.findall(" ".join(instruction.operands)))
+    wide = {f"R{int(name[1:]) + 1}" for name in found if name.startswith("R")}
+    return frozenset(found | (wide if ".64" in instruction.text or ".128" in instruction.opcode else set()))
+
+
+@lru_cache(maxsize=4096)
+def _written(instruction: Instruction) -> frozenset[str]:
+    return frozenset(written_registers(instruction))

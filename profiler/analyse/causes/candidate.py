@@ -1,0 +1,30 @@
+"""A cause that may hold, as its detector states it: what the change would take away, where, and in which words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from profiler.analyse.causes.evidence import Evidence
+from profiler.analyse.causes.sites import Site
+from profiler.analyse.causes.time_model import Effect
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """`weights` say how much each site has part in it. `saves` replaces the estimate where the effect is on no resource.
+
+    A candidate with `nothing_to_gain` comes first, unless another saves more than is worth naming.
+    """
+
+    name: str
+    sentence: str
+    advice: str
+    effect: Effect = Effect()
+    weights: Mapping[Site, float] = field(default_factory=dict)
+    evidence: Mapping[str, float] = field(default_factory=dict)
+    saves: float | None = None
+    nothing_to_gain: bool = False
+
+
+Detector = Callable[[Evidence], Iterable[Candidate]]

@@ -1,0 +1,38 @@
+"""The causes of a kernel's time as data: what `prof show --format json` holds under `causes`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+from profiler.analyse.importance import Importance
+
+
+class Place(Struct, frozen=True, omit_defaults=True):
+    """An instruction or a source line. `share_pct` is of what the cause is about, such as waiting or wasted sectors."""
+
+    opcode: str
+    offset: int
+    share_pct: float
+    file: str | None = None
+    line: int | None = None
+    text: str | None = None
+
+
+class Savings(Struct, frozen=True):
+    """What removing the cause saves, in percent of the kernel's time."""
+
+    expected: Annotated[float, Meta(description="An estimate; docs/causes.md says how good it has been.")]
+    at_most: Annotated[float, Meta(description="A bound: what remains needs at least the rest of the time.")]
+
+
+class Cause(Struct, frozen=True):
+    """Something in the code that can be changed. `prof causes` describes each name."""
+
+    cause: str
+    sentence: str
+    try_: str = field(name="try")
+    saves_pct: Savings
+    where: Annotated[list[Place], Importance(96, each=2)]
+    evidence: dict[str, float]

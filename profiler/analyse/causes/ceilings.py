@@ -1,0 +1,36 @@
+"""Detects kernels that are as fast as a resource allows: nothing is to be gained but by needing less of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.candidate import Candidate
+from profiler.analyse.causes.evidence import Evidence
+
+# Of what is within reach (see REACHABLE). A copy of GB-sized arrays reads 0.98 to 1.0; what is left beyond 0.9 is
+# within what sizes and the mix of reads and writes change.
+_AT_MEMORY = 0.9
+_AT_L2 = 0.85
+# A scheduler issues one instruction a cycle, so that a pipe at 75 % leaves at most a quarter for everything else.
+_AT_PIPE = 0.75
+_CEILINGS = (
+    ("at-memory-bandwidth", "dram", _AT_MEMORY, "Device memory", "Move fewer bytes: fuse with the kernels before and after, or use narrower types."),
+    ("at-tensor-rate", "tensor", _AT_PIPE, "The tensor pipe", "Use a narrower type, or do less arithmetic."),
+    ("at-fma-rate", "fma", _AT_PIPE, "The FMA pipe", "Do less arithmetic, or use tensor cores."),
+    ("at-l2-bandwidth", "l2", _AT_L2, "L2", "Keep what is used again in shared memory or registers."),
+)  # fmt: skip
+
+
+def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
+    for name, resource, enough, what, advice in _CEILINGS:
+        busy = evidence.model.busy.get(resource, 0.0)
+        if busy >= enough:
+            yield Candidate(
+                name,
+                f"{what} is used to {100 * busy:.0f} % of what is within reach: {100 * (1 - busy):.0f} % of the time is left to win.",
+                advice,
+                evidence={f"{resource}_of_reachable_pct": 100 * busy},
+                saves=0.0,
+                nothing_to_gain=True,
+            )
+            return

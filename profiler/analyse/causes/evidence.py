@@ -1,0 +1,289 @@
+"""Gathers what is known of one kernel for a diagnosis: its figures, its instructions, and where its time went.
+
+A `Profile` in, an `Evidence` out. Of launches that differ in shape, those of the shape that takes most of the time
+count, because a mean over large and small launches describes neither.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from profiler.analyse.causes.blame import charge
+from profiler.analyse.causes.sites import Kind, Site, read_sites
+from profiler.analyse.causes.time_model import NO_WARP, REACHABLE, Effect, TimeModel
+from profiler.analyse.causes.time_shares import derive_figures
+
+from profiler.analyse.code.loops import Loop, find_loops
+from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape
+from profiler.analyse.recording.profile import Profile, profile_kernel
+
+# Lanes of an SM for double precision, by compute capability; consumer GPUs have two (CUDA C++ Programming Guide,
+# "Arithmetic Instructions", results per clock cycle and SM).
+_FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
+_FP64_LANES_OTHERWISE = 2
+_SPECIAL_LANES = 16
+_WARP = 32
+
+_GLOBAL: tuple[Kind, ...] = ("global load", "global store", "local", "atomic")
+# Which instructions a warp may be waiting for, where no samples say it.
+_SUSPECTED: dict[str, tuple[Kind, ...]] = {
+    "long_scoreboard": ("global load", "local", "atomic"),
+    "lg_throttle": _GLOBAL,
+    "drain": ("global store", "atomic"),
+    "short_scoreboard": ("shared load", "shared atomic", "special", "conversion"),
+    "mio_throttle": ("shared load", "shared store", "shared atomic", "special", "conversion"),
+    "barrier": ("barrier",),
+    "membar": ("barrier",),
+    "math_pipe_throttle": ("fp64", "fp32", "integer", "tensor"),
+    "gmma": ("tensor",),
+    "tex_throttle": ("global load",),
+}
+_ALU_ON_FMA = ("IMAD", "UIMAD", "IMUL")
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """`charged` says for each site what waiting it causes, in any unit: only shares of it are used."""
+
+    profile: Profile
+    figures: Mapping[str, float]
+    sites: tuple[Site, ...]
+    charged: Mapping[Site, Counter[str]]
+    model: TimeModel
+    has_samples: bool
+
+    def find(self, name: str) -> float | None:
+        """Returns a figure by our name or a metric by ncu's."""
+        if name in self.figures:
+            return self.figures[name]
+        series = self.profile.find(name)
+        return series.mean if series else None
+
+    @property
+    def shape(self) -> LaunchShape | None:
+        return self.profile.shapes[0] if self.profile.shapes else None
+
+    @cached_property
+    def waits_by_reason(self) -> Counter[str]:
+        total: Counter[str] = Counter()
+        for waits in self.charged.values():
+            total.update(waits)
+        return total
+
+    @cached_property
+    def executed(self) -> float:
+        return sum(site.executed for site in self.sites)
+
+    @cached_property
+    def loops(self) -> dict[int, list[Loop]]:
+        code = self.profile.code
+        return {number: find_loops(function) for number, function in enumerate(code.functions)} if code else {}
+
+    def innermost_loop(self, site: Site) -> Loop | None:
+        around = [loop for loop in self.loops.get(site.function, ()) if site.instruction in loop]
+        return min(around, key=lambda loop: loop.end - loop.start, default=None)
+
+    def of(self, *kinds: Kind) -> list[Site]:
+        return [site for site in self.sites if site.kind in kinds]
+
+    def share_executed(self, sites: Iterable[Site]) -> float:
+        return sum(site.executed for site in sites) / self.executed if self.executed else 0.0
+
+    def waiting_for(self, fractions: Mapping[Site, float], *reasons: str) -> dict[str, float]:
+        """Returns what part of the waiting for each reason goes if these parts of what the sites cause do."""
+        total = self.waits_by_reason
+        wanted = reasons or tuple(total)
+        return {
+            reason: sum(part * self.charged[site][reason] for site, part in fractions.items()) / total[reason]
+            for reason in wanted
+            if total[reason]
+        }
+
+    def time_of(self, fractions: Mapping[Site, float], *reasons: str) -> float:
+        """Returns the share of the kernel's time in which it waits for these parts of the sites."""
+        waits = self.waiting_for(fractions, *reasons)
+        return sum(self.model.wait_share(reason) * part for reason, part in waits.items())
+
+    def without(self, fractions: Mapping[Site, float]) -> Effect:
+        """Returns the effect of executing these parts of the sites no more."""
+        return Effect(
+            resources={
+                "issue": self._part(fractions, lambda site: site.executed),
+                "fma": self._part(fractions, lambda site: site.executed * _on_fma(site)),
+                "alu": self._part(fractions, lambda site: site.executed * _on_alu(site)),
+                "lsu": self._part(fractions, lambda site: site.executed * _on_lsu(site)),
+                "fp64": self._part(fractions, lambda site: site.executed * (site.kind == "fp64")),
+                "xu": self._part(fractions, lambda site: site.executed * (site.kind in ("special", "conversion"))),
+                "tensor": self._part(fractions, lambda site: site.executed * (site.kind == "tensor")),
+                "l1": self.part_of_l1(fractions),
+                "l2": self._part(fractions, lambda site: site.sectors or 0.0),
+            },
+            waits=self.waiting_for(fractions),
+        )
+
+    def part_of_l1(self, fractions: Mapping[Site, float]) -> float:
+        """Returns the part of L1's work that goes with these parts of the sites: passes of shared memory, sectors of the rest."""
+        shared = min(1.0, self.figures.get("shared_of_l1_pct", 0.0) / 100)
+        of_passes = self._part(fractions, lambda site: site.passes or 0.0)
+        of_sectors = self._part(fractions, lambda site: site.sectors or 0.0)
+        return shared * of_passes + (1.0 - shared) * of_sectors
+
+    def _part(self, fractions: Mapping[Site, float], weight: Callable[[Site], float]) -> float:
+        total = sum(map(weight, self.sites))
+        return sum(part * weight(site) for site, part in fractions.items()) / total if total else 0.0
+
+
+def gather(profile: Profile) -> Evidence:
+    """Returns the evidence on the launches of the shape that takes most of the time."""
+    main = _of_main_shape(profile)
+    sites = tuple(read_sites(main))
+    figures = derive_figures(main)
+    has_samples = any(site.waits for site in sites)
+    stalls = _stall_shares(figures, sites)
+    code = main.code
+    charged = charge(code, sites) if has_samples and code else _suspected(sites, stalls)
+    _share_queues(charged)
+    return Evidence(
+        profile=main,
+        figures=figures,
+        sites=sites,
+        charged=charged,
+        model=TimeModel(_busy(main, figures, sites), _waits(figures, stalls)),
+        has_samples=has_samples,
+    )
+
+
+def _of_main_shape(profile: Profile) -> Profile:
+    if len(profile.shapes) < 2 or profile.run is None:
+        return profile
+    launches = profile.run.table("launches").select(["launch", *SHAPE_COLUMNS]).to_pylist()
+    shape_of = {row["launch"]: tuple(row[name] for name in SHAPE_COLUMNS) for row in launches}
+    times = _durations(profile)
+    total: Counter[tuple[object, ...]] = Counter()
+    for launch in profile.numbers:
+        total[shape_of[launch]] += times.get(launch, 1.0)  # type: ignore[assignment]
+    ((longest, _),) = total.most_common(1)
+    chosen = [launch for launch in profile.numbers if shape_of[launch] == longest]
+    return profile_kernel(profile.run, profile.kernel, among=chosen)
+
+
+def _durations(profile: Profile) -> dict[int, float]:
+    assert profile.run is not None
+    table = profile.run.table("metrics").select(["launch", "metric", "value"]).to_pylist()
+    return {
+        row["launch"]: row["value"] for row in table if row["metric"] == "gpu__time_duration.sum" and row["value"]
+    }
+
+
+def _busy(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
+    """Returns the share of the time that each resource needs at the rate within reach."""
+    names = {"dram": "dram_throughput_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
+             "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "tensor": "tensor_pipe_pct"}  # fmt: skip
+    busy = {
+        resource: figures[name] / 100 / REACHABLE.get(resource, 1.0) for resource, name in names.items() if name in figures
+    }
+    if "l2_throughput_pct" in figures:
+        # It also counts an activity of L2 that no other counter shows; the busiest of all memory units is not exceeded.
+        units = [figures[name] for name in ("mem_busy_pct", "max_bandwidth_pct") if name in figures]
+        busy["l2"] = min([figures["l2_throughput_pct"], *([max(units)] if units else [])]) / 100
+    cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
+    if cycles and sms and cycles.mean and sms.mean:
+        for resource, kinds, lanes in (
+            ("fp64", ("fp64",), _fp64_lanes(profile)),
+            ("xu", ("special", "conversion"), _SPECIAL_LANES),
+        ):
+            executed = sum(site.executed for site in sites if site.kind in kinds and _is_slow(site))
+            busy[resource] = executed * _WARP / lanes / (cycles.mean * sms.mean)
+    return {resource: min(1.0, share) for resource, share in busy.items()}
+
+
+def _is_slow(site: Site) -> bool:
+    """Returns whether a conversion runs on the special-function unit: those that pack or stay within integers do not."""
+    return not site.opcode.startswith(("F2FP", "F2IP", "I2FP", "I2I"))
+
+
+def _fp64_lanes(profile: Profile) -> int:
+    assert profile.run is not None
+    rows = profile.run.table("launches").select(["launch", "compute_capability"]).to_pylist()
+    capability = next((row["compute_capability"] for row in rows if row["launch"] in profile.numbers), None)
+    return _FP64_LANES.get(capability or "", _FP64_LANES_OTHERWISE)
+
+
+def _stall_shares(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
+    """Returns how waiting warps divide among the reasons: from the counters, or else from the samples."""
+    stalls = {
+        name.removeprefix("stall_"): value
+        for name, value in figures.items()
+        if name.startswith("stall_") and name not in ("stall_selected", "stall_not_selected")
+    }
+    if not any(stalls.values()):
+        sampled: Counter[str] = Counter()
+        for site in sites:
+            sampled.update(site.waits)
+        stalls = {reason: float(count) for reason, count in sampled.items()}
+    total = sum(stalls.values())
+    return {reason: value / total for reason, value in stalls.items()} if total else {}
+
+
+def _waits(figures: Mapping[str, float], stalls: Mapping[str, float]) -> dict[str, float]:
+    stalled, empty = figures.get("stalled_pct", 100.0), max(0.0, figures.get("empty_pct", 0.0))
+    idle = stalled + empty
+    if idle <= 0:
+        return {}
+    return {NO_WARP: empty / idle} | {reason: share * stalled / idle for reason, share in stalls.items()}
+
+
+def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, Counter[str]]:
+    """Charges the waiting to the instructions that may cause it, by how often they ran: without samples, no more is known."""
+    charged: dict[Site, Counter[str]] = {site: Counter() for site in sites}
+    for reason, share in stalls.items():
+        kinds = _SUSPECTED.get(reason)
+        among = [site for site in charged if kinds is None or site.kind in kinds]
+        total = sum(site.executed for site in among)
+        for site in among:
+            charged[site][reason] += share * site.executed / total  # type: ignore[assignment]
+    return charged
+
+
+def _share_queues(charged: Mapping[Site, Counter[str]]) -> None:
+    """Divides the waiting for a queue among those who fill it: a sampled warp is only the one that came too late."""
+    for reason, kinds, cost in (
+        ("lg_throttle", _GLOBAL, _global_cost),
+        ("drain", ("global store", "atomic"), _global_cost),
+        ("mio_throttle", ("shared load", "shared store", "shared atomic", "special", "conversion"), _shared_cost),
+    ):
+        among = {site: cost(site) for site in charged if site.kind in kinds}
+        total, samples = sum(among.values()), sum(waits[reason] for waits in charged.values())
+        if total and samples:
+            for waits in charged.values():
+                waits.pop(reason, None)
+            for site, part in among.items():
+                charged[site][reason] = samples * part / total  # type: ignore[assignment]
+
+
+def _global_cost(site: Site) -> float:
+    """Returns sectors, and for atomics lanes: those of one address are served one after the other."""
+    if site.kind == "atomic":
+        return site.executed * (site.acting or _WARP)
+    return site.sectors or site.executed
+
+
+def _shared_cost(site: Site) -> float:
+    return site.passes or site.executed
+
+
+def _on_fma(site: Site) -> bool:
+    return site.kind == "fp32" or site.instruction.name in _ALU_ON_FMA
+
+
+def _on_alu(site: Site) -> bool:
+    return site.kind == "integer" and site.instruction.name not in _ALU_ON_FMA
+
+
+def _on_lsu(site: Site) -> bool:
+    return site.kind in (*_GLOBAL, "shared load", "shared store", "shared atomic")
+
+

@@ -1,0 +1,128 @@
+"""Finds the causes of a kernel's time: every detector is asked, and what each change would save decides the order.
+
+A `Profile` in; `Cause`s out, what saves most first. `find_unseen` says what the recording lacks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from profiler.analyse.causes.candidate import Candidate, Detector
+from profiler.analyse.causes.cause import Cause, Place, Savings
+from profiler.analyse.causes.ceilings import detect_ceilings
+from profiler.analyse.causes.evidence import Evidence, gather
+from profiler.analyse.causes.global_memory import (
+    detect_atomics,
+    detect_misaligned,
+    detect_narrow,
+    detect_redundant_loads,
+    detect_spills,
+    detect_uncoalesced,
+)
+from profiler.analyse.causes.instructions import (
+    detect_conversions,
+    detect_fp64,
+    detect_idle_lanes,
+    detect_integer_overhead,
+    detect_loop_overhead,
+    detect_redundant_instructions,
+    detect_special_functions,
+)
+from profiler.analyse.causes.launch import (
+    detect_imbalance,
+    detect_last_wave,
+    detect_little_work,
+    detect_occupancy,
+    detect_short_launch,
+    detect_small_grid,
+)
+from profiler.analyse.causes.shared_memory import (
+    detect_bank_conflicts,
+    detect_redundant_shared,
+    detect_too_little_reuse,
+)
+from profiler.analyse.causes.sites import Site
+from profiler.analyse.causes.waiting import (
+    detect_barriers,
+    detect_dependent_chain,
+    detect_instruction_cache,
+    detect_register_banks,
+    detect_unoverlapped_loads,
+)
+from profiler.analyse.recording.profile import Profile
+from profiler.catalog.causes import BY_NAME
+
+DETECTORS: tuple[Detector, ...] = (
+    detect_ceilings, detect_uncoalesced, detect_misaligned, detect_narrow, detect_redundant_loads, detect_spills,
+    detect_atomics, detect_bank_conflicts, detect_too_little_reuse, detect_redundant_shared, detect_integer_overhead,
+    detect_redundant_instructions, detect_loop_overhead, detect_conversions, detect_fp64, detect_special_functions,
+    detect_idle_lanes, detect_unoverlapped_loads, detect_dependent_chain, detect_barriers, detect_register_banks,
+    detect_instruction_cache, detect_short_launch, detect_small_grid, detect_last_wave, detect_imbalance,
+    detect_little_work, detect_occupancy,
+)  # fmt: skip
+
+# Less is within what a measurement can tell, and not worth a change.
+_WORTH_NAMING = 0.03
+_MOST_CAUSES = 6
+_MOST_PLACES = 3
+
+
+def find_causes(profile: Profile) -> list[Cause]:
+    """Returns the causes, what saves most first; none for a range or a graph, or without counters."""
+    evidence = gather(profile)
+    if not evidence.model.busy:
+        return []
+    saved = {candidate: _saves(evidence, candidate) for detect in DETECTORS for candidate in detect(evidence)}
+    best: dict[str, Candidate] = {}
+    for candidate in sorted(saved, key=lambda one: -saved[one]):
+        if saved[candidate] >= _WORTH_NAMING or candidate.nothing_to_gain:
+            best.setdefault(candidate.name, candidate)
+    found = [_cause(evidence, candidate, saved[candidate]) for candidate in best.values()]
+    return sorted(found, key=_order)[:_MOST_CAUSES]
+
+
+def _order(cause: Cause) -> tuple[bool, float]:
+    at_ceiling = BY_NAME[cause.cause].group == "nothing to gain"
+    return (not at_ceiling, -cause.saves_pct.expected)
+
+
+def _saves(evidence: Evidence, candidate: Candidate) -> float:
+    return evidence.model.saved(candidate.effect) if candidate.saves is None else candidate.saves
+
+
+def _cause(evidence: Evidence, candidate: Candidate, expected: float) -> Cause:
+    bound = evidence.model.bound(candidate.effect, BY_NAME[candidate.name].leaves)
+    at_most = max(expected, 0.0 if candidate.nothing_to_gain else bound)
+    return Cause(
+        cause=candidate.name,
+        sentence=candidate.sentence,
+        try_=candidate.advice,
+        saves_pct=Savings(round(100 * expected, 1), round(100 * at_most, 1)),
+        where=_places(candidate.weights),
+        evidence=dict(candidate.evidence),
+    )
+
+
+def _places(weights: Mapping[Site, float]) -> list[Place]:
+    """Returns the source lines that have most part in it; instructions, where no line is known."""
+    total = sum(weights.values())
+    groups: dict[object, dict[Site, float]] = {}
+    for site, weight in weights.items():
+        if weight > 0:
+            groups.setdefault(site.instruction.place or site, {})[site] = weight
+    ranked = sorted(groups.values(), key=lambda group: -sum(group.values()))[:_MOST_PLACES]
+    return [_place(group, total) for group in ranked]
+
+
+def _place(group: Mapping[Site, float], total: float) -> Place:
+    heaviest = max(group, key=lambda site: group[site])
+    one = heaviest.instruction
+    file, _, _ = (one.place or "").rpartition(":")
+    return Place(
+        opcode=one.opcode,
+        offset=one.offset,
+        share_pct=round(100 * sum(group.values()) / total, 1),
+        file=file or None,
+        line=one.line if file else None,
+        text=(heaviest.text or "").strip() or None,
+    )

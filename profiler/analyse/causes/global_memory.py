@@ -1,0 +1,212 @@
+"""Detects causes in the accesses to global memory: which addresses a warp touches, how wide, how often, and whether at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from profiler.analyse.causes.candidate import Candidate
+from profiler.analyse.causes.dataflow import feeds_shared_memory, has_fixed_address
+from profiler.analyse.causes.evidence import Evidence
+from profiler.analyse.causes.sites import LANES, Kind, Site
+from profiler.analyse.causes.time_model import Effect
+
+_SECTOR_BYTES = 32
+_SECTOR_BITS = 8 * _SECTOR_BYTES
+# A warp's neighbouring lanes that start inside a sector touch one more than their bytes fill. Beyond that, lanes lie apart.
+_MISALIGNED_SECTORS = 1.05
+# Below, the requests of a few edge warps; a constant offset costs every request its sector.
+_LEAST_EXTRA_SECTORS = 0.2
+_WIDEST_BITS = 128
+_OFTEN = 2.0  # each byte is loaded at least twice
+_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
+
+
+def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
+    for kind, name, verb, advice in (
+        ("global load", "uncoalesced-loads", "loads", "read neighbouring elements"),
+        ("global store", "uncoalesced-stores", "stores", "write neighbouring elements"),
+    ):
+        sites = [site for site in _accesses(evidence, kind) if _extra(site) > _MISALIGNED_SECTORS]  # type: ignore[arg-type]
+        if sites:
+            request, needed = _per_request(sites)
+            yield Candidate(
+                name,
+                f"A warp {verb} {request:.1f} sectors of 32 bytes a request where {needed:.1f} would hold its data: its lanes "
+                f"use {100 * needed / request:.0f} % of what is moved.",
+                f"Let neighbouring threads {advice} (now a request spreads over {request:.1f} sectors): exchange the "
+                "roles of the indices, change the layout, or pass a tile through shared memory.",
+                _cheaper(evidence, sites),
+                {site: site.excess_sectors for site in sites},
+                {"sectors_per_request": request, "ideal_sectors_per_request": needed},
+            )
+
+
+def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
+    sites = [
+        site
+        for kind in ("global load", "global store")
+        for site in _accesses(evidence, kind)  # type: ignore[arg-type]
+        if _LEAST_EXTRA_SECTORS < _extra(site) <= _MISALIGNED_SECTORS
+    ]
+    if sites:
+        request, needed = _per_request(sites)
+        yield Candidate(
+            "misaligned-accesses",
+            f"The lanes of a warp are neighbours but start inside a sector: {request:.1f} sectors a request, where "
+            f"{needed:.1f} would do.",
+            "Start rows and offsets at multiples of 32 bytes: pad the rows, or shift the first index.",
+            _cheaper(evidence, sites),
+            {site: site.excess_sectors for site in sites},
+            {"sectors_per_request": request, "ideal_sectors_per_request": needed},
+        )
+
+
+def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
+    """Names accesses narrower than 16 bytes that are otherwise well formed: contiguous, and not broadcast or gathered."""
+    sites = [
+        site
+        for site in evidence.of("global load", "global store")
+        if 0 < site.width < _WIDEST_BITS and _is_contiguous(site) and not feeds_shared_memory(evidence, site)
+    ]
+    total = sum(_bytes(site) for site in evidence.of("global load", "global store"))
+    moved = sum(_bytes(site) for site in sites)
+    if not sites or moved < total / 2:
+        return
+    width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
+    # A wider access carries more bytes with as many requests under way. From 4 bytes on, what limits a warp is
+    # rarely its requests alone, so that half of the gain is counted.
+    gain = (1 - width / _WIDEST_BITS) * (1.0 if width < 32 else 0.5)
+    fractions = dict.fromkeys(sites, gain)
+    fewer = evidence.without(fractions)
+    yield Candidate(
+        "narrow-accesses",
+        f"{100 * moved / total:.0f} % of the data moves in accesses of {width / 8:.0f} bytes a thread, "
+        f"{LANES * width / 8:.0f} bytes a request.",
+        f"Access 16 bytes a thread ({_WIDEST_BITS / width:.0f} neighbouring elements at once), with a scalar tail.",
+        Effect({name: part for name, part in fewer.resources.items() if name != "l2"}, fewer.waits),
+        {site: _bytes(site) for site in sites},
+        {"access_bytes": width / 8},
+    )
+
+
+def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
+    loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
+    fixed = {site: share for site in loads if (share := has_fixed_address(evidence, site)) > 0}
+    requested = sum((site.ideal_sectors or 0.0) * _SECTOR_BYTES for site in loads)
+    delivered = evidence.find("dram_bytes_read")
+    if fixed:
+        yield Candidate(
+            "redundant-global-loads",
+            "A load repeats in a loop that does not change its address.",
+            "Load the value once before the loop; declare pointers `const … * __restrict__`, so that the compiler may.",
+            evidence.without(fixed),
+            {site: site.executed for site in fixed},
+        )
+    elif delivered and requested > _OFTEN * delivered:
+        times = requested / delivered
+        yield Candidate(
+            "redundant-global-loads",
+            f"Loads request each byte {times:.1f} times from the caches: {requested / 1e6:,.0f} MB, of which device memory "
+            f"delivers {delivered / 1e6:,.0f} MB.",
+            "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute "
+            "several results from it.",
+            evidence.without(dict.fromkeys(loads, 1 - 1 / min(times, 8.0))),
+            {site: (site.sectors or 0.0) for site in loads},
+            {"requested_per_delivered": times},
+        )
+
+
+def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
+    sites = evidence.of("local")
+    if sites:
+        share = 100 * evidence.share_executed(sites)
+        registers = evidence.find("registers")
+        spilled = bool(evidence.find("local_spill_inst"))
+        yield Candidate(
+            "register-spills",
+            f"{share:.1f} % of the executed instructions load and store local memory"
+            + (f", with {registers:.0f} registers a thread." if registers else "."),
+            "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
+            if spilled
+            else "Index local arrays by constants (unroll the loop around them), so that they fit into registers.",
+            evidence.without(dict.fromkeys(sites, 1.0)),
+            {site: site.executed for site in sites},
+            {"local_instructions_pct": share},
+        )
+
+
+def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
+    sites = evidence.of("atomic", "shared atomic")
+    if not sites:
+        return
+    retried = [site for site in sites if ".CAS" in site.opcode]
+    around = [evidence.innermost_loop(site) for site in retried]
+    loops = [loop for loop in around if loop is not None]
+    fractions = dict.fromkeys(sites, 1 - 1 / LANES)
+    fractions |= {
+        site: 1 - 1 / LANES
+        for site in evidence.sites
+        if any(site.instruction in loop for loop in loops)
+    }
+    waiting = 100 * evidence.time_of(dict.fromkeys(fractions, 1.0))
+    where = "shared" if all(site.kind == "shared atomic" for site in sites) else "global"
+    yield Candidate(
+        "atomic-contention",
+        f"For {waiting:.0f} % of the time warps wait for atomics in {where} memory"
+        + (", which are retried in a loop." if loops else "."),
+        "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and "
+        "update global memory once a block.",
+        evidence.without(fractions),
+        {site: sum(evidence.charged[site].values()) or site.executed for site in fractions},
+        {"waiting_pct": waiting},
+    )
+
+
+def _accesses(evidence: Evidence, kind: Kind) -> list[Site]:
+    return [site for site in evidence.of(kind) if site.sectors and site.ideal_sectors is not None]
+
+
+def _extra(site: Site) -> float:
+    return site.excess_sectors / site.executed
+
+
+def _per_request(sites: Sequence[Site]) -> tuple[float, float]:
+    executed = sum(site.executed for site in sites)
+    return (
+        sum(site.sectors or 0.0 for site in sites) / executed,
+        sum(site.ideal_sectors or 0.0 for site in sites) / executed,
+    )
+
+
+def _cheaper(evidence: Evidence, sites: Sequence[Site]) -> Effect:
+    """Returns the effect of accesses that touch no more sectors than their data fills."""
+    fractions: Mapping[Site, float] = {site: site.excess_sectors / (site.sectors or 1.0) for site in sites}
+    every = sum(site.sectors or 0.0 for site in evidence.sites)
+    excess = sum(site.excess_sectors for site in sites) / every
+    return Effect(
+        resources={
+            "l2": excess,
+            "l1": evidence.part_of_l1(fractions),
+            "dram": _wasted_dram(evidence) * excess,
+        },
+        waits=evidence.waiting_for(fractions, *_WAITS),
+    )
+
+
+def _wasted_dram(evidence: Evidence) -> float:
+    """Returns the part of device memory's traffic beyond what all accesses would need without any reuse in caches."""
+    moved = (evidence.find("dram_bytes_read") or 0.0) + (evidence.find("dram_bytes_written") or 0.0)
+    needed = sum((site.ideal_sectors or 0.0) * _SECTOR_BYTES for site in evidence.sites)
+    return max(0.0, 1.0 - needed / moved) if moved else 0.0
+
+
+def _is_contiguous(site: Site) -> bool:
+    """Returns whether the lanes touch as many bytes as they ask for: no broadcast, and no gaps."""
+    if not site.sectors:
+        return site.sectors is None
+    asked = (site.acting or LANES) * site.width / _SECTOR_BITS
+    return 0.9 * asked <= site.sectors / site.executed <= asked + _MISALIGNED_SECTORS
+
+
+def _bytes(site: Site) -> float:
+    return site.executed * (site.acting or LANES) * site.width / 8

@@ -1,0 +1,258 @@
+"""Detects causes in what is executed: instructions that a kernel could do without, and lanes that do nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from profiler.analyse.causes.candidate import Candidate
+from profiler.analyse.causes.evidence import Evidence
+from profiler.analyse.causes.sites import LANES, Site
+from profiler.analyse.causes.time_model import Effect
+
+# An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
+_INTEGERS_PER_ACCESS = 2.0
+# The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
+_DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
+_LANES_MISSING = 0.03
+_COUNTED_BY_INSTRUCTIONS = 0.85
+# FP32 forms of divisions and functions take about as many instructions as FP64 ones, and a third of the time each.
+_FP64_EXPANDED = 0.5
+
+
+def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
+    integers = evidence.of("integer")
+    accesses = sum(
+        site.executed for site in evidence.of("global load", "global store", "shared load", "shared store", "atomic", "shared atomic")
+    )
+    count = sum(site.executed for site in integers)
+    divided = {site.instruction.place for site in evidence.sites if _DIVISION.match(site.opcode)}
+    dividing = [
+        site for site in evidence.sites if site.instruction.place in divided and site.kind in ("integer", "conversion", "special")
+    ] if None not in divided else [site for site in evidence.sites if _DIVISION.match(site.opcode)]
+    spare = max(0.0, 1 - _INTEGERS_PER_ACCESS * accesses / count) if count else 0.0
+    fractions: dict[Site, float] = dict.fromkeys(integers, spare) | dict.fromkeys(dividing, 0.9)
+    if not any(fractions.values()):
+        return
+    share = 100 * count / evidence.executed
+    divisions = ", many of them for integer division" if dividing else ""
+    yield Candidate(
+        "integer-overhead",
+        f"{share:.0f} % of the executed instructions are integer arithmetic{divisions}; {_INTEGERS_PER_ACCESS:.0f} for each access to "
+        f"memory would be {100 * min(1.0, _INTEGERS_PER_ACCESS * accesses / evidence.executed):.0f} %.",
+        "Take divisions and remainders out of the loop, or use constants and powers of two (shifts and masks)."
+        if dividing
+        else "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants.",
+        evidence.without(fractions),
+        {site: part * site.executed for site, part in fractions.items() if part},
+        {"integer_pct": share},
+    )
+
+
+def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
+    """Names arithmetic of a loop that repeats another instruction with the same inputs."""
+    repeated: dict[Site, float] = {}
+    for number, loops in evidence.loops.items():
+        for loop in loops:
+            inside = [site for site in evidence.sites if site.function == number and site.instruction in loop]
+            changed = {word for site in inside for word in _targets(site)}
+            for site in inside:
+                if site.kind in ("fp32", "fp64", "special") and site.instruction.operands:
+                    sources = set(re.findall(r"U?R\d+", " ".join(site.instruction.operands[1:])))
+                    if sources and not sources & changed:
+                        repeated[site] = 1.0
+    if repeated:
+        yield Candidate(
+            "redundant-instructions",
+            "A loop computes the same value in every iteration from inputs that do not change.",
+            "Compute it once before the loop.",
+            evidence.without(repeated),
+            {site: site.executed for site in repeated},
+        )
+
+
+def _targets(site: Site) -> list[str]:
+    return re.findall(r"U?R\d+", site.instruction.operands[0]) if site.instruction.operands else []
+
+
+def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
+    """Names short loops, in which counting and branching is a large part."""
+    found: dict[Site, float] = {}
+    length = 0
+    for number, loops in evidence.loops.items():
+        for loop in loops:
+            inside = [site for site in evidence.sites if site.function == number and site.instruction in loop]
+            if any(other is not loop and other.start >= loop.start and other.end <= loop.end for other in loops):
+                continue  # loops around others spend their time inside
+            keeping = _keeping(inside)
+            if len(inside) and len(inside) <= 24 and sum(site.executed for site in inside) > evidence.executed / 2:
+                found |= dict.fromkeys(keeping, 0.75)  # unrolled by four
+                length = len(inside)
+    if found:
+        share = 100 * evidence.share_executed(found)
+        yield Candidate(
+            "loop-overhead",
+            f"{share:.0f} % of the executed instructions only keep a loop of {length} instructions going.",
+            "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
+            evidence.without(found),
+            {site: site.executed for site in found},
+            {"loop_instructions": length, "loop_overhead_pct": share},
+        )
+
+
+def _keeping(inside: Iterable[Site]) -> list[Site]:
+    """Returns the branch, its test, and the counters: integer instructions that add to their own register."""
+    kept = []
+    for site in inside:
+        name, operands = site.instruction.name, site.instruction.operands
+        counts = name in ("IADD3", "UIADD3", "VIADD", "IMAD") and len(operands) > 1 and operands[0] == operands[1]
+        if name in ("BRA", "ISETP", "UISETP") or counts:
+            kept.append(site)
+    return kept
+
+
+def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
+    divided = {site.instruction.place for site in evidence.sites if _DIVISION.match(site.opcode)}
+    sites = [site for site in evidence.of("conversion") if site.instruction.place not in divided]
+    if sites:
+        share = 100 * evidence.share_executed(sites)
+        yield Candidate(
+            "type-conversions",
+            f"{share:.0f} % of the executed instructions convert between types.",
+            "Convert once, outside of the loop, and keep the value in one type.",
+            evidence.without(dict.fromkeys(sites, 0.9)),
+            {site: site.executed for site in sites},
+            {"conversions_pct": share},
+        )
+
+
+def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
+    sites = evidence.of("fp64")
+    if not sites:
+        return
+    converting = [site for site in sites if site.opcode.startswith(("F2F", "I2F", "F2I"))]
+    fractions = {site: 1.0 if site in converting else _FP64_EXPANDED for site in sites}
+    fewer = evidence.without(fractions)
+    share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
+    mixed = " Values are converted from float and back for it." if converting else ""
+    yield Candidate(
+        "fp64-arithmetic",
+        f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time.{mixed}",
+        "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough.",
+        Effect({**fewer.resources, "fp64": 1.0}, evidence.waiting_for(dict.fromkeys(sites, 0.8))),
+        {site: site.executed for site in sites},
+        {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
+    )
+
+
+def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
+    divided = {site.instruction.place for site in evidence.sites if _DIVISION.match(site.opcode)}
+    special = [site for site in evidence.of("special") if site.instruction.place not in divided]
+    slow = _called(evidence)
+    if not special and not slow:
+        return
+    places = {site.instruction.place for site in special} - {None}
+    beside = [
+        site for site in evidence.sites if site.instruction.place in places and site.kind in ("fp32", "special", "integer", "control")
+    ]
+    fractions: dict[Site, float] = dict.fromkeys([*beside, *special], 0.5) | dict.fromkeys(slow, 0.9)
+    share = 100 * evidence.share_executed(fractions)
+    busy = 100 * evidence.model.busy.get("xu", 0.0)
+    yield Candidate(
+        "special-functions",
+        f"{share:.0f} % of the executed instructions belong to divisions, roots or functions, and keep the special-function units busy "
+        f"for {busy:.0f} % of the time.",
+        "Use the fast forms (`__expf`, `__logf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), multiply instead of dividing and of powf, or "
+        "look values up.",
+        evidence.without(fractions),
+        {site: site.executed for site in fractions},
+        {"special_pct": share, "special_busy_pct": busy},
+    )
+
+
+def _called(evidence: Evidence) -> list[Site]:
+    """Returns the instructions behind the last EXIT of a function that is called: the slow paths of precise functions."""
+    found: list[Site] = []
+    for number in evidence.loops:
+        inside = [site for site in evidence.sites if site.function == number]
+        if any(site.opcode.startswith("CALL.REL") for site in inside):
+            exits = [site.position for site in inside if site.instruction.name == "EXIT"]
+            found += [site for site in inside if exits and site.position > max(exits)]
+    return found
+
+
+def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
+    """Names lanes that do nothing: split by branches that go both ways, or without any work."""
+    split, idle = {}, {}
+    for site in evidence.sites:
+        if site.lanes is None or site.idle_share < _LANES_MISSING:
+            continue
+        off = 1 - site.lanes / LANES
+        if off >= _LANES_MISSING and _goes_both_ways(evidence, site):
+            split[site] = off
+        else:
+            idle[site] = site.idle_share
+    for name, fractions, sentence, advice in (
+        (
+            "divergent-branches",
+            split,
+            "Branches split warps, whose sides are executed one after the other",
+            "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
+        ),
+        (
+            "idle-lanes",
+            idle,
+            "Lanes have nothing to do while their warp executes",
+            "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more "
+            "elements.",
+        ),
+    ):
+        if fractions:
+            wasted = sum(part * site.executed for site, part in fractions.items()) / evidence.executed
+            lanes = _mean_lanes(fractions)
+            yield Candidate(
+                name,
+                f"{sentence}: {lanes:.1f} of 32 lanes act on average there, which wastes {100 * wasted:.0f} % of the issued lanes.",
+                advice,
+                _for_acting_lanes(evidence, fractions),
+                {site: part * site.executed for site, part in fractions.items()},
+                {"acting_lanes": lanes, "wasted_lanes_pct": 100 * wasted},
+            )
+
+
+def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
+    """Returns the effect of issuing for lanes that act only.
+
+    What L1 and L2 do is done for the lanes that act, and stays. Where L1 is as busy as the load/store pipe, it is the
+    number of instructions that keeps it so.
+    """
+    effect, busy = evidence.without(fractions), evidence.model.busy
+    kept = {"l2": 0.0, "l1": 0.0}
+    if busy.get("lsu", 0.0) >= _COUNTED_BY_INSTRUCTIONS * busy.get("l1", 0.0):
+        kept["l1"] = effect.resources["lsu"]
+    return Effect({**effect.resources, **kept}, effect.waits)
+
+
+def _mean_lanes(fractions: Mapping[Site, float]) -> float:
+    executed = sum(site.executed for site in fractions)
+    return LANES * (1 - sum(part * site.executed for site, part in fractions.items()) / executed)
+
+
+def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
+    """Returns whether warps reach this with some lanes, and run other code with the rest of them.
+
+    A loop that some lanes leave earlier than others counts too: the rest of the warp goes on without them.
+    """
+    loop = evidence.innermost_loop(site)
+    if loop is not None and loop.iterations:
+        return True
+    return any(
+        other.lanes is not None
+        and other.function == site.function
+        and abs(other.position - site.position) < 400
+        and abs(other.lanes + (site.lanes or 0.0) - LANES) < 1.0
+        and other.lanes < LANES * (1 - _LANES_MISSING)
+        for other in evidence.sites
+    )
+
+

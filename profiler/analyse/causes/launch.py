@@ -1,0 +1,160 @@
+"""Detects causes in how a kernel is launched: too few or uneven blocks, and what limits the warps of an SM."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from profiler.analyse.causes.candidate import Candidate
+from profiler.analyse.causes.evidence import Evidence
+from profiler.analyse.causes.time_model import NO_WARP, Effect
+
+# Starting a kernel and draining it takes 2 to 4 us on an H100 (measured by empty kernels); below three times that, it counts.
+_START_NS = 3_000.0
+_SHORT_NS = 10_000.0
+# With more rounds of blocks than these, the last one is at most a tenth of the time.
+_MANY_WAVES = 10.0
+_LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
+_WARPS_OF_AN_SM = 64
+
+
+def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
+    duration = evidence.find("duration_ns")
+    if duration and duration < _SHORT_NS:
+        yield Candidate(
+            "launch-too-short",
+            f"The launch takes {duration / 1000:.1f} us, of which starting and ending it is about {_START_NS / 1000:.0f} us.",
+            "Do more in one launch: batch the work, fuse it with the kernels before and after, or replay a CUDA graph.",
+            evidence={"duration_ns": duration},
+            saves=min(0.9, _START_NS / duration),
+        )
+
+
+def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
+    blocks, sms, waves = _blocks(evidence), evidence.find("launch__sm_count"), evidence.find("waves")
+    if not blocks or not sms or waves is None or waves >= 1.0:
+        return
+    idle = max(0.0, 1 - blocks / sms)
+    latency = evidence.model.wait_share(NO_WARP, *_LATENCY) * (1 - waves)
+    yield Candidate(
+        "grid-too-small",
+        f"{blocks:,.0f} blocks for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: "
+        + (f"{100 * idle:.0f} % of the SMs have nothing to do." if idle else f"{100 * (1 - waves):.0f} % of their places are empty."),
+        "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts.",
+        evidence={"blocks": blocks, "waves": waves},
+        saves=max(idle * 0.9, latency * 0.75),
+    )
+
+
+def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
+    waves = evidence.find("waves")
+    if waves and 1.0 < waves < _MANY_WAVES and (idle := 1 - waves / math.ceil(waves)) > 0:
+        yield Candidate(
+            "uneven-last-wave",
+            f"The grid fills the GPU {waves:.2f} times: in the last round, {100 * (waves - math.floor(waves)):.0f} % of the places have a block.",
+            f"Choose the work of a block so that the rounds are full, or launch {math.floor(waves)} full round{'s' * (waves >= 2)} of blocks "
+            "that share all work out.",
+            evidence={"waves": waves},
+            saves=idle * _spread(evidence),
+        )
+
+
+def _spread(evidence: Evidence) -> float:
+    """Returns how much of an uneven last round costs time: little, where blocks end at different times and others follow at once."""
+    occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
+    missing = 1 - occupancy / limit if occupancy and limit else 0.5
+    waves = evidence.find("waves") or 1.0
+    idle = 1 - waves / math.ceil(waves)
+    return min(1.0, missing / idle) if idle else 0.0
+
+
+def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
+    least, mean, most = (evidence.find(f"l1tex__cycles_active.{which}") for which in ("min", "avg", "max"))
+    waves = evidence.find("waves") or 0.0
+    between = 1 - mean / most if mean and most else 0.0
+    last_wave = 1 - waves / math.ceil(waves) if waves > 1 else max(0.0, 1 - waves)
+    occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
+    missing = 1 - occupancy / limit if occupancy and limit else 0.0
+    unexplained = max(0.0, missing - last_wave)
+    saves = max(between - last_wave if waves < _MANY_WAVES else between, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY))
+    if saves > 0 and least is not None and mean and most:
+        yield Candidate(
+            "load-imbalance",
+            f"SMs are active for {100 * least / most:.0f} to 100 % of the longest, {100 * mean / most:.0f} % on average, and hold "
+            f"{100 * (1 - missing):.0f} % of the warps that fit: some work takes much longer than the rest.",
+            "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
+            evidence={"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most},
+            saves=saves,
+        )
+
+
+def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
+    """Names threads whose preparation (indices, parameters, addresses) is a large part of what they do."""
+    warps, waves = _warps(evidence), evidence.find("waves") or 0.0
+    if not warps or waves < 2 or not evidence.sites:
+        return
+    each = evidence.executed / warps
+    if any(evidence.innermost_loop(site) for site in evidence.sites) or each > 200:
+        return
+    preparing = [site for site in evidence.of("other") if site.opcode.startswith(("S2", "LDC", "ULDC", "MOV", "CS2R"))]
+    if preparing:
+        fewer = evidence.without(dict.fromkeys(preparing, 0.75))
+        yield Candidate(
+            "too-little-work-a-thread",
+            f"A warp executes {each:.0f} instructions and ends; {100 * evidence.share_executed(preparing):.0f} % of them only prepare.",
+            "Let each thread take several elements: a grid-stride loop, or four elements at once.",
+            Effect(fewer.resources, {**fewer.waits, NO_WARP: 0.5}),
+            {site: site.executed for site in preparing},
+            {"instructions_per_warp": each},
+        )
+
+
+def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
+    """Names what limits the warps of an SM, where more of them would hide waiting."""
+    limit = evidence.find("occupancy_limit_pct")
+    if not limit or limit >= 95:
+        return
+    limits = {
+        "registers-limit-occupancy": evidence.find("blocks_by_registers"),
+        "shared-memory-limits-occupancy": evidence.find("blocks_by_shared"),
+        "block-too-small": evidence.find("launch__occupancy_limit_blocks"),
+        "block-size-limits-occupancy": evidence.find("launch__occupancy_limit_warps"),
+    }
+    known = {name: blocks for name, blocks in limits.items() if blocks}
+    if not known:
+        return
+    name = min(known, key=lambda one: known[one])
+    waits = evidence.model
+    share = 1 - limit / 100
+    yield Candidate(
+        name,
+        f"An SM holds {limit:.0f} % of the warps that it could: {_limit_text(evidence, name)}.",
+        _LIMIT_ADVICE[name],
+        Effect(waits={reason: 0.5 * share for reason in (*_LATENCY, NO_WARP) if reason in waits.waits}),
+        evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name]},
+    )
+
+
+_LIMIT_ADVICE = {
+    "registers-limit-occupancy": "Use fewer registers (`__launch_bounds__`, a smaller tile for each thread), or overlap more work in each thread.",
+    "shared-memory-limits-occupancy": "Use a smaller tile or a narrower type in shared memory, or more threads for the same tile.",
+    "block-too-small": "Use blocks of 128 to 256 threads.",
+    "block-size-limits-occupancy": "Choose a block size that divides the warps of an SM, such as 256 threads.",
+}
+
+
+def _limit_text(evidence: Evidence, name: str) -> str:
+    if name == "registers-limit-occupancy":
+        return f"{evidence.find('registers') or 0:.0f} registers a thread"
+    if name == "shared-memory-limits-occupancy":
+        return f"{evidence.find('shared_bytes') or 0:,.0f} bytes of shared memory a block"
+    threads = math.prod(evidence.shape.block) if evidence.shape else 0
+    return f"blocks of {threads} threads"
+
+
+def _blocks(evidence: Evidence) -> float:
+    return float(math.prod(evidence.shape.grid)) if evidence.shape else 0.0
+
+
+def _warps(evidence: Evidence) -> float:
+    return _blocks(evidence) * math.ceil(math.prod(evidence.shape.block) / 32) if evidence.shape else 0.0

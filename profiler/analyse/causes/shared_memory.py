@@ -1,0 +1,109 @@
+"""Detects causes in the accesses to shared memory: passes that collide, and loads that a larger tile would save."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.candidate import Candidate
+from profiler.analyse.causes.dataflow import feeds_shared_memory, has_fixed_address
+from profiler.analyse.causes.evidence import Evidence
+from profiler.analyse.causes.sites import Site
+from profiler.analyse.causes.time_model import Effect
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.opcodes import fmas_of
+
+# An 8 x 8 tile of a thread takes 64 multiply-adds for four loads of 16 bytes: what is within reach of any tile.
+_FMAS_PER_LOAD = 16.0
+# A tensor tile of 128 x 128 multiplies each staged element 64 times on average (128 * 128 / (128 + 128)).
+_SHARED = ("shared load", "shared store", "shared atomic")
+_WAITS = ("short_scoreboard", "mio_throttle")
+
+
+def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
+    sites = {site: ways for site in evidence.of("shared load", "shared store") if (ways := _ways(evidence, site)) > 1.0}
+    fractions = {site: 1 - 1 / ways for site, ways in sites.items()}
+    if not fractions:
+        return
+    weights = {site: part * (site.passes or site.executed) for site, part in fractions.items()}
+    worst = max(weights, key=lambda site: weights[site])
+    waits = evidence.waiting_for(fractions, *_WAITS)
+    # Warps wait at barriers for those that wait for shared memory: these waits shrink alike.
+    behind = evidence.time_of(dict.fromkeys(evidence.of(*_SHARED), 1.0), *_WAITS)
+    barrier = behind / (behind + evidence.time_of(dict.fromkeys(evidence.of("global load"), 1.0), "long_scoreboard") or 1.0)
+    waits["barrier"] = barrier * max(waits.values(), default=0.0)
+    yield Candidate(
+        "bank-conflicts",
+        f"{worst.opcode} makes {sites[worst]:.1f} passes through shared memory where one would do: its lanes meet in the same banks.",
+        "Pad the rows of the array by one word, or exchange bits of the index (swizzle), so that the lanes of a warp fall "
+        "into different banks.",
+        Effect({"l1": _wasted_l1(evidence, fractions)}, waits),
+        weights,
+        {"passes_per_needed": sites[worst]},
+    )
+
+
+def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
+    """Names shared loads, or staged tiles, that feed few multiplications each."""
+    loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
+    fmas = sum(site.executed * fmas_of(site.instruction) for site in evidence.sites if site.kind == "fp32")
+    count = sum(site.executed for site in loads)
+    if count and fmas / count >= 1.0:
+        each = fmas / count
+        part = max(0.0, 1 - each / _FMAS_PER_LOAD)
+        yield Candidate(
+            "too-little-reuse",
+            f"Each load from shared memory feeds {each:.1f} multiply-adds a thread; a tile of 8 x 8 results a thread feeds 16.",
+            "Let each thread compute a larger tile of results in registers, and load 16 bytes at once.",
+            evidence.without(dict.fromkeys(loads, part)),
+            {site: site.executed for site in loads},
+            {"fmas_per_shared_load": each},
+        )
+    tensor = evidence.of("tensor")
+    staged = [site for site in evidence.of("global load") if feeds_shared_memory(evidence, site) and evidence.innermost_loop(site)]
+    if tensor and staged and evidence.model.busy.get("tensor", 0.0) < 0.5:
+        stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
+        yield Candidate(
+            "too-little-reuse",
+            "The tensor cores are idle most of the time, while tiles are loaded and staged for them.",
+            "Let a block compute a larger tile (such as 128 x 128), so that each staged value is multiplied more often.",
+            evidence.without(dict.fromkeys([*staged, *stores, *(one for one in tensor if one.passes)], 0.5)),
+            {site: sum(evidence.charged[site].values()) or site.executed for site in [*staged, *stores]},
+            {"tensor_pct": 100 * evidence.model.busy.get("tensor", 0.0)},
+        )
+
+
+def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loads of a place that the loop does not leave: the thread's own value, or one that never changes."""
+    loads = {site: part for site in evidence.of("shared load") if (part := has_fixed_address(evidence, site)) > 0}
+    stored = {_address(site.instruction) for site in evidence.of("shared store") if evidence.innermost_loop(site)}
+    carried = any(_address(site.instruction) in stored for site in loads)
+    if loads:
+        yield Candidate(
+            "redundant-shared-accesses",
+            "A loop loads in every iteration what the same thread stored "
+            "in shared memory in the one before."
+            if carried
+            else "A loop loads the same place in shared memory in every iteration.",
+            "Keep the value in a register while the loop runs.",
+            evidence.without(loads),
+            {site: site.executed for site in loads},
+        )
+
+
+def _address(instruction: Instruction) -> str:
+    return instruction.text.partition("[")[2].partition("]")[0]
+
+
+def _ways(evidence: Evidence, site: Site) -> float:
+    """Returns the passes for each that is needed: of the instruction where counted, else of all of its kind."""
+    if site.passes is not None and site.ideal_passes:
+        return site.passes / site.ideal_passes
+    if site.passes is None:
+        return evidence.figures.get("load_ways" if site.kind == "shared load" else "store_ways", 1.0)
+    return 1.0
+
+
+def _wasted_l1(evidence: Evidence, fractions: dict[Site, float]) -> float:
+    if any(site.passes for site in evidence.sites):
+        return evidence.part_of_l1(fractions)
+    return evidence.figures.get("conflict_share_pct", 0.0) * evidence.figures.get("shared_of_l1_pct", 0.0) / 1e4

@@ -1,0 +1,136 @@
+"""Detects causes in what warps wait for: loads that are too few at once, chains of results, barriers, and their own code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.candidate import Candidate
+from profiler.analyse.causes.dataflow import is_chased
+from profiler.analyse.causes.evidence import Evidence
+from profiler.analyse.causes.sites import Site
+from profiler.analyse.causes.time_model import Effect
+
+# With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
+_ENOUGH_LOADS = 4
+# The innermost instruction cache of an SM's quarter holds 12 KiB on Volta and later (Jia et al., "Dissecting the NVIDIA
+# Volta GPU Architecture via Microbenchmarking", 2018).
+_CACHE_BYTES = 12 * 1024
+_INSTRUCTION_BYTES = 16
+
+
+def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
+    loads = [site for site in evidence.of("global load") if not is_chased(evidence, site)]
+    fractions = {}
+    for site in loads:
+        useful = 1 - site.excess_sectors / site.sectors if site.sectors else 1.0
+        fractions[site] = useful * (1 - 1 / _ENOUGH_LOADS if _under_way(evidence, site) < _ENOUGH_LOADS else 0.25)
+    waiting = 100 * evidence.time_of(dict.fromkeys(loads, 1.0), "long_scoreboard")
+    if not loads or not waiting:
+        return
+    warps = evidence.find("active_warps")
+    few = sum(_under_way(evidence, site) * site.executed for site in loads) / sum(site.executed for site in loads)
+    yield Candidate(
+        "loads-not-overlapped",
+        f"For {waiting:.0f} % of the time warps wait for loads from global memory; a warp has about {few:.0f} of them under way"
+        + (f", and a scheduler {warps:.0f} warps." if warps else "."),
+        "Issue several independent loads before the first use: unroll the loop, load the next tile into registers, or copy it "
+        "asynchronously into a second buffer (cp.async, num_stages) while this one is used.",
+        Effect(waits=evidence.waiting_for(fractions, "long_scoreboard") | _barrier_behind(evidence, loads)),
+        {site: evidence.charged[site]["long_scoreboard"] for site in loads},
+        {"waiting_for_loads_pct": waiting, "loads_under_way": few},
+    )
+
+
+def _under_way(evidence: Evidence, site: Site) -> int:
+    """Returns how many loads a warp issues around this one before it waits for any."""
+    function = [one for one in evidence.sites if one.function == site.function]
+    here = next(index for index, one in enumerate(function) if one is site)
+    count = 1
+    for direction in (range(here + 1, len(function)), range(here - 1, -1, -1)):
+        for index in direction:
+            one = function[index]
+            if one.kind == "global load":
+                count += 1
+            elif one.waits.get("long_scoreboard", 0) or one.instruction.name in ("BRA", "BAR", "EXIT"):
+                break
+    return count
+
+
+def _barrier_behind(evidence: Evidence, loads: Iterable[Site]) -> dict[str, float]:
+    """Returns what goes of the waiting at barriers, where warps wait for others that wait for loads."""
+    behind = evidence.time_of(dict.fromkeys(loads, 1.0), "long_scoreboard")
+    barrier = evidence.time_of(dict.fromkeys(evidence.sites, 1.0), "barrier")
+    return {"barrier": 0.5 * behind / (behind + barrier)} if barrier else {}
+
+
+def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
+    chased = [site for site in evidence.of("global load", "shared load") if is_chased(evidence, site)]
+    waiting = 100 * evidence.time_of(dict.fromkeys(chased, 1.0), "long_scoreboard", "short_scoreboard")
+    if chased and waiting:
+        yield Candidate(
+            "dependent-chain",
+            f"Each of these loads takes its address from the one before it; warps wait for them {waiting:.0f} % of the time.",
+            "Follow several chains in each thread, or store the data so that addresses are known ahead (an array instead of a list).",
+            Effect(waits=evidence.waiting_for(dict.fromkeys(chased, 0.75), "long_scoreboard", "short_scoreboard")),
+            {site: sum(evidence.charged[site].values()) for site in chased},
+            {"waiting_pct": waiting},
+        )
+        return
+    results = evidence.of("fp32", "fp64", "special", "integer", "tensor", "conversion")
+    fractions = dict.fromkeys(results, 0.75)
+    waiting = 100 * evidence.time_of(dict.fromkeys(results, 1.0), "wait", "short_scoreboard")
+    if waiting:
+        yield Candidate(
+            "dependent-chain",
+            f"For {waiting:.0f} % of the time warps wait for the result of the instruction before.",
+            "Let each thread work on several independent values (such as four accumulators), so that their latencies overlap.",
+            Effect(waits=evidence.waiting_for(fractions, "wait", "short_scoreboard")),
+            {site: evidence.charged[site]["wait"] for site in results},
+            {"waiting_pct": waiting},
+        )
+
+
+def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
+    sites = evidence.of("barrier")
+    waiting = evidence.time_of(dict.fromkeys(sites, 1.0), "barrier", "membar")
+    if not waiting:
+        return
+    # Warps that arrive late because they waited for loads make the others wait: that part goes with the loads.
+    loads = evidence.time_of(dict.fromkeys(evidence.of("global load"), 1.0), "long_scoreboard")
+    part = 0.75 * waiting / (waiting + loads)
+    yield Candidate(
+        "barriers",
+        f"For {100 * waiting:.0f} % of the time warps wait at a barrier for the others of their block.",
+        "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks.",
+        Effect(waits=evidence.waiting_for(dict.fromkeys(sites, part), "barrier", "membar")),
+        {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites},
+        {"waiting_pct": 100 * waiting},
+    )
+
+
+def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:
+    sites = [site for site in evidence.of("fp32", "fp64", "integer") if len(site.instruction.operands) >= 4]
+    waiting = 100 * evidence.time_of(dict.fromkeys(sites, 1.0), "dispatch")
+    if waiting:
+        yield Candidate(
+            "register-bank-conflicts",
+            f"For {waiting:.0f} % of the time the dispatcher holds instructions back whose operands share a register bank.",
+            "Change the order of the products or the tile of a thread, so that the compiler assigns other registers; compare the machine code.",
+            Effect(waits=evidence.waiting_for(dict.fromkeys(sites, 0.75), "dispatch")),
+            {site: evidence.charged[site]["dispatch"] for site in sites},
+            {"waiting_pct": waiting},
+        )
+
+
+def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
+    size = _INSTRUCTION_BYTES * len(evidence.sites)
+    waiting = 100 * evidence.time_of(dict.fromkeys(evidence.sites, 1.0), "no_instruction")
+    if waiting and size > _CACHE_BYTES:
+        yield Candidate(
+            "instruction-cache-misses",
+            f"For {waiting:.0f} % of the time warps wait for instructions: {size / 1024:.0f} KiB of code are executed.",
+            "Unroll less (`#pragma unroll 4`), share code between branches, and keep rare cases out of the loop.",
+            Effect(waits=evidence.waiting_for(dict.fromkeys(evidence.sites, 0.75), "no_instruction")),
+            {site: evidence.charged[site]["no_instruction"] for site in evidence.sites},
+            {"waiting_pct": waiting, "code_bytes": size},
+        )

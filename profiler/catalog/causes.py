@@ -1,0 +1,359 @@
+"""Lists the causes that a diagnosis may name: something in the code that can be changed, and what changing it touches.
+
+The list is closed and its names are stable, because scripts and agents rely on them. How each cause is found is in
+`analyse/causes/`; `prof causes` and docs/causes.md print this file.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from profiler.errors import CauseNotFound
+
+# What a kernel needs whatever its code looks like: its arithmetic, and its data once from device memory.
+_WORK = ("dram", "fma", "tensor", "fp64", "xu")
+# A local change, such as padding an array, leaves the instructions as well.
+_LOCAL = (*_WORK, "issue", "alu")
+
+GROUPS = ("global memory", "shared memory", "instructions", "waiting", "launch", "nothing to gain")
+
+
+@dataclass(frozen=True)
+class CauseKind:
+    """One cause as documentation. `leaves` are the resources whose work a change of this kind does not reduce.
+
+    What those resources need of the time at their peak is what the kernel cannot go below: the promise of `at_most`.
+    """
+
+    name: str
+    group: str
+    what: str
+    detected: str
+    example: str
+    remedy: str
+    leaves: tuple[str, ...] = _WORK
+
+
+def _kinds(group: str, *kinds: tuple[str, str, str, str, str, tuple[str, ...]]) -> list[CauseKind]:
+    return [CauseKind(name, group, *rest) for name, *rest in kinds]  # type: ignore[arg-type]
+
+
+CAUSES: tuple[CauseKind, ...] = (
+    *_kinds(
+        "global memory",
+        (
+            "uncoalesced-loads",
+            "Neighbouring threads load addresses that lie apart, so that one load of a warp touches many sectors of 32 bytes.",
+            "Sectors that each load requested, against those that its bytes would fill: over one sector too many a request.",
+            "x[i * 32 + j] with i the thread: each of 32 lanes reads another sector, and uses 4 of its 32 bytes.",
+            "Let neighbouring threads read neighbouring elements: exchange the index roles, change the layout, or stage a tile in shared memory.",
+            _LOCAL,
+        ),
+        (
+            "uncoalesced-stores",
+            "Neighbouring threads store to addresses that lie apart.",
+            "Sectors that each store requested, against those that its bytes would fill.",
+            "out[x * height + y] with x the thread, as in a naive transpose.",
+            "Let neighbouring threads write neighbouring elements: transpose a tile in shared memory before storing it.",
+            _LOCAL,
+        ),
+        (
+            "narrow-accesses",
+            "Each thread loads or stores 1 to 8 bytes at a time, so that few bytes are under way and many instructions are needed.",
+            "The width of the loads and stores that move most bytes, while memory is not busy and warps wait for it.",
+            "A copy of floats one by one moves 64 % of what float4 moves.",
+            "Load and store 16 bytes a thread (float4, or a vector of the narrow type), with a scalar tail.",
+            ("dram", "tensor", "fp64"),
+        ),
+        (
+            "misaligned-accesses",
+            "The addresses of a warp are neighbours, but start inside a sector, so that each request touches one sector more.",
+            "At most one sector too many for each request, where the lanes are neighbours.",
+            "x[i + 1] of a float array, or rows whose length is not a multiple of 8 floats.",
+            "Pad rows to 32 bytes, or shift the index so that the first lane starts at a multiple of 32 bytes.",
+            _LOCAL,
+        ),
+        (
+            "redundant-global-loads",
+            "The same data is loaded from global memory many times, and served by the caches.",
+            "Bytes that loads request, against bytes that device memory delivers, while loads hold the kernel up; "
+            "or a load whose address does not change in the loop that repeats it.",
+            "A naive matrix product loads each element of A once for each column of the result.",
+            "Keep what is used again in registers or shared memory: tile the loop, or hoist the load out of it (`__restrict__` lets the compiler do it).",
+            ("dram", "fma", "tensor", "fp64"),
+        ),
+        (
+            "register-spills",
+            "The compiler keeps values in local memory because registers do not suffice, or because an array is indexed at run time.",
+            "Executed loads and stores of local memory, and what waits for them.",
+            "`__launch_bounds__(1024)` for a kernel that needs 90 registers.",
+            "Allow more registers, keep fewer values alive at once, or make the indices of local arrays constants.",
+            ("dram", "fma", "tensor", "fp64"),
+        ),
+        (
+            "atomic-contention",
+            "Many threads update the same few addresses atomically, and wait for each other.",
+            "Share of the waiting that atomics are blamed for, and the passes that each needs.",
+            "A histogram in global memory with few bins.",
+            "Add up inside the warp or block first (shuffles, a histogram in shared memory, several copies), then update once.",
+            ("dram", "tensor"),
+        ),
+    ),
+    *_kinds(
+        "shared memory",
+        (
+            "bank-conflicts",
+            "Lanes of a warp access different words of the same bank, and the access takes several passes.",
+            "Passes that each shared access made, against those that it needs.",
+            "tile[threadIdx.x][k] of a 32 x 32 array of floats: 32 passes for one.",
+            "Pad the row by one word, or exchange the index bits (swizzle), so that the lanes fall into different banks.",
+            _LOCAL,
+        ),
+        (
+            "too-little-reuse",
+            "Each value that is loaded from shared memory takes part in few multiplications.",
+            "Multiply-adds for each shared load in the hot loop, while shared memory or its queue holds the kernel up.",
+            "A tiled product with one result a thread: two loads for each multiply-add.",
+            "Compute a tile of results in each thread's registers (such as 8 x 8), so that each loaded value is used several times.",
+            ("dram", "fma", "tensor", "fp64"),
+        ),
+        (
+            "redundant-shared-accesses",
+            "Values go through shared memory that a register or a shuffle could carry.",
+            "A shared access whose address does not change in the loop that repeats it, or loads repeated without a store between.",
+            "An accumulator in shared memory: s[t] += x in a loop.",
+            "Keep the value in a register, or exchange it with `__shfl_sync`.",
+            ("dram", "fma", "tensor", "fp64"),
+        ),
+    ),
+    *_kinds(
+        "instructions",
+        (
+            "integer-overhead",
+            "Many instructions compute addresses, quotients and remainders instead of results.",
+            "Share of executed integer instructions beyond what the memory accesses need, and the sequences of a division.",
+            "i / width and i % width in the inner loop, with a width that the compiler does not know.",
+            "Divide once outside of the loop, use constants or powers of two, count up instead of recomputing.",
+            ("dram", "tensor", "fp64"),
+        ),
+        (
+            "redundant-instructions",
+            "The same computation is made again with the same inputs.",
+            "Instructions of the hot loop whose inputs do not change in it, or that repeat another one.",
+            "sin(angle) of a constant angle for every element.",
+            "Compute it once, before the loop or on the host, and keep the result.",
+            ("dram", "tensor"),
+        ),
+        (
+            "loop-overhead",
+            "Counting, comparing and branching take a large part of a short loop.",
+            "Share of the hot loop's instructions that only keep the loop going.",
+            "A loop of one multiply-add with `#pragma unroll 1`.",
+            "Unroll the loop, so that one test and branch serve several elements.",
+            ("dram", "fma", "tensor", "fp64"),
+        ),
+        (
+            "type-conversions",
+            "Values are converted between types again and again.",
+            "Share of executed conversion instructions, which few units execute.",
+            "An index converted to float and back for each element.",
+            "Convert once and keep the value in one type.",
+            ("dram", "tensor", "fp64"),
+        ),
+        (
+            "fp64-arithmetic",
+            "Arithmetic runs in double precision.",
+            "Executed FP64 instructions and conversions to and from double, and how busy they keep their unit.",
+            "x * 0.5 of a float x: the literal is a double, so the product is too.",
+            "Write float literals (0.5f) and use float functions, if single precision is enough.",
+            ("dram", "tensor"),
+        ),
+        (
+            "special-functions",
+            "Divisions, roots, exponentials or trigonometric functions dominate.",
+            "Executed instructions of the special-function unit, and those of the source lines that need it.",
+            "powf(x, 2.0f), or a precise division in the inner loop.",
+            "Use the fast forms (`__expf`, `__fdividef`, `rsqrtf`, multiplication instead of powf), or a table.",
+            ("dram", "tensor"),
+        ),
+        (
+            "divergent-branches",
+            "Lanes of one warp take different branches, which are executed one after the other.",
+            "Lanes that are off while an instruction executes, in code between branches that split warps.",
+            "if (threadIdx.x % 2) … else …",
+            "Let whole warps take the same branch: sort or regroup the work, or choose by warp.",
+            ("dram", "tensor"),
+        ),
+        (
+            "idle-lanes",
+            "Lanes have nothing to do while their warp executes.",
+            "Lanes that are predicated off, have ended, or do not exist because the block is not a multiple of 32.",
+            "if (tid < s) in a reduction: half of the threads only watch from the first step on.",
+            "Give every lane work: let each thread take more elements, and end idle warps early.",
+            ("dram", "tensor"),
+        ),
+    ),
+    *_kinds(
+        "waiting",
+        (
+            "loads-not-overlapped",
+            "Warps wait for loads, with too few of them under way to keep memory busy.",
+            "Waiting for loads from global memory that are coalesced, while memory is not busy.",
+            "A loop that loads one value, uses it, and only then loads the next.",
+            "Issue several independent loads before the first use: unroll, prefetch into registers, or copy asynchronously into a second buffer.",
+            ("dram", "fma", "tensor", "fp64"),
+        ),
+        (
+            "dependent-chain",
+            "Each instruction waits for the one before it.",
+            "Waiting for the fixed latency of arithmetic, or for a load whose address comes from another load.",
+            "One accumulator in a long sum; a linked list.",
+            "Keep several independent accumulators or chains in each thread.",
+            ("dram", "fma", "tensor", "fp64", "issue"),
+        ),
+        (
+            "barriers",
+            "Warps wait at barriers for others.",
+            "Waiting at a barrier that is not explained by the loads before it.",
+            "__syncthreads() after each of many short steps.",
+            "Synchronise less often: use warp-level exchange, double buffers, or smaller blocks.",
+            ("dram", "fma", "tensor", "fp64"),
+        ),
+        (
+            "register-bank-conflicts",
+            "Operands of one instruction lie in the same register bank, so that it is dispatched later.",
+            "Dispatch stalls at instructions with three register operands.",
+            "A hand-written tile whose accumulators and operands share banks.",
+            "Change the order of the products or the shape of the tile, so that the compiler can assign other registers.",
+            ("dram", "fma", "tensor", "fp64", "issue"),
+        ),
+        (
+            "instruction-cache-misses",
+            "Warps wait for instructions, because the code that is executed is larger than the instruction caches.",
+            "Waiting for the next instruction, in code that is too large for the cache.",
+            "A loop unrolled by 128 with a large body.",
+            "Unroll less, and keep rarely executed parts out of the loop.",
+            ("dram", "fma", "tensor", "fp64"),
+        ),
+    ),
+    *_kinds(
+        "launch",
+        (
+            "grid-too-small",
+            "The grid has too few blocks to keep every SM busy.",
+            "Blocks against SMs and against the blocks that fit on them.",
+            "64 blocks on 132 SMs.",
+            "Split the work into more blocks, such as along the summed dimension.",
+            ("dram",),
+        ),
+        (
+            "uneven-last-wave",
+            "The last round of blocks fills only a part of the GPU.",
+            "Blocks modulo those that run at once, where there are few rounds.",
+            "133 blocks of which 132 fit at once: the second round runs one.",
+            "Choose the block's work so that the rounds are full, or launch one round of blocks that share the work out.",
+            ("dram",),
+        ),
+        (
+            "load-imbalance",
+            "Some SMs or warps have much more to do than others.",
+            "Cycles in which SMs are active, least against most, and warps missing beside a long one.",
+            "Row i takes i steps, and blocks are rows.",
+            "Share the work out evenly: sort by length, split long rows, or let blocks fetch work from a counter.",
+            ("dram",),
+        ),
+        (
+            "too-little-work-a-thread",
+            "Each thread does so little that starting it, its block and its addresses is most of the work.",
+            "Instructions for each warp, and the part that only prepares.",
+            "One addition a thread over a large array.",
+            "Let each thread take several elements (a grid-stride loop or wider accesses).",
+            ("dram", "tensor", "fp64"),
+        ),
+        (
+            "block-too-small",
+            "Blocks are so small that the limit on blocks leaves SMs with few warps.",
+            "The limit on blocks an SM binds before registers, shared memory or warps.",
+            "Blocks of 32 threads: 32 of them fill half of an SM.",
+            "Use blocks of 128 to 256 threads.",
+            ("dram", "fma", "tensor", "fp64"),
+        ),
+        (
+            "registers-limit-occupancy",
+            "A thread's registers limit the warps of an SM, and too few of them hide latency.",
+            "The limit by registers binds, and warps wait for results.",
+            "A kernel with 168 registers a thread that waits for loads.",
+            "Use fewer registers (`__launch_bounds__`, smaller tiles), or overlap more work in each thread.",
+            ("dram", "fma", "tensor", "fp64", "issue"),
+        ),
+        (
+            "shared-memory-limits-occupancy",
+            "A block's shared memory limits the blocks of an SM, and too few warps hide latency.",
+            "The limit by shared memory binds, and warps wait for results.",
+            "A block of 64 threads that takes 48 KB.",
+            "Use smaller tiles or narrower types, or more threads for the same tile.",
+            ("dram", "fma", "tensor", "fp64", "issue"),
+        ),
+        (
+            "block-size-limits-occupancy",
+            "The size of the blocks leaves places for warps empty.",
+            "Warps of the blocks that fit, against the warps that an SM holds.",
+            "Blocks of 768 threads: two of them fill 48 of 64 warps.",
+            "Choose a block size that divides the warps of an SM, such as 256.",
+            ("dram", "fma", "tensor", "fp64", "issue"),
+        ),
+        (
+            "launch-too-short",
+            "The kernel ends so soon that starting it is a large part of its time.",
+            "A duration below 10 us.",
+            "A kernel for 1,000 elements.",
+            "Do more in one launch: batch, fuse with its neighbours, or replay a CUDA graph.",
+            (),
+        ),
+    ),
+    *_kinds(
+        "nothing to gain",
+        (
+            "at-memory-bandwidth",
+            "Device memory delivers nearly all that it can.",
+            "Throughput of device memory within reach of what a plain copy reaches.",
+            "A float4 copy.",
+            "Move fewer bytes: fuse with the kernels before and after, or use narrower types.",
+            (),
+        ),
+        (
+            "at-l2-bandwidth",
+            "L2 delivers nearly all that it can, without requests that could be saved.",
+            "Throughput of L2 near its peak, and accesses that are coalesced.",
+            "Reading the same 20 MB again and again.",
+            "Keep what is used again in shared memory or registers.",
+            (),
+        ),
+        (
+            "at-fma-rate",
+            "The FMA units are nearly always busy.",
+            "FMA pipe near its peak.",
+            "A tuned FP32 matrix product.",
+            "Do less arithmetic, or use tensor cores.",
+            (),
+        ),
+        (
+            "at-tensor-rate",
+            "The tensor cores are nearly always busy.",
+            "Tensor pipe near its peak.",
+            "cuBLAS in BF16.",
+            "Use a narrower type, or do less arithmetic.",
+            (),
+        ),
+    ),
+)
+
+BY_NAME = {kind.name: kind for kind in CAUSES}
+
+
+def find_cause(name: str) -> CauseKind:
+    if name in BY_NAME:
+        return BY_NAME[name]
+    near = difflib.get_close_matches(name, BY_NAME, n=1)
+    raise CauseNotFound(f"no cause '{name}'" + (f"; nearest: {near[0]}" if near else ""))
