@@ -245,7 +245,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "Blocks against SMs and against the blocks that fit on them.",
             "64 blocks on 132 SMs.",
             "Split the work into more blocks, such as along the summed dimension.",
-            ("dram",),
+            (*_LOCAL, "l1", "l2", "lsu"),
         ),
         (
             "uneven-last-wave",
@@ -261,7 +261,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "Cycles in which SMs are active, least against most, and warps missing beside a long one.",
             "Row i takes i steps, and blocks are rows.",
             "Share the work out evenly: sort by length, split long rows, or let blocks fetch work from a counter.",
-            ("dram",),
+            (*_LOCAL, "l1", "l2", "lsu"),
         ),
         (
             "too-little-work-a-thread",

@@ -27,6 +27,7 @@ _PRODUCERS: dict[str, tuple[Kind, ...]] = {
 # A warp is sampled as waiting at the instruction after the barrier.
 _ANY_BEFORE: dict[str, tuple[Kind, ...]] = {"barrier": ("barrier",), "membar": ("barrier",)}
 _REGISTER = re.compile(r"(?<![\w.])U?R\d+")
+_PAIR = re.compile(r"(?<![\w.])R(\d+)\.64")
 _WAITS_FOR_COPIES = ("LDGDEPBAR", "DEPBAR", "SYNCS", "BAR", "FENCE", "WARPGROUP")
 
 
@@ -70,12 +71,11 @@ def _before(members: Sequence[Site], index: int, loops: Iterable[Loop]) -> Itera
         yield from (one for one in reversed(members[index:]) if one.instruction in innermost)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)
 def registers_read(instruction: Instruction) -> frozenset[str]:
-    """Returns the registers named in the operands, also those that are written too."""
-    found = set(_REGISTER.findall(" ".join(instruction.operands)))
-    wide = {f"R{int(name[1:]) + 1}" for name in found if name.startswith("R")}
-    return frozenset(found | (wide if ".64" in instruction.text or ".128" in instruction.opcode else set()))
+    """Returns the registers named in the operands, both of a pair that is an address, also those that are written too."""
+    text = " ".join(instruction.operands)
+    return frozenset({*_REGISTER.findall(text), *(f"R{int(number) + 1}" for number in _PAIR.findall(text))})
 
 
 @lru_cache(maxsize=4096)

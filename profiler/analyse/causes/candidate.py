@@ -12,7 +12,8 @@ from profiler.analyse.causes.time_model import Effect
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """`weights` say how much each site has part in it. `saves` replaces the estimate where the effect is on no resource.
+    """`weights` say how much each site has part in it. `saves` and `at_most` replace the
+    model's figures where the effect is on no resource.
 
     A candidate with `nothing_to_gain` comes first, unless another saves more than is worth naming.
     """
@@ -24,6 +25,7 @@ class Candidate:
     weights: Mapping[Site, float] = field(default_factory=dict)
     evidence: Mapping[str, float] = field(default_factory=dict)
     saves: float | None = None
+    at_most: float | None = None
     nothing_to_gain: bool = False
 
 

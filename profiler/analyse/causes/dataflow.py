@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence import Evidence
 from profiler.analyse.causes.sites import Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import written_registers
+from profiler.analyse.code.registers import follow_loop, written_registers
 
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _REGISTER = re.compile(r"U?R\d+")
@@ -59,16 +59,36 @@ def is_chased(evidence: Evidence, site: Site) -> bool:
     loop = evidence.innermost_loop(site)
     if loop is None:
         return False
-    wanted, seen = set(_address_registers(site.instruction)), set()
+    position = next(index for index, one in enumerate(loop.body) if one.offset == site.instruction.offset)
+    sources = _sources(loop)
+    wanted = set(sources[position])
+    seen: set[int] = set()
     while wanted - seen:
-        register = (wanted - seen).pop()
-        seen.add(register)
-        for one in loop.body:
-            if register in _written(one):
-                if one.offset == site.instruction.offset:
-                    return True
-                wanted |= registers_read(one)
-    return False
+        one = (wanted - seen).pop()
+        seen.add(one)
+        wanted |= sources[one]
+    return position in seen
+
+
+@lru_cache(maxsize=256)
+def _sources(loop: Loop) -> tuple[frozenset[int], ...]:
+    """Returns for each position of a loop the positions whose results it reads, in this iteration or the one before."""
+    return tuple(
+        frozenset(
+            value[0]
+            for register in registers_read(loop.body[position]) - _only_written(loop.body[position])
+            for value in state.get(register, ())
+        )
+        for position, state in follow_loop(loop.body)
+        if position < len(loop.body)
+    )
+
+
+def _only_written(instruction: Instruction) -> frozenset[str]:
+    """Returns the registers of the first operand, unless others name them too."""
+    first = set(_REGISTER.findall(instruction.operands[0])) if instruction.operands else set()
+    others = set(_REGISTER.findall(" ".join(instruction.operands[1:])))
+    return frozenset(first - others) if _written(instruction) else frozenset()
 
 
 def _rounds(evidence: Evidence, site: Site, loop: Loop) -> float:

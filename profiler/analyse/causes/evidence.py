@@ -7,8 +7,8 @@ count, because a mean over large and small launches describes neither.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from profiler.analyse.causes.blame import charge
@@ -26,6 +26,11 @@ _FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
 _FP64_LANES_OTHERWISE = 2
 _SPECIAL_LANES = 16
 _WARP = 32
+_SECTOR_BITS = 256
+# L1 looks up one line of four sectors a cycle; the widest contiguous access of a warp, 16 bytes a lane, is four lines.
+_SECTORS_A_CYCLE = 4.0
+_COALESCED_CYCLES = 4.0
+_MOSTLY_SHARED = 50.0
 
 _GLOBAL: tuple[Kind, ...] = ("global load", "global store", "local", "atomic")
 # Which instructions a warp may be waiting for, where no samples say it.
@@ -139,8 +144,8 @@ class Evidence:
 def gather(profile: Profile) -> Evidence:
     """Returns the evidence on the launches of the shape that takes most of the time."""
     main = _of_main_shape(profile)
-    sites = tuple(read_sites(main))
     figures = derive_figures(main)
+    sites = tuple(_estimated(read_sites(main), figures))
     has_samples = any(site.waits for site in sites)
     stalls = _stall_shares(figures, sites)
     code = main.code
@@ -151,9 +156,40 @@ def gather(profile: Profile) -> Evidence:
         figures=figures,
         sites=sites,
         charged=charged,
-        model=TimeModel(_busy(main, figures, sites), _waits(figures, stalls)),
+        model=TimeModel(
+            _busy(main, figures, sites), _waits(figures, stalls), {"dram": _wasted_dram(figures, sites)}
+        ),
         has_samples=has_samples,
     )
+
+
+def _estimated(sites: Sequence[Site], figures: Mapping[str, float]) -> Sequence[Site]:
+    """Returns the sites with estimates from the kernel's totals, where passes and sectors were not counted for each."""
+    if any(site.passes is not None or site.sectors is not None for site in sites):
+        return sites
+    per_access = figures.get("l1_cycles_per_access", 0.0) if figures.get("shared_of_l1_pct", 0.0) < _MOSTLY_SHARED else 0.0
+    return [_with_sectors(_with_passes(site, sites, figures), per_access) for site in sites]
+
+
+def _with_passes(site: Site, sites: Sequence[Site], figures: Mapping[str, float]) -> Site:
+    """Divides the passes of all shared loads, or of all stores, among them by how often they ran and how wide they are."""
+    kind = {"shared load": "load", "shared store": "store"}.get(site.kind)
+    total = figures.get(f"shared_{kind}_wavefronts", 0.0)
+    if kind is None or not total:
+        return site
+    part = site.executed * site.width / sum(one.executed * one.width for one in sites if one.kind == site.kind)
+    wasted = figures.get(f"shared_{kind}_conflicts", 0.0) / total
+    return replace(site, passes=total * part, ideal_passes=total * part * (1 - wasted))
+
+
+def _with_sectors(site: Site, cycles_per_access: float) -> Site:
+    """Takes accesses for contiguous, unless L1 needs more cycles for each than the widest contiguous access does."""
+    if site.kind not in ("global load", "global store") or not site.width:
+        return site
+    ideal = site.executed * _WARP * site.width / _SECTOR_BITS
+    most = _SECTOR_BITS / site.width  # a sector of its own for each lane
+    spread = min(most, max(1.0, cycles_per_access * _SECTORS_A_CYCLE / (_WARP * site.width / _SECTOR_BITS)))
+    return replace(site, sectors=ideal * (spread if cycles_per_access > _COALESCED_CYCLES else 1.0), ideal_sectors=ideal)
 
 
 def _of_main_shape(profile: Profile) -> Profile:
@@ -198,6 +234,13 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site])
             executed = sum(site.executed for site in sites if site.kind in kinds and _is_slow(site))
             busy[resource] = executed * _WARP / lanes / (cycles.mean * sms.mean)
     return {resource: min(1.0, share) for resource, share in busy.items()}
+
+
+def _wasted_dram(figures: Mapping[str, float], sites: Iterable[Site]) -> float:
+    """Returns the part of device memory's traffic beyond what all accesses need, had each its own trip to it."""
+    moved = figures.get("dram_bytes_read", 0.0) + figures.get("dram_bytes_written", 0.0)
+    needed = sum((site.ideal_sectors or 0.0) * _SECTOR_BITS / 8 for site in sites)
+    return max(0.0, 1.0 - needed / moved) if moved and needed else 0.0
 
 
 def _is_slow(site: Site) -> bool:

@@ -91,8 +91,10 @@ def _saves(evidence: Evidence, candidate: Candidate) -> float:
 
 
 def _cause(evidence: Evidence, candidate: Candidate, expected: float) -> Cause:
-    bound = evidence.model.bound(candidate.effect, BY_NAME[candidate.name].leaves)
-    at_most = max(expected, 0.0 if candidate.nothing_to_gain else bound)
+    at_most = candidate.at_most
+    if at_most is None:
+        at_most = evidence.model.bound(candidate.effect, BY_NAME[candidate.name].leaves)
+    at_most = 0.0 if candidate.nothing_to_gain else max(expected, at_most)
     return Cause(
         cause=candidate.name,
         sentence=candidate.sentence,

@@ -70,12 +70,11 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     ]
     total = sum(_bytes(site) for site in evidence.of("global load", "global store"))
     moved = sum(_bytes(site) for site in sites)
-    if not sites or moved < total / 2:
+    if not sites or moved < total / 2 or _times_requested(evidence) > _OFTEN:
         return
     width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
-    # A wider access carries more bytes with as many requests under way. From 4 bytes on, what limits a warp is
-    # rarely its requests alone, so that half of the gain is counted.
-    gain = (1 - width / _WIDEST_BITS) * (1.0 if width < 32 else 0.5)
+    # A wider access carries more bytes with as many requests under way. In a loop, more of them would do as well.
+    gain = (1 - width / _WIDEST_BITS) * (0.95 if any(evidence.innermost_loop(site) for site in sites) else 1.0)
     fractions = dict.fromkeys(sites, gain)
     fewer = evidence.without(fractions)
     yield Candidate(
@@ -91,9 +90,9 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
 
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
-    fixed = {site: share for site in loads if (share := has_fixed_address(evidence, site)) > 0}
-    requested = sum((site.ideal_sectors or 0.0) * _SECTOR_BYTES for site in loads)
-    delivered = evidence.find("dram_bytes_read")
+    # A flag that is polled is loaded again on purpose.
+    repeatable = [site for site in loads if ".STRONG" not in site.opcode]
+    fixed = {site: share for site in repeatable if (share := has_fixed_address(evidence, site)) > 0}
     if fixed:
         yield Candidate(
             "redundant-global-loads",
@@ -102,18 +101,24 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             evidence.without(fixed),
             {site: site.executed for site in fixed},
         )
-    elif delivered and requested > _OFTEN * delivered:
-        times = requested / delivered
+    elif (times := _times_requested(evidence)) > _OFTEN:
         yield Candidate(
             "redundant-global-loads",
-            f"Loads request each byte {times:.1f} times from the caches: {requested / 1e6:,.0f} MB, of which device memory "
-            f"delivers {delivered / 1e6:,.0f} MB.",
+            f"Loads request {times:.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
             "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute "
             "several results from it.",
             evidence.without(dict.fromkeys(loads, 1 - 1 / min(times, 8.0))),
             {site: (site.sectors or 0.0) for site in loads},
             {"requested_per_delivered": times},
         )
+
+
+def _times_requested(evidence: Evidence) -> float:
+    """Returns how often loads that do not fill shared memory ask for each byte that device memory delivers."""
+    loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
+    requested = sum((site.ideal_sectors or 0.0) * _SECTOR_BYTES for site in loads)
+    delivered = evidence.find("dram_bytes_read")
+    return requested / delivered if delivered else 0.0
 
 
 def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
@@ -187,17 +192,10 @@ def _cheaper(evidence: Evidence, sites: Sequence[Site]) -> Effect:
         resources={
             "l2": excess,
             "l1": evidence.part_of_l1(fractions),
-            "dram": _wasted_dram(evidence) * excess,
+            "dram": evidence.model.avoidable.get("dram", 0.0) * excess,
         },
         waits=evidence.waiting_for(fractions, *_WAITS),
     )
-
-
-def _wasted_dram(evidence: Evidence) -> float:
-    """Returns the part of device memory's traffic beyond what all accesses would need without any reuse in caches."""
-    moved = (evidence.find("dram_bytes_read") or 0.0) + (evidence.find("dram_bytes_written") or 0.0)
-    needed = sum((site.ideal_sectors or 0.0) * _SECTOR_BYTES for site in evidence.sites)
-    return max(0.0, 1.0 - needed / moved) if moved else 0.0
 
 
 def _is_contiguous(site: Site) -> bool:

@@ -56,6 +56,7 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
             "that share all work out.",
             evidence={"waves": waves},
             saves=idle * _spread(evidence),
+            at_most=idle,
         )
 
 
@@ -130,7 +131,7 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         name,
         f"An SM holds {limit:.0f} % of the warps that it could: {_limit_text(evidence, name)}.",
         _LIMIT_ADVICE[name],
-        Effect(waits={reason: 0.5 * share for reason in (*_LATENCY, NO_WARP) if reason in waits.waits}),
+        Effect(waits={reason: 0.25 * share for reason in (*_LATENCY, NO_WARP) if reason in waits.waits}),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name]},
     )
 

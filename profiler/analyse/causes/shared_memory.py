@@ -14,7 +14,8 @@ from profiler.analyse.code.opcodes import fmas_of
 
 # An 8 x 8 tile of a thread takes 64 multiply-adds for four loads of 16 bytes: what is within reach of any tile.
 _FMAS_PER_LOAD = 16.0
-# A tensor tile of 128 x 128 multiplies each staged element 64 times on average (128 * 128 / (128 + 128)).
+# A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
+_FMAS_OF_A_PRODUCT = 0.5
 _SHARED = ("shared load", "shared store", "shared atomic")
 _WAITS = ("short_scoreboard", "mio_throttle")
 
@@ -47,7 +48,7 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
     fmas = sum(site.executed * fmas_of(site.instruction) for site in evidence.sites if site.kind == "fp32")
     count = sum(site.executed for site in loads)
-    if count and fmas / count >= 1.0:
+    if count and fmas / count >= _FMAS_OF_A_PRODUCT:
         each = fmas / count
         part = max(0.0, 1 - each / _FMAS_PER_LOAD)
         yield Candidate(
@@ -74,10 +75,15 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads of a place that the loop does not leave: the thread's own value, or one that never changes."""
-    loads = {site: part for site in evidence.of("shared load") if (part := has_fixed_address(evidence, site)) > 0}
-    stored = {_address(site.instruction) for site in evidence.of("shared store") if evidence.innermost_loop(site)}
-    carried = any(_address(site.instruction) in stored for site in loads)
-    if loads:
+    fixed = {site: part for site in evidence.of("shared load") if (part := has_fixed_address(evidence, site)) > 0}
+    stores = [(evidence.innermost_loop(site), _address(site.instruction)) for site in evidence.of("shared store")]
+    own = {
+        site: part for site, part in fixed.items() if (evidence.innermost_loop(site), _address(site.instruction)) in stores
+    }
+    loops_with_stores = [loop for loop, _ in stores if loop is not None]
+    same = {site: part for site, part in fixed.items() if evidence.innermost_loop(site) not in loops_with_stores}
+    carried = bool(own)
+    if loads := own or same:
         yield Candidate(
             "redundant-shared-accesses",
             "A loop loads in every iteration what the same thread stored "

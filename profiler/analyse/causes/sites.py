@@ -40,7 +40,7 @@ _BY_OPCODE: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
         (r"D(ADD|MUL|FMA|SETP|MNMX|SET)|MUFU\.\w*64H|F2F\.F(32\.F64|64\.F32)|[IF]2[IF].*F64", "fp64"),
         (r"MUFU", "special"),
         (r"F2F|F2I|I2F|FRND|I2I|F2FP|F2IP|I2FP", "conversion"),
-        (r"BAR|MEMBAR|SYNCS|DEPBAR|FENCE|ERRBAR|WARPSYNC|CCTL", "barrier"),
+        (r"BAR|MEMBAR|ERRBAR", "barrier"),
         (r"F(ADD|MUL|FMA|SETP|MNMX|SEL|SET|CHK|SWZADD)|H(ADD2|MUL2|FMA2|SETP2|MNMX2)|FFMA2", "fp32"),
         (r"BRA|BRX|JMP|JMX|EXIT|RET|CALL|BSSY|BSYNC|BREAK|NANOSLEEP|YIELD|KILL|BPT", "control"),
         (r"U?IMAD\.MOV|U?MOV|CS2R|S2U?R|U?LDC|R2UR|P2R|R2P|NOP|VOTE|SHFL|MATCH|REDUX|ELECT|ACQBULK", "other"),

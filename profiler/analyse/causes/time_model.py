@@ -35,6 +35,7 @@ class TimeModel:
 
     busy: Mapping[str, float]
     waits: Mapping[str, float]
+    avoidable: Mapping[str, float] = field(default_factory=dict)  # parts that no code needs, whatever causes them
 
     @property
     def busiest(self) -> tuple[str, float]:
@@ -58,16 +59,8 @@ class TimeModel:
 
     def bound(self, effect: Effect, leaves: Iterable[str]) -> float:
         """Returns the most that a change could save which does not touch the work of the resources that it `leaves`."""
-        kept = (self.busy.get(name, 0.0) * (1.0 - effect.resources.get(name, 0.0)) for name in leaves)
+        kept = (
+            self.busy.get(name, 0.0) * (1.0 - max(effect.resources.get(name, 0.0), self.avoidable.get(name, 0.0)))
+            for name in leaves
+        )
         return max(self.saved(effect), 1.0 - max(kept, default=0.0))
-
-
-def combine(*effects: Effect) -> Effect:
-    """Returns what several changes take away together, each from what the others leave."""
-    resources: dict[str, float] = {}
-    waits: dict[str, float] = {}
-    for effect in effects:
-        for into, fractions in ((resources, effect.resources), (waits, effect.waits)):
-            for name, fraction in fractions.items():
-                into[name] = 1.0 - (1.0 - into.get(name, 0.0)) * (1.0 - fraction)
-    return Effect(resources, waits)
