@@ -9,6 +9,14 @@ from msgspec import Meta, Struct, field
 from profiler.analyse.importance import Importance
 
 
+class Headline(Struct, frozen=True):
+    """The answer in three sentences: what was measured, why it is so, and what to do next."""
+
+    what: str
+    why: str
+    next: str
+
+
 class Place(Struct, frozen=True, omit_defaults=True):
     """An instruction or a source line. `share_pct` is of what the cause is about, such as waiting or wasted sectors."""
 

@@ -1,11 +1,13 @@
 """Finds the causes of a kernel's time: every detector is asked, and what each change would save decides the order.
 
-A `Profile` in; `Cause`s out, what saves most first. `find_unseen` says what the recording lacks for it.
+A `Profile` in; a `Diagnosis` out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.candidate import Candidate, Detector
 from profiler.analyse.causes.cause import Cause, Place, Savings
@@ -41,7 +43,7 @@ from profiler.analyse.causes.shared_memory import (
     detect_redundant_shared,
     detect_too_little_reuse,
 )
-from profiler.analyse.causes.sites import Site
+from profiler.analyse.causes.sites import Site, read_sites
 from profiler.analyse.causes.waiting import (
     detect_barriers,
     detect_dependent_chain,
@@ -49,6 +51,7 @@ from profiler.analyse.causes.waiting import (
     detect_register_banks,
     detect_unoverlapped_loads,
 )
+from profiler.analyse.code.code import Code
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import BY_NAME
 
@@ -67,9 +70,46 @@ _MOST_CAUSES = 6
 _MOST_PLACES = 3
 
 
-def find_causes(profile: Profile) -> list[Cause]:
+@dataclass(frozen=True)
+class Diagnosis:
+    """`unseen` says what the recording lacks for a fuller one, and how to record it."""
+
+    causes: list[Cause]
+    unseen: list[str]
+
+
+# A page asks for the same kernel several times; a diagnosis is kept as long as the code that it is of.
+_diagnosed: WeakKeyDictionary[Code, Diagnosis] = WeakKeyDictionary()
+
+
+def diagnose(profile: Profile) -> Diagnosis:
     """Returns the causes, what saves most first; none for a range or a graph, or without counters."""
-    evidence = gather(profile)
+    if profile.run is None or not profile.launches:
+        return Diagnosis([], [])
+    known = _diagnosed.get(profile.code) if profile.code else None
+    if known is None:
+        evidence = gather(profile)
+        known = Diagnosis(_find_causes(evidence), find_unseen(evidence))
+        if profile.code:
+            _diagnosed[profile.code] = known
+    return known
+
+
+def find_unseen(evidence: Evidence) -> list[str]:
+    """Lists what could not be looked at, and which preset records it."""
+    lacking = []
+    if not evidence.model.busy:
+        lacking.append("how busy memory and pipes are")
+    if not evidence.sites:
+        lacking.append("which instructions ran how often")
+    elif not any(site.sectors is not None or site.passes is not None for site in read_sites(evidence.profile)):
+        lacking.append("the sectors and passes of each access (estimated from totals)")
+    if not evidence.has_samples:
+        lacking.append("where warps wait (estimated from how often instructions ran)")
+    return lacking
+
+
+def _find_causes(evidence: Evidence) -> list[Cause]:
     if not evidence.model.busy:
         return []
     saved = {candidate: _saves(evidence, candidate) for detect in DETECTORS for candidate in detect(evidence)}

@@ -11,13 +11,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from profiler.analyse.code.code import Code, Instruction, read_instructions
 from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.recording.profile import Profile
 from profiler.store.runs.run_store import Run
 from profiler.store.tables.columns import labels_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LANES = 32
 
@@ -178,7 +181,7 @@ def _site(
 
 def _counts(run: Run, launches: Collection[int]) -> dict[str, dict[_Place, float]]:
     """Returns by metric what was counted for each instruction, averaged over the launches."""
-    table = run.table("instances")
+    table = _rows_of_metrics(run.table("instances"), _COUNTED)
     rows = zip(
         table.column("launch").to_pylist(),
         labels_of(table, "metric"),
@@ -191,11 +194,23 @@ def _counts(run: Run, launches: Collection[int]) -> dict[str, dict[_Place, float
     wanted = set(launches)
     found: dict[str, dict[_Place, float]] = {}
     for launch, metric, kind, function, offset, value in rows:
-        if metric in _COUNTED and kind == "offset" and launch in wanted and value is not None:
+        if kind == "offset" and launch in wanted and value is not None:
             places = found.setdefault(metric, {})
             place = (function or 0, offset)
             places[place] = places.get(place, 0.0) + value / len(wanted)
     return found
+
+
+def _rows_of_metrics(table: pa.Table, names: Collection[str]) -> pa.Table:
+    """Returns the rows of these metrics; the table holds some hundred others."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    masks = []
+    for chunk in table.column("metric").chunks:
+        codes = [code for code, name in enumerate(chunk.dictionary.to_pylist()) if name in names]
+        masks.append(pc.is_in(chunk.indices, value_set=pa.array(codes, pa.int32())))
+    return table.filter(pa.chunked_array(masks, pa.bool_()))
 
 
 def _described(

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
 
+from profiler.analyse.causes.cause import Cause, Headline
+from profiler.analyse.causes.find import diagnose
+from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Suspect
 from profiler.analyse.importance import ALWAYS, Importance
@@ -76,6 +79,9 @@ class Sheet(Struct, frozen=True):
     suspects: Annotated[list[Suspect], Importance(98, each=3)] = []
     suspects_missing: Annotated[list[str], Importance(85, each=1)] = []
     shapes: list[LaunchShape] = []
+    headline: Headline | None = None
+    causes: Annotated[list[Cause], Importance(99.5, each=2)] = []
+    causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
 
 
 # How the run was made matters more than the files that hold it.
@@ -140,6 +146,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:
         catalogued = {one.ncu for one in series}
         series += [one for name, one in sorted(profile.raw.items()) if name not in catalogued]
     rules = _rules(run, profile.kernel)
+    diagnosis = diagnose(profile)
     return Sheet(
         kernel=profile.kernel,
         launches=profile.launches,
@@ -152,6 +159,9 @@ def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:
         suspects=find_suspects(profile),
         suspects_missing=find_missing_metrics(profile),
         shapes=profile.shapes,
+        headline=headline_of(profile, diagnosis),
+        causes=diagnosis.causes,
+        causes_unseen=diagnosis.unseen,
     )
 
 

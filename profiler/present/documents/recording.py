@@ -21,8 +21,8 @@ from profiler.present.document import (
     Table,
     Text,
 )
+from profiler.present.documents.parts.causes import cause_blocks, headline_blocks
 from profiler.present.documents.parts.provenance import provenance_facts
-from profiler.present.documents.parts.suspects import suspect_blocks
 from profiler.store.runs.run import Run
 from profiler.text import counted, duration, number, shortened
 
@@ -66,10 +66,11 @@ def _kernel_sections(sheet: Sheet) -> list[Section]:
     nvtx = [Facts([("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx])] if sheet.nvtx else []
     memory = memory_facts(sheet.metrics)
     return [
-        [Heading(title), *launched],
-        nvtx,
+        [Heading(title)],
+        headline_blocks(sheet.headline),
         *([Caution(text)] for text in sheet.cautions),
-        suspect_blocks("it", sheet.suspects, sheet.suspects_missing),
+        cause_blocks(sheet.causes, sheet.causes_unseen),
+        [*launched, *nvtx],
         [Facts(memory)] if memory else [],
         [Table(NAMED_COLUMNS, [named_row(metric) for metric in sheet.metrics])],
         *([Text(line, wraps=False)] for line in rule_lines(sheet)),

@@ -1,0 +1,53 @@
+"""Says the answer in three sentences: what was measured, why it is so, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from profiler.analyse.causes.cause import Cause, Headline, Place
+from profiler.analyse.causes.find import Diagnosis
+from profiler.analyse.recording.profile import Profile, brief_name
+from profiler.catalog.causes import BY_NAME
+from profiler.catalog.metrics import DURATION
+from profiler.text import duration
+
+_NAME_WIDTH = 60
+NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
+
+
+def headline_of(profile: Profile, diagnosis: Diagnosis) -> Headline | None:
+    """Returns the headline of one recording; None without a duration."""
+    if DURATION not in profile.series:
+        return None
+    took = duration(profile.series[DURATION].mean)
+    what = f"{brief_name(profile.kernel, _NAME_WIDTH)} takes {took} under the profiler on {profile.gpu}."
+    return Headline(what, why_text(diagnosis.causes), next_text(diagnosis.causes))
+
+
+def why_text(causes: Sequence[Cause]) -> str:
+    if not causes:
+        return NOTHING_FOUND
+    first = causes[0]
+    return f"{first.cause}{_at(first.where)}: {first.sentence}"
+
+
+def next_text(causes: Sequence[Cause]) -> str:
+    """Returns the change that saves most; where nothing is to be gained, what would be another kernel."""
+    open_ones = [one for one in causes if BY_NAME[one.cause].group != "nothing to gain"]
+    if causes and causes[0] not in open_ones:
+        return causes[0].try_
+    return f"{open_ones[0].try_} {saves_text(open_ones[0])}" if open_ones else ""
+
+
+def saves_text(cause: Cause) -> str:
+    saves = cause.saves_pct
+    return f"(saves about {saves.expected:.0f} %, {saves.at_most:.0f} % at most)"
+
+
+def place_text(place: Place) -> str:
+    """Returns `kernel.cu:66`, or the instruction's offset where no line is known."""
+    return f"{place.file}:{place.line}" if place.file and place.line else f"{place.opcode} at {place.offset:#x}"
+
+
+def _at(where: Sequence[Place]) -> str:
+    return f" at {place_text(where[0])}" if where else ""

@@ -1,0 +1,49 @@
+"""Causes as blocks: what each change would save, what the cause is, where, and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from profiler.analyse.causes.cause import Cause, Headline
+from profiler.analyse.causes.headline import NOTHING_FOUND, place_text, saves_text
+from profiler.catalog.causes import BY_NAME
+from profiler.present.document import Facts, Item, Items, Section, Text
+
+_TITLES = ("could save", "cause", "why")
+_MEANING = "what causes its time, by the share of it that a change is likely to save"
+_SHOWN_TEXT = 60
+
+
+def headline_blocks(headline: Headline | None) -> Section:
+    """Returns the answer in three lines, or nothing where no duration is known."""
+    if headline is None:
+        return []
+    lines = [("why", headline.why), ("next", headline.next)]
+    return [Text(headline.what, strong=True), Facts([(name, text) for name, text in lines if text])]
+
+
+def cause_blocks(causes: Sequence[Cause], unseen: Sequence[str]) -> Section:
+    """Returns the list of causes, and what the recording did not allow to see."""
+    blocks: Section = []
+    if causes:
+        blocks.append(Items(_MEANING, [_item(one) for one in causes], _TITLES))
+    else:
+        blocks.append(Text(NOTHING_FOUND))
+    if unseen:
+        blocks.append(Text(f"not recorded: {'; '.join(unseen)}. `prof collect --preset source` records it."))
+    return blocks
+
+
+def _item(cause: Cause) -> Item:
+    at_ceiling = BY_NAME[cause.cause].group == "nothing to gain"
+    saves = "" if at_ceiling else f" {saves_text(cause)}"
+    where = f" At {_places(cause)}." if cause.where else ""
+    weight = None if at_ceiling else cause.saves_pct.expected
+    return Item(weight, cause.cause, f"{cause.sentence}{where} Try: {cause.try_}{saves}")
+
+
+def _places(cause: Cause) -> str:
+    first, *others = cause.where
+    text = f" `{first.text[:_SHOWN_TEXT]}`" if first.text else ""
+    more = f", {', '.join(map(place_text, others))}" if others else ""
+    return f"{place_text(first)}{text}{more}"
