@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
+from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.importance import Importance
 from profiler.analyse.statistics.timings import TimingSummary
 from profiler.catalog.metrics import DURATION, HEADLINE
@@ -236,6 +237,8 @@ def _says_most(delta: MetricDelta, comparison: Comparison, wanted: Collection[st
 
 
 class Comparison(Struct, frozen=True):
+    """`causes` are those of the second side; of the first, those that are `gone` had mattered, of the second those `new`."""
+
     schema_version: int
     before: Side
     after: Side
@@ -252,6 +255,11 @@ class Comparison(Struct, frozen=True):
     suspects: Annotated[list[Suspect], Importance(95, each=7)]
     suspects_missing: Annotated[list[str], Importance(94, each=0.5)] = []
     attribution_missing: Annotated[list[MissingMetric], Importance(96, each=0.5)] = []
+    headline: Headline | None = None
+    causes: Annotated[list[Cause], Importance(98.5, each=2)] = []
+    causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
+    causes_gone: list[str] = []
+    causes_new: list[str] = []
     left_out: LeftOut = {}
 
     def to_pandas(self) -> pd.DataFrame:

@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Literal
 
+from profiler.analyse.causes.find import diagnose
 from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
 from profiler.analyse.compare.fingerprints import FINGERPRINTS, confirm
+from profiler.analyse.compare.headline import compare_causes, headline_of_pair
 from profiler.analyse.findings import (
     SCHEMA_VERSION,
     SETTLED,
@@ -53,22 +55,38 @@ def compare_profiles(
     wanted = require_metrics(metrics, (before, after))
     attribution, attribution_missing = attribute(before, after)
     deltas = derive_deltas(before, after, wanted)
+    instructions = Instructions(
+        compare_opcodes(before.opcodes, after.opcodes), compare_hot_loops(before, after)
+    )
+    speedup = derive_speedup(before, after)
+    causes, diagnosis = diagnose(before).causes, diagnose(after)
+    gone, new = compare_causes(causes, diagnosis.causes)
     return Comparison(
         schema_version=SCHEMA_VERSION,
         before=derive_side(before),
         after=derive_side(after),
         comparable=Comparability(not obstacles, [*obstacles, *find_cautions(before, after)]),
-        speedup=derive_speedup(before, after),
+        speedup=speedup,
         metrics=deltas,
         missing=_missing(before, after),
         confirmations=[confirm(fingerprint, deltas) for fingerprint in FINGERPRINTS],
         attribution=attribution,
         attribution_missing=attribution_missing,
-        instructions=Instructions(
-            compare_opcodes(before.opcodes, after.opcodes), compare_hot_loops(before, after)
-        ),
+        instructions=instructions,
         suspects=find_suspects(after),
         suspects_missing=find_missing_metrics(after),
+        headline=headline_of_pair(
+            (before.label, after.label),
+            typical_ns(before, after, speedup.basis) if speedup else None,
+            speedup,
+            attribution,
+            instructions,
+            (causes, diagnosis.causes),
+        ),
+        causes=diagnosis.causes,
+        causes_unseen=diagnosis.unseen,
+        causes_gone=gone,
+        causes_new=new,
     )
 
 

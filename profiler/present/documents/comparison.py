@@ -38,7 +38,7 @@ from profiler.present.document import (
     Value,
 )
 from profiler.present.documents.parts.attribution import attribution_blocks
-from profiler.present.documents.parts.suspects import suspect_blocks
+from profiler.present.documents.parts.causes import cause_blocks, headline_facts
 from profiler.text import counted, shortened
 
 _NAME_WIDTH = 100
@@ -110,7 +110,7 @@ def comparison_document(
         [_metrics_block(comparison, full, wanted)],
         [_checks(one, full) for one in comparison.confirmations],
         attribution_blocks(comparison, full),
-        suspect_blocks("the second now", comparison.suspects, comparison.suspects_missing),
+        cause_blocks(comparison.causes, comparison.causes_unseen),
         _opcodes(comparison, full),
         _hot_loop(comparison),
         [Text(line, wraps=False) for line in one_sided_lines(comparison)],
@@ -120,11 +120,12 @@ def comparison_document(
 
 def _heading(comparison: Comparison, describe: Callable[[Side], list[str]]) -> list[Section]:
     return [
-        [Facts([("before", describe(comparison.before)), ("after", describe(comparison.after))])],
         [
             Text(speedup_text(comparison.speedup), strong=True, wraps=False),
-            *(Caution(warning) for warning in comparison.comparable.warnings),
+            *headline_facts(comparison.headline),
         ],
+        [Facts([("before", describe(comparison.before)), ("after", describe(comparison.after))])],
+        [Caution(warning) for warning in comparison.comparable.warnings],
     ]
 
 

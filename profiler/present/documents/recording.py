@@ -52,11 +52,12 @@ def recording_document(run: Run, sheets: Sequence[Sheet], timing: TimingSheet | 
     if timing is not None and not run.manifest.is_profiled:
         facts = [[Facts(provenance_facts(timing.run))], [Facts(timing_facts(timing))]]
         return Document(title, facts, _timing_records(timing))
-    sections: list[Section] = [[Facts(run_facts(run))]]
-    if timing is not None:
-        sections.append([Facts(timing_facts(timing))])
+    sections: list[Section] = []
     for one in sheets:
         sections += _kernel_sections(one)
+    if timing is not None:
+        sections.append([Facts(timing_facts(timing))])
+    sections.append([Facts(run_facts(run))])
     return Document(title, sections, _records(sheets))
 
 

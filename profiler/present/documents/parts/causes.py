@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import NOTHING_FOUND, place_text, saves_text
 from profiler.catalog.causes import BY_NAME
-from profiler.present.document import Facts, Item, Items, Section, Text
+from profiler.present.document import Block, Facts, Item, Items, Section, Text
 
 _TITLES = ("could save", "cause", "why")
 _MEANING = "what causes its time, by the share of it that a change is likely to save"
@@ -18,13 +18,19 @@ def headline_blocks(headline: Headline | None) -> Section:
     """Returns the answer in three lines, or nothing where no duration is known."""
     if headline is None:
         return []
-    lines = [("why", headline.why), ("next", headline.next)]
-    return [Text(headline.what, strong=True), Facts([(name, text) for name, text in lines if text])]
+    return [Text(headline.what, strong=True), *headline_facts(headline)]
+
+
+def headline_facts(headline: Headline | None) -> Section:
+    """Returns the why and the next step, as far as they are known."""
+    lines = [("why", headline.why), ("next", headline.next)] if headline else []
+    known = [(name, text) for name, text in lines if text]
+    return [Facts(known)] if known else []
 
 
 def cause_blocks(causes: Sequence[Cause], unseen: Sequence[str]) -> Section:
     """Returns the list of causes, and what the recording did not allow to see."""
-    blocks: Section = []
+    blocks: list[Block] = []
     if causes:
         blocks.append(Items(_MEANING, [_item(one) for one in causes], _TITLES))
     else:

@@ -1,0 +1,119 @@
+"""Says what a comparison found in three sentences: how much faster, why, and what to do next.
+
+The why is what changed most of what the time is a product of, the change of the hot loop's loads, and the causes that
+went away or came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from profiler.analyse.causes.cause import Cause, Headline
+from profiler.analyse.causes.headline import next_text, place_text
+from profiler.analyse.findings import Attribution, Factor, Instructions, Speedup
+from profiler.catalog.causes import BY_NAME
+from profiler.text import duration
+
+# A smaller change explains nothing that a reader would act on.
+_SAME = 0.01
+_MOST_FACTORS = 2
+# A cause that would save less is not missed when it is gone.
+_NOTABLE_PCT = 5.0
+# What a factor is called when it makes the second side faster, and slower.
+_FACTORS = {
+    "instructions": ("{:.0f} % fewer instructions", "{:.0f} % more instructions"),
+    "warp_latency": ("warps wait {:.0f} % less between instructions", "warps wait {:.0f} % longer between instructions"),
+    "active_warps": ("{:.0f} % more active warps", "{:.0f} % fewer active warps"),
+    "sm_active": ("SMs idle less ({:.0f} %)", "SMs idle more ({:.0f} %)"),
+    "clock": ("a {:.0f} % faster clock", "a {:.0f} % slower clock"),
+    "bandwidth": ("{:.0f} % more bandwidth", "{:.0f} % less bandwidth"),
+    "moved_per_useful_byte": ("{:.0f} % fewer bytes for the same data", "{:.0f} % more bytes for the same data"),
+    "useful_bytes": ("{:.0f} % less data", "{:.0f} % more data"),
+    "bytes_moved": ("{:.0f} % fewer bytes", "{:.0f} % more bytes"),
+}  # fmt: skip
+
+
+def compare_causes(before: Sequence[Cause], after: Sequence[Cause]) -> tuple[list[str], list[str]]:
+    """Returns the names of the causes that went away, and of those that came."""
+    return _only_in(before, after), _only_in(after, before)
+
+
+def _only_in(these: Sequence[Cause], others: Sequence[Cause]) -> list[str]:
+    names = {one.cause for one in others}
+    return [
+        one.cause
+        for one in these
+        if one.cause not in names and (one.saves_pct.expected >= _NOTABLE_PCT or _is_ceiling(one))
+    ]
+
+
+def _is_ceiling(cause: Cause) -> bool:
+    return BY_NAME[cause.cause].group == "nothing to gain"
+
+
+def headline_of_pair(
+    labels: tuple[str, str],
+    times_ns: tuple[float, float] | None,
+    speedup: Speedup | None,
+    attribution: Attribution | None,
+    instructions: Instructions,
+    causes: tuple[Sequence[Cause], Sequence[Cause]],
+) -> Headline | None:
+    """Returns the headline; None where neither side has a duration."""
+    if speedup is None or times_ns is None:
+        return None
+    return Headline(
+        _what(labels, times_ns, speedup), _why(attribution, instructions, *causes), next_text(causes[1])
+    )
+
+
+def _what(labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speedup) -> str:
+    one, other = labels if labels[0] != labels[1] else ("the first", "the second")
+    times = " -> ".join(map(duration, times_ns))
+    if speedup.ci and speedup.ci[0] <= 1 <= speedup.ci[1]:
+        return f"{one} and {other} take the same time within the noise ({times})."
+    spread = ""
+    if speedup.ci and speedup.ci[0] < speedup.ci[1]:
+        spread = f", ± {50 * (speedup.ci[1] - speedup.ci[0]) / speedup.ratio:.1f} %"
+    if speedup.ratio >= 1:
+        return f"{other} is {speedup.ratio:.3f}x as fast as {one} ({times}{spread})."
+    return f"{other} takes {1 / speedup.ratio:.3f}x as long as {one} ({times}{spread})."
+
+
+def _why(
+    attribution: Attribution | None, instructions: Instructions, before: Sequence[Cause], after: Sequence[Cause]
+) -> str:
+    gone, come = compare_causes(before, after)
+    parts = [_factors(attribution), _loads(instructions)]
+    where = {one.cause: one.where for one in (*after, *before)}
+    for names, what in ((gone, "gone"), (come, "new")):
+        if names:
+            places = (f"{name} ({place_text(where[name][0])})" if where[name] else name for name in names[:_MOST_FACTORS])
+            parts.append(f"{what}: {', '.join(places)}")
+    return "; ".join(filter(None, parts))
+
+
+def _factors(attribution: Attribution | None) -> str:
+    leaves = list(_leaves(attribution.factors)) if attribution else []
+    moved = [one for one in leaves if abs(one.ratio - 1) >= _SAME and one.name in _FACTORS]
+    moved.sort(key=lambda one: -abs(one.share))
+    return ", ".join(map(_factor_text, moved[:_MOST_FACTORS]))
+
+
+def _leaves(factors: Iterable[Factor]) -> Iterable[Factor]:
+    for one in factors:
+        yield from _leaves(one.factors) if one.factors else [one]
+
+
+def _factor_text(factor: Factor) -> str:
+    faster, slower = _FACTORS[factor.name]
+    if factor.before <= 0:
+        return factor.name
+    change = 100 * abs(factor.after / factor.before - 1)
+    return (faster if factor.ratio > 1 else slower).format(change)
+
+
+def _loads(instructions: Instructions) -> str:
+    loop = instructions.hot_loop
+    changed = [one.sentence for one in loop.changes if one.before != one.after] if loop else []
+    return f"in the hot loop, {changed[0]}" if changed else ""
