@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from profiler.analyse.causes.blame import registers_read
@@ -14,6 +16,9 @@ from profiler.analyse.code.registers import follow_loop, written_registers
 
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _REGISTER = re.compile(r"U?R\d+")
+_PREDICATE = re.compile(r"(?<![\w])U?P\d")
+_ACCESSES = ("global load", "global store", "shared load", "shared store", "local", "atomic", "shared atomic")
+_COMPUTED = ("integer", "conversion", "special", "other")
 _REACH = 64  # instructions after a load in which its consumer is looked for
 
 
@@ -113,3 +118,95 @@ def _written(instruction: Instruction) -> tuple[str, ...]:
     if not written and instruction.operands and instruction.operands[0].startswith("UR"):
         return (instruction.operands[0],)
     return tuple(written)
+
+
+def find_address_work(evidence: Evidence) -> set[Site]:
+    """Returns the instructions whose results become addresses of memory accesses: work for finding data, not on it."""
+    found: set[Site] = set()
+    for sites in _by_function(evidence):
+        writers = _nearest_writers(sites)
+        wanted = [
+            (index, register)
+            for index, site in enumerate(sites)
+            if site.kind in _ACCESSES
+            for register in _address_registers(site.instruction)
+        ]
+        seen = set(wanted)
+        while wanted:
+            index, register = wanted.pop()
+            writer = writers(index, register)
+            if writer is None or sites[writer].kind not in _COMPUTED:
+                continue
+            found.add(sites[writer])
+            for source in registers_read(sites[writer].instruction) - _only_written(sites[writer].instruction):
+                if (writer, source) not in seen:
+                    seen.add((writer, source))
+                    wanted.append((writer, source))
+    return found
+
+
+def find_block_independent(evidence: Evidence) -> list[Site]:
+    """Returns the code that every block runs alike, on the same data: it comes before anything that depends on the block.
+
+    An instruction depends on the block if it reads the block's index, or what such an instruction wrote. A loop in which
+    any does is the block's own work, with its counters.
+    """
+    alike: list[Site] = []
+    for sites in _by_function(evidence):
+        loops = evidence.loops.get(sites[0].function, [])
+        depending = _depending_on_block(sites, loops)
+        own = [loop for loop in loops if any(one.instruction in loop for one in depending)]
+        alike += [
+            site for site in sites if site not in depending and not any(site.instruction in loop for loop in own)
+        ]
+    return alike
+
+
+def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:
+    """Returns what depends on the block's index, in the order of the code; loops are gone round twice."""
+    tainted: set[str] = set()
+    depending: set[Site] = set()
+    ends = {loop.end: loop.start for loop in loops}
+    index = 0
+    while index < len(sites):
+        site = sites[index]
+        instruction = site.instruction
+        sources = registers_read(instruction) - _only_written(instruction) | set(_PREDICATE.findall(instruction.text))
+        if "SR_CTAID" in instruction.text or site.kind in ("shared load", "shared atomic") or sources & tainted:
+            depending.add(site)
+            tainted |= _results(instruction)
+        elif instruction.predicate is None:
+            tainted -= _results(instruction)
+        index += 1
+        if (start := ends.pop(instruction.offset, None)) is not None:
+            index = next(place for place, one in enumerate(sites) if one.instruction.offset >= start)
+    return depending
+
+
+def _results(instruction: Instruction) -> set[str]:
+    """Returns the registers and predicates that an instruction writes."""
+    return {*_written(instruction), *(_PREDICATE.findall(", ".join(instruction.operands[:2])))}
+
+
+def _by_function(evidence: Evidence) -> list[list[Site]]:
+    functions: dict[int, list[Site]] = {}
+    for site in evidence.sites:
+        functions.setdefault(site.function, []).append(site)
+    return list(functions.values())
+
+
+def _nearest_writers(sites: list[Site]) -> Callable[[int, str], int | None]:
+    """Returns what finds the instruction that last wrote a register before a position, or else after it in a loop."""
+    positions: dict[str, list[int]] = {}
+    for index, site in enumerate(sites):
+        for register in _written(site.instruction):
+            positions.setdefault(register, []).append(index)
+
+    def find(index: int, register: str) -> int | None:
+        written = positions.get(register)
+        if not written:
+            return None
+        before = bisect_left(written, index)
+        return written[before - 1]  # the last one of all, where there is none before
+
+    return find

@@ -31,6 +31,10 @@ _SECTOR_BITS = 256
 _SECTORS_A_CYCLE = 4.0
 _COALESCED_CYCLES = 4.0
 _MOSTLY_SHARED = 50.0
+_QUEUED = ("long_scoreboard", "short_scoreboard", "lg_throttle", "mio_throttle", "drain")
+# An access that misses every cache takes 600 to 1,000 cycles on an H200 (pointer chase); twice that is no latency of its own.
+_LONGEST_LATENCY = 2_000.0
+_MEMORY_IS_BUSY = 50.0
 
 _GLOBAL: tuple[Kind, ...] = ("global load", "global store", "local", "atomic")
 # Which instructions a warp may be waiting for, where no samples say it.
@@ -151,6 +155,7 @@ def gather(profile: Profile) -> Evidence:
     code = main.code
     charged = charge(code, sites) if has_samples and code else _suspected(sites, stalls)
     _share_queues(charged)
+    _charge_atomics(main, figures, charged)
     return Evidence(
         profile=main,
         figures=figures,
@@ -305,6 +310,26 @@ def _share_queues(charged: Mapping[Site, Counter[str]]) -> None:
                 waits.pop(reason, None)
             for site, part in among.items():
                 charged[site][reason] = samples * part / total  # type: ignore[assignment]
+
+
+def _charge_atomics(
+    profile: Profile, figures: Mapping[str, float], charged: Mapping[Site, Counter[str]]
+) -> None:
+    """Charges the waiting for memory to atomics, where it is longer than memory can take: requests queue behind them.
+
+    Nothing else keeps a request for thousands of cycles while no unit of memory is busy.
+    """
+    atomics = {site: _global_cost(site) for site in charged if site.kind == "atomic"}
+    requests = sum(site.executed for site in charged if site.kind in _GLOBAL)
+    issued, busiest = profile.find("smsp__inst_issued.sum"), figures.get("mem_busy_pct", 100.0)
+    waited = sum(figures.get(f"stall_{reason}", 0.0) for reason in _QUEUED)
+    if not atomics or not issued or busiest > _MEMORY_IS_BUSY or issued.mean * waited / requests < _LONGEST_LATENCY:
+        return
+    total = sum(atomics.values())
+    for reason in _QUEUED:
+        samples = sum(waits.pop(reason, 0) for waits in charged.values())
+        for site, part in atomics.items():
+            charged[site][reason] = samples * part / total  # type: ignore[assignment]
 
 
 def _global_cost(site: Site) -> float:

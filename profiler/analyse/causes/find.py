@@ -119,8 +119,11 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
     for candidate in sorted(saved, key=lambda one: -saved[one]):
         if saved[candidate] >= _WORTH_NAMING or candidate.nothing_to_gain:
             best.setdefault(candidate.name, candidate)
-    if max(saved.values(), default=0.0) >= _NOT_AT_A_CEILING:
+    at_ceiling = [one for one in best.values() if one.nothing_to_gain]
+    if at_ceiling and max(saved.values()) >= _NOT_AT_A_CEILING:
         best = {name: one for name, one in best.items() if not one.nothing_to_gain}
+    elif at_ceiling:  # what waits there waits for the ceiling: only less work would help
+        best = {name: one for name, one in best.items() if one.nothing_to_gain or any(one.effect.resources.values())}
     found = [_cause(evidence, candidate, saved[candidate]) for candidate in best.values()]
     return sorted(found, key=_order)[:_MOST_CAUSES]
 

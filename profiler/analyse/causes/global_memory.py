@@ -18,6 +18,9 @@ _MISALIGNED_SECTORS = 1.05
 _LEAST_EXTRA_SECTORS = 0.2
 _WIDEST_BITS = 128
 _OFTEN = 2.0  # each byte is loaded at least twice
+# What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places.
+_REUSED_NEARBY = 0.5
+_MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 
 
@@ -101,13 +104,13 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             evidence.without(fixed),
             {site: site.executed for site in fixed},
         )
-    elif (times := _times_requested(evidence)) > _OFTEN:
+    elif (times := _times_requested(evidence)) > _OFTEN and (hits := (evidence.find("l1_hit_pct") or 0.0) / 100) >= _REUSED_NEARBY:
         yield Candidate(
             "redundant-global-loads",
             f"Loads request {times:.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
             "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute "
             "several results from it.",
-            evidence.without(dict.fromkeys(loads, 1 - 1 / min(times, 8.0))),
+            evidence.without(dict.fromkeys(loads, hits * (1 - 1 / min(times, _MOST_REUSE)))),
             {site: (site.sectors or 0.0) for site in loads},
             {"requested_per_delivered": times},
         )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.candidate import Candidate
+from profiler.analyse.causes.dataflow import find_address_work
 from profiler.analyse.causes.evidence import Evidence
 from profiler.analyse.causes.sites import LANES, Site
 from profiler.analyse.causes.time_model import Effect
@@ -14,61 +15,116 @@ from profiler.analyse.causes.time_model import Effect
 _INTEGERS_PER_ACCESS = 2.0
 # The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
 _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
+# A function's signature in machine code: its unit, a test for the slow path, or the constant that reduces its argument
+# (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
+_FUNCTION = re.compile(r"MUFU\.(EX2|LG2|SIN|COS|TANH|SQRT)|FCHK|0\.6366197|1\.44269|0\.693147")
+_FAST_INSTRUCTIONS = 4.0  # what a fast form takes: scale, evaluate, scale back
+_EVALUATING = ("fp32", "special", "integer", "control", "conversion", "other")
+_NEAR = 24  # instructions behind a product in which its sum is looked for
 _LANES_MISSING = 0.03
+_ACCESSES = ("global load", "global store", "shared load", "shared store", "atomic", "shared atomic")
 _COUNTED_BY_INSTRUCTIONS = 0.85
 # FP32 forms of divisions and functions take about as many instructions as FP64 ones, and a third of the time each.
 _FP64_EXPANDED = 0.5
 
 
 def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
-    integers = evidence.of("integer")
-    accesses = sum(
-        site.executed for site in evidence.of("global load", "global store", "shared load", "shared store", "atomic", "shared atomic")
-    )
-    count = sum(site.executed for site in integers)
-    divided = {site.instruction.place for site in evidence.sites if _DIVISION.match(site.opcode)}
-    dividing = [
-        site for site in evidence.sites if site.instruction.place in divided and site.kind in ("integer", "conversion", "special")
-    ] if None not in divided else [site for site in evidence.sites if _DIVISION.match(site.opcode)]
+    """Names integer arithmetic that only finds data: for addresses, divisions, and tests of bounds."""
+    accesses = sum(site.executed for site in evidence.of(*_ACCESSES))
+    finding = {site for site in find_address_work(evidence) if site.kind == "integer"} | set(_tests(evidence))
+    dividing = _dividing(evidence)
+    count = sum(site.executed for site in finding)
     spare = max(0.0, 1 - _INTEGERS_PER_ACCESS * accesses / count) if count else 0.0
-    fractions: dict[Site, float] = dict.fromkeys(integers, spare) | dict.fromkeys(dividing, 0.9)
+    fractions: dict[Site, float] = dict.fromkeys(finding, spare) | dict.fromkeys(dividing, 0.9)
     if not any(fractions.values()):
         return
-    share = 100 * count / evidence.executed
-    divisions = ", many of them for integer division" if dividing else ""
+    share = 100 * evidence.share_executed(fractions)
     yield Candidate(
         "integer-overhead",
-        f"{share:.0f} % of the executed instructions are integer arithmetic{divisions}; {_INTEGERS_PER_ACCESS:.0f} for each access to "
-        f"memory would be {100 * min(1.0, _INTEGERS_PER_ACCESS * accesses / evidence.executed):.0f} %.",
+        f"{share:.0f} % of the executed instructions compute addresses"
+        + (", many of them quotients and remainders of integers." if dividing else " and test bounds.")
+        + f" There are {evidence.executed / accesses if accesses else 0:.0f} instructions for each access to memory.",
         "Take divisions and remainders out of the loop, or use constants and powers of two (shifts and masks)."
         if dividing
         else "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants.",
         evidence.without(fractions),
         {site: part * site.executed for site, part in fractions.items() if part},
-        {"integer_pct": share},
+        {"address_instructions_pct": share},
     )
 
 
+def _dividing(evidence: Evidence) -> list[Site]:
+    """Returns the instructions of the source lines that divide integers, or the conversions alone without lines."""
+    divided = {site.instruction.place for site in evidence.sites if _DIVISION.match(site.opcode)}
+    if None in divided:
+        return [site for site in evidence.sites if _DIVISION.match(site.opcode)]
+    kinds = ("integer", "conversion", "special")
+    return [site for site in evidence.sites if site.instruction.place in divided and site.kind in kinds]
+
+
+def _tests(evidence: Evidence) -> list[Site]:
+    """Returns the comparisons and minima of integers: tests of bounds and of the loop's end."""
+    return [site for site in evidence.of("integer") if site.instruction.name in ("ISETP", "IMNMX", "VIMNMX", "SEL")]
+
+
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
-    """Names arithmetic of a loop that repeats another instruction with the same inputs."""
-    repeated: dict[Site, float] = {}
+    """Names arithmetic that repeats with the same inputs in a loop, and products that could be part of the sum behind them."""
+    repeated = dict.fromkeys(_invariant(evidence), 1.0)
+    unfused = dict.fromkeys(_unfused(evidence), 0.5)
+    for fractions, sentence, advice in (
+        (
+            repeated,
+            "A loop computes the same value in every iteration from inputs that do not change.",
+            "Compute it once before the loop.",
+        ),
+        (
+            unfused,
+            "Products are rounded and then added by a second instruction, where one multiply-add would do both.",
+            "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn`), or write `fmaf(a, b, c)`.",
+        ),
+    ):
+        if fractions:
+            yield Candidate(
+                "redundant-instructions",
+                sentence,
+                advice,
+                evidence.without(fractions),
+                {site: site.executed for site in fractions},
+            )
+
+
+def _invariant(evidence: Evidence) -> list[Site]:
+    repeated: list[Site] = []
     for number, loops in evidence.loops.items():
         for loop in loops:
             inside = [site for site in evidence.sites if site.function == number and site.instruction in loop]
             changed = {word for site in inside for word in _targets(site)}
             for site in inside:
-                if site.kind in ("fp32", "fp64", "special") and site.instruction.operands:
-                    sources = set(re.findall(r"U?R\d+", " ".join(site.instruction.operands[1:])))
-                    if sources and not sources & changed:
-                        repeated[site] = 1.0
-    if repeated:
-        yield Candidate(
-            "redundant-instructions",
-            "A loop computes the same value in every iteration from inputs that do not change.",
-            "Compute it once before the loop.",
-            evidence.without(repeated),
-            {site: site.executed for site in repeated},
-        )
+                sources = set(re.findall(r"U?R\d+", " ".join(site.instruction.operands[1:])))
+                if site.kind in ("fp32", "fp64", "special") and sources and not sources & changed:
+                    repeated.append(site)
+    return repeated
+
+
+def _unfused(evidence: Evidence) -> list[Site]:
+    """Returns pairs of a multiplication and the addition that alone uses its result, in FP32 or FP64."""
+    found: list[Site] = []
+    sites = evidence.sites
+    for index, site in enumerate(sites):
+        if site.instruction.name not in ("FMUL", "DMUL") or not (target := _targets(site)):
+            continue
+        addition = "FADD" if site.instruction.name == "FMUL" else "DADD"
+        for later in sites[index + 1 : index + 1 + _NEAR]:
+            if later.function != site.function:
+                break
+            read = re.findall(r"U?R\d+", " ".join(later.instruction.operands[1:]))
+            if target[0] in read:
+                if later.instruction.name == addition:
+                    found += [site, later]
+                break
+            if target[0] in _targets(later):
+                break
+    return found
 
 
 def _targets(site: Site) -> list[str]:
@@ -112,8 +168,8 @@ def _keeping(inside: Iterable[Site]) -> list[Site]:
 
 
 def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
-    divided = {site.instruction.place for site in evidence.sites if _DIVISION.match(site.opcode)}
-    sites = [site for site in evidence.of("conversion") if site.instruction.place not in divided]
+    dividing = _dividing(evidence)
+    sites = [site for site in evidence.of("conversion") if site not in dividing]
     if sites:
         share = 100 * evidence.share_executed(sites)
         yield Candidate(
@@ -146,27 +202,34 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
-    divided = {site.instruction.place for site in evidence.sites if _DIVISION.match(site.opcode)}
-    special = [site for site in evidence.of("special") if site.instruction.place not in divided]
-    slow = _called(evidence)
-    if not special and not slow:
+    """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
+    fractions: dict[Site, float] = dict.fromkeys(_called(evidence), 0.9)
+    lines: dict[object, list[Site]] = {}
+    for site in evidence.sites:
+        if site.kind in _EVALUATING:
+            lines.setdefault(site.instruction.place or site.function, []).append(site)
+    for sites in lines.values():
+        functions = sum(site.executed for site in sites if _FUNCTION.search(site.instruction.text))
+        executed = sum(site.executed for site in sites)
+        if functions:
+            fast = max(0.0, 1 - _FAST_INSTRUCTIONS * functions / executed)
+            fractions = dict.fromkeys(sites, fast) | fractions
+    special = [site for site in evidence.of("special") if site not in _dividing(evidence)]
+    busy = evidence.model.busy.get("xu", 0.0)
+    if busy == evidence.model.busiest[1]:  # then the units themselves are too few, however well they are used
+        fractions = dict.fromkeys(special, 0.5) | fractions
+    if not any(fractions.values()):
         return
-    places = {site.instruction.place for site in special} - {None}
-    beside = [
-        site for site in evidence.sites if site.instruction.place in places and site.kind in ("fp32", "special", "integer", "control")
-    ]
-    fractions: dict[Site, float] = dict.fromkeys([*beside, *special], 0.5) | dict.fromkeys(slow, 0.9)
     share = 100 * evidence.share_executed(fractions)
-    busy = 100 * evidence.model.busy.get("xu", 0.0)
     yield Candidate(
         "special-functions",
-        f"{share:.0f} % of the executed instructions belong to divisions, roots or functions, and keep the special-function units busy "
-        f"for {busy:.0f} % of the time.",
-        "Use the fast forms (`__expf`, `__logf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), multiply instead of dividing and of powf, or "
-        "look values up.",
+        f"{share:.0f} % of the executed instructions evaluate divisions, roots or functions; the special-function units are busy for "
+        f"{100 * busy:.0f} % of the time.",
+        "Use the fast forms (`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), multiply instead of dividing and of "
+        "powf, or look values up.",
         evidence.without(fractions),
-        {site: site.executed for site in fractions},
-        {"special_pct": share, "special_busy_pct": busy},
+        {site: part * site.executed for site, part in fractions.items()},
+        {"special_pct": share, "special_busy_pct": 100 * busy},
     )
 
 
@@ -184,10 +247,12 @@ def _called(evidence: Evidence) -> list[Site]:
 def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     """Names lanes that do nothing: split by branches that go both ways, or without any work."""
     split, idle = {}, {}
+    entered: dict[int, float | None] = {}
     for site in evidence.sites:
+        entered.setdefault(site.function, site.lanes)  # lanes that a block lacks do not leave it by a branch
         if site.lanes is None or site.idle_share < _LANES_MISSING:
             continue
-        off = 1 - site.lanes / LANES
+        off = 1 - site.lanes / (entered[site.function] or LANES)
         if off >= _LANES_MISSING and _goes_both_ways(evidence, site):
             split[site] = off
         else:
@@ -230,7 +295,25 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     kept = {"l2": 0.0, "l1": 0.0}
     if busy.get("lsu", 0.0) >= _COUNTED_BY_INSTRUCTIONS * busy.get("l1", 0.0):
         kept["l1"] = effect.resources["lsu"]
-    return Effect({**effect.resources, **kept}, effect.waits)
+    alone = _waited_for_at_barriers(evidence, fractions)
+    return Effect({**effect.resources, **kept}, {**effect.waits, "barrier": max(alone, effect.waits.get("barrier", 0.0))})
+
+
+def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
+    """Returns the part of the waiting at barriers that is for few lanes, which work while the rest of the block waits."""
+    waited, total = 0.0, evidence.waits_by_reason["barrier"]
+    since: list[Site] = []
+    for site in evidence.sites:
+        if site.kind != "barrier":
+            since.append(site)
+            continue
+        lonely = [one for one in since if one in fractions and one.executed * (one.lanes or LANES) < site.executed * LANES / 2]
+        working = sum(one.executed + sum(evidence.charged[one].values()) for one in lonely)
+        everything = sum(one.executed + sum(evidence.charged[one].values()) for one in since)
+        if everything:
+            waited += evidence.charged[site]["barrier"] * working / everything
+        since = []
+    return waited / total if total else 0.0
 
 
 def _mean_lanes(fractions: Mapping[Site, float]) -> float:

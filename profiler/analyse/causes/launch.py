@@ -6,16 +6,19 @@ import math
 from collections.abc import Iterable
 
 from profiler.analyse.causes.candidate import Candidate
+from profiler.analyse.causes.dataflow import find_block_independent
 from profiler.analyse.causes.evidence import Evidence
 from profiler.analyse.causes.time_model import NO_WARP, Effect
+from profiler.analyse.causes.waiting import find_lonely_loads
 
 # Starting a kernel and draining it takes 2 to 4 us on an H100 (measured by empty kernels); below three times that, it counts.
 _START_NS = 3_000.0
 _SHORT_NS = 10_000.0
 # With more rounds of blocks than these, the last one is at most a tenth of the time.
 _MANY_WAVES = 10.0
+_SOME_WAVES = 2.0
+_SHORT_LIFE = 200.0  # instructions of a warp: some microseconds, as long as it takes to replace a block
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
-_WARPS_OF_AN_SM = 64
 
 
 def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
@@ -62,8 +65,7 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
 
 def _spread(evidence: Evidence) -> float:
     """Returns how much of an uneven last round costs time: little, where blocks end at different times and others follow at once."""
-    occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
-    missing = 1 - occupancy / limit if occupancy and limit else 0.5
+    missing = _missing_warps(evidence)
     waves = evidence.find("waves") or 1.0
     idle = 1 - waves / math.ceil(waves)
     return min(1.0, missing / idle) if idle else 0.0
@@ -73,9 +75,9 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     least, mean, most = (evidence.find(f"l1tex__cycles_active.{which}") for which in ("min", "avg", "max"))
     waves = evidence.find("waves") or 0.0
     between = 1 - mean / most if mean and most else 0.0
-    last_wave = 1 - waves / math.ceil(waves) if waves > 1 else max(0.0, 1 - waves)
-    occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
-    missing = 1 - occupancy / limit if occupancy and limit else 0.0
+    blocks, sms = _blocks(evidence), evidence.find("launch__sm_count") or 1.0
+    last_wave = 1 - waves / math.ceil(waves) if waves > 1 else max(0.0, 1 - blocks / sms)
+    missing = _missing_warps(evidence) if not _is_short_lived(evidence) else 0.0
     unexplained = max(0.0, missing - last_wave)
     saves = max(between - last_wave if waves < _MANY_WAVES else between, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY))
     if saves > 0 and least is not None and mean and most:
@@ -90,24 +92,38 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
-    """Names threads whose preparation (indices, parameters, addresses) is a large part of what they do."""
+    """Names threads of which much is preparation: what every block does alike, and starting blocks again and again."""
     warps, waves = _warps(evidence), evidence.find("waves") or 0.0
-    if not warps or waves < 2 or not evidence.sites:
+    if not warps or waves < _SOME_WAVES or not evidence.sites:
         return
     each = evidence.executed / warps
-    if any(evidence.innermost_loop(site) for site in evidence.sites) or each > 200:
-        return
-    preparing = [site for site in evidence.of("other") if site.opcode.startswith(("S2", "LDC", "ULDC", "MOV", "CS2R"))]
-    if preparing:
-        fewer = evidence.without(dict.fromkeys(preparing, 0.75))
-        yield Candidate(
-            "too-little-work-a-thread",
-            f"A warp executes {each:.0f} instructions and ends; {100 * evidence.share_executed(preparing):.0f} % of them only prepare.",
-            "Let each thread take several elements: a grid-stride loop, or four elements at once.",
-            Effect(fewer.resources, {**fewer.waits, NO_WARP: 0.5}),
-            {site: site.executed for site in preparing},
-            {"instructions_per_warp": each},
-        )
+    alike = find_block_independent(evidence)
+    # Blocks can do more each until the GPU is filled a few times only; beyond sixteen-fold, what is left is little.
+    fewer = evidence.without(dict.fromkeys(alike, 1 - max(1 / 16, _SOME_WAVES / waves)))
+    starting = {reason: _missing_warps(evidence) for reason in (*_LATENCY, NO_WARP)} if _is_short_lived(evidence) else {}
+    waits = {reason: max(starting.get(reason, 0.0), fewer.waits.get(reason, 0.0)) for reason in {*starting, *fewer.waits}}
+    yield Candidate(
+        "too-little-work-a-thread",
+        f"A warp executes {each:,.0f} instructions and ends; {100 * evidence.share_executed(alike):.0f} % of them are the same in every block.",
+        "Let each thread take several elements (a grid-stride loop, or four elements at once), and prepare once for all of them.",
+        Effect(fewer.resources, waits),
+        {site: site.executed + sum(evidence.charged[site].values()) for site in alike},
+        {"instructions_per_warp": each},
+    )
+
+
+def _is_short_lived(evidence: Evidence) -> bool:
+    """Returns whether blocks end so soon, and are so many, that warps are missing because new blocks come too slowly."""
+    warps, waves = _warps(evidence), evidence.find("waves") or 0.0
+    return bool(warps) and waves >= _MANY_WAVES and evidence.executed / warps < _SHORT_LIFE
+
+
+def _missing_warps(evidence: Evidence) -> float:
+    """Returns the share of the warps that would fit, of those that the grid has, and are not there on average."""
+    occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
+    if not occupancy or not limit:
+        return 0.0
+    return max(0.0, 1 - occupancy / (limit * min(1.0, evidence.find("waves") or 1.0)))
 
 
 def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
@@ -115,23 +131,29 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     limit = evidence.find("occupancy_limit_pct")
     if not limit or limit >= 95:
         return
-    limits = {
-        "registers-limit-occupancy": evidence.find("blocks_by_registers"),
-        "shared-memory-limits-occupancy": evidence.find("blocks_by_shared"),
+    limits = {  # of equal limits, the first is the simplest to change
         "block-too-small": evidence.find("launch__occupancy_limit_blocks"),
         "block-size-limits-occupancy": evidence.find("launch__occupancy_limit_warps"),
+        "registers-limit-occupancy": evidence.find("blocks_by_registers"),
+        "shared-memory-limits-occupancy": evidence.find("blocks_by_shared"),
     }
     known = {name: blocks for name, blocks in limits.items() if blocks}
     if not known:
         return
     name = min(known, key=lambda one: known[one])
-    waits = evidence.model
     share = 1 - limit / 100
+    # Waiting shrinks as warps are added, where each warp waits for one load at a time. Where a warp has several under
+    # way, or waits for others, more warps mostly take each other's place.
+    alone = evidence.waiting_for(dict.fromkeys(find_lonely_loads(evidence), 1.0), "long_scoreboard").get("long_scoreboard", 0.0)
+    waits = {reason: 0.25 * share for reason in (*_LATENCY, NO_WARP)}
+    waits["long_scoreboard"] = share * (alone + 0.25 * (1 - alone))
+    if name == "block-too-small" and _is_short_lived(evidence):
+        waits = dict.fromkeys(waits, max(share, _missing_warps(evidence)))
     yield Candidate(
         name,
         f"An SM holds {limit:.0f} % of the warps that it could: {_limit_text(evidence, name)}.",
         _LIMIT_ADVICE[name],
-        Effect(waits={reason: 0.25 * share for reason in (*_LATENCY, NO_WARP) if reason in waits.waits}),
+        Effect(waits=waits),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name]},
     )
 
