@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from distributed.security import Security
 
 from profiler.cluster import connection, worker_pool as module
 from profiler.cluster.connection import Tls, connect, start_local_workers
@@ -262,6 +261,8 @@ def test_a_pool_of_this_host_lets_nobody_in_without_its_certificate(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(connection, "_CONNECT_S", 2.0)
+    from distributed.security import Security
+
     stranger = Security.temporary()
     for name, text in (("cert", stranger.tls_client_cert), ("key", stranger.tls_client_key)):
         (tmp_path / name).write_text(text)
