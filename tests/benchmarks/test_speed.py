@@ -169,7 +169,9 @@ def test_the_help_of_a_verb_takes_little_more_than_import_pyarrow(verb):
         enough=lambda imports, ours: ours <= 1.6 * imports,
         at_least=7,
     )
-    print(f"\nprof {verb} --help {ours * 1e3:.0f} ms, import pyarrow {imports * 1e3:.0f} ms: {ours / imports:.2f}x")
+    print(
+        f"\nprof {verb} --help {ours * 1e3:.0f} ms, import pyarrow {imports * 1e3:.0f} ms: {ours / imports:.2f}x"
+    )
     assert ours <= 1.6 * imports
 
 

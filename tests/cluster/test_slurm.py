@@ -94,6 +94,7 @@ def test_nobody_else_gets_in(tmp_path: Path) -> None:
     with start_slurm_workers("", 1, gpus=False) as pool:
         assert not pool.coming()
         assert [worker.gpus for worker in pool.available()] == [0]
+        # private: a pool of one's own has no need to publish its address
         address = pool._client.scheduler.address
         assert address.startswith("tls://")
         with pytest.raises(ClusterUnreachable):

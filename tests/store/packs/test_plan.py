@@ -17,6 +17,8 @@ from msgspec.structs import replace
 
 from profiler.errors import CompactBusy, ProfError, RunDamaged
 from profiler.store.packs.layout import PackedFiles, is_pack
+
+# private: holds the lock as a compaction under way does
 from profiler.store.packs.plan import Limits, _alone, compact, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.remote.places import Location
