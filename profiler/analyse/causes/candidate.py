@@ -15,7 +15,7 @@ class Candidate:
     """`weights` say how much each site has part in it. `saves` and `at_most` replace the
     model's figures where the effect is on no resource.
 
-    A candidate with `nothing_to_gain` comes first, unless another saves more than is worth naming.
+    One of a `resource` at its ceiling has nothing to gain, and comes first.
     """
 
     name: str
@@ -26,7 +26,11 @@ class Candidate:
     evidence: Mapping[str, float] = field(default_factory=dict)
     saves: float | None = None
     at_most: float | None = None
-    nothing_to_gain: bool = False
+    resource: str = ""  # that is at its ceiling
+
+    @property
+    def nothing_to_gain(self) -> bool:
+        return bool(self.resource)
 
 
 Detector = Callable[[Evidence], Iterable[Candidate]]

@@ -31,6 +31,6 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
                 advice,
                 evidence={f"{resource}_of_reachable_pct": 100 * busy},
                 saves=0.0,
-                nothing_to_gain=True,
+                resource=resource,
             )
             return

@@ -59,6 +59,24 @@ def has_fixed_address(evidence: Evidence, site: Site) -> float:
     return 1 - 1 / rounds if rounds > 1 else 0.0
 
 
+def find_repeated_loads(evidence: Evidence) -> list[Site]:
+    """Returns the loads from global memory whose address an earlier load had too, as unrolled loops repeat them."""
+    repeated = []
+    for sites in _by_function(evidence):
+        writers = _nearest_writers(sites)
+        seen = set()
+        for index, site in enumerate(sites):
+            if site.kind != "global load" or ".STRONG" in site.opcode:
+                continue
+            registers = sorted(_address_registers(site.instruction))
+            written = tuple((name, writers(index, name)) for name in registers)
+            key = (tuple(_ADDRESS.findall(site.instruction.text)), written, site.instruction.predicate)
+            if registers and key in seen:
+                repeated.append(site)
+            seen.add(key)
+    return repeated
+
+
 def is_chased(evidence: Evidence, site: Site) -> bool:
     """Returns whether a load's address comes from its own result in the iteration before: a list that is followed."""
     loop = evidence.innermost_loop(site)

@@ -119,13 +119,19 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
     for candidate in sorted(saved, key=lambda one: -saved[one]):
         if saved[candidate] >= _WORTH_NAMING or candidate.nothing_to_gain:
             best.setdefault(candidate.name, candidate)
-    at_ceiling = [one for one in best.values() if one.nothing_to_gain]
-    if at_ceiling and max(saved.values()) >= _NOT_AT_A_CEILING:
-        best = {name: one for name, one in best.items() if not one.nothing_to_gain}
-    elif at_ceiling:  # what waits there waits for the ceiling: only less work would help
-        best = {name: one for name, one in best.items() if one.nothing_to_gain or any(one.effect.resources.values())}
+    for ceiling in [one for one in best.values() if one.nothing_to_gain]:
+        if any(_lowers(one, ceiling) and saved[one] >= _NOT_AT_A_CEILING for one in best.values()):
+            del best[ceiling.name]
+        else:  # what waits there waits for the ceiling: only less work would help
+            best = {name: one for name, one in best.items() if one.nothing_to_gain or any(one.effect.resources.values())}
     found = [_cause(evidence, candidate, saved[candidate]) for candidate in best.values()]
     return sorted(found, key=_order)[:_MOST_CAUSES]
+
+
+def _lowers(candidate: Candidate, ceiling: Candidate) -> bool:
+    """Returns whether a change takes work off the resource that is at its ceiling, or is none of a resource."""
+    needed = candidate.effect.resources.get(ceiling.resource, 0.0)
+    return not candidate.nothing_to_gain and (needed > 0 or candidate.saves is not None)
 
 
 def _order(cause: Cause) -> tuple[bool, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.candidate import Candidate
-from profiler.analyse.causes.dataflow import feeds_shared_memory, has_fixed_address
+from profiler.analyse.causes.dataflow import feeds_shared_memory, find_repeated_loads, has_fixed_address
 from profiler.analyse.causes.evidence import Evidence
 from profiler.analyse.causes.sites import LANES, Kind, Site
 from profiler.analyse.causes.time_model import Effect
@@ -96,11 +96,12 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     # A flag that is polled is loaded again on purpose.
     repeatable = [site for site in loads if ".STRONG" not in site.opcode]
     fixed = {site: share for site in repeatable if (share := has_fixed_address(evidence, site)) > 0}
+    fixed |= dict.fromkeys(find_repeated_loads(evidence), 1.0)
     if fixed:
         yield Candidate(
             "redundant-global-loads",
-            "A load repeats in a loop that does not change its address.",
-            "Load the value once before the loop; declare pointers `const … * __restrict__`, so that the compiler may.",
+            "A load is repeated although its address did not change.",
+            "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
             evidence.without(fixed),
             {site: site.executed for site in fixed},
         )

@@ -327,8 +327,10 @@ def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
     A loop that some lanes leave earlier than others counts too: the rest of the warp goes on without them.
     """
     loop = evidence.innermost_loop(site)
-    if loop is not None and loop.iterations:
-        return True
+    if loop is not None:
+        before = [one for one in evidence.sites if one.function == site.function and one.instruction.offset < loop.start]
+        if before and (site.lanes or 0.0) < (before[-1].lanes or 0.0) * (1 - _LANES_MISSING):
+            return True
     return any(
         other.lanes is not None
         and other.function == site.function

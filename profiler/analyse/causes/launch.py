@@ -97,7 +97,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     if not warps or waves < _SOME_WAVES or not evidence.sites:
         return
     each = evidence.executed / warps
-    alike = find_block_independent(evidence)
+    alike = [site for site in find_block_independent(evidence) if site.kind not in ("barrier", "control")]
     # Blocks can do more each until the GPU is filled a few times only; beyond sixteen-fold, what is left is little.
     fewer = evidence.without(dict.fromkeys(alike, 1 - max(1 / 16, _SOME_WAVES / waves)))
     starting = {reason: _missing_warps(evidence) for reason in (*_LATENCY, NO_WARP)} if _is_short_lived(evidence) else {}
