@@ -49,6 +49,7 @@ VERBS = {
     "time": ("measuring.time_kernels", "Time every kernel without the profiler; store the timings."),
     "tune": ("measuring.tune", "Find the fastest values of a kernel's parameters."),
     "query": ("reading.query", "Ask the stored runs anything, in SQL."),
+    "causes": ("reading.causes", "Print the causes that a diagnosis may name, or one of them."),
     "metrics": ("reading.metrics", "Print the catalogue of metrics, or one of them."),
     "doctor": ("measuring.doctor", "Check what works on this machine, and say how to repair the rest."),
     "presets": ("reading.presets", "Print the presets of `prof collect`."),

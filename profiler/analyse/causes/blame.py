@@ -52,7 +52,11 @@ def _producer(members: Sequence[Site], index: int, reason: str, loops: Iterable[
     kinds = _PRODUCERS.get(reason)
     if kinds is None:
         kinds = _ANY_BEFORE.get(reason, ())
-        return next((one for one in _before(members, index, loops) if one.kind in kinds), None) if kinds else None
+        return (
+            next((one for one in _before(members, index, loops) if one.kind in kinds), None)
+            if kinds
+            else None
+        )
     if waiting.instruction.name in _WAITS_FOR_COPIES:
         return next((one for one in _before(members, index, loops) if one.kind in kinds), None)
     needed = registers_read(waiting.instruction)

@@ -34,7 +34,9 @@ def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
     loop = evidence.innermost_loop(site)
     following = list(function[site.position + 1 : site.position + 1 + _REACH])
     if loop is not None and len(loop.body) <= _REACH:  # stored at the start of the next iteration
-        following = [one for one in following if one in loop] + [one for one in loop.body if one.offset < site.instruction.offset]
+        following = [one for one in following if one in loop] + [
+            one for one in loop.body if one.offset < site.instruction.offset
+        ]
     for instruction in following:
         if instruction.name in ("STS", "STSM") and held & set(_REGISTER.findall(instruction.operands[-1])):
             return True
@@ -156,7 +158,9 @@ def find_address_work(evidence: Evidence) -> set[Site]:
             if writer is None or sites[writer].kind not in _COMPUTED:
                 continue
             found.add(sites[writer])
-            for source in registers_read(sites[writer].instruction) - _only_written(sites[writer].instruction):
+            for source in registers_read(sites[writer].instruction) - _only_written(
+                sites[writer].instruction
+            ):
                 if (writer, source) not in seen:
                     seen.add((writer, source))
                     wanted.append((writer, source))
@@ -175,7 +179,9 @@ def find_block_independent(evidence: Evidence) -> list[Site]:
         depending = _depending_on_block(sites, loops)
         own = [loop for loop in loops if any(one.instruction in loop for one in depending)]
         alike += [
-            site for site in sites if site not in depending and not any(site.instruction in loop for loop in own)
+            site
+            for site in sites
+            if site not in depending and not any(site.instruction in loop for loop in own)
         ]
     return alike
 
@@ -189,8 +195,14 @@ def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Sit
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        sources = registers_read(instruction) - _only_written(instruction) | set(_PREDICATE.findall(instruction.text))
-        if "SR_CTAID" in instruction.text or site.kind in ("shared load", "shared atomic") or sources & tainted:
+        sources = registers_read(instruction) - _only_written(instruction) | set(
+            _PREDICATE.findall(instruction.text)
+        )
+        if (
+            "SR_CTAID" in instruction.text
+            or site.kind in ("shared load", "shared atomic")
+            or sources & tainted
+        ):
             depending.add(site)
             tainted |= _results(instruction)
         elif instruction.predicate is None:

@@ -89,7 +89,9 @@ class Evidence:
     @cached_property
     def loops(self) -> dict[int, list[Loop]]:
         code = self.profile.code
-        return {number: find_loops(function) for number, function in enumerate(code.functions)} if code else {}
+        return (
+            {number: find_loops(function) for number, function in enumerate(code.functions)} if code else {}
+        )
 
     def innermost_loop(self, site: Site) -> Loop | None:
         around = [loop for loop in self.loops.get(site.function, ()) if site.instruction in loop]
@@ -125,7 +127,9 @@ class Evidence:
                 "alu": self._part(fractions, lambda site: site.executed * _on_alu(site)),
                 "lsu": self._part(fractions, lambda site: site.executed * _on_lsu(site)),
                 "fp64": self._part(fractions, lambda site: site.executed * (site.kind == "fp64")),
-                "xu": self._part(fractions, lambda site: site.executed * (site.kind in ("special", "conversion"))),
+                "xu": self._part(
+                    fractions, lambda site: site.executed * (site.kind in ("special", "conversion"))
+                ),
                 "tensor": self._part(fractions, lambda site: site.executed * (site.kind == "tensor")),
                 "l1": self.part_of_l1(fractions),
                 "l2": self._part(fractions, lambda site: site.sectors or 0.0),
@@ -172,7 +176,11 @@ def _estimated(sites: Sequence[Site], figures: Mapping[str, float]) -> Sequence[
     """Returns the sites with estimates from the kernel's totals, where passes and sectors were not counted for each."""
     if any(site.passes is not None or site.sectors is not None for site in sites):
         return sites
-    per_access = figures.get("l1_cycles_per_access", 0.0) if figures.get("shared_of_l1_pct", 0.0) < _MOSTLY_SHARED else 0.0
+    per_access = (
+        figures.get("l1_cycles_per_access", 0.0)
+        if figures.get("shared_of_l1_pct", 0.0) < _MOSTLY_SHARED
+        else 0.0
+    )
     return [_with_sectors(_with_passes(site, sites, figures), per_access) for site in sites]
 
 
@@ -182,7 +190,9 @@ def _with_passes(site: Site, sites: Sequence[Site], figures: Mapping[str, float]
     total = figures.get(f"shared_{kind}_wavefronts", 0.0)
     if kind is None or not total:
         return site
-    part = site.executed * site.width / sum(one.executed * one.width for one in sites if one.kind == site.kind)
+    part = (
+        site.executed * site.width / sum(one.executed * one.width for one in sites if one.kind == site.kind)
+    )
     wasted = figures.get(f"shared_{kind}_conflicts", 0.0) / total
     return replace(site, passes=total * part, ideal_passes=total * part * (1 - wasted))
 
@@ -194,7 +204,9 @@ def _with_sectors(site: Site, cycles_per_access: float) -> Site:
     ideal = site.executed * _WARP * site.width / _SECTOR_BITS
     most = _SECTOR_BITS / site.width  # a sector of its own for each lane
     spread = min(most, max(1.0, cycles_per_access * _SECTORS_A_CYCLE / (_WARP * site.width / _SECTOR_BITS)))
-    return replace(site, sectors=ideal * (spread if cycles_per_access > _COALESCED_CYCLES else 1.0), ideal_sectors=ideal)
+    return replace(
+        site, sectors=ideal * (spread if cycles_per_access > _COALESCED_CYCLES else 1.0), ideal_sectors=ideal
+    )
 
 
 def _of_main_shape(profile: Profile) -> Profile:
@@ -215,7 +227,9 @@ def _durations(profile: Profile) -> dict[int, float]:
     assert profile.run is not None
     table = profile.run.table("metrics").select(["launch", "metric", "value"]).to_pylist()
     return {
-        row["launch"]: row["value"] for row in table if row["metric"] == "gpu__time_duration.sum" and row["value"]
+        row["launch"]: row["value"]
+        for row in table
+        if row["metric"] == "gpu__time_duration.sum" and row["value"]
     }
 
 
@@ -224,7 +238,9 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site])
     names = {"dram": "dram_throughput_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
              "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "tensor": "tensor_pipe_pct"}  # fmt: skip
     busy = {
-        resource: figures[name] / 100 / REACHABLE.get(resource, 1.0) for resource, name in names.items() if name in figures
+        resource: figures[name] / 100 / REACHABLE.get(resource, 1.0)
+        for resource, name in names.items()
+        if name in figures
     }
     if "l2_throughput_pct" in figures:
         # It also counts an activity of L2 that no other counter shows; the busiest of all memory units is not exceeded.
@@ -301,7 +317,11 @@ def _share_queues(charged: Mapping[Site, Counter[str]]) -> None:
     for reason, kinds, cost in (
         ("lg_throttle", _GLOBAL, _global_cost),
         ("drain", ("global store", "atomic"), _global_cost),
-        ("mio_throttle", ("shared load", "shared store", "shared atomic", "special", "conversion"), _shared_cost),
+        (
+            "mio_throttle",
+            ("shared load", "shared store", "shared atomic", "special", "conversion"),
+            _shared_cost,
+        ),
     ):
         among = {site: cost(site) for site in charged if site.kind in kinds}
         total, samples = sum(among.values()), sum(waits[reason] for waits in charged.values())
@@ -323,7 +343,12 @@ def _charge_atomics(
     requests = sum(site.executed for site in charged if site.kind in _GLOBAL)
     issued, busiest = profile.find("smsp__inst_issued.sum"), figures.get("mem_busy_pct", 100.0)
     waited = sum(figures.get(f"stall_{reason}", 0.0) for reason in _QUEUED)
-    if not atomics or not issued or busiest > _MEMORY_IS_BUSY or issued.mean * waited / requests < _LONGEST_LATENCY:
+    if (
+        not atomics
+        or not issued
+        or busiest > _MEMORY_IS_BUSY
+        or issued.mean * waited / requests < _LONGEST_LATENCY
+    ):
         return
     total = sum(atomics.values())
     for reason in _QUEUED:
@@ -353,5 +378,3 @@ def _on_alu(site: Site) -> bool:
 
 def _on_lsu(site: Site) -> bool:
     return site.kind in (*_GLOBAL, "shared load", "shared store", "shared atomic")
-
-

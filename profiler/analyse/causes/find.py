@@ -104,7 +104,9 @@ def find_unseen(evidence: Evidence) -> list[str]:
         lacking.append("how busy memory and pipes are")
     if not evidence.sites:
         lacking.append("which instructions ran how often")
-    elif not any(site.sectors is not None or site.passes is not None for site in read_sites(evidence.profile)):
+    elif not any(
+        site.sectors is not None or site.passes is not None for site in read_sites(evidence.profile)
+    ):
         lacking.append("the sectors and passes of each access (estimated from totals)")
     if not evidence.has_samples:
         lacking.append("where warps wait (estimated from how often instructions ran)")
@@ -123,7 +125,11 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
         if any(_lowers(one, ceiling) and saved[one] >= _NOT_AT_A_CEILING for one in best.values()):
             del best[ceiling.name]
         else:  # what waits there waits for the ceiling: only less work would help
-            best = {name: one for name, one in best.items() if one.nothing_to_gain or any(one.effect.resources.values())}
+            best = {
+                name: one
+                for name, one in best.items()
+                if one.nothing_to_gain or any(one.effect.resources.values())
+            }
     found = [_cause(evidence, candidate, saved[candidate]) for candidate in best.values()]
     return sorted(found, key=_order)[:_MOST_CAUSES]
 

@@ -77,7 +77,9 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         return
     width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
     # A wider access carries more bytes with as many requests under way. In a loop, more of them would do as well.
-    gain = (1 - width / _WIDEST_BITS) * (0.95 if any(evidence.innermost_loop(site) for site in sites) else 1.0)
+    gain = (1 - width / _WIDEST_BITS) * (
+        0.95 if any(evidence.innermost_loop(site) for site in sites) else 1.0
+    )
     fractions = dict.fromkeys(sites, gain)
     fewer = evidence.without(fractions)
     yield Candidate(
@@ -105,7 +107,9 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             evidence.without(fixed),
             {site: site.executed for site in fixed},
         )
-    elif (times := _times_requested(evidence)) > _OFTEN and (hits := (evidence.find("l1_hit_pct") or 0.0) / 100) >= _REUSED_NEARBY:
+    elif (times := _times_requested(evidence)) > _OFTEN and (
+        hits := (evidence.find("l1_hit_pct") or 0.0) / 100
+    ) >= _REUSED_NEARBY:
         yield Candidate(
             "redundant-global-loads",
             f"Loads request {times:.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
@@ -153,9 +157,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     loops = [loop for loop in around if loop is not None]
     fractions = dict.fromkeys(sites, 1 - 1 / LANES)
     fractions |= {
-        site: 1 - 1 / LANES
-        for site in evidence.sites
-        if any(site.instruction in loop for loop in loops)
+        site: 1 - 1 / LANES for site in evidence.sites if any(site.instruction in loop for loop in loops)
     }
     waiting = 100 * evidence.time_of(dict.fromkeys(fractions, 1.0))
     where = "shared" if all(site.kind == "shared atomic" for site in sites) else "global"

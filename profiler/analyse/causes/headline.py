@@ -46,7 +46,9 @@ def saves_text(cause: Cause) -> str:
 
 def place_text(place: Place) -> str:
     """Returns `kernel.cu:66`, or the instruction's offset where no line is known."""
-    return f"{place.file}:{place.line}" if place.file and place.line else f"{place.opcode} at {place.offset:#x}"
+    return (
+        f"{place.file}:{place.line}" if place.file and place.line else f"{place.opcode} at {place.offset:#x}"
+    )
 
 
 def _at(where: Sequence[Place]) -> str:

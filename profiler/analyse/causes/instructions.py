@@ -64,7 +64,11 @@ def _dividing(evidence: Evidence) -> list[Site]:
 
 def _tests(evidence: Evidence) -> list[Site]:
     """Returns the comparisons and minima of integers: tests of bounds and of the loop's end."""
-    return [site for site in evidence.of("integer") if site.instruction.name in ("ISETP", "IMNMX", "VIMNMX", "SEL")]
+    return [
+        site
+        for site in evidence.of("integer")
+        if site.instruction.name in ("ISETP", "IMNMX", "VIMNMX", "SEL")
+    ]
 
 
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
@@ -138,10 +142,16 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     for number, loops in evidence.loops.items():
         for loop in loops:
             inside = [site for site in evidence.sites if site.function == number and site.instruction in loop]
-            if any(other is not loop and other.start >= loop.start and other.end <= loop.end for other in loops):
+            if any(
+                other is not loop and other.start >= loop.start and other.end <= loop.end for other in loops
+            ):
                 continue  # loops around others spend their time inside
             keeping = _keeping(inside)
-            if len(inside) and len(inside) <= 24 and sum(site.executed for site in inside) > evidence.executed / 2:
+            if (
+                len(inside)
+                and len(inside) <= 24
+                and sum(site.executed for site in inside) > evidence.executed / 2
+            ):
                 found |= dict.fromkeys(keeping, 0.75)  # unrolled by four
                 length = len(inside)
     if found:
@@ -161,7 +171,9 @@ def _keeping(inside: Iterable[Site]) -> list[Site]:
     kept = []
     for site in inside:
         name, operands = site.instruction.name, site.instruction.operands
-        counts = name in ("IADD3", "UIADD3", "VIADD", "IMAD") and len(operands) > 1 and operands[0] == operands[1]
+        counts = (
+            name in ("IADD3", "UIADD3", "VIADD", "IMAD") and len(operands) > 1 and operands[0] == operands[1]
+        )
         if name in ("BRA", "ISETP", "UISETP") or counts:
             kept.append(site)
     return kept
@@ -296,7 +308,10 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     if busy.get("lsu", 0.0) >= _COUNTED_BY_INSTRUCTIONS * busy.get("l1", 0.0):
         kept["l1"] = effect.resources["lsu"]
     alone = _waited_for_at_barriers(evidence, fractions)
-    return Effect({**effect.resources, **kept}, {**effect.waits, "barrier": max(alone, effect.waits.get("barrier", 0.0))})
+    return Effect(
+        {**effect.resources, **kept},
+        {**effect.waits, "barrier": max(alone, effect.waits.get("barrier", 0.0))},
+    )
 
 
 def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
@@ -307,7 +322,11 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
         if site.kind != "barrier":
             since.append(site)
             continue
-        lonely = [one for one in since if one in fractions and one.executed * (one.lanes or LANES) < site.executed * LANES / 2]
+        lonely = [
+            one
+            for one in since
+            if one in fractions and one.executed * (one.lanes or LANES) < site.executed * LANES / 2
+        ]
         working = sum(one.executed + sum(evidence.charged[one].values()) for one in lonely)
         everything = sum(one.executed + sum(evidence.charged[one].values()) for one in since)
         if everything:
@@ -328,7 +347,11 @@ def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
     """
     loop = evidence.innermost_loop(site)
     if loop is not None:
-        before = [one for one in evidence.sites if one.function == site.function and one.instruction.offset < loop.start]
+        before = [
+            one
+            for one in evidence.sites
+            if one.function == site.function and one.instruction.offset < loop.start
+        ]
         if before and (site.lanes or 0.0) < (before[-1].lanes or 0.0) * (1 - _LANES_MISSING):
             return True
     return any(
@@ -339,5 +362,3 @@ def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
         and other.lanes < LANES * (1 - _LANES_MISSING)
         for other in evidence.sites
     )
-
-

@@ -42,7 +42,11 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "grid-too-small",
         f"{blocks:,.0f} blocks for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: "
-        + (f"{100 * idle:.0f} % of the SMs have nothing to do." if idle else f"{100 * (1 - waves):.0f} % of their places are empty."),
+        + (
+            f"{100 * idle:.0f} % of the SMs have nothing to do."
+            if idle
+            else f"{100 * (1 - waves):.0f} % of their places are empty."
+        ),
         "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts.",
         evidence={"blocks": blocks, "waves": waves},
         saves=max(idle * 0.9, latency * 0.75),
@@ -79,7 +83,10 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     last_wave = 1 - waves / math.ceil(waves) if waves > 1 else max(0.0, 1 - blocks / sms)
     missing = _missing_warps(evidence) if not _is_short_lived(evidence) else 0.0
     unexplained = max(0.0, missing - last_wave)
-    saves = max(between - last_wave if waves < _MANY_WAVES else between, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY))
+    saves = max(
+        between - last_wave if waves < _MANY_WAVES else between,
+        unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY),
+    )
     if saves > 0 and least is not None and mean and most:
         yield Candidate(
             "load-imbalance",
@@ -100,8 +107,15 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     alike = [site for site in find_block_independent(evidence) if site.kind not in ("barrier", "control")]
     # Blocks can do more each until the GPU is filled a few times only; beyond sixteen-fold, what is left is little.
     fewer = evidence.without(dict.fromkeys(alike, 1 - max(1 / 16, _SOME_WAVES / waves)))
-    starting = {reason: _missing_warps(evidence) for reason in (*_LATENCY, NO_WARP)} if _is_short_lived(evidence) else {}
-    waits = {reason: max(starting.get(reason, 0.0), fewer.waits.get(reason, 0.0)) for reason in {*starting, *fewer.waits}}
+    starting = (
+        {reason: _missing_warps(evidence) for reason in (*_LATENCY, NO_WARP)}
+        if _is_short_lived(evidence)
+        else {}
+    )
+    waits = {
+        reason: max(starting.get(reason, 0.0), fewer.waits.get(reason, 0.0))
+        for reason in {*starting, *fewer.waits}
+    }
     yield Candidate(
         "too-little-work-a-thread",
         f"A warp executes {each:,.0f} instructions and ends; {100 * evidence.share_executed(alike):.0f} % of them are the same in every block.",
@@ -144,7 +158,9 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     share = 1 - limit / 100
     # Waiting shrinks as warps are added, where each warp waits for one load at a time. Where a warp has several under
     # way, or waits for others, more warps mostly take each other's place.
-    alone = evidence.waiting_for(dict.fromkeys(find_lonely_loads(evidence), 1.0), "long_scoreboard").get("long_scoreboard", 0.0)
+    alone = evidence.waiting_for(dict.fromkeys(find_lonely_loads(evidence), 1.0), "long_scoreboard").get(
+        "long_scoreboard", 0.0
+    )
     waits = {reason: 0.25 * share for reason in (*_LATENCY, NO_WARP)}
     waits["long_scoreboard"] = share * (alone + 0.25 * (1 - alone))
     if name == "block-too-small" and _is_short_lived(evidence):

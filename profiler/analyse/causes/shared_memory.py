@@ -21,7 +21,11 @@ _WAITS = ("short_scoreboard", "mio_throttle")
 
 
 def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
-    sites = {site: ways for site in evidence.of("shared load", "shared store") if (ways := _ways(evidence, site)) > 1.0}
+    sites = {
+        site: ways
+        for site in evidence.of("shared load", "shared store")
+        if (ways := _ways(evidence, site)) > 1.0
+    }
     fractions = {site: 1 - 1 / ways for site, ways in sites.items()}
     if not fractions:
         return
@@ -30,7 +34,9 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
     waits = evidence.waiting_for(fractions, *_WAITS)
     # Warps wait at barriers for those that wait for shared memory: these waits shrink alike.
     behind = evidence.time_of(dict.fromkeys(evidence.of(*_SHARED), 1.0), *_WAITS)
-    barrier = behind / (behind + evidence.time_of(dict.fromkeys(evidence.of("global load"), 1.0), "long_scoreboard") or 1.0)
+    barrier = behind / (
+        behind + evidence.time_of(dict.fromkeys(evidence.of("global load"), 1.0), "long_scoreboard") or 1.0
+    )
     waits["barrier"] = barrier * max(waits.values(), default=0.0)
     yield Candidate(
         "bank-conflicts",
@@ -60,7 +66,11 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
             {"fmas_per_shared_load": each},
         )
     tensor = evidence.of("tensor")
-    staged = [site for site in evidence.of("global load") if feeds_shared_memory(evidence, site) and evidence.innermost_loop(site)]
+    staged = [
+        site
+        for site in evidence.of("global load")
+        if feeds_shared_memory(evidence, site) and evidence.innermost_loop(site)
+    ]
     if tensor and staged and evidence.model.busy.get("tensor", 0.0) < 0.5:
         stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
         yield Candidate(
@@ -75,19 +85,26 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads of a place that the loop does not leave: the thread's own value, or one that never changes."""
-    fixed = {site: part for site in evidence.of("shared load") if (part := has_fixed_address(evidence, site)) > 0}
-    stores = [(evidence.innermost_loop(site), _address(site.instruction)) for site in evidence.of("shared store")]
+    fixed = {
+        site: part for site in evidence.of("shared load") if (part := has_fixed_address(evidence, site)) > 0
+    }
+    stores = [
+        (evidence.innermost_loop(site), _address(site.instruction)) for site in evidence.of("shared store")
+    ]
     own = {
-        site: part for site, part in fixed.items() if (evidence.innermost_loop(site), _address(site.instruction)) in stores
+        site: part
+        for site, part in fixed.items()
+        if (evidence.innermost_loop(site), _address(site.instruction)) in stores
     }
     loops_with_stores = [loop for loop, _ in stores if loop is not None]
-    same = {site: part for site, part in fixed.items() if evidence.innermost_loop(site) not in loops_with_stores}
+    same = {
+        site: part for site, part in fixed.items() if evidence.innermost_loop(site) not in loops_with_stores
+    }
     carried = bool(own)
     if loads := own or same:
         yield Candidate(
             "redundant-shared-accesses",
-            "A loop loads in every iteration what the same thread stored "
-            "in shared memory in the one before."
+            "A loop loads in every iteration what the same thread stored in shared memory in the one before."
             if carried
             else "A loop loads the same place in shared memory in every iteration.",
             "Keep the value in a register while the loop runs.",
@@ -112,4 +129,6 @@ def _ways(evidence: Evidence, site: Site) -> float:
 def _wasted_l1(evidence: Evidence, fractions: dict[Site, float]) -> float:
     if any(site.passes for site in evidence.sites):
         return evidence.part_of_l1(fractions)
-    return evidence.figures.get("conflict_share_pct", 0.0) * evidence.figures.get("shared_of_l1_pct", 0.0) / 1e4
+    return (
+        evidence.figures.get("conflict_share_pct", 0.0) * evidence.figures.get("shared_of_l1_pct", 0.0) / 1e4
+    )

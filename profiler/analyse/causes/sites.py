@@ -56,7 +56,10 @@ _BY_OPCODE: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
 )
 
 _THREADS, _ACTING = "thread_inst_executed", "thread_inst_executed_true"
-_SECTORS, _IDEAL_SECTORS = "memory_l2_theoretical_sectors_global", "memory_l2_theoretical_sectors_global_ideal"
+_SECTORS, _IDEAL_SECTORS = (
+    "memory_l2_theoretical_sectors_global",
+    "memory_l2_theoretical_sectors_global_ideal",
+)
 _PASSES, _IDEAL_PASSES = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 _LOCAL_SECTORS = "memory_l2_theoretical_sectors_local"
 _COUNTED = frozenset(

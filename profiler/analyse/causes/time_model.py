@@ -35,7 +35,9 @@ class TimeModel:
 
     busy: Mapping[str, float]
     waits: Mapping[str, float]
-    avoidable: Mapping[str, float] = field(default_factory=dict)  # parts that no code needs, whatever causes them
+    avoidable: Mapping[str, float] = field(
+        default_factory=dict
+    )  # parts that no code needs, whatever causes them
 
     @property
     def busiest(self) -> tuple[str, float]:
@@ -51,7 +53,10 @@ class TimeModel:
 
     def saved(self, effect: Effect) -> float:
         """Estimates the fraction of the time that a change saves."""
-        needed = max((share * (1.0 - effect.resources.get(name, 0.0)) for name, share in self.busy.items()), default=0.0)
+        needed = max(
+            (share * (1.0 - effect.resources.get(name, 0.0)) for name, share in self.busy.items()),
+            default=0.0,
+        )
         waiting = self.exposed * sum(
             share * (1.0 - effect.waits.get(reason, 0.0)) for reason, share in self.waits.items()
         )
@@ -60,7 +65,8 @@ class TimeModel:
     def bound(self, effect: Effect, leaves: Iterable[str]) -> float:
         """Returns the most that a change could save which does not touch the work of the resources that it `leaves`."""
         kept = (
-            self.busy.get(name, 0.0) * (1.0 - max(effect.resources.get(name, 0.0), self.avoidable.get(name, 0.0)))
+            self.busy.get(name, 0.0)
+            * (1.0 - max(effect.resources.get(name, 0.0), self.avoidable.get(name, 0.0)))
             for name in leaves
         )
         return max(self.saved(effect), 1.0 - max(kept, default=0.0))

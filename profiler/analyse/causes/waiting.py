@@ -23,12 +23,16 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     fractions = {}
     for site in loads:
         useful = 1 - site.excess_sectors / site.sectors if site.sectors else 1.0
-        fractions[site] = useful * (1 - 1 / _ENOUGH_LOADS if _under_way(evidence, site) < _ENOUGH_LOADS else 0.25)
+        fractions[site] = useful * (
+            1 - 1 / _ENOUGH_LOADS if _under_way(evidence, site) < _ENOUGH_LOADS else 0.25
+        )
     waiting = 100 * evidence.time_of(dict.fromkeys(loads, 1.0), "long_scoreboard")
     if not loads or not waiting:
         return
     warps = evidence.find("active_warps")
-    few = sum(_under_way(evidence, site) * site.executed for site in loads) / sum(site.executed for site in loads)
+    few = sum(_under_way(evidence, site) * site.executed for site in loads) / sum(
+        site.executed for site in loads
+    )
     yield Candidate(
         "loads-not-overlapped",
         f"For {waiting:.0f} % of the time warps wait for loads from global memory; a warp has about {few:.0f} of them under way"
@@ -50,7 +54,9 @@ def _under_way(evidence: Evidence, site: Site) -> int:
     """Returns how many loads a warp issues around this one before it waits for any."""
     loop = evidence.innermost_loop(site)
     function = [
-        one for one in evidence.sites if one.function == site.function and (loop is None or one.instruction in loop)
+        one
+        for one in evidence.sites
+        if one.function == site.function and (loop is None or one.instruction in loop)
     ]
     here = next(index for index, one in enumerate(function) if one is site)
     count = 1
@@ -79,7 +85,9 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
             "dependent-chain",
             f"Each of these loads takes its address from the one before it; warps wait for them {waiting:.0f} % of the time.",
             "Follow several chains in each thread, or store the data so that addresses are known ahead (an array instead of a list).",
-            Effect(waits=evidence.waiting_for(dict.fromkeys(chased, 0.75), "long_scoreboard", "short_scoreboard")),
+            Effect(
+                waits=evidence.waiting_for(dict.fromkeys(chased, 0.75), "long_scoreboard", "short_scoreboard")
+            ),
             {site: sum(evidence.charged[site].values()) for site in chased},
             {"waiting_pct": waiting},
         )

@@ -81,14 +81,20 @@ def _what(labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speed
 
 
 def _why(
-    attribution: Attribution | None, instructions: Instructions, before: Sequence[Cause], after: Sequence[Cause]
+    attribution: Attribution | None,
+    instructions: Instructions,
+    before: Sequence[Cause],
+    after: Sequence[Cause],
 ) -> str:
     gone, come = compare_causes(before, after)
     parts = [_factors(attribution), _loads(instructions)]
     where = {one.cause: one.where for one in (*after, *before)}
     for names, what in ((gone, "gone"), (come, "new")):
         if names:
-            places = (f"{name} ({place_text(where[name][0])})" if where[name] else name for name in names[:_MOST_FACTORS])
+            places = (
+                f"{name} ({place_text(where[name][0])})" if where[name] else name
+                for name in names[:_MOST_FACTORS]
+            )
             parts.append(f"{what}: {', '.join(places)}")
     return "; ".join(filter(None, parts))
 

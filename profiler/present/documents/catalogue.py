@@ -1,9 +1,10 @@
-"""The catalogue of metrics and the presets as documents: all of them, or one."""
+"""The catalogue of metrics, the causes and the presets as documents: all of them, or one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from profiler.catalog.causes import CauseKind
 from profiler.catalog.metrics import SMALLEST_SHARE_OF_WHOLE, Metric, derivation
 from profiler.catalog.presets import MEASURED_ON, Preset
 from profiler.present.document import Column, Document, Facts, Plain, Records, Row, Table, Text
@@ -13,6 +14,13 @@ _METRIC_COLUMNS = (
     Column("name"), Column("unit"), Column("better"), Column("group", wide=True), Column("meaning", folds=True),
     Column("ncu", wide=True),
 )  # fmt: skip
+_CAUSE_HEADER = ("cause", "group", "what", "detected", "example", "remedy")
+_CAUSE_COLUMNS = (
+    Column("cause"),
+    Column("group", wide=True),
+    Column("what", folds=True),
+    Column("remedy", wide=True),
+)
 _PRESET_HEADER = ("preset", "passes", "sections", "metrics", "records")
 _PRESET_COLUMNS = (Column("preset"), Column("passes", right=True), Column("records", folds=True))
 
@@ -39,6 +47,23 @@ def _metric_records(metrics: Sequence[Metric]) -> Records:
         for one in metrics
     ]
     return Records(_METRIC_HEADER, rows)
+
+
+def causes_document(kinds: Sequence[CauseKind]) -> Document:
+    """Returns a table with a row for each cause."""
+    rows = [Row((one.name, one.group, one.what, one.remedy)) for one in kinds]
+    return Document("", [[Table(_CAUSE_COLUMNS, rows)]], _cause_records(kinds))
+
+
+def cause_document(kind: CauseKind) -> Document:
+    """Returns everything about one cause."""
+    records = _cause_records([kind])
+    return Document("", [[Facts(list(zip(_CAUSE_HEADER, map(str, records.rows[0]), strict=True)))]], records)
+
+
+def _cause_records(kinds: Sequence[CauseKind]) -> Records:
+    rows = [(one.name, one.group, one.what, one.detected, one.example, one.remedy) for one in kinds]
+    return Records(_CAUSE_HEADER, rows)
 
 
 def presets_document(presets: Sequence[Preset]) -> Document:

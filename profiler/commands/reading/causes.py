@@ -1,0 +1,32 @@
+"""`prof causes` prints the causes that a diagnosis may name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from profiler.catalog.causes import CAUSES, find_cause
+from profiler.commands.shared.options import FormatOption, settings_of
+from profiler.commands.shared.output import print_document
+from profiler.present.documents.catalogue import cause_document, causes_document
+
+
+def causes(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(help="Print only this cause.")] = None,
+    format: FormatOption = None,
+) -> None:
+    """Print the causes that a diagnosis may name, or everything about one of them.
+
+    A cause is something in the code that can be changed. `prof show` names those of a recording.
+
+    Examples:
+
+      prof causes
+
+      prof causes bank-conflicts
+    """
+    settings = settings_of(context, None, None, format)
+    document = causes_document(CAUSES) if name is None else cause_document(find_cause(name))
+    print_document(document, format=settings.format)
