@@ -15,7 +15,6 @@ from profiler.analyse.causes.blame import charge
 from profiler.analyse.causes.sites import Kind, Site, read_sites
 from profiler.analyse.causes.time_model import NO_WARP, REACHABLE, Effect, TimeModel
 from profiler.analyse.causes.time_shares import derive_figures
-
 from profiler.analyse.code.loops import Loop, find_loops
 from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape
 from profiler.analyse.recording.profile import Profile, profile_kernel

@@ -147,11 +147,7 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
             ):
                 continue  # loops around others spend their time inside
             keeping = _keeping(inside)
-            if (
-                len(inside)
-                and len(inside) <= 24
-                and sum(site.executed for site in inside) > evidence.executed / 2
-            ):
+            if inside and len(inside) <= 24 and sum(site.executed for site in inside) > evidence.executed / 2:
                 found |= dict.fromkeys(keeping, 0.75)  # unrolled by four
                 length = len(inside)
     if found:

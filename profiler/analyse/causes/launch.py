@@ -161,7 +161,7 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     alone = evidence.waiting_for(dict.fromkeys(find_lonely_loads(evidence), 1.0), "long_scoreboard").get(
         "long_scoreboard", 0.0
     )
-    waits = {reason: 0.25 * share for reason in (*_LATENCY, NO_WARP)}
+    waits = dict.fromkeys((*_LATENCY, NO_WARP), 0.25 * share)
     waits["long_scoreboard"] = share * (alone + 0.25 * (1 - alone))
     if name == "block-too-small" and _is_short_lived(evidence):
         waits = dict.fromkeys(waits, max(share, _missing_warps(evidence)))
