@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from profiler.analyse.causes.blame import registers_read
 from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import Site
+from profiler.analyse.causes.sites import ACCESSES, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import follow_loop, written_registers
@@ -17,7 +17,6 @@ from profiler.analyse.code.registers import follow_loop, written_registers
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _REGISTER = re.compile(r"U?R\d+")
 _PREDICATE = re.compile(r"(?<![\w])U?P\d")
-_ACCESSES = ("global load", "global store", "shared load", "shared store", "local", "atomic", "shared atomic")
 _COMPUTED = ("integer", "conversion", "special", "other")
 _REACH = 64  # instructions after a load in which its consumer is looked for
 
@@ -148,7 +147,7 @@ def find_address_work(evidence: Evidence) -> set[Site]:
         wanted = [
             (index, register)
             for index, site in enumerate(sites)
-            if site.kind in _ACCESSES
+            if site.kind in ACCESSES
             for register in _address_registers(site.instruction)
         ]
         seen = set(wanted)

@@ -25,11 +25,12 @@ _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
-    for kind, name, verb, advice in (
+    variants: tuple[tuple[Kind, str, str, str], ...] = (
         ("global load", "uncoalesced-loads", "loads", "read neighbouring elements"),
         ("global store", "uncoalesced-stores", "stores", "write neighbouring elements"),
-    ):
-        sites = [site for site in _accesses(evidence, kind) if _extra(site) > _MISALIGNED_SECTORS]  # type: ignore[arg-type]
+    )
+    for kind, name, verb, advice in variants:
+        sites = [site for site in _accesses(evidence, kind) if _extra(site) > _MISALIGNED_SECTORS]
         if sites:
             request, needed = _per_request(sites)
             yield Candidate(
@@ -47,8 +48,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
     sites = [
         site
-        for kind in ("global load", "global store")
-        for site in _accesses(evidence, kind)  # type: ignore[arg-type]
+        for site in _accesses(evidence, "global load", "global store")
         if _LEAST_EXTRA_SECTORS < _extra(site) <= _MISALIGNED_SECTORS
     ]
     if sites:
@@ -173,8 +173,8 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _accesses(evidence: Evidence, kind: Kind) -> list[Site]:
-    return [site for site in evidence.of(kind) if site.sectors and site.ideal_sectors is not None]
+def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:
+    return [site for site in evidence.of(*kinds) if site.sectors and site.ideal_sectors is not None]
 
 
 def _extra(site: Site) -> float:
