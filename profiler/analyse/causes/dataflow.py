@@ -18,6 +18,8 @@ _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _REGISTER = re.compile(r"U?R\d+")
 _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 _COMPUTED = ("integer", "conversion", "special", "other")
+# What was stored there may depend on anything.
+_CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _REACH = 64  # instructions after a load in which its consumer is looked for
 
 
@@ -183,6 +185,17 @@ def find_block_independent(evidence: Evidence) -> list[Site]:
             if site not in depending and not any(site.instruction in loop for loop in own)
         ]
     return alike
+
+
+def sources_of(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns the instructions that wrote what this one reads, the nearest first."""
+    sites = [one for one in evidence.sites if one.function == site.function]
+    writers, here = _nearest_writers(sites), sites.index(site)
+    found = {writers(here, register) for register in registers_read(site.instruction)}
+    return [
+        sites[index]
+        for index in sorted((one for one in found if one is not None), key=lambda one: abs(here - one))
+    ]
 
 
 def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:

@@ -175,7 +175,7 @@ def _site(
         text=text,
         lanes=None if threads is None else threads / executed,
         acting=None if acting is None else acting / executed,
-        sectors=count(_SECTORS),
+        sectors=count(_LOCAL_SECTORS if kind_of(instruction.opcode) == "local" else _SECTORS),
         ideal_sectors=count(_IDEAL_SECTORS),
         passes=count(_PASSES),
         ideal_passes=count(_IDEAL_PASSES),
