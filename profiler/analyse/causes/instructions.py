@@ -23,8 +23,8 @@ _EVALUATING = ("fp32", "special", "integer", "control", "conversion", "other")
 _NEAR = 24  # instructions behind a product in which its sum is looked for
 _LANES_MISSING = 0.03
 _COUNTED_BY_INSTRUCTIONS = 0.85
-# FP32 forms of divisions and functions take about as many instructions as FP64 ones, and a third of the time each.
-_FP64_EXPANDED = 0.5
+# FP64 instructions issue at half of the rate of FP32 ones at best, and their divisions and functions take more of them.
+_FP64_EXPANDED = 0.7
 
 
 def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:

@@ -51,7 +51,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts.",
         weights=_busiest_code(evidence),
         evidence={"blocks": blocks, "waves": waves},
-        saves=max(idle * 0.9, latency * 0.75),
+        saves=max(idle, latency * 0.9),
     )
 
 

@@ -12,8 +12,8 @@ from profiler.analyse.causes.time_model import Effect
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import fmas_of
 
-# An 8 x 8 tile of a thread takes 64 multiply-adds for four loads of 16 bytes: what is within reach of any tile.
-_FMAS_PER_LOAD = 16.0
+# An 8 x 8 tile of a thread takes 64 multiply-adds for four loads of 16 bytes, 16 for each. A next step gets half of that.
+_FMAS_PER_LOAD = 8.0
 # A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
 _FMAS_OF_A_PRODUCT = 0.5
 _WAITS = ("short_scoreboard", "mio_throttle")
@@ -58,7 +58,7 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
         part = max(0.0, 1 - each / _FMAS_PER_LOAD)
         yield Candidate(
             "too-little-reuse",
-            f"Each load from shared memory feeds {each:.1f} multiply-adds a thread; a tile of 8 x 8 results a thread feeds 16.",
+            f"Each load from shared memory feeds {each:.1f} multiply-adds a thread; with a tile of 8 x 8 results a thread, each feeds 16.",
             "Let each thread compute a larger tile of results in registers, and load 16 bytes at once.",
             evidence.without(dict.fromkeys(loads, part)),
             {site: site.executed for site in loads},
