@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from profiler.present.document import Column, Kind, Marked, Nested, Table, Value
-from profiler.text import duration, half_width, number, percent, relative, signed
+from profiler.present.document import Cell, Column, KernelName, Kind, Linked, Marked, Nested, Table
+from profiler.text import duration, half_width, number, percent, relative, shortened, signed
+
+_KERNEL_WIDTH = 110
 
 _FIGURES: dict[Kind, Callable[[float], str]] = {
     "number": number,
@@ -26,12 +28,14 @@ _PAIRS: dict[Kind, Callable[[tuple[float, float]], str]] = {
 }
 
 
-def value_text(value: Value, column: Column, indent: str) -> str:
+def value_text(value: Cell, column: Column, indent: str) -> str:
     """Returns the text of a cell; nested text starts with one `indent` for each level."""
     if value is None:
         return column.missing
     if isinstance(value, str):
         return value
+    if isinstance(value, Linked):
+        return value_text(value.value, column, indent)
     if isinstance(value, Nested):
         return indent * value.depth + value.text
     if isinstance(value, Marked):
@@ -60,6 +64,11 @@ def table_texts(table: Table, indent: str) -> TableTexts:
         places = [place for place in places if any(row[place] for row in rows)]
     columns = [table.columns[place] for place in places]
     return TableTexts(columns, [[row[place] for place in places] for row in rows], places)
+
+
+def kernel_text(kernel: KernelName) -> str:
+    """Returns a kernel's name in one line."""
+    return f"{shortened(kernel.name, _KERNEL_WIDTH)}, {kernel.about}"
 
 
 def weight_text(weight_pct: float | None) -> str:

@@ -11,19 +11,22 @@ from profiler.present.document import (
     Accesses,
     Block,
     Caution,
+    Chart,
     Checks,
     CodeBlock,
     Document,
     Facts,
+    Folded,
     Heading,
     Items,
+    KernelName,
     Legend,
     Section,
     Table,
     Text,
     Tone,
 )
-from profiler.present.render.cells import table_texts, weight_text
+from profiler.present.render.cells import kernel_text, table_texts, weight_text
 from profiler.present.render.side_by_side import render_sides, width_style
 from profiler.present.render.terminal_table import folded, render_table, styled, wrapped
 from profiler.text import printable
@@ -59,8 +62,9 @@ def wants_colour(is_terminal: bool) -> bool:
 def document_text(document: Document, window: Window) -> str:
     """Returns every section, with an empty line between two of them."""
     printer = _Printer(window, _name_width(document.sections))
-    closing = [[document.closing]] if document.closing else []
-    sections = ["\n".join(filter(None, map(printer.text, one))) for one in (*document.sections, *closing)]
+    title = [Text(document.title, strong=True, wraps=False)] if document.titled else []
+    closing = [document.closing] if document.closing else []
+    sections = map(printer.lines, (title, *document.sections, closing))
     return "\n\n".join(section for section in sections if section)
 
 
@@ -80,9 +84,20 @@ class _Printer:
     def text(self, block: Block) -> str:
         raise NotImplementedError(type(block))
 
+    def lines(self, section: Section) -> str:
+        return "\n".join(filter(None, map(self.text, section)))
+
     @text.register
-    def _(self, block: Heading) -> str:
-        return self._styled(block.text, "bold")
+    def _(self, _: Heading | Chart) -> str:
+        return ""
+
+    @text.register
+    def _(self, block: Folded) -> str:
+        return self.lines(block.blocks) if block.instead is None else printable(block.instead)
+
+    @text.register
+    def _(self, block: KernelName) -> str:
+        return self._styled(kernel_text(block), "bold")
 
     @text.register
     def _(self, block: Text) -> str:
@@ -127,8 +142,7 @@ class _Printer:
             width=None if prose else self.window.width,
         )
         self.hidden = {columns[place].title for place in shown} - set(table.titles)
-        text = self._with_prose(table.text, [[row[place] for place in prose] for row in texts])
-        return f"{text}\n{printable(block.more)}" if block.more else text
+        return self._with_prose(table.text, [[row[place] for place in prose] for row in texts])
 
     def _with_prose(self, table: str, texts: Sequence[Sequence[str]]) -> str:
         """Returns each row, with its prose below it."""
