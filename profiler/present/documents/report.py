@@ -38,7 +38,7 @@ from profiler.text import shortened
 
 _NAME_WIDTH = 80
 _RECORDING_COLUMNS = (
-    Column("number", "number"),
+    Column("view", "number"),
     Column("recording"),
     Column("kernel"),
     Column("GPU"),
