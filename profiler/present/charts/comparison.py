@@ -15,13 +15,13 @@ from profiler.present.charts.instructions import instructions_chart
 from profiler.present.charts.style import (
     VERDICTS,
     Record,
-    at_pixel,
     chart_of,
     figure,
     heading,
     readable_unit,
     side_by_side,
     signed_figure,
+    texts_beside,
     tooltips,
 )
 from profiler.text import shortened
@@ -109,11 +109,7 @@ def _panel(unit: str, deltas: Sequence[MetricDelta]) -> ChartType:
     before = base.mark_point(size=60, filled=False, strokeWidth=2, opacity=1).encode(x=x)
     after = base.mark_point(size=70, filled=True, opacity=1).encode(x=alt.X("after:Q"))
     interval = base.mark_rule(strokeWidth=9, opacity=0.35).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
-    label = (
-        chart_of(rows)
-        .mark_text(align="left", baseline="middle")
-        .encode(y=alt.Y("metric:N", sort=names), x=at_pixel(_WIDTH + 12), text=alt.Text("label:N"))
-    )
+    label = texts_beside(chart_of(rows).encode(y=alt.Y("metric:N", sort=names)), _WIDTH)
     return alt.layer(line, interval, before, after, label)
 
 

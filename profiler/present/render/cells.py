@@ -10,6 +10,10 @@ from profiler.text import duration, half_width, number, percent, relative, short
 
 _KERNEL_WIDTH = 110
 
+# How a check of an expectation ended, as a mark and in words.
+CHECK_MARKS = {True: "✓", False: "✗", None: "?"}
+CHECK_WORDS = {True: "yes", False: "no", None: "unclear or not recorded"}
+_WORD_BITS = 32
 _FIGURES: dict[Kind, Callable[[float], str]] = {
     "number": number,
     "change": signed,
@@ -74,6 +78,11 @@ def kernel_text(kernel: KernelName) -> str:
 def weight_text(weight_pct: float | None) -> str:
     """Returns a share as a list by weight prints it."""
     return "?" if weight_pct is None else f"{weight_pct:.0f} %"
+
+
+def access_text(bits: int) -> str:
+    """Returns an access as a bar, as long as it is wide."""
+    return "█" * (bits // _WORD_BITS)
 
 
 def capital(text: str) -> str:

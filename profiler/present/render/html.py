@@ -31,14 +31,12 @@ from profiler.present.document import (
     Table,
     Text,
 )
-from profiler.present.render.cells import capital, weight_text
+from profiler.present.render.cells import CHECK_MARKS, CHECK_WORDS, capital, weight_text
 from profiler.present.render.html_table import code_html, scroll_box, table_html, text_html
 from profiler.text import printable, shortened
 
 _NAME_WIDTH = 160
 _MOST_BLOCKS = 32  # accesses that the eye can count
-_MARK = {True: "✓", False: "✗", None: "?"}
-_OUTCOME = {True: "yes", False: "no", None: "unclear or not recorded"}
 
 
 @dataclass(frozen=True)
@@ -152,7 +150,7 @@ class _Writer:
             return _element("p", block.title, "note")
         rows = Markup("\n").join(
             Markup('<li><span aria-hidden="true">{}</span> {} {}: {}</li>').format(
-                _MARK[one.ok], printable(one.subject), one.expected, _OUTCOME[one.ok]
+                CHECK_MARKS[one.ok], printable(one.subject), one.expected, CHECK_WORDS[one.ok]
             )
             for one in block.rows
         )

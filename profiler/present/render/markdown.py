@@ -25,11 +25,16 @@ from profiler.present.document import (
     Table,
     Text,
 )
-from profiler.present.render.cells import capital, kernel_text, table_texts, weight_text
+from profiler.present.render.cells import (
+    CHECK_WORDS,
+    access_text,
+    capital,
+    kernel_text,
+    table_texts,
+    weight_text,
+)
 from profiler.text import printable
 
-_OUTCOME = {True: "yes", False: "no", None: "unclear or not recorded"}
-_WORD_BITS = 32
 _ENTITY = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}
 
 
@@ -137,7 +142,7 @@ def _(block: Legend) -> str:
 def _(block: Checks) -> str:
     if not block.rows:
         return _bold(block.title)
-    rows = [(one.subject, one.expected, _OUTCOME[one.ok]) for one in block.rows]
+    rows = [(one.subject, one.expected, CHECK_WORDS[one.ok]) for one in block.rows]
     return f"{_bold(block.title)}\n\n{markdown_table(('metric', 'expected', 'holds'), rows)}"
 
 
@@ -149,7 +154,7 @@ def _(block: Items) -> str:
 
 @block_markdown.register
 def _(block: Accesses) -> str:
-    drawn = " -> ".join(" ".join("█" * (bits // _WORD_BITS) for bits in side) for side in block.sides)
+    drawn = " -> ".join(" ".join(map(access_text, side)) for side in block.sides)
     return f"* {markdown_text(block.sentence)}" + (f"\n\n  {drawn}" if drawn else "")
 
 

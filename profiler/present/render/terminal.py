@@ -26,18 +26,23 @@ from profiler.present.document import (
     Text,
     Tone,
 )
-from profiler.present.render.cells import kernel_text, table_texts, weight_text
+from profiler.present.render.cells import (
+    CHECK_MARKS,
+    CHECK_WORDS,
+    access_text,
+    kernel_text,
+    table_texts,
+    weight_text,
+)
 from profiler.present.render.side_by_side import render_sides, width_style
 from profiler.present.render.terminal_table import folded, render_table, styled, wrapped
 from profiler.text import printable
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "warn": "yellow", "quiet": "dim"}
-_MARK = {True: "✓", False: "✗", None: "?"}
 _BELOW = " " * 4  # in front of prose below its row
 _ITEM = " " * 8
 _WEIGHT_WIDTH = 6
 _GAP = 2
-_WORD_BITS = 32
 _WIDEST_PICTURE = 40
 
 
@@ -166,8 +171,8 @@ class _Printer:
             self._styled(block.title, f"bold {_STYLES[block.tone]}" if block.rows else _STYLES[block.tone])
         ]
         for one in block.rows:
-            why = " (unclear or not recorded)" if one.ok is None else ""
-            lines.append(printable(f"  {_MARK[one.ok]} {one.subject} {one.expected}{why}"))
+            why = f" ({CHECK_WORDS[None]})" if one.ok is None else ""
+            lines.append(printable(f"  {CHECK_MARKS[one.ok]} {one.subject} {one.expected}{why}"))
         return "\n".join(lines)
 
     @text.register
@@ -182,15 +187,15 @@ class _Printer:
     def _(self, block: Accesses) -> str:
         """Returns the sentence, and the drawing if it fits."""
         lines = [self._styled(block.sentence, "bold")]
-        fits = all(sum(bits // _WORD_BITS + 1 for bits in side) <= _WIDEST_PICTURE for side in block.sides)
+        fits = all(
+            sum(len(access_text(bits)) + 1 for bits in side) <= _WIDEST_PICTURE for side in block.sides
+        )
         if block.sides and fits:
             lines.append("  " + "  ->  ".join(map(self._drawn, block.sides)))
         return "\n".join(lines)
 
     def _drawn(self, side: Sequence[int]) -> str:
-        blocks = [
-            styled("█" * (bits // _WORD_BITS), width_style(bits), colour=self.window.colour) for bits in side
-        ]
+        blocks = [styled(access_text(bits), width_style(bits), colour=self.window.colour) for bits in side]
         return " ".join(blocks)
 
     @text.register
