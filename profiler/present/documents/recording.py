@@ -114,7 +114,7 @@ def _metric_sections(
         summary = f"{counted(len(others), 'other metric', 'other metrics')}, mean and standard deviation over launches"
         more = f"; {left_out} more in `prof show --full`" if left_out else ""
         table = metrics_table("other metric" if shown else "metric", others)
-        yield [Heading("All metrics"), Folded(f"{summary}{more}", [table])]
+        yield [Heading("Other metrics"), Folded(f"{summary}{more}", [table])]
 
 
 def metrics_table(title: str, metrics: Sequence[SheetMetric]) -> Table:
