@@ -39,7 +39,12 @@ from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
 from profiler.present.documents.listing import kernels_document, runs_document
 from profiler.present.documents.recording import recording_document
-from profiler.present.documents.report import kernel_document, overview_document, pair_document
+from profiler.present.documents.report import (
+    kernel_document,
+    overview_document,
+    pair_document,
+    recordings_document,
+)
 from profiler.present.documents.rungs import built_document, timed_document, verified_document
 from profiler.present.documents.sweep import sweep_document
 from profiler.present.render import render
@@ -218,7 +223,12 @@ def reported(asked, view):
         return kernel_document(kernels[1], found.headline)
     if view == "pair":
         return pair_document(pairs[0], *kernels, found.headline)
-    return overview_document(found, kernels, pairs)
+    return recordings_document(kernels, pairs)
+
+
+def ladder_of_report(asked):
+    found = report_ladder(asked.settings(), None)
+    return overview_document(found.ladder, found.roofline, found.others)
 
 
 def swept(asked):
@@ -238,10 +248,10 @@ KINDS: dict[str, Callable[[Asked], Document]] = {
     "ideas": lambda asked: ideas_document(find_ideas(climb_ladder(asked.settings("copy")))),
     "code": lambda asked: code_document(find_machine_code("5", "6", asked.settings())),
     "listing of code": lambda asked: code_document(find_machine_code("6", None, asked.settings()), listing=True),
-    "overview of a report": lambda asked: reported(asked, "overview"),
+    "recordings of a report": lambda asked: reported(asked, "recordings"),
     "kernel of a report": lambda asked: reported(asked, "kernel"),
     "pair of a report": lambda asked: reported(asked, "pair"),
-    "ladder of a report": lambda asked: overview_document(report_ladder(asked.settings(), None), [], []),
+    "ladder of a report": ladder_of_report,
     "check": lambda asked: check_document(check("5", "6", asked.settings(), kernel_name=None, every=False)),
     "sweep": swept,
     "metrics": lambda _: metrics_document(CATALOGUE),

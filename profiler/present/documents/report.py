@@ -8,7 +8,7 @@ from dataclasses import replace
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.ladder.roofline import Roofline
 from profiler.analyse.recording.profile import Profile
-from profiler.analyse.report import KernelFindings, PairFindings, Report
+from profiler.analyse.report import KernelFindings, PairFindings
 from profiler.catalog.metrics import DURATION
 from profiler.present.document import (
     Caution,
@@ -51,25 +51,21 @@ _RECORDING_COLUMNS = (
 _REFUSED = "The two were not measured alike, so they are not compared."
 
 
-def overview_document(
-    report: Report, kernels: Sequence[KernelFindings], pairs: Sequence[PairFindings]
-) -> Document:
-    """Returns the whole ladder, or the recordings that a user named."""
-    if report.ladder is not None and report.roofline is not None:
-        return _whole_ladder(report.ladder, report.roofline, report.others)
+def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairFindings]) -> Document:
+    """Returns the recordings that a user named, each with its step from the one before."""
     after = {pair.after: pair for pair in pairs}
     rows = [Row((*_recording(one), _step(after.get(one.anchor)))) for one in kernels]
     return Document("At a glance", [[Table(_RECORDING_COLUMNS, rows, drops_empty=True)]])
 
 
-def _whole_ladder(sheet: LadderSheet, roofline: Roofline, others: Sequence[str]) -> Document:
+def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Sequence[str]) -> Document:
     """Returns the ladder as `prof ladder` prints it, and its charts."""
     document = ladder_document(sheet.ladder, others)
     charts = [
         Chart("ladder_times_chart", sheet.ladder),
         Chart("steps_chart", sheet),
         Chart("rung_stalls_chart", sheet),
-        Chart("roofline_chart", roofline, otherwise="roofline_sentence"),
+        *([Chart("roofline_chart", roofline, otherwise="roofline_sentence")] if roofline else []),
         Chart("profiler_effect_chart", sheet.ladder),
     ]
     sections = [[Chart("reference_chart", sheet.ladder)], *document.sections, charts]

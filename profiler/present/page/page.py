@@ -15,7 +15,12 @@ from markupsafe import Markup
 
 from profiler.catalog.ladders.ladder import size_text
 from profiler.present.document import Chart, Document, Facts, charts_of
-from profiler.present.documents.report import kernel_document, overview_document, pair_document
+from profiler.present.documents.report import (
+    kernel_document,
+    overview_document,
+    pair_document,
+    recordings_document,
+)
 from profiler.present.render.html import Picture, document_html, facts_html
 from profiler.text import printable, shortened
 
@@ -64,7 +69,10 @@ def draw_page(report: Report, drawing: Drawing) -> Page:
             charts[chart] = drawing.ask(chart.name, chart.finding, chart.otherwise, **chart.options)
         return view
 
-    early = drawn(View("ladder", "ladder", overview_document(report, [], []))) if report.ladder else None
+    overview = None
+    if report.ladder is not None:
+        document = overview_document(report.ladder, report.roofline, report.others)
+        overview = drawn(View("ladder", "ladder", document))
     found, kernels = {}, []
     for one in report.kernels:
         found[one.anchor] = one
@@ -76,7 +84,8 @@ def draw_page(report: Report, drawing: Drawing) -> Page:
         document = pair_document(pair, before, after, report.headline)
         anchor = f"{pair.before}-{pair.after}"
         pairs.append(drawn(View(anchor, "pair", document, after.idea, pair.before, pair.after)))
-    overview = early or View("ladder", "ladder", overview_document(report, list(found.values()), compared))
+    if overview is None:
+        overview = View("ladder", "ladder", recordings_document(list(found.values()), compared))
     return Page(
         report.title,
         _facts([one.run.manifest for one in found.values()]),
