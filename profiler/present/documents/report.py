@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.ladder.roofline import Roofline
@@ -113,7 +115,9 @@ def _launches(profile: Profile) -> Section:
     if profile.launches < 2 or DURATION not in profile.series:
         return []
     series = {DURATION: profile.series[DURATION]}
-    return [Chart("launches_chart", replace(profile, run=None, raw={}, opcodes={}, series=series))]
+    return [
+        Chart("launches_chart", dataclasses.replace(profile, run=None, raw={}, opcodes={}, series=series))
+    ]
 
 
 def pair_document(
