@@ -16,6 +16,8 @@ from profiler.store.reports.identity import REPORT_SUFFIX
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import preset_name, rung_name
 
+OUT_OF_MEMORY = 112  # exit code of a process that reads; no signal and no other exit uses it
+
 
 class Timing(msgspec.Struct, frozen=True):
     """One repeat without the profiler."""

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, TimeoutError as FutureTimeoutError
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib.abc import MetaPathFinder
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
@@ -29,13 +30,12 @@ from typing import Any
 from pebble import ProcessExpired, ProcessPool
 
 from profiler.errors import InternalError, ProfError, ReaderFailed
-from profiler.store.reports.request import AlreadyStored, Request
+from profiler.store.reports.request import OUT_OF_MEMORY, AlreadyStored, Request
 from profiler.store.runs.manifest import Manifest
 
 Extracted = Manifest | AlreadyStored
 
 _GRACE_SECONDS = 5
-_OUT_OF_MEMORY = 112  # exit code of a reader process; no signal and no other exit uses it
 _NEVER_TOUCHED_BYTES = 2 << 30  # address space that the libraries reserve, which a limit counts as memory
 _CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV}
 _MAX_TASKS = 200  # the native library does not give all its memory back
@@ -159,7 +159,7 @@ def outcome(future: Future[Extracted], report: object) -> Extracted:
     except FutureTimeoutError:
         raise ReaderFailed(f"{report}: NVIDIA's reader did not finish in time and was stopped") from None
     except ProcessExpired as death:
-        if death.exitcode == _OUT_OF_MEMORY:
+        if death.exitcode == OUT_OF_MEMORY:
             raise ReaderFailed(f"{report}: NVIDIA's reader ran out of memory on it") from None
         how = f"signal {-death.exitcode}" if death.exitcode < 0 else f"exit code {death.exitcode}"
         raise ReaderFailed(f"{report}: NVIDIA's reader crashed on it ({how})") from None
@@ -201,7 +201,7 @@ def _work(request: Request, alarm_s: float) -> Extracted:
     try:
         return extract_report(request)
     except MemoryError:
-        os._exit(_OUT_OF_MEMORY)  # memory may stay allocated, so the next report gets a new process
+        os._exit(OUT_OF_MEMORY)  # memory may stay allocated, so the next report gets a new process
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -241,6 +241,14 @@ def _ending_held() -> Iterator[None]:
             signal.raise_signal(signal.SIGTERM)
 
 
+class _WithoutPandas(MetaPathFinder):
+    """Refuses to import pandas, which Arrow otherwise does for its first array: that takes longer than a report."""
+
+    def find_spec(self, fullname: str, *_: object) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("a reader needs no pandas")
+
+
 def _enter_worker(memory_bytes: int) -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     # Crashes are expected here: write no core file, and show nothing that the library prints.
@@ -249,10 +257,11 @@ def _enter_worker(memory_bytes: int) -> None:
     silence = os.open(os.devnull, os.O_RDWR)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
+    sys.meta_path.insert(0, _WithoutPandas())
+    # Imported here, so that this time does not count for the first report.
+    importlib.import_module("profiler.store.reports.extract")
+    importlib.import_module("profiler.store.reports.contained_reader").start_reader()
     threading.Thread(target=leave_with_parent, daemon=True).start()
-    importlib.import_module(
-        "profiler.store.reports.extract"
-    )  # so that this time does not count for the first report
 
 
 def _limit(what: int, limit: int) -> None:
