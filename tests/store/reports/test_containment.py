@@ -79,6 +79,7 @@ NEEDED = {
 def serve(pipe, place):
     global memory
     memory, results = place, {}
+    pipe.recv_bytes()
     for name, attempt in {**ATTEMPTS, **NEEDED}.items():
         if name in sys.argv[3:]:  # those left out
             continue
@@ -93,6 +94,7 @@ if sys.argv[3:]:
     contained_reader.restrict = lambda readable: None
 reader = contained_reader.ContainedReader(serve)
 os.write(reader._memory, b"the report")
+reader._pipe.send_bytes(b"begin")
 print(reader._pipe.recv_bytes().decode())
 """
 NAMES = re.findall(r'^    "(.*)": ', ATTEMPTS, re.MULTILINE)
