@@ -19,22 +19,23 @@ from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
-import ncu_report
 import pyarrow as pa
 
-from profiler.errors import ReaderFailed, ReportDamaged, RunDamaged
+from profiler.errors import ReaderFailed, ReportDamaged, ReportUnreadable, RunDamaged
 from profiler.store.reports.containment import restrict
 from profiler.store.reports.identity import ReportFile
-from profiler.store.reports.nvidia_reader import Decoded, Source, decode_reports
+from profiler.store.reports.nvidia_reader import PACKAGES, Decoded, Source, decode_reports
 from profiler.store.reports.request import OUT_OF_MEMORY, Omitted
 from profiler.store.tables.schema import TABLES, check_table
 
 _PR_SET_PDEATHSIG = 1
+_CHUNK_BYTES = 1 << 22
 _DESCRIPTORS = Path("/proc/self/fd")
 # NVIDIA's second library is loaded with the first report, and Python imports some modules when they are used.
-_PACKAGES = [Path(ncu_report.__file__).parent.parent, Path(os.__file__).parent]
+_READABLE = [PACKAGES, Path(os.__file__).parent]
 _TABLES = [name for name in TABLES if name != "timings"]  # those are of no report
 
 
@@ -61,52 +62,58 @@ class ContainedReader:
     """A process that runs `serve` with hardly any rights, and how to ask it."""
 
     def __init__(self, serve: Callable[[Connection, Path], None] | None = None) -> None:
+        self._serve = serve or _serve
         self._memory = os.memfd_create("report")
-        self._pipe, its_end = Pipe()
-        self._parent = os.getpid()
         gc.freeze()  # pages that the collector does not write to stay shared
-        self.process = os.fork()
-        if self.process == 0:
-            self._live(its_end, serve or _serve)
-        its_end.close()
+        self._start()
 
     def decode(self, files: Sequence[ReportFile], run_id: str, omitted: Omitted) -> Decoded:
         """Decode the reports, and check the answer; ends this process when the reader ends."""
         try:
-            self._send(_Task(run_id, omitted, len(files)))
-            for file in files:
-                self._fill(file.plain)
-                self._send(_Report(str(file.path), file.envelope.results))
-                if answer := self._pipe.recv_bytes():
-                    return self._tables(answer, file.path)
-            return self._tables(self._pipe.recv_bytes(), files[-1].path)
-        except (EOFError, BrokenPipeError, ConnectionResetError):
+            answer, tables = self._ask(files, run_id, omitted)
+        except (EOFError, OSError):
             self._end_alike()
-            raise
+        except (ReportUnreadable, msgspec.DecodeError, pa.ArrowException, RunDamaged) as error:
+            os.kill(self.process, signal.SIGKILL)  # what else it says would be taken for the next answer
+            os.waitpid(self.process, 0)
+            self._start()
+            if isinstance(error, ReportUnreadable):
+                raise
+            raise ReaderFailed(f"{files[0].path}: NVIDIA's reader answered nonsense: {error}") from error
         finally:
             os.ftruncate(self._memory, 0)
+        if answer.failure:
+            raise (ReportDamaged if answer.damaged else ReaderFailed)(answer.failure)
+        return Decoded(tables, answer.sections)
+
+    def _ask(
+        self, files: Sequence[ReportFile], run_id: str, omitted: Omitted
+    ) -> tuple[_Answer, dict[str, pa.Table]]:
+        self._send(_Task(run_id, omitted, len(files)))
+        data = b""
+        for file in files:
+            self._fill(file)
+            self._send(_Report(str(file.path), file.envelope.results))
+            if data := self._pipe.recv_bytes():  # a failure; else it wants the next report
+                break
+        answer = msgspec.json.decode(data or self._pipe.recv_bytes(), type=_Answer)
+        tables = {} if answer.failure else {name: _checked(name, self._pipe.recv_bytes()) for name in _TABLES}
+        return answer, tables
 
     def _send(self, message: msgspec.Struct) -> None:
         self._pipe.send_bytes(msgspec.json.encode(message))
 
-    def _fill(self, plain: Path) -> None:
+    def _fill(self, report: ReportFile) -> None:
         os.ftruncate(self._memory, 0)
         os.lseek(self._memory, 0, os.SEEK_SET)
-        with plain.open("rb") as file:
-            while os.sendfile(self._memory, file.fileno(), None, 1 << 30):
-                pass
-
-    def _tables(self, data: bytes, path: Path) -> Decoded:
         try:
-            answer = msgspec.json.decode(data, type=_Answer)
-            if answer.failure:
-                raise (ReportDamaged if answer.damaged else ReaderFailed)(answer.failure)
-            tables = {name: _checked(name, self._pipe.recv_bytes()) for name in _TABLES}
-        except (msgspec.DecodeError, pa.ArrowException, RunDamaged) as error:
-            raise ReaderFailed(f"{path}: NVIDIA's reader answered nonsense: {error}") from error
-        return Decoded(tables, answer.sections)
+            with report.plain.open("rb") as file:
+                while chunk := file.read(_CHUNK_BYTES):
+                    os.write(self._memory, chunk)
+        except OSError as error:
+            raise ReportUnreadable(f"{report.path}: cannot be read: {error.strerror}") from error
 
-    def _end_alike(self) -> None:
+    def _end_alike(self) -> NoReturn:
         _, status = os.waitpid(self.process, 0)
         code = os.waitstatus_to_exitcode(status)
         if code < 0:
@@ -115,11 +122,19 @@ class ContainedReader:
             os.kill(os.getpid(), -code)
         os._exit(code)
 
-    def _live(self, pipe: Connection, serve: Callable[[Connection, Path], None]) -> None:
+    def _start(self) -> None:
+        self._pipe, its_end = Pipe()
+        parent = os.getpid()
+        self.process = os.fork()
+        if self.process == 0:
+            self._live(its_end, parent)
+        its_end.close()
+
+    def _live(self, pipe: Connection, parent: int) -> None:
         """Restrict this process, the new one, and serve until the pipe is closed."""
         try:
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != self._parent:
+            if os.getppid() != parent:
                 return
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.dup2(os.open(os.devnull, os.O_RDWR), 0)
@@ -128,9 +143,9 @@ class ContainedReader:
                 if descriptor not in kept:
                     with suppress(OSError):  # the one of the listing itself
                         os.close(descriptor)
-            restrict(_PACKAGES)
+            restrict(_READABLE)
             with suppress(EOFError):
-                serve(pipe, _DESCRIPTORS / str(self._memory))
+                self._serve(pipe, _DESCRIPTORS / str(self._memory))
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
         finally:

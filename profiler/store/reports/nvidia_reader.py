@@ -1,7 +1,7 @@
 """Reads reports with NVIDIA's reader into the tables of `tables/schema.py`.
 
 This is the only module that imports `ncu_report`; only `disassembly.py` sees some of its untyped objects too.
-Call it through `sandbox.py`: on a damaged file the native library may crash or hang, and takes its process
+Call it through `contained_reader.py`: on a damaged file the native library may crash or hang, and takes its process
 with it.
 
 Addresses in a report are absolute and differ from one recording to the next, so every instruction address
@@ -34,6 +34,8 @@ from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
+PACKAGES = Path(ncu_report.__file__).parent.parent  # the folder in which `ncu_report` is installed
 
 _WORKLOADS = {
     ncu_report.IAction.WorkloadType_KERNEL: "kernel",

@@ -198,10 +198,11 @@ ANSWERS = {
 
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_an_answer_of_a_reader_that_was_taken_over_is_refused(reports: Path, answer: str) -> None:
-    """It is never unpickled, and a table counts only when all of it is valid."""
+    """It is never unpickled, a table counts only when all of it is valid, and the next report is read by another."""
     code = f"""
 import sys
 from pathlib import Path
+from profiler.store.reports import contained_reader
 from profiler.store.reports.contained_reader import ContainedReader
 from profiler.store.reports.identity import identify_report
 from profiler.store.reports.request import Omitted
@@ -213,17 +214,22 @@ def serve(pipe, memory):
         pipe.send_bytes(b"no table")
     pipe.recv_bytes()
 
-report = identify_report(Path(sys.argv[1]), Path("/nowhere"))
+report, reader = identify_report(Path(sys.argv[1]), Path("/nowhere")), ContainedReader(serve)
+reader._serve = contained_reader._serve  # of the process that replaces it
 try:
-    ContainedReader(serve).decode([report], "run", Omitted.NOTHING)
+    reader.decode([report], "run", Omitted.NOTHING)
 except Exception as error:
     print(type(error).__name__, error)
+print(reader.decode([report], "run", Omitted.NOTHING).tables["launches"].num_rows, "launches")
 """
     command = [sys.executable, "-c", code, str(reports / "graph.ncu-rep")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
-    assert done.stdout.startswith(ReaderFailed.__name__), done.stdout + done.stderr
-    assert "NVIDIA's reader answered nonsense" in done.stdout
+    error, after = done.stdout.splitlines()
+    assert error.startswith(
+        f"{ReaderFailed.__name__} {reports / 'graph.ncu-rep'}: NVIDIA's reader answered nonsense"
+    )
+    assert after == "2 launches"
 
 
 @pytest.mark.parametrize(
