@@ -1,6 +1,6 @@
 """Extracts the reports of one run into a folder: six Parquet files, the manifest, and a copy of each report.
 
-This runs in a reader process of `sandbox.py`. The folder becomes a run when `runs/commit.py` commits it.
+This runs in a reader of `sandbox.py`. The folder becomes a run when `runs/commit.py` commits it.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _timings(request: Request, run_id: str) -> pa.Table:
 
 
 def _missing_metrics(request: Request, decoded: Decoded) -> list[str]:
-    """The metrics asked for that have no value in any launch: ncu ignores unknown names. Raises for required ones."""
+    """Return the metrics asked for that no launch has, since ncu ignores unknown names. Raises for required ones."""
     collected = request.collected
     if collected is None:
         return []

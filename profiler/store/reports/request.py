@@ -1,6 +1,6 @@
 """The request to read reports, and the reader's answer when there is nothing to do.
 
-Quick to import: the parent of the readers needs neither Arrow nor NVIDIA's library.
+This is quick to import: the parent of the readers needs neither Arrow nor NVIDIA's library.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ class CollectionFacts(msgspec.Struct, frozen=True):
 
 
 class Omitted(StrEnum):
-    """The parts of a report that a reading leaves out, in words for people. Each member leaves out more than
-    the one before.
+    """The parts of a report that are left out, in words for people. Each member leaves out more than the one before.
 
     NVIDIA's reader looks up code in ways that crash it on some sound reports, such as those of CUDA graphs
     with kernels of cuBLAS.
@@ -91,7 +90,7 @@ class Request:
         return preset_name(name, self.collected.preset) if self.collected else name
 
     def asking_less(self) -> Request | None:
-        """The request that leaves out one part more; None when only parts are left that a run needs."""
+        """Return the request that leaves out one part more; None when only parts are left that a run needs."""
         rest = list(Omitted)[list(Omitted).index(self.omitted) + 1 :]
         return replace(self, omitted=rest[0]) if rest else None
 
@@ -105,7 +104,7 @@ class Request:
 
 
 def stem_of(name: str) -> str:
-    """The name of a report's file without its suffixes."""
+    """Return the name of a report's file without its suffixes."""
     return name.removesuffix(".zst").removesuffix(REPORT_SUFFIX)
 
 

@@ -1,10 +1,11 @@
 """Reads reports in child processes, so that NVIDIA's library cannot take `prof` down.
 
 In: requests.
-Out: manifests or `ReportError`s. A reader process that crashes or exceeds its time is replaced, and only its
-report is affected: after a crash the report is read again, each time with one optional part less, and it
-fails when no optional part is left. A reader never outlives its parent: it exits when the parent is gone, and
-an alarm ends it when it hangs in native code, where no Python runs.
+Out: manifests or `ReportError`s. A pool starts readers. Each of them checks, hashes and stores reports, and has a
+process without rights decode them (`contained_reader.py`). A reader that crashes or exceeds its time is replaced,
+and only its report is affected: after a crash the report is read again, each time with one optional part less,
+and it fails when no optional part is left. A reader never outlives its parent: it exits when the parent is gone,
+and an alarm ends it when it hangs in native code, where no Python runs.
 """
 
 from __future__ import annotations
