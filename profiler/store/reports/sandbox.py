@@ -242,14 +242,6 @@ def _ending_held() -> Iterator[None]:
             signal.raise_signal(signal.SIGTERM)
 
 
-class _WithoutPandas(MetaPathFinder):
-    """Refuses to import pandas, which Arrow otherwise does for its first array: that takes longer than a report."""
-
-    def find_spec(self, fullname: str, *_: object) -> None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError("a reader needs no pandas")
-
-
 def _enter_worker(memory_bytes: int) -> None:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     # Crashes are expected here: write no core file, and show nothing that the library prints.
@@ -263,6 +255,17 @@ def _enter_worker(memory_bytes: int) -> None:
     importlib.import_module("profiler.store.reports.extract")
     importlib.import_module("profiler.store.reports.contained_reader").start_reader()
     threading.Thread(target=leave_with_parent, daemon=True).start()
+
+
+class _WithoutPandas(MetaPathFinder):
+    """Hides pandas from pyarrow, which would import it to see that the values of a column are none of its own.
+
+    That takes longer than to read most reports.
+    """
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(f"{name} is not needed here", name=name)
 
 
 def _limit(what: int, limit: int) -> None:
