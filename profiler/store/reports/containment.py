@@ -3,7 +3,7 @@
 In: folders that may still be read. Out: which of Linux's two means the kernel granted; neither needs privileges.
 
 * **Landlock** refuses every file and folder but those. Descriptors that are open already stay open.
-* **seccomp** refuses every system call but those in `_CALLS`: no socket, no other program, no new process, no
+* **seccomp** refuses every system call but those in `CALLS`: no socket, no other program, no new process, no
   signal to or memory of another process, no file opened for writing, no change of a mode, a name or an owner.
 
 Neither can be taken back, not even by native code that a report has taken over.
@@ -35,11 +35,11 @@ _LOAD, _AND, _IF_EQUAL, _RETURN = 0x20, 0x54, 0x15, 0x06
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
 
-_MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column of _CALLS, number in a filter
+_MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column of CALLS, number in a filter
 _WRITING = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC
 _NEW_THREAD = 0x10000
 
-_CALLS: dict[str, tuple[int | None, int | None]] = {
+CALLS: dict[str, tuple[int | None, int | None]] = {
     # memory and threads
     "brk": (12, 214), "futex": (202, 98), "get_robust_list": (274, 100), "getcpu": (309, 168),
     "madvise": (28, 233), "membarrier": (324, 283), "mmap": (9, 222), "mprotect": (10, 226),
@@ -63,7 +63,7 @@ _CALLS: dict[str, tuple[int | None, int | None]] = {
     # with a condition: see `_conditions`
     "clone": (56, 220), "open": (2, None), "openat": (257, 56), "prlimit64": (302, 261), "tgkill": (234, 131),
 }  # fmt: skip
-_CLONE3 = 435
+CLONE3 = 435
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,10 @@ def filter_program(machine: str, process: int) -> bytes:
         (_IF_EQUAL, 1, 0, architecture),
         (_RETURN, 0, 0, _REFUSE | errno.EPERM),
         (_LOAD, 0, 0, _NUMBER_AT),
-        (_IF_EQUAL, 0, 1, _CLONE3),
+        (_IF_EQUAL, 0, 1, CLONE3),
         (_RETURN, 0, 0, _REFUSE | errno.ENOSYS),  # a thread then starts by `clone`, whose flags can be seen
     ]
-    for name, numbers in _CALLS.items():
+    for name, numbers in CALLS.items():
         if (number := numbers[column]) is None:
             continue
         if name not in conditions:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import ReaderFailed
-from profiler.store.reports.containment import _CALLS, _CLONE3, filter_program
+from profiler.store.reports.containment import CALLS, CLONE3, filter_program
 from profiler.store.reports.request import Request
 from profiler.store.reports.sandbox import Sandbox, outcome
 from profiler.store.runs.manifest import Manifest
@@ -291,7 +291,7 @@ def test_system_calls_have_the_kernel_s_numbers(column: int, machine: str) -> No
     if not HEADERS[machine].exists():
         pytest.skip("the kernel's headers are not installed")
     numbers = dict(re.findall(r"#define\s+(__NR\w+)\s+(\d+)", HEADERS[machine].read_text()))
-    for name, ours in _CALLS.items():
+    for name, ours in CALLS.items():
         generic = NAMES_OF_SIZE.get(name) if machine == "aarch64" else None
         assert numbers.get(generic or f"__NR_{name}") == (
             None if ours[column] is None else str(ours[column])
@@ -308,7 +308,7 @@ def test_system_calls_have_the_kernel_s_numbers(column: int, machine: str) -> No
         ("aarch64", 203, [], errno.EPERM),  # connect
         ("aarch64", 221, [], errno.EPERM),  # execve
         ("aarch64", 117, [], errno.EPERM),  # ptrace
-        ("aarch64", _CLONE3, [], errno.ENOSYS),
+        ("aarch64", CLONE3, [], errno.ENOSYS),
         ("aarch64", 220, [0x10000], "allowed"),  # clone of a thread
         ("aarch64", 220, [17], errno.EPERM),  # and of a process
         ("aarch64", 131, [1234], "allowed"),  # tgkill of a thread of its own
