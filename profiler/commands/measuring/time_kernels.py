@@ -20,7 +20,8 @@ from profiler.commands.shared.ladders import (
     raise_failures,
 )
 from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, settings_of
-from profiler.commands.shared.output import Progress, print_document
+from profiler.commands.shared.output import print_document
+from profiler.commands.shared.progress import Progress
 from profiler.measure.rungs.time_ladder import TimingPlan, time_ladder
 from profiler.measure.tools.toolchain import find_gpu
 from profiler.present.documents.rungs import time_row, timed_document

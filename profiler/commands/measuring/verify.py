@@ -20,7 +20,8 @@ from profiler.commands.shared.ladders import (
     raise_failures,
 )
 from profiler.commands.shared.options import FormatOption, LadderOption, settings_of
-from profiler.commands.shared.output import Progress, print_document
+from profiler.commands.shared.output import print_document
+from profiler.commands.shared.progress import Progress
 from profiler.errors import GpuNotFound
 from profiler.measure.rungs.program import RungJob, fresh_seed
 from profiler.measure.rungs.verify import Checked, check_kernel

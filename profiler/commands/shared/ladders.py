@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profiler.commands.shared.options import VerbSettings
-from profiler.commands.shared.output import Progress
+from profiler.commands.shared.progress import Progress
 from profiler.errors import ProgramFailed
 from profiler.measure.rungs.build import build_kernels
 from profiler.measure.tools.toolchain import find_toolchain

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from profiler.commands.shared.options import Format, FormatOption, RunsOption, settings_of
-from profiler.commands.shared.output import Progress, print_document
+from profiler.commands.shared.output import print_document
+from profiler.commands.shared.progress import Progress
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.packs.plan import compact as pack, plan_packs
 from profiler.store.packs.publish import stored_files
