@@ -9,14 +9,8 @@ from typing import Annotated
 import typer
 
 from profiler.ask.named.ladders import open_ladder
-from profiler.commands.shared.ladders import (
-    JobsOption,
-    KernelOption,
-    build_rungs,
-    choose_kernels,
-    raise_failures,
-)
-from profiler.commands.shared.options import FormatOption, LadderOption, settings_of
+from profiler.commands.shared.ladders import build_rungs, choose_kernels, raise_failures
+from profiler.commands.shared.options import FormatOption, JobsOption, KernelOption, LadderOption, settings_of
 from profiler.commands.shared.output import print_document
 from profiler.errors import LibraryMissing
 from profiler.measure.rungs.compiled import misfit_text

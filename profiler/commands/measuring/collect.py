@@ -7,13 +7,13 @@ import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from profiler.ask.collect import find_collected
 from profiler.catalog.presets import find_preset
-from profiler.commands.measuring.collect_devices import open_devices, planned_devices
+from profiler.commands.measuring.collect_devices import CollectDevices, open_devices, planned_devices
 from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.measuring.targets import LAUNCHES, program_target, rung_targets
 from profiler.commands.shared.cluster_options import (
@@ -25,22 +25,26 @@ from profiler.commands.shared.cluster_options import (
     TlsKeyOption,
     WorkersOption,
 )
-from profiler.commands.shared.ladders import JobsOption, ParameterOption, SizeOption
-from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, VerbSettings, settings_of
+from profiler.commands.shared.options import (
+    FormatOption,
+    JobsOption,
+    LadderOption,
+    ParameterOption,
+    RunsOption,
+    SizeOption,
+    VerbSettings,
+    settings_of,
+)
 from profiler.commands.shared.output import print_document
-from profiler.errors import CollectIncomplete
+from profiler.errors import CollectIncomplete, ProfError
 from profiler.measure.collect.collection import CollectPlan, steps_of
+from profiler.measure.collect.target import Target
+from profiler.measure.collect.turns import CollectOutcome
+from profiler.measure.devices.groups import GroupBy
 from profiler.measure.tools.ncu import NcuOptions
 from profiler.present.documents.collected import collected_document, collected_row, next_command
 from profiler.present.documents.dry_run import dry_run_lines
 from profiler.store.runs.run_store import RunStore
-
-if TYPE_CHECKING:
-    from profiler.commands.measuring.collect_devices import CollectDevices
-    from profiler.errors import ProfError
-    from profiler.measure.collect.target import Target
-    from profiler.measure.collect.turns import CollectOutcome
-    from profiler.measure.devices.groups import GroupBy
 
 _TERMINATED = 143
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.commands.shared.ladders import build_rungs, choose_kernels
 from profiler.commands.shared.options import VerbSettings
+from profiler.errors import ProfError
 from profiler.measure.collect.target import Target, rung_target
 from profiler.measure.rungs.build import build_folder
 from profiler.measure.rungs.program import RungJob
-from profiler.measure.tools.ncu import Selection
-
-if TYPE_CHECKING:
-    from profiler.errors import ProfError
-    from profiler.measure.tools.ncu import NcuOptions
-    from profiler.measure.tools.toolchain import Gpu
+from profiler.measure.tools.ncu import NcuOptions, Selection
+from profiler.measure.tools.toolchain import Gpu
 
 LAUNCHES = 5
 

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from profiler.ask.collect import summarise_timings
 from profiler.ask.named.ladders import open_ladder, workloads
-from profiler.commands.shared.ladders import (
+from profiler.commands.shared.ladders import build_rungs, choose_kernels, raise_failures
+from profiler.commands.shared.options import (
+    FormatOption,
     JobsOption,
     KernelOption,
+    LadderOption,
     ParameterOption,
+    RunsOption,
     SeedOption,
     SizeOption,
     TimeoutOption,
-    build_rungs,
-    choose_kernels,
-    raise_failures,
+    settings_of,
 )
-from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, settings_of
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
+from profiler.errors import ProfError
 from profiler.measure.rungs.time_ladder import TimingPlan, time_ladder
 from profiler.measure.tools.toolchain import find_gpu
 from profiler.present.documents.rungs import time_row, timed_document
 from profiler.store.runs.run_store import RunStore
-
-if TYPE_CHECKING:
-    from profiler.errors import ProfError
 
 
 def time_kernels(

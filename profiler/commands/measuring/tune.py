@@ -6,25 +6,29 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from profiler.analyse.tuning import TuningFinding
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.ask.sweep import find_best_points, find_newest_sweep
+from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.commands.measuring.collect import terminate
 from profiler.commands.measuring.profile_extremes import print_extremes
 from profiler.commands.measuring.tune_progress import TuneProgress
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import report_written, write_whole
-from profiler.commands.shared.ladders import JobsOption, ParameterOption, TimeoutOption, choose_kernels
+from profiler.commands.shared.ladders import choose_kernels
 from profiler.commands.shared.options import (
     DarkOption,
     Format,
     FormatOption,
+    JobsOption,
     LadderOption,
+    ParameterOption,
     RunsOption,
+    TimeoutOption,
     VerbSettings,
     settings_of,
 )
@@ -38,12 +42,8 @@ from profiler.measure.tune.stages import TunePlan
 from profiler.measure.tune.sweep import SweepMeasurement
 from profiler.present.documents.sweep import diff_lines, sweep_document
 from profiler.present.render.json import json_schema, to_json
-from profiler.store.sweeps import SweepStore
+from profiler.store.sweeps import StoredSweep, SweepStore
 from profiler.text import printable
-
-if TYPE_CHECKING:
-    from profiler.catalog.ladders.ladder import Kernel, Ladder
-    from profiler.store.sweeps import StoredSweep
 
 _MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extremes", "force")
 

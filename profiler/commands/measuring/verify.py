@@ -8,18 +8,18 @@ from itertools import product
 import typer
 
 from profiler.ask.named.ladders import open_ladder, workloads
-from profiler.commands.shared.ladders import (
+from profiler.commands.shared.ladders import build_rungs, choose_kernels, raise_failures
+from profiler.commands.shared.options import (
+    FormatOption,
     JobsOption,
     KernelOption,
+    LadderOption,
     ParameterOption,
     SeedOption,
     SizeOption,
     TimeoutOption,
-    build_rungs,
-    choose_kernels,
-    raise_failures,
+    settings_of,
 )
-from profiler.commands.shared.options import FormatOption, LadderOption, settings_of
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.errors import GpuNotFound

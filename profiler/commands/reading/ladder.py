@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.analyse.ladder.climb import Climb
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding
 from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import check_ending, report_written, write_whole
-from profiler.commands.shared.ladders import ParameterOption
 from profiler.commands.shared.options import (
     ChartOption,
     DarkOption,
     Format,
     FormatOption,
     LadderOption,
+    ParameterOption,
     RunsOption,
     VerbSettings,
     settings_of,
 )
 from profiler.commands.shared.output import json_answer, print_document
+from profiler.present.document import Document
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
 from profiler.present.render.json import json_schema
 from profiler.store.deltas import deltas_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from altair.typing import ChartType
-
-    from profiler.analyse.ladder.climb import Climb
-    from profiler.present.document import Document
 
 
 class ViewOption(StrEnum):

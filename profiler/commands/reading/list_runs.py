@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -22,10 +22,8 @@ from profiler.commands.shared.options import (
 from profiler.commands.shared.output import print_document
 from profiler.errors import LadderNotFound
 from profiler.present.documents.listing import kernels_document, runs_document
+from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
-
-if TYPE_CHECKING:
-    from profiler.store.runs.run_store import RunStore
 
 
 def list_runs(

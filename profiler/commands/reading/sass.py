@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import termios
+import tty
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,6 +19,8 @@ from profiler.commands.shared.options import (
     RunsOption,
     settings_of,
 )
+from profiler.commands.shared.output import json_answer, print_document
+from profiler.text import printable
 
 if TYPE_CHECKING:
     from profiler.analyse.code.machine_code import View
@@ -85,11 +89,8 @@ def sass(
     if reveal:
         _reveal(view, listing)
     elif settings.format is Format.json:
-        from profiler.commands.shared.output import json_answer
-
         print(json_answer(view.finding, full))
     else:
-        from profiler.commands.shared.output import print_document
         from profiler.present.documents.code import code_document
 
         print_document(code_document(view, listing=listing), format=settings.format)
@@ -97,7 +98,6 @@ def sass(
 
 def _reveal(view: View, listing: bool) -> None:
     """Prints the first kernel, waits for a key if there is a keyboard, then prints the second and what changed."""
-    from profiler.commands.shared.output import print_document
     from profiler.present.documents.code import changes_document, code_document
 
     print_document(code_document(view.side(0), listing=listing), format=Format.table)
@@ -112,11 +112,6 @@ def _reveal(view: View, listing: bool) -> None:
 def _wait_for_key(prompt: str) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return
-    import termios
-    import tty
-
-    from profiler.text import printable
-
     keyboard, prompt = sys.stdin.fileno(), printable(prompt)
     before = termios.tcgetattr(keyboard)
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.analyse.recording.overview import Sheets, TimingSheet
+from profiler.analyse.recording.overview import Recording, Sheets, TimingSheet
 from profiler.ask.show import find_hot_lines, find_other_workloads, show as ask
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import report_written
@@ -26,13 +26,11 @@ from profiler.commands.shared.options import (
 from profiler.commands.shared.output import json_answer, print_document
 from profiler.present.documents.recording import recording_document
 from profiler.present.render.json import json_schema
+from profiler.store.runs.run_store import Run
 from profiler.text import printable
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
-
-    from profiler.analyse.recording.overview import Recording
-    from profiler.store.runs.run_store import Run
 
 
 def show(

@@ -29,11 +29,9 @@ class Progress:
         self._has_one_step = total == 1
         self._workers: dict[str, tuple[float | None, str]] = {}
         self._lock = RLock()  # the drawing thread needs it: nothing may be printed while it is held
-        self._bar = None
+        self._bar = None  # rich is slow to import, so it is imported only when a bar is drawn
         if sys.stderr.isatty() and not settings.quiet and (total > 1 or left_s):
-            from profiler.commands.shared.bar import (
-                Bar,
-            )  # rich is slow to import, and few commands draw a bar
+            from profiler.commands.shared.bar import Bar
 
             self._bar = Bar(title, total, self.worker_lines, left_s)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,13 +11,10 @@ from profiler.commands.shared.options import Format, FormatOption, RunsOption, s
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.present.documents.parts.rows import rows_document
-from profiler.store.packs.plan import compact as pack, plan_packs
+from profiler.store.packs.plan import Compacted, PackPlan, compact as pack, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.runs.run_store import RunStore
 from profiler.text import counted, printable, size
-
-if TYPE_CHECKING:
-    from profiler.store.packs.plan import Compacted, PackPlan
 
 _HEADER = (
     "runs", "packs", "packs_replaced", "files_before", "files_after", "bytes_before", "bytes_after", "damaged",
