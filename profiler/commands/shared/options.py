@@ -7,6 +7,7 @@ import os
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -153,7 +154,7 @@ def settings_of(
     chosen, where = ladder or outer.ladder, runs or outer.runs
     return VerbSettings(
         runs=location_of(where) if where else None,
-        note=_print_note,
+        note=cache(_print_note),  # each remark once
         ladder=chosen or DEFAULT_LADDER,
         ladder_given=chosen is not None,
         format=format or outer.format or Format.table,
