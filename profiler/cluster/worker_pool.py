@@ -13,7 +13,6 @@ from concurrent.futures import CancelledError, Future as ThreadFuture, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 from uuid import uuid4
 
@@ -116,9 +115,7 @@ class WorkerPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._watch.close()
         wait(self._withdrawing, timeout=_WITHDRAW_S)
         with suppress(Exception):  # nobody needs the client any more, in whatever state it is

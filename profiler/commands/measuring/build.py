@@ -45,7 +45,6 @@ def build(
 
       prof build --kernel 5 --kernel 6 --arch sm_90
     """
-
     if arch is not None and not re.fullmatch(r"sm_\d{2,3}", arch):
         raise typer.BadParameter(f"--arch is a name such as sm_90, not '{arch}'")
     settings = settings_of(context, None, ladder, format)

@@ -208,7 +208,6 @@ def collect(
 
       prof collect --all --size 1024 --size 4096 --scheduler tcp://head:8786
     """
-
     settings = settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
     cluster = ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)

@@ -44,7 +44,6 @@ class CollectDevices:
         progress: CollectProgress,
     ) -> Iterator[CollectOutcome]:
         """Yields what became of each target, in the order in which they finish."""
-
         groups = group_targets(targets, by)
         self._note_idle_gpus(len(groups), by)
         if self.fleet is None and min(len(self.gpus), len(groups)) < 2:
@@ -82,7 +81,6 @@ class CollectDevices:
 @contextmanager
 def planned_devices(gpus: str | None, choice: ClusterChoice) -> Iterator[CollectDevices]:
     """Opens stand-ins for a dry run, which needs no workers, no GPU and no tools."""
-
     _require_one_place(gpus, choice)
     yield CollectDevices(dry_run_device(gpus), note=lambda _: None)
 

@@ -29,7 +29,6 @@ def doctor(
 
       prof doctor --format json
     """
-
     settings = settings_of(context, runs, format=format)
     checks = examine(settings.runs_folder, Machine())
     print_document(doctor_document(checks, derive_readiness(checks)), format=settings.format)

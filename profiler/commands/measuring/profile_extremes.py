@@ -29,7 +29,6 @@ def print_extremes(
     sweeping: SweepMeasurement, stored: StoredSweep, finding: TuningFinding, settings: VerbSettings
 ) -> None:
     """Profiles both points and prints their comparison; with JSON or CSV, the command that prints it."""
-
     extremes = find_extremes(stored, finding)
     if extremes is None:
         print("only one point is correct: there is nothing to compare it with", file=sys.stderr)
@@ -50,7 +49,6 @@ def _targets(
     sweeping: SweepMeasurement, slowest: SweepPoint, best: SweepPoint, plan: CollectPlan
 ) -> list[Target]:
     """Returns the two points as targets, each named after a ladder of its own so that neither run counts as the rung's newest."""
-
     ladder, targets = sweeping.plan.ladder, []
     points = {"slowest": slowest, "best": best}
     for name, built in zip(points, sweeping.build(list(points.values())), strict=True):
@@ -64,7 +62,6 @@ def _targets(
 
 def _collected(plan: CollectPlan, targets: list[Target], settings: VerbSettings) -> list[str]:
     """Profiles the targets and returns the ids of their runs, in the same order."""
-
     steps = [step for target in targets for step in steps_of(plan, target)]
     passes = plan.recording.preset.passes
     with CollectProgress(steps, LAUNCHES, plan.processes, passes, settings) as progress:

@@ -27,7 +27,6 @@ def program_target(
 
     Nobody knows how many launches it makes: without --launches, up to five are profiled and one is enough.
     """
-
     limit = launches if launches is not None or recording.of_ranges else LAUNCHES
     return Target(
         name=name,
@@ -50,7 +49,6 @@ def rung_targets(
     build: bool,
 ) -> tuple[list[Target], list[ProfError]]:
     """Returns every kernel at every size, and the errors of the kernels that could not be built."""
-
     opened = open_ladder(settings)
     kernels = choose_kernels(opened, kernel)
     shapes = workloads(opened, size, set_param)

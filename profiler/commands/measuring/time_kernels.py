@@ -63,7 +63,6 @@ def time_kernels(
 
       prof time --kernel 5 --kernel 6 --repeats 50 --processes 3
     """
-
     settings = settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)
     kernels = choose_kernels(opened, kernel)

@@ -196,7 +196,6 @@ def _refuse_to_measure(context: typer.Context) -> None:
 
 def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, int] | None:
     """Returns the values in the source now, or None if it has no #define lines for them and `must_apply` is false."""
-
     try:
         return read_defaults(_read_source(kernel), sweep_of(kernel, ladder).parameters)
     except DefaultsNotFound:
@@ -212,7 +211,6 @@ def _print_which(sweep: StoredSweep, settings: VerbSettings) -> None:
 
 def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: bool) -> StoredSweep:
     """Returns the stored sweep of the same plan, or measures one now."""
-
     known = None if afresh else sweeping.known()
     if known is not None:
         if not settings.quiet:
@@ -240,7 +238,6 @@ def _print(finding: TuningFinding, format: Format) -> None:
 
 def _apply(finding: TuningFinding, kernel: Kernel, settings: VerbSettings) -> None:
     """Prints the change of the source file, then writes it as a whole."""
-
     before = _read_source(kernel)
     after = with_defaults(before, finding.best.settings)
     path = _source_of(kernel)
@@ -267,7 +264,6 @@ def _shown_path(kernel: Kernel) -> str:
 
 def _read_source(kernel: Kernel) -> str:
     """Returns the text of the source with its own line ends."""
-
     path = _source_of(kernel)
     try:
         return path.read_bytes().decode()
@@ -277,6 +273,5 @@ def _read_source(kernel: Kernel) -> str:
 
 def _with_apply(arguments: list[str]) -> str:
     """Returns the typed command with --apply, without options that would measure again."""
-
     kept = [word for word in arguments if word not in ("--force", "--profile-extremes")]
     return shown(["prof", *kept, "--apply"])

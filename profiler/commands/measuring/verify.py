@@ -54,7 +54,6 @@ def verify(
 
       prof verify --set-param m=1000 --set-param n=777 --set-param k=33
     """
-
     settings = settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
     kernels = choose_kernels(opened, kernel)

@@ -100,7 +100,6 @@ def check(
 
 def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) -> None:
     """Refuses a report on a side where a stored run is needed."""
-
     if is_store(baseline):
         if candidate is not None and is_report_path(candidate, settings):
             raise typer.BadParameter(
@@ -122,7 +121,6 @@ def _write_files(
     finding: CheckFinding, summary: Path | None, junit: Path | None, allow_unclear: bool
 ) -> None:
     """Writes the files before anything is printed, since printing fails when the reader of a pipe has gone."""
-
     summary = summary or Path(os.environ.get("GITHUB_STEP_SUMMARY", ""))
     written = [(summary, "a", document_markdown(check_document(finding)))] if summary.name else []
     if junit is not None:

@@ -56,7 +56,6 @@ def list_runs(
 
       prof list --ladder copy
     """
-
     settings = settings_of(context, runs, ladder, format)
     store = settings.open_store()
     require_ladder(settings, lambda: store)

@@ -54,7 +54,6 @@ def mcp(
 
       prof mcp --runs ~/profiles/runs --reports ~/profiles/new --ladder norms
     """
-
     settings = settings_of(context, runs, ladder)
     for folder in reports or ():
         if not folder.is_dir():

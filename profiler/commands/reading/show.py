@@ -90,7 +90,6 @@ def show(
 
 def _print_other_sizes(source: str, run: Run, settings: VerbSettings) -> None:
     """Prints the other stored sizes if a number or a name chose the newest run of any size."""
-
     if settings.format is not Format.table or settings.quiet:
         return
     name = run.manifest.name

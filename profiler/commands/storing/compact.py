@@ -48,7 +48,6 @@ def compact(
 
       prof compact --runs s3://bucket/runs --older-than 7
     """
-
     settings = settings_of(context, runs, None, format)
     store = RunStore(settings.runs_to_read)
     plan = plan_packs(store, older_than)

@@ -35,7 +35,6 @@ def export(
 
       prof export gemm-6-source --output /tmp
     """
-
     settings = settings_of(context, runs, ladder)
     (run,) = open_named([source], settings, size=size)
     for path in export_reports(run, output, overwrite=force):

@@ -97,7 +97,6 @@ def ingest(
 
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
-
     settings = settings_of(context, runs, ladder, format)
     choice = ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     if jobs is not None and choice.is_given:
@@ -141,7 +140,6 @@ def ingest(
 
 def _ladder_of(settings: VerbSettings) -> str:
     """Returns the ladder's name; the ladder needs no file, but may be given by one."""
-
     name = ladder_name(settings)
     if not is_ladder_name(name):
         raise typer.BadParameter(f"--ladder: {printable(name)!r} is not a valid ladder name")

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from time import monotonic
-from types import TracebackType
 from typing import Self
 
 from profiler.cluster.watch import Worker
@@ -193,9 +192,7 @@ class ClusterFleet:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.interrupt()
         self._asking.shutdown(wait=False, cancel_futures=True)
 
