@@ -68,4 +68,4 @@ def raise_failures(errors: Sequence[ProfError], total: int, what: str) -> None:
     message = f"{len(errors)} of {total} {what}"
     if len({type(error) for error in errors}) > 1:
         raise ProgramFailed(message, remedy="Each of them is printed above, with its command.")
-    raise type(errors[0])(message, remedy=errors[0].remedy)
+    raise errors[0].changed(message, details=())

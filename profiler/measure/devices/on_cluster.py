@@ -111,8 +111,7 @@ class WorkerDevice:
         except (WorkerLost, SchedulerLost):
             raise
         except ProfError as error:
-            details = [*error.details, f"    on worker {self.member.name}"]
-            raise type(error)(error.message, details=details, remedy=error.remedy) from None
+            raise error.changed(details=[*error.details, f"    on worker {self.member.name}"]) from None
         return answer
 
     def _wait_for(
@@ -227,7 +226,7 @@ class ClusterFleet:
         if errors:
             details = [f"    worker {name}: {_first_line(error)}" for name, error in failed.items()]
             if isinstance(errors[0], ProfError) and len({type(error) for error in errors}) == 1:
-                return type(errors[0])("no worker can measure", details=details, remedy=errors[0].remedy)
+                return errors[0].changed("no worker can measure", details)
             return NoWorkerLeft("no worker can measure", details=details)
         others = len(self._crew.available())
         if others:

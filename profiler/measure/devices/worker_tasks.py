@@ -141,7 +141,7 @@ def _measure_in(folder: Path, device: LocalDevice, task: WorkerTask, files: JobF
         if here.binary is not None:
             paths[str(here.binary)] = str(job.binary)
         details = [_replaced(line, paths) for line in error.details]
-        raise type(error)(_replaced(error.message, paths), details=details, remedy=error.remedy) from None
+        raise error.changed(_replaced(error.message, paths), details) from None
 
 
 def _replaced(text: str, words: Mapping[str, str]) -> str:
