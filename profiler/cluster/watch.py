@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 POLL_S = 0.5
-_POLL_PER_MEMBER_S = 0.005  # a thousand workers are listed every five seconds
+_POLL_PER_WORKER_S = 0.005  # a thousand workers are listed every five seconds
 _PAUSE_FACTOR = 4  # listing takes at most a fifth of the time, since the scheduler has other work
 
 
@@ -77,7 +77,7 @@ class Watch:
     def _run(self) -> None:
         took = 0.0
         while not self._ended.wait(
-            max(POLL_S, _POLL_PER_MEMBER_S * len(self._workers), _PAUSE_FACTOR * took)
+            max(POLL_S, _POLL_PER_WORKER_S * len(self._workers), _PAUSE_FACTOR * took)
         ):
             started = time.monotonic()
             try:
