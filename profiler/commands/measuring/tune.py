@@ -22,7 +22,6 @@ from profiler.commands.shared.files import report_written, write_whole
 from profiler.commands.shared.ladders import choose_kernels
 from profiler.commands.shared.options import (
     DarkOption,
-    Format,
     FormatOption,
     JobsOption,
     LadderOption,
@@ -32,7 +31,7 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
-from profiler.commands.shared.output import print_document
+from profiler.commands.shared.output import print_answer
 from profiler.errors import DefaultsNotFound, LadderInvalid
 from profiler.measure.tools.process import shown
 from profiler.measure.tools.toolchain import find_gpu, find_toolchain
@@ -41,7 +40,7 @@ from profiler.measure.tune.points import sweep_of
 from profiler.measure.tune.stages import TunePlan
 from profiler.measure.tune.sweep import SweepMeasurement
 from profiler.present.documents.sweep import diff_lines, sweep_document
-from profiler.present.render.json import json_schema, to_json
+from profiler.present.render.json import json_schema
 from profiler.store.sweeps import StoredSweep, SweepStore
 from profiler.text import printable
 
@@ -169,7 +168,7 @@ def tune(
         sweeping = SweepMeasurement(plan, toolchain, SweepStore(settings.runs_folder), current, jobs)
         sweep = _measured(sweeping, settings, afresh=force)
     finding = find_best_points(sweep, current, top)
-    _print(finding, settings.format)
+    print_answer(finding, lambda: [sweep_document(finding)], settings.format)
     if picture is not None:
         from profiler.present.charts import tuning_chart
 
@@ -226,14 +225,6 @@ def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: boo
     if not settings.quiet:
         print(f"stored      {stored.path}\n", file=sys.stderr)
     return stored
-
-
-def _print(finding: TuningFinding, format: Format) -> None:
-    if format is Format.json:
-        print(to_json(finding))
-        return
-
-    print_document(sweep_document(finding), format=format)
 
 
 def _apply(finding: TuningFinding, kernel: Kernel, settings: VerbSettings) -> None:

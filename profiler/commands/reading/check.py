@@ -12,7 +12,6 @@ from profiler.analyse.check import CheckFinding
 from profiler.ask.check import check as ask, is_store
 from profiler.ask.named.references import is_report_path
 from profiler.commands.shared.options import (
-    Format,
     FormatOption,
     KernelNameOption,
     LadderOption,
@@ -20,10 +19,10 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
-from profiler.commands.shared.output import print_document
+from profiler.commands.shared.output import print_answer
 from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable
 from profiler.present.documents.check import check_document, sentence
-from profiler.present.render.json import json_schema, to_json
+from profiler.present.render.json import json_schema
 from profiler.present.render.junit import check_junit
 from profiler.present.render.markdown import document_markdown
 
@@ -94,7 +93,7 @@ def check(
     _check_choice(baseline, candidate, settings)
     finding = ask(baseline, candidate, settings, kernel_name=kernel_name, every=every)
     _write_files(finding, summary, junit, allow_unclear)
-    _print(finding, settings.format)
+    print_answer(finding, lambda: [check_document(finding)], settings.format)
     _finish(finding, allow_unclear)
 
 
@@ -107,14 +106,6 @@ def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) 
             )
     elif candidate is None and is_report_path(baseline, settings) and Path(baseline).exists():
         raise typer.BadParameter("give a candidate too: prof check --baseline before.ncu-rep after.ncu-rep")
-
-
-def _print(finding: CheckFinding, format: Format) -> None:
-    if format is Format.json:
-        print(to_json(finding))
-        return
-
-    print_document(check_document(finding), format=format)
 
 
 def _write_files(

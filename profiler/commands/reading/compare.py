@@ -19,7 +19,7 @@ from profiler.commands.shared.options import (
     RunsOption,
     settings_of,
 )
-from profiler.commands.shared.output import json_answer, print_document
+from profiler.commands.shared.output import print_answer
 
 if TYPE_CHECKING:
     from profiler.analyse.findings import Comparison
@@ -122,13 +122,13 @@ def _print_schema(every: bool) -> None:
 def _print(
     comparisons: list[Comparison], format: Format, every: bool, full: bool, wanted: tuple[str, ...]
 ) -> None:
-    if format is Format.json:
-        from profiler.analyse.findings import SCHEMA_VERSION, Comparisons
-
-        finding = Comparisons(SCHEMA_VERSION, comparisons) if every else comparisons[0]
-        print(json_answer(finding, full, wanted))
-        return
+    from profiler.analyse.findings import SCHEMA_VERSION, Comparisons
     from profiler.present.documents.comparison import comparison_document
 
-    documents = [comparison_document(one, full=full, wanted=wanted) for one in comparisons]
-    print_document(*documents, format=format)
+    print_answer(
+        Comparisons(SCHEMA_VERSION, comparisons) if every else comparisons[0],
+        lambda: [comparison_document(one, full=full, wanted=wanted) for one in comparisons],
+        format,
+        full=full,
+        wanted=wanted,
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +17,6 @@ from profiler.commands.shared.files import check_ending, report_written, write_w
 from profiler.commands.shared.options import (
     ChartOption,
     DarkOption,
-    Format,
     FormatOption,
     LadderOption,
     ParameterOption,
@@ -26,8 +24,7 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
-from profiler.commands.shared.output import json_answer, print_document
-from profiler.present.document import Document
+from profiler.commands.shared.output import print_answer
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
 from profiler.present.render.json import json_schema
@@ -105,7 +102,8 @@ def ladder(
       prof ladder --chart ladder.svg
     """
     if schema:
-        _print_schema(ideas)
+        finding, verb = (IdeasFinding, "ladder --ideas") if ideas else (LadderFinding, "ladder")
+        print(json_schema(finding, f"prof {verb} --format json"))
         return
 
     picture = chart_file(chart, dark)
@@ -123,9 +121,12 @@ def ladder(
     if picture is not None:
         picture.write(_drawn(climb, settings))
     if ideas:
-        _print_ideas(find_ideas(climb), settings.format, full)
+        found = find_ideas(climb)
+        print_answer(found, lambda: [ideas_document(found)], settings.format, full=full)
     else:
-        _print_ladder(climb.finding, climb.others, settings.format, full)
+        print_answer(
+            climb.finding, lambda: [ladder_document(climb.finding, climb.others)], settings.format, full=full
+        )
     if output is not None:
         report_written(output, settings)
     if picture is not None:
@@ -136,27 +137,3 @@ def _drawn(climb: Climb, settings: VerbSettings) -> ChartType:
     from profiler.present.charts import ladder_chart
 
     return ladder_chart(*find_overview(climb, settings), climb.ladder.published)
-
-
-def _print_schema(ideas: bool) -> None:
-    if ideas:
-        print(json_schema(IdeasFinding, "prof ladder --ideas --format json"))
-    else:
-        print(json_schema(LadderFinding, "prof ladder --format json"))
-
-
-def _print_ideas(finding: IdeasFinding, format: Format, full: bool) -> None:
-    _print(finding, lambda: ideas_document(finding), format, full)
-
-
-def _print_ladder(finding: LadderFinding, others: list[str], format: Format, full: bool) -> None:
-    _print(finding, lambda: ladder_document(finding, others), format, full)
-
-
-def _print(
-    finding: LadderFinding | IdeasFinding, document: Callable[[], Document], format: Format, full: bool
-) -> None:
-    if format is Format.json:
-        print(json_answer(finding, full))
-    else:
-        print_document(document(), format=format)

@@ -19,7 +19,7 @@ from profiler.commands.shared.options import (
     RunsOption,
     settings_of,
 )
-from profiler.commands.shared.output import json_answer, print_document
+from profiler.commands.shared.output import print_answer, print_document
 from profiler.text import printable
 
 if TYPE_CHECKING:
@@ -88,12 +88,10 @@ def sass(
     view = find_machine_code(before, after, settings, kernel_name=kernel_name, whole=full, size=size)
     if reveal:
         _reveal(view, listing)
-    elif settings.format is Format.json:
-        print(json_answer(view.finding, full))
-    else:
-        from profiler.present.documents.code import code_document
+        return
+    from profiler.present.documents.code import code_document
 
-        print_document(code_document(view, listing=listing), format=settings.format)
+    print_answer(view.finding, lambda: [code_document(view, listing=listing)], settings.format, full=full)
 
 
 def _reveal(view: View, listing: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.analyse.recording.overview import Recording, Sheets, TimingSheet
+from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.ask.show import find_hot_lines, find_other_workloads, show as ask
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import report_written
@@ -23,7 +23,7 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
-from profiler.commands.shared.output import json_answer, print_document
+from profiler.commands.shared.output import print_answer
 from profiler.present.documents.recording import recording_document
 from profiler.present.render.json import json_schema
 from profiler.store.runs.run_store import Run
@@ -81,7 +81,12 @@ def show(
     recording = ask(source, settings, kernel_name=kernel_name, full=full, timed=timed, size=size)
     if picture is not None:
         picture.write(_drawn(recording.run, settings, kernel_name))
-    _print(recording, settings.format, full)
+    print_answer(
+        recording.finding,
+        lambda: [recording_document(recording.run, recording.sheets, recording.timing)],
+        settings.format,
+        full=full,
+    )
     if picture is not None:
         report_written(picture.path, settings)
     if size is None:
@@ -107,12 +112,3 @@ def _drawn(run: Run, settings: VerbSettings, kernel_name: str | None) -> ChartTy
     from profiler.present.charts import recording_chart
 
     return recording_chart(*find_hot_lines(run, settings, kernel_name))
-
-
-def _print(recording: Recording, format: Format, full: bool) -> None:
-    if format is Format.json:
-        print(json_answer(recording.finding, full))
-        return
-
-    document = recording_document(recording.run, recording.sheets, recording.timing)
-    print_document(document, format=format)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from profiler.commands.shared.options import Format, terminal_width
@@ -22,6 +22,21 @@ def json_answer(finding: Any, full: bool, wanted: Sequence[str] = ()) -> str:
     from profiler.present.brief import brief
 
     return to_json(brief(finding, wanted))
+
+
+def print_answer(
+    finding: Any,
+    documents: Callable[[], Sequence[Document]],
+    format: Format,
+    *,
+    full: bool = True,
+    wanted: Sequence[str] = (),
+) -> None:
+    """Prints a finding as JSON (see `json_answer`), or the documents made of it in any other format."""
+    if format is Format.json:
+        print(json_answer(finding, full, wanted))
+    else:
+        print_document(*documents(), format=format)
 
 
 def print_document(*documents: Document, format: Format) -> None:
