@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -25,6 +24,7 @@ from profiler.commands.shared.cluster_options import (
     TlsKeyOption,
     WorkersOption,
 )
+from profiler.commands.shared.interrupts import continuable, exit_on_sigterm
 from profiler.commands.shared.options import (
     FormatOption,
     JobsOption,
@@ -45,8 +45,6 @@ from profiler.measure.tools.ncu import NcuOptions
 from profiler.present.documents.collected import collected_document, collected_row, next_command
 from profiler.present.documents.dry_run import dry_run_lines
 from profiler.store.runs.run_store import RunStore
-
-_TERMINATED = 143
 
 
 class Replay(StrEnum):
@@ -224,7 +222,7 @@ def collect(
             "--repeat is called --processes now; the next release will refuse the old name", file=sys.stderr
         )
         processes = repeat
-    signal.signal(signal.SIGTERM, terminate)
+    exit_on_sigterm()
     with planned_devices(gpus, cluster) if dry_run else open_devices(gpus, cluster, settings) as devices:
         targets, missing = (
             ([program_target(program, name or "", kernel_regex, launch_skip, launches, recording)], [])
@@ -306,14 +304,12 @@ def _collect(
     steps = [step for target in targets for step in steps_of(plan, target)]
     launches = next((target.selection.launches for target in targets if target.is_profiled), None)
     order = {target.label: place for place, target in enumerate(targets)}
-    try:
-        with CollectProgress(
-            steps, launches, plan.processes, plan.recording.preset.passes, settings
-        ) as progress:
-            outcomes = list(devices.collect(plan, targets, spread, store, progress))
-    except KeyboardInterrupt:
-        print("the recordings so far are kept: the same command continues from there", file=sys.stderr)
-        raise
+    passes = plan.recording.preset.passes
+    with (
+        continuable("recordings"),
+        CollectProgress(steps, launches, plan.processes, passes, settings) as progress,
+    ):
+        outcomes = list(devices.collect(plan, targets, spread, store, progress))
     outcomes.sort(key=lambda outcome: order[outcome.target.label])
     _print_outcomes(store, outcomes, settings)
     errors = missing + [one.error for one in outcomes if one.error is not None]
@@ -321,10 +317,6 @@ def _collect(
         raise errors[0]
     if errors:
         raise CollectIncomplete(f"{len(errors)} of {len(targets) + len(missing)} kernels were not collected")
-
-
-def terminate(number: int, frame: object) -> None:  # noqa: ARG001
-    raise SystemExit(_TERMINATED)
 
 
 def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], settings: VerbSettings) -> None:

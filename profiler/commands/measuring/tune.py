@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -14,11 +13,11 @@ from profiler.analyse.tuning import TuningFinding
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.ask.sweep import find_best_points, find_newest_sweep
 from profiler.catalog.ladders.ladder import Kernel, Ladder
-from profiler.commands.measuring.collect import terminate
 from profiler.commands.measuring.profile_extremes import print_extremes
 from profiler.commands.measuring.tune_progress import TuneProgress
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import report_written, write_whole
+from profiler.commands.shared.interrupts import continuable, exit_on_sigterm
 from profiler.commands.shared.ladders import choose_kernels
 from profiler.commands.shared.options import (
     DarkOption,
@@ -215,13 +214,9 @@ def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: boo
         if not settings.quiet:
             print(f"measured before: {known.manifest.run_id}; --force measures it again", file=sys.stderr)
         return known
-    signal.signal(signal.SIGTERM, terminate)
-    try:
-        with TuneProgress(settings) as progress:
-            stored = sweeping.measure(progress.observer())
-    except KeyboardInterrupt:
-        print("the measurements so far are kept: the same command continues from there", file=sys.stderr)
-        raise
+    exit_on_sigterm()
+    with continuable("measurements"), TuneProgress(settings) as progress:
+        stored = sweeping.measure(progress.observer())
     if not settings.quiet:
         print(f"stored      {stored.path}\n", file=sys.stderr)
     return stored
