@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -41,39 +40,10 @@ from profiler.measure.collect.collection import CollectPlan, steps_of
 from profiler.measure.collect.target import Target
 from profiler.measure.collect.turns import CollectOutcome
 from profiler.measure.devices.groups import GroupBy
-from profiler.measure.tools.ncu import NcuOptions
+from profiler.measure.tools.ncu import Cache, Clock, Graphs, NcuOptions, Replay
 from profiler.present.documents.collected import collected_document, collected_row, next_command
 from profiler.present.documents.dry_run import dry_run_lines
 from profiler.store.runs.run_store import RunStore
-
-
-class Replay(StrEnum):
-    kernel = "kernel"
-    application = "application"
-    range = "range"
-    app_range = "app-range"
-
-
-class Graphs(StrEnum):
-    node = "node"
-    graph = "graph"
-
-
-class Clock(StrEnum):
-    none = "none"
-    base = "base"
-    boost = "boost"
-    reset = "reset"
-
-
-class Cache(StrEnum):
-    all = "all"
-    none = "none"
-
-
-class Spread(StrEnum):
-    workloads = "workloads"
-    kernels = "kernels"
 
 
 def collect(
@@ -138,16 +108,14 @@ def collect(
     launch_skip: Annotated[
         int, typer.Option("--launch-skip", min=0, help="Launches of the program to skip first.")
     ] = 0,
-    replay_mode: Annotated[Replay, typer.Option(help="What ncu repeats for each pass.")] = Replay.kernel,
+    replay_mode: Annotated[Replay, typer.Option(help="What ncu repeats for each pass.")] = "kernel",
     graph_profiling: Annotated[
         Graphs, typer.Option(help="Profile CUDA graphs node by node, or each as a whole.")
-    ] = Graphs.node,
+    ] = "node",
     clock_control: Annotated[
         Clock, typer.Option(help="How ncu sets the GPU's clocks; none leaves them as they are.")
-    ] = Clock.none,
-    cache_control: Annotated[
-        Cache, typer.Option(help="Caches that ncu flushes before each pass.")
-    ] = Cache.all,
+    ] = "none",
+    cache_control: Annotated[Cache, typer.Option(help="Caches that ncu flushes before each pass.")] = "all",
     ncu_option: Annotated[
         list[str] | None,
         typer.Option(
@@ -158,9 +126,9 @@ def collect(
         str | None, typer.Option("--gpus", help="GPUs of this host to use: all, or 0,1 [default: the first].")
     ] = None,
     spread: Annotated[
-        Spread,
+        GroupBy,
         typer.Option(help="What to divide among GPUs: whole workloads, or also the kernels of one workload."),
-    ] = Spread.workloads,
+    ] = "workloads",
     cwd: Annotated[
         Path | None,
         typer.Option("--cwd", file_okay=False, exists=True, help="Run the program in this folder."),
@@ -211,10 +179,10 @@ def collect(
     cluster = ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     recording = NcuOptions(
         preset=find_preset(preset).with_more(section or (), metric or (), set_),
-        replay=replay_mode.value,
-        graphs=graph_profiling.value,
-        clock=clock_control.value,
-        cache=cache_control.value,
+        replay=replay_mode,
+        graphs=graph_profiling,
+        clock=clock_control,
+        cache=cache_control,
         extra=tuple(ncu_option or ()),
     )
     if repeat is not None:
@@ -255,7 +223,7 @@ def collect(
         if dry_run:
             print("\n".join(dry_run_lines(plan, targets)))
             return
-        _collect(plan, targets, missing, devices, spread.value, settings)
+        _collect(plan, targets, missing, devices, spread, settings)
 
 
 def _check_choice(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 from profiler.analyse.ladder.climb import Climb
 from profiler.analyse.ladder.ideas import IdeasFinding
-from profiler.analyse.ladder.ladder import LadderFinding
+from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import check_ending, report_written, write_whole
@@ -34,11 +33,6 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
 
-class ViewOption(StrEnum):
-    compute = "compute"
-    memory = "memory"
-
-
 def ladder(
     context: typer.Context,
     size: Annotated[
@@ -49,7 +43,7 @@ def ladder(
     ] = None,
     set_param: ParameterOption = None,
     view: Annotated[
-        ViewOption | None,
+        LadderView | None,
         typer.Option(
             "--view",
             help="Counters to show [default: memory if the ladder declares bytes and no flops, else compute].",
@@ -115,7 +109,7 @@ def ladder(
             ": it holds all changes of all metrics; --format csv prints the table",
         )
     settings = settings_of(context, runs, ladder, format)
-    climb = climb_ladder(settings, size, set_param, view.value if view else None)
+    climb = climb_ladder(settings, size, set_param, view)
     if output is not None:
         write_whole(deltas_parquet(find_deltas(climb)), output)
     if picture is not None:

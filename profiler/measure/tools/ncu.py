@@ -10,12 +10,17 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from profiler.catalog.presets import Preset
 from profiler.errors import NcuTooOld
 from profiler.measure.tools.toolchain import first_executable, tool_version, toolkit_candidates
 
 OLDEST = (2022, 3)  # the oldest version whose reports were read, and whose options are those used here
+Replay = Literal["kernel", "application", "range", "app-range"]
+Graphs = Literal["node", "graph"]
+Clock = Literal["none", "base", "boost", "reset"]
+Cache = Literal["all", "none"]
 _RANGE_MODES = ("range", "app-range")
 
 
@@ -30,10 +35,10 @@ class NcuOptions:
     """The options of ncu that do not depend on the kernel."""
 
     preset: Preset
-    replay: str = "kernel"
-    graphs: str = "node"
-    clock: str = "none"
-    cache: str = "all"
+    replay: Replay = "kernel"
+    graphs: Graphs = "node"
+    clock: Clock = "none"
+    cache: Cache = "all"
     extra: tuple[str, ...] = ()  # further words for ncu, as the user gave them
 
     @property
