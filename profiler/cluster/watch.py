@@ -36,9 +36,8 @@ class Watch:
     def __init__(self, client: Client, gone: Callable[[Worker | None], None]) -> None:
         self._client, self._gone = client, gone
         self._workers: dict[str, Worker] = {}
-        self._seen: dict[
-            str, tuple[float, float]
-        ] = {}  # the worker's last sign of life, and since when the scheduler reports it
+        # By address: the worker's last sign of life, and since when the scheduler reports it.
+        self._seen: dict[str, tuple[float, float]] = {}
         self._changed = Condition()
         self._ended = Event()
         self._looked = time.monotonic()
@@ -56,17 +55,17 @@ class Watch:
             return self._workers.get(worker.address) == worker
 
     def silent_s(self, worker: Worker) -> float:
-        """How long the worker has not reported to the scheduler."""
+        """Returns for how long the worker has not reported to the scheduler."""
         with self._changed:
             _, since = self._seen.get(worker.address, (0.0, time.monotonic()))
         return time.monotonic() - since
 
     def old_s(self) -> float:
-        """How long the scheduler has not listed its workers."""
+        """Returns for how long the scheduler has not listed its workers."""
         return time.monotonic() - self._looked
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until a worker came or left, or the time is up."""
+        """Waits until a worker came or left, or the time is up."""
         with self._changed:
             self._changed.wait(timeout_s)
 

@@ -70,7 +70,7 @@ class FleetObserver:
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a group waits for its GPU to come back, and the collection for any worker."""
+    """The seconds that a group waits for its GPU to come back, and the collection for any worker."""
 
     return_s: float = 10.0
     alone_s: float = 60.0
