@@ -11,7 +11,7 @@ import typer
 
 from profiler.ask.collect import find_collected
 from profiler.catalog.presets import find_preset
-from profiler.commands.measuring.collect_devices import CollectDevices, open_devices, planned_devices
+from profiler.commands.measuring.collect_devices import CollectDevices, open_devices
 from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.measuring.targets import LAUNCHES, program_target, rung_targets
 from profiler.commands.shared.cluster_options import (
@@ -191,7 +191,7 @@ def collect(
         )
         processes = repeat
     exit_on_sigterm()
-    with planned_devices(gpus, cluster) if dry_run else open_devices(gpus, cluster, settings) as devices:
+    with open_devices(gpus, cluster, settings, dry_run=dry_run) as devices:
         targets, missing = (
             ([program_target(program, name or "", kernel_regex, launch_skip, launches, recording)], [])
             if program

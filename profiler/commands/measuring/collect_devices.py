@@ -79,21 +79,22 @@ class CollectDevices:
 
 
 @contextmanager
-def planned_devices(gpus: str | None, choice: ClusterChoice) -> Iterator[CollectDevices]:
-    """Opens stand-ins for a dry run, which needs no workers, no GPU and no tools."""
-    _require_one_place(gpus, choice)
-    yield CollectDevices(dry_run_device(gpus), note=lambda _: None)
-
-
-@contextmanager
-def open_devices(gpus: str | None, choice: ClusterChoice, settings: VerbSettings) -> Iterator[CollectDevices]:
-    """Opens the GPUs that were asked for, by default the first of this host."""
-    _require_one_place(gpus, choice)
+def open_devices(
+    gpus: str | None, choice: ClusterChoice, settings: VerbSettings, *, dry_run: bool
+) -> Iterator[CollectDevices]:
+    """Opens the GPUs that were asked for, by default the first of this host; for a dry run, only stands in for them."""
+    if gpus is not None and choice.is_given:
+        raise typer.BadParameter(
+            "--gpus chooses among the GPUs of this host: leave it out with --scheduler or --slurm"
+        )
 
     def note(line: str) -> None:
         if not settings.quiet:
             print(line, file=sys.stderr, flush=True)
 
+    if dry_run:
+        yield CollectDevices(dry_run_device(gpus), note)
+        return
     if choice.is_given:
         with choice.open(gpus=True, say=note) as pool, ClusterFleet(pool, note) as fleet:
             yield CollectDevices(fleet.choose_model(), note, fleet=fleet)
@@ -107,10 +108,3 @@ def open_devices(gpus: str | None, choice: ClusterChoice, settings: VerbSettings
     chosen = choose_gpus(gpus, visible)
     named = {f"gpu{visible.index(gpu)}": gpu for gpu in chosen}
     yield CollectDevices(device_for_gpu(chosen[0], ncu), note, gpus=named)
-
-
-def _require_one_place(gpus: str | None, choice: ClusterChoice) -> None:
-    if gpus is not None and choice.is_given:
-        raise typer.BadParameter(
-            "--gpus chooses among the GPUs of this host: leave it out with --scheduler or --slurm"
-        )

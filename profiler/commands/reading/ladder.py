@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from profiler.analyse.ladder.climb import Climb
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview
@@ -20,7 +19,6 @@ from profiler.commands.shared.options import (
     LadderOption,
     ParameterOption,
     RunsOption,
-    VerbSettings,
     settings_of,
 )
 from profiler.commands.shared.output import print_answer
@@ -28,9 +26,6 @@ from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
 from profiler.present.render.json import json_schema
 from profiler.store.deltas import deltas_parquet
-
-if TYPE_CHECKING:
-    from altair.typing import ChartType
 
 
 def ladder(
@@ -113,7 +108,9 @@ def ladder(
     if output is not None:
         write_whole(deltas_parquet(find_deltas(climb)), output)
     if picture is not None:
-        picture.write(_drawn(climb, settings))
+        from profiler.present.charts import ladder_chart
+
+        picture.write(ladder_chart(*find_overview(climb, settings), climb.ladder.published))
     if ideas:
         found = find_ideas(climb)
         print_answer(found, lambda: [ideas_document(found)], settings.format, full=full)
@@ -125,9 +122,3 @@ def ladder(
         report_written(output, settings)
     if picture is not None:
         report_written(picture.path, settings)
-
-
-def _drawn(climb: Climb, settings: VerbSettings) -> ChartType:
-    from profiler.present.charts import ladder_chart
-
-    return ladder_chart(*find_overview(climb, settings), climb.ladder.published)

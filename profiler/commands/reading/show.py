@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -28,9 +28,6 @@ from profiler.present.documents.recording import recording_document
 from profiler.present.render.json import json_schema
 from profiler.store.runs.run_store import Run
 from profiler.text import printable
-
-if TYPE_CHECKING:
-    from altair.typing import ChartType
 
 
 def show(
@@ -80,7 +77,9 @@ def show(
     timed = kernel_name is None and (not full or settings.format is Format.json)
     recording = ask(source, settings, kernel_name=kernel_name, full=full, timed=timed, size=size)
     if picture is not None:
-        picture.write(_drawn(recording.run, settings, kernel_name))
+        from profiler.present.charts import recording_chart
+
+        picture.write(recording_chart(*find_hot_lines(recording.run, settings, kernel_name)))
     print_answer(
         recording.finding,
         lambda: [recording_document(recording.run, recording.sheets, recording.timing)],
@@ -105,10 +104,3 @@ def _print_other_sizes(source: str, run: Run, settings: VerbSettings) -> None:
             f"Ask for one with --size, or by its run id, which `prof list {name}` prints.",
             file=sys.stderr,
         )
-
-
-def _drawn(run: Run, settings: VerbSettings, kernel_name: str | None) -> ChartType:
-    """Returns the chart of the one kernel meant; a chart shows one kernel."""
-    from profiler.present.charts import recording_chart
-
-    return recording_chart(*find_hot_lines(run, settings, kernel_name))
