@@ -72,10 +72,7 @@ def start_local_workers(
 
     security = Security.temporary()
     workers = {
-        name: {
-            "cls": Nanny,
-            "options": {**nanny_options(environment, security, gpus), "host": "127.0.0.1"},
-        }
+        name: {"cls": Nanny, "options": {**nanny_options(environment, security, gpus), "host": "127.0.0.1"}}
         for name, environment in zip(names, environments, strict=True)
     }
     scheduler = {

@@ -85,6 +85,7 @@ class CollectProgress(Progress):
                 one for one in self._left if one != step and (error is None or one.label != step.label)
             ]
             done = len(self._all) - len(self._left)
+            self.show(worker, "waiting" if self._left else "all measured, reading the last reports")
         self.note(f"{line}, on {worker}" if line and worker else line)
         if error is not None and not self._is_alone and not isinstance(error, FATAL):
             self.fail(error, "failed", f"      {error.remedy}")

@@ -16,12 +16,7 @@ LAUNCHES = 5
 
 
 def program_target(
-    program: list[str],
-    name: str,
-    regex: str | None,
-    skip: int,
-    launches: int | None,
-    recording: NcuOptions,
+    program: list[str], name: str, regex: str | None, skip: int, launches: int | None, recording: NcuOptions
 ) -> Target:
     """Returns a program as a target.
 

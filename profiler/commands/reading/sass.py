@@ -43,8 +43,7 @@ def sass(
         bool, typer.Option("--listing", help="Show every instruction instead of counts by opcode.")
     ] = False,
     reveal: Annotated[
-        bool,
-        typer.Option("--reveal", help="Show the first kernel, wait for a key, then show the second."),
+        bool, typer.Option("--reveal", help="Show the first kernel, wait for a key, then show the second.")
     ] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
     runs: RunsOption = None,

@@ -47,8 +47,7 @@ TlsCertOption = Annotated[
     typer.Option("--tls-cert", exists=True, dir_okay=False, help="Certificate of this machine, for tls://."),
 ]
 TlsKeyOption = Annotated[
-    Path | None,
-    typer.Option("--tls-key", exists=True, dir_okay=False, help="Private key of --tls-cert."),
+    Path | None, typer.Option("--tls-key", exists=True, dir_okay=False, help="Private key of --tls-cert.")
 ]
 
 

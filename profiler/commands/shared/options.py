@@ -143,10 +143,7 @@ class VerbSettings(Settings):
 
 
 def settings_of(
-    context: typer.Context,
-    runs: str | None = None,
-    ladder: str | None = None,
-    format: Format | None = None,
+    context: typer.Context, runs: str | None = None, ladder: str | None = None, format: Format | None = None
 ) -> VerbSettings:
     from profiler.store.remote.places import location_of
 

@@ -159,10 +159,7 @@ def _reading(
         with Progress("reading", len(reports), settings) as progress:
             yield progress, ingest_reports(reports, store, options)
         return
-    with (
-        IngestProgress(len(reports), settings) as shown,
-        choice.open(gpus=False, say=shown.note) as pool,
-    ):
+    with IngestProgress(len(reports), settings) as shown, choice.open(gpus=False, say=shown.note) as pool:
         yield shown, ingest_on_workers(reports, store, options, pool, shown)
 
 

@@ -33,8 +33,7 @@ def worker(
     host: Annotated[
         str | None,
         typer.Option(
-            "--host",
-            help="Address of this host to listen at [default: the one that reaches the scheduler].",
+            "--host", help="Address of this host to listen at [default: the one that reaches the scheduler]."
         ),
     ] = None,
     interface: Annotated[

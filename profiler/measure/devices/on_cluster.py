@@ -13,14 +13,7 @@ from typing import Self
 
 from profiler.cluster.watch import Worker
 from profiler.cluster.worker_pool import WorkerPool
-from profiler.errors import (
-    InternalError,
-    NoWorkerLeft,
-    ProfError,
-    SchedulerLost,
-    WorkerLost,
-    WorkerUnlike,
-)
+from profiler.errors import InternalError, NoWorkerLeft, ProfError, SchedulerLost, WorkerLost, WorkerUnlike
 from profiler.measure.devices.device import Device, Order, Recorded
 from profiler.measure.devices.worker_tasks import (
     FilesMissing,
