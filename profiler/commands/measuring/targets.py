@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profiler.ask.named.ladders import open_ladder, workloads
-from profiler.commands.shared.ladders import build_rungs, choose_kernels
+from profiler.commands.shared.ladders import build_errors, build_rungs, choose_kernels, usable_kernels
 from profiler.commands.shared.options import VerbSettings
 from profiler.errors import ProfError
 from profiler.measure.collect.target import Target, rung_target
@@ -48,11 +48,10 @@ def rung_targets(
     kernels = choose_kernels(opened, kernel)
     shapes = workloads(opened, size, set_param)
     built = build_rungs(opened, kernels, gpu.arch, settings, jobs) if build else {}
-    usable = [one for one in kernels if one.number not in built or built[one.number].error is None]
-    missing = [one.error for one in built.values() if one.error and (kernel or one.status != "unavailable")]
+    missing = build_errors(built, "failed", *(("unavailable",) if kernel else ()))
     targets = []
     for values in shapes:
-        for one in usable:
+        for one in usable_kernels(kernels, built):
             binary = build_folder(opened, gpu.arch) / one.file_name if one.is_compiled else None
             job = RungJob(opened, one, values, binary)
             targets.append(rung_target(job, built.get(one.number), launches or LAUNCHES, recording))

@@ -8,7 +8,13 @@ import typer
 
 from profiler.ask.collect import summarise_timings
 from profiler.ask.named.ladders import open_ladder, workloads
-from profiler.commands.shared.ladders import build_rungs, choose_kernels, raise_failures
+from profiler.commands.shared.ladders import (
+    build_errors,
+    build_rungs,
+    choose_kernels,
+    raise_failures,
+    usable_kernels,
+)
 from profiler.commands.shared.options import (
     FormatOption,
     JobsOption,
@@ -23,7 +29,6 @@ from profiler.commands.shared.options import (
 )
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
-from profiler.errors import ProfError
 from profiler.measure.rungs.time_ladder import TimingPlan, time_ladder
 from profiler.measure.tools.toolchain import find_gpu
 from profiler.present.documents.rungs import time_row, timed_document
@@ -77,11 +82,8 @@ def time_kernels(
         timeout_s=timeout,
     )
     built = build_rungs(opened, kernels, plan.gpu.arch, settings, jobs)
-    errors: list[ProfError] = [one.error for one in built.values() if one.status == "failed" and one.error]
-    missing: list[ProfError] = [
-        one.error for one in built.values() if one.status == "unavailable" and one.error
-    ]
-    usable = [one for one in kernels if one.number not in built or built[one.number].error is None]
+    errors, missing = build_errors(built, "failed"), build_errors(built, "unavailable")
+    usable = usable_kernels(kernels, built)
     rows = []
     with Progress("timing", len(plan.shapes) * len(usable) * processes, settings) as progress:
         for outcome in time_ladder(plan, usable, built, RunStore(settings.runs_folder), progress.advance):

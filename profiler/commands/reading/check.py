@@ -16,6 +16,7 @@ from profiler.commands.shared.options import (
     KernelNameOption,
     LadderOption,
     RunsOption,
+    SchemaOption,
     VerbSettings,
     settings_of,
 )
@@ -63,7 +64,7 @@ def check(
         Path | None,
         typer.Option("--junit", metavar="FILE", help="Write the result to this file as JUnit XML."),
     ] = None,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    schema: SchemaOption = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,

@@ -19,6 +19,7 @@ from profiler.commands.shared.options import (
     LadderOption,
     ParameterOption,
     RunsOption,
+    SchemaOption,
     settings_of,
 )
 from profiler.commands.shared.output import print_answer
@@ -65,7 +66,7 @@ def ladder(
             "--full", help="Print the whole JSON; without it, JSON is cut to the most important 8 KB."
         ),
     ] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    schema: SchemaOption = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,

@@ -19,6 +19,7 @@ from profiler.commands.shared.options import (
     LadderOption,
     RunSizeOption,
     RunsOption,
+    SchemaOption,
     settings_of,
 )
 from profiler.commands.shared.output import print_answer, print_document
@@ -46,7 +47,7 @@ def sass(
     reveal: Annotated[
         bool, typer.Option("--reveal", help="Show the first kernel, wait for a key, then show the second.")
     ] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    schema: SchemaOption = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,

@@ -20,6 +20,7 @@ from profiler.commands.shared.options import (
     LadderOption,
     RunSizeOption,
     RunsOption,
+    SchemaOption,
     VerbSettings,
     settings_of,
 )
@@ -46,7 +47,7 @@ def show(
     ] = False,
     chart: ChartOption = None,
     dark: DarkOption = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    schema: SchemaOption = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import typer
 
@@ -11,7 +11,7 @@ from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.progress import Progress
 from profiler.errors import ProfError, ProgramFailed
-from profiler.measure.rungs.build import Built, build_kernels
+from profiler.measure.rungs.build import BuildStatus, Built, build_kernels
 from profiler.measure.tools.toolchain import find_toolchain
 
 
@@ -42,6 +42,16 @@ def build_rungs(
             done[built.kernel.number] = built
             progress.advance(built.status if built.error else _said(built, arch), built.error)
     return done
+
+
+def usable_kernels(kernels: Sequence[Kernel], built: Mapping[int, Built]) -> list[Kernel]:
+    """Returns the kernels that were built, or need no build."""
+    return [one for one in kernels if one.number not in built or built[one.number].error is None]
+
+
+def build_errors(built: Mapping[int, Built], *statuses: BuildStatus) -> list[ProfError]:
+    """Returns the errors of the kernels whose build has one of these statuses."""
+    return [one.error for one in built.values() if one.error is not None and one.status in statuses]
 
 
 def _said(built: Built, arch: str) -> str:

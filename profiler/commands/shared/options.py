@@ -84,6 +84,7 @@ ChartOption = Annotated[
     Path | None,
     typer.Option("--chart", metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file."),
 ]
+SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")]
 DarkOption = Annotated[bool, typer.Option("--dark", help="Draw the chart on a dark background.")]
 
 # For the verbs that run the kernels of a ladder.
