@@ -101,7 +101,7 @@ async def _host(
 
 
 async def _probe(address: str, tls: Tls) -> str:
-    """Connects to the scheduler once, and return the address on this side. Unlike a worker, this does not try again."""
+    """Connects to the scheduler once, and returns the address on this side. Unlike a worker, this does not try again."""
     from distributed.comm.core import connect
 
     try:

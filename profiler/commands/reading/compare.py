@@ -21,6 +21,7 @@ from profiler.commands.shared.options import (
 )
 from profiler.commands.shared.output import print_answer
 
+# The help of this verb is read most: what only an answer needs is imported where the answer is made.
 if TYPE_CHECKING:
     from profiler.analyse.findings import Comparison
 
