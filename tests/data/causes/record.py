@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Records the kernels of this folder: record.py OUT
+"""Records the kernels of this folder: record.py OUT [PROGRAM ...]
 
 Builds every program, lets it verify its kernels, and profiles each kernel with the preset "source", one report a kernel. OUT gets
 `times.csv` (each kernel's time without the profiler, in us, the best of five) and the reports by program, packed: `PROGRAM.tar.xz`.
-A few kernels are recorded again with every section of Nsight Compute, for its rules: `full.tar.xz`.
+A few kernels are recorded again with every section of Nsight Compute, for its rules: `full.tar.xz`. With names of programs, only
+these are recorded with the preset.
 
 It runs in the neutral folder /tmp/prof, because a report holds the folder and the command line. It needs nvcc, ncu and a GPU.
 """
@@ -120,7 +121,7 @@ def main() -> None:
     kernels = {program: run(f"./{program}", "--list").split() for program in PROGRAMS}
     with ThreadPoolExecutor(4) as pool:  # packs what is recorded while the next program is
         packing = []
-        for program in PROGRAMS:
+        for program in sys.argv[2:] or PROGRAMS:
             name = (
                 "ceilings" if program == "instruction_cache" else program
             )  # few files, because each is copied by itself
