@@ -6,12 +6,10 @@ import os
 import sys
 import termios
 import tty
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.analyse.code.machine_code import MachineCode, View
-from profiler.ask.code import find_machine_code
 from profiler.commands.shared.options import (
     Format,
     FormatOption,
@@ -23,9 +21,10 @@ from profiler.commands.shared.options import (
     settings_of,
 )
 from profiler.commands.shared.output import print_answer, print_document
-from profiler.present.documents.code import changes_document, code_document
-from profiler.present.render.json import json_schema
 from profiler.text import printable
+
+if TYPE_CHECKING:
+    from profiler.analyse.code.machine_code import View
 
 
 def sass(
@@ -69,10 +68,15 @@ def sass(
       prof sass 5 6 --reveal
     """
     if schema:
+        from profiler.analyse.code.machine_code import MachineCode
+        from profiler.present.render.json import json_schema
+
         print(json_schema(MachineCode, "prof sass --format json"))
         return
     if before is None:
         raise typer.BadParameter("give a kernel, or two to put beside each other: prof sass 5 6")
+
+    from profiler.ask.code import find_machine_code
 
     settings = settings_of(context, runs, ladder, format)
     if reveal and (after is None or settings.format is not Format.table):
@@ -85,11 +89,15 @@ def sass(
     if reveal:
         _reveal(view, listing)
         return
+    from profiler.present.documents.code import code_document
+
     print_answer(view.finding, lambda: [code_document(view, listing=listing)], settings.format, full=full)
 
 
 def _reveal(view: View, listing: bool) -> None:
     """Prints the first kernel, waits for a key if there is a keyboard, then prints the second and what changed."""
+    from profiler.present.documents.code import changes_document, code_document
+
     print_document(code_document(view.side(0), listing=listing), format=Format.table)
     sys.stdout.flush()
     _wait_for_key(f"any key shows {view.finding.kernels[1].label} ")
