@@ -100,7 +100,7 @@ class Request:
             return error
         copy = str(self.report)
         details = [line.replace(copy, self.shown) for line in error.details]
-        return type(error)(error.message.replace(copy, self.shown), details=details, remedy=error.remedy)
+        return error.changed(error.message.replace(copy, self.shown), details)
 
 
 def stem_of(name: str) -> str:
