@@ -31,6 +31,7 @@ from profiler.store.runs.file_names import is_report_file, is_table_file
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifest, encode_manifest
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.seal import sealed
 from profiler.store.sweeps import SweepStore
 from profiler.store.tables.schema import TABLES
 
@@ -101,7 +102,7 @@ def spoil_manifest(folder: Path, spoil: Spoil) -> None:
     path = folder / MANIFEST_FILE
     manifest = json.loads(path.read_text())
     spoil(manifest)
-    path.write_text(json.dumps(manifest))
+    path.write_bytes(sealed(json.dumps(manifest).encode()))
 
 
 def store_at(place: str) -> RunStore:
@@ -309,6 +310,7 @@ def spoil_pack(folder: Path, index: Spoil = lambda _: None, line: Spoil = lambda
     for run_id, text in zip(made["runs"], (folder / MANIFESTS_FILE).read_bytes().splitlines(), strict=True):
         packed = json.loads(text)
         line(packed)
+        packed["manifest"] = json.loads(sealed(json.dumps(packed["manifest"]).encode()))
         lines.append(json.dumps(packed).encode() + b"\n")
         made["runs"][run_id] = [offset, len(lines[-1]), hashlib.sha256(lines[-1]).hexdigest()]
         offset += len(lines[-1])

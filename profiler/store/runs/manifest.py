@@ -1,6 +1,7 @@
 """`run.json`: everything needed to believe a run, or to repeat it.
 
-Reading a manifest checks it: no name in it leads out of the run's folder, and its run id fits what it says.
+Reading a manifest checks it: its seal fits, no name in it leads out of the run's folder, and its run id fits what it
+says. Manifests have a seal since version 3.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
 from profiler.store.runs.file_names import is_report_file, is_sha256, is_table_file
 from profiler.store.runs.run_id import RunId, rung_name
+from profiler.store.runs.seal import seal_of, sealed
 from profiler.store.tables.decoding import decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
 
 MANIFEST_FILE = "run.json"
+_SEALED_SINCE = 3  # the first version of manifests with a seal
 
 
 class StoredReport(msgspec.Struct, frozen=True):
@@ -106,6 +109,11 @@ class Manifest(msgspec.Struct, frozen=True):
         return self.content_sha256 or self.reports[0].sha256
 
     @property
+    def is_sealed(self) -> bool:
+        """Return whether the manifest was written with a seal, which then fitted when it was read."""
+        return self.schema_version >= _SEALED_SINCE
+
+    @property
     def is_profiled(self) -> bool:
         return bool(self.reports)
 
@@ -142,7 +150,9 @@ def write_manifest(manifest: Manifest, folder: Path) -> Path:
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+    """Encode and seal a manifest, in today's form even if it was read from an older one."""
+    today = msgspec.structs.replace(manifest, schema_version=SCHEMA_VERSION)
+    return msgspec.json.format(sealed(msgspec.json.encode(today)), indent=2) + b"\n"
 
 
 @overload
@@ -162,13 +172,19 @@ def decode_manifest(data: bytes, where: str) -> Manifest: ...
 @overload
 def decode_manifest(data: bytes, where: str, kind: type[_Kind]) -> _Kind: ...
 def decode_manifest(data: bytes, where: str, kind: type[Manifest] = Manifest) -> Manifest:
-    """Decode and check a manifest: RunDamaged when a name leads out of its folder, or the id does not fit the rest."""
+    """Decode and check a manifest.
+
+    Raises RunDamaged when it changed, a name leads out of its folder, or the id does not fit the rest.
+    """
     try:
         raw = _upgraded(msgspec.json.decode(data))
         _require_known_schema(raw, where)
+        fits = seal_of(data)
         manifest = msgspec.convert(raw, kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunDamaged(f"{where}: not a valid manifest: {error}") from error
+    if fits is False or (fits is None and manifest.is_sealed):
+        raise RunDamaged(f"{where}: not the manifest that was written (its SHA-256 differs)")
     for fault in _faults(manifest):
         raise RunDamaged(f"{where}: not a valid manifest: {fault}")
     return manifest

@@ -23,6 +23,7 @@ from profiler.store.remote.places import Location
 from profiler.store.runs.manifest import Manifest, StoredReport, write_manifest
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.seal import sealed
 from profiler.store.tables.schema import TABLES
 
 NAMES = count()
@@ -178,7 +179,8 @@ def test_whatever_the_runs_hold_packing_loses_nothing(make_run, tmp_path_factory
 def test_a_manifest_keeps_what_this_version_does_not_know(make_runs):
     store = make_runs(FEW)
     path = store.root / str(store.ids()[0]) / "run.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"from_the_future": [1, {"a": None}]}))
+    made = json.loads(path.read_text()) | {"from_the_future": [1, {"a": None}]}
+    path.write_bytes(sealed(json.dumps(made).encode()))
     before = json.loads(path.read_text())
     store = packed(store)
     assert json.loads(store.open_raw(store.ids()[0])[1]) == before
@@ -272,7 +274,7 @@ def test_runs_of_an_older_schema_get_a_pack_of_their_own(make_runs, make_run):
     manifest["tables"]["launches"]["sha256"] = hashlib.sha256(
         (folder / "launches.parquet").read_bytes()
     ).hexdigest()
-    (folder / "run.json").write_text(json.dumps(manifest))
+    (folder / "run.json").write_bytes(sealed(json.dumps(manifest).encode()))
     before = contents(store.root)
     after = packed(store)
     assert contents(after.root) == before
