@@ -15,6 +15,8 @@
     │   ├── StoreNotWritable
     │   ├── RunNotProfiled         the run holds timings alone, and a profile was asked for
     │   ├── StoredUnderAnotherName the report is stored, but not under the name asked for
+    │   ├── IdTaken                another report is stored whose SHA-256 begins alike
+    │   ├── StoreDamaged           `prof fsck` found something wrong
     │   └── CompactBusy            another prof compacts the same folder
     ├── ComparisonError        two things cannot be compared
     │   ├── NotComparable          different GPU, workload, clocks, ...
@@ -149,7 +151,7 @@ class RunNotFound(StoreError, exit_code=21):
     remedy = "`prof list` shows what is stored; `prof ingest REPORT` adds a report."
 
 class RunDamaged(StoreError, exit_code=22):
-    remedy = "Restore the run from a backup or version control, or delete its folder and ingest again."
+    remedy = "Restore the run from a backup or version control; or `prof fsck --repair` sets it aside, and its report can be ingested again."
 
 class DiskFull(StoreError, exit_code=23):
     remedy = "Free some space, or choose another folder with --runs, and run the same command again."
@@ -162,6 +164,12 @@ class RunNotProfiled(StoreError, exit_code=25):
 
 class StoredUnderAnotherName(StoreError, exit_code=26):
     remedy = "Delete the folder of that run and ingest the report again under the name it should have."
+
+class IdTaken(StoreError, exit_code=27):
+    remedy = "One folder cannot hold both: store this one in another folder with --runs."
+
+class StoreDamaged(StoreError, exit_code=28):
+    remedy = "`prof fsck --repair` sets damaged runs aside, and deletes none. Then ingest their reports again, or restore the runs from a backup."
 
 class CompactBusy(StoreError, exit_code=91):
     remedy = "Wait until the other one has finished; nothing is left to do then."

@@ -134,7 +134,9 @@ class RunCommitter:
     def known(self, report: Report, request: Request, sha256: str, verify: bool = False) -> Ingested:
         """The outcome for a report that is stored already; with `verify`, its run is read to the last byte first."""
         run_id = self._known.get(sha256[:HASH_CHARACTERS])
-        run = self._store.open(run_id) if run_id is not None else self._store.with_hash(sha256)
+        run = self._store.open(run_id) if run_id is not None else None
+        if run is None or run.manifest.sha256 != sha256:
+            run = self._store.with_hash(sha256)
         if run is None:
             raise StoreNotWritable(f"{self._store.root}: the run of {report} vanished while it was looked up")
         if verify:

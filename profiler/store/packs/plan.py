@@ -22,6 +22,7 @@ from profiler.store.packs.publish import PackPublisher, publisher_for
 from profiler.store.packs.write import PackWriter
 from profiler.store.runs.commit import Staging, storage_error, try_lock
 from profiler.store.runs.files import read_ahead
+from profiler.store.runs.manifest import MANIFEST_FILE, decode_manifest
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
@@ -165,14 +166,24 @@ def _require_reports(run: Run, publisher: PackPublisher) -> None:
 
 
 def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> list[str]:
-    """The folders whose run is whole in its pack, or is the double of another run."""
+    """The folders whose run is whole elsewhere: in a pack, or as another run of the same report."""
+    visible = {(run_id.time, run_id.hash): run_id for run_id in store.ids()}
     safe = []
     for name in names:
         run_id = RunId.parse(name)
         assert run_id is not None
         try:
-            if store.index.pack_of(name) is not None:
-                store.open(run_id).verify()
+            kept = store.open(visible[run_id.time, run_id.hash])
+            kept.verify()
+            file = f"{name}/{MANIFEST_FILE}"
+            if (
+                decode_manifest(store.place.read(file), store.place.shown(file)).sha256
+                == kept.manifest.sha256
+            ):
+                safe.append(name)
+            else:
+                done.damaged.append(RunDamaged(f"{store.place.shown(name)}: another run has the same id"))
+        except FileNotFoundError:  # another client removes it
             safe.append(name)
         except RunDamaged as error:
             done.damaged.append(error)

@@ -21,12 +21,19 @@ from pathlib import Path
 
 import msgspec
 
-from profiler.errors import RemoteDenied, RemoteFailed, StoreNotWritable
+from profiler.errors import IdTaken, RemoteDenied, RemoteFailed, StoreNotWritable
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import Location
-from profiler.store.runs.commit import Staging, storage_error
+from profiler.store.runs.commit import Staging, names_by_hash, storage_error
 from profiler.store.runs.file_names import own_name
-from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, encode_manifest, read_manifest
+from profiler.store.runs.index import RunIndex
+from profiler.store.runs.manifest import (
+    MANIFEST_FILE,
+    Manifest,
+    decode_manifest,
+    encode_manifest,
+    read_manifest,
+)
 from profiler.store.runs.run_id import RunId
 
 _AT_ONCE = 8
@@ -40,14 +47,15 @@ class UploadStaging(Staging):
     def __init__(self, place: ObjectPlace, list_ids: Callable[[], Iterable[RunId]]) -> None:
         super().__init__(place.local)
         self._place = place
+        self._index = RunIndex(place)
         self._list_ids = list_ids
-        self._known_before: frozenset[str] | None = None
+        self._known_before: dict[str, list[str]] | None = None
 
     def commit(self, folder: Path, run_id: str) -> Location | None:
         run = RunId.parse(run_id)
         assert run is not None, run_id
         try:
-            committed = _upload(self._place, folder, run) if not self._is_known(run) else None
+            committed = _upload(self._place, folder, run) if not self._is_known(run, folder) else None
         except (RemoteDenied, RemoteFailed) as error:  # the next run would fail alike
             raise StoreNotWritable(error.message, details=error.details, remedy=error.remedy) from error
         except OSError as error:
@@ -55,26 +63,32 @@ class UploadStaging(Staging):
         self.discard(folder)
         return committed
 
-    def _is_known(self, run: RunId) -> bool:
+    def _is_known(self, run: RunId, folder: Path) -> bool:
         """Return whether there is a run of the same report.
 
         Lists all runs once; `_upload` finds those that were added since.
         """
         if self._known_before is None:
-            self._known_before = frozenset(one.hash for one in self._list_ids())
-        return run.hash in self._known_before
+            self._known_before = names_by_hash(map(str, self._list_ids()))
+        known = self._known_before.get(run.hash)
+        return known is not None and self._index.holds(read_manifest(folder).sha256, known)
 
 
 def _upload(place: ObjectPlace, folder: Path, run: RunId) -> Location | None:
     """Upload a run and return where it is; None when there is a run of the same report already."""
-    if _of_the_same(place, run):
+    manifest = read_manifest(folder)
+    if _of_the_same(place, run, manifest.sha256):
         return None
     files = [path for path in folder.iterdir() if path.name != MANIFEST_FILE]
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         names = dict(threads.map(lambda path: (path.name, _put(place, run, path)), files))
-    manifest = encode_manifest(_renamed(read_manifest(folder), names))
-    created = place.put_new(f"{run}/{MANIFEST_FILE}", manifest)
-    first, *others = sorted(map(str, _of_the_same(place, run))) or [str(run)]
+    created = place.put_new(f"{run}/{MANIFEST_FILE}", encode_manifest(_renamed(manifest, names)))
+    try:
+        first, *others = sorted(_of_the_same(place, run, manifest.sha256)) or [str(run)]
+    except IdTaken:  # by a client that uploaded another report meanwhile
+        if created:
+            remove_run(place, str(run))
+        raise
     for other in others:
         remove_run(place, other)
     return place.shown(str(run)) if created and first == str(run) else None
@@ -86,10 +100,18 @@ def remove_run(place: ObjectPlace, name: str) -> None:
     place.remove(place.listing(f"{name}/"))
 
 
-def _of_the_same(place: ObjectPlace, run: RunId) -> list[RunId]:
-    """The visible runs of the same report. Lists only names that begin with the run's time."""
+def _of_the_same(place: ObjectPlace, run: RunId, sha256: str) -> list[str]:
+    """The visible runs of the same report; IdTaken when there is one of another report whose hash begins alike.
+
+    Lists only names that begin with the run's time.
+    """
     names = [name.removesuffix(f"/{MANIFEST_FILE}") for name in place.listing(f"{run.time}-")]
-    return [one for name in names if (one := RunId.parse(name)) and one.hash == run.hash]
+    alike = [name for name in names if (one := RunId.parse(name)) and one.hash == run.hash]
+    files = [f"{name}/{MANIFEST_FILE}" for name in alike]
+    for file, data in zip(files, place.read_all([(file, None, None) for file in files]), strict=True):
+        if isinstance(data, bytes) and decode_manifest(data, place.shown(file)).sha256 != sha256:
+            raise IdTaken(f"{place.shown(file)}: another report whose SHA-256 begins with {run.hash}")
+    return alike
 
 
 def _put(place: ObjectPlace, run: RunId, path: Path) -> str:
@@ -100,7 +122,8 @@ def _put(place: ObjectPlace, run: RunId, path: Path) -> str:
     if ours == theirs:
         return path.name
     name = own_name(path.name, ours)
-    place.put_new_file(f"{run}/{name}", path)
+    if not place.put_new_file(f"{run}/{name}", path) and _sha256(place.file(f"{run}/{name}")) != ours:
+        raise StoreNotWritable(f"{place.shown(f'{run}/{name}')}: is there already with other content")
     return name
 
 

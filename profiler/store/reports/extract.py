@@ -38,6 +38,7 @@ from profiler.store.runs.manifest import (
 )
 from profiler.store.runs.run_id import RunId, content_sha256
 from profiler.store.tables.columns import labels_of
+from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.schema import SCHEMA_VERSION
 
 _SCRATCH = "unpacked-"
@@ -74,6 +75,7 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
     try:
         timings = request.collected.timings if request.collected else ()
         decoded = decode_reports(files, str(run_id), timings, request.omitted)
+        _require_consistent(files, decoded)
         missing = _missing_metrics(request, decoded)
         tables = {name: write_table(request.folder, name, table) for name, table in decoded.tables.items()}
         reports = [_keep_report(request, file, process) for process, file in enumerate(files)]
@@ -86,6 +88,13 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
     )
     flush(write_manifest(manifest, request.folder))
     return manifest
+
+
+def _require_consistent(files: Sequence[ReportFile], decoded: Decoded) -> None:
+    """Raise ReportDamaged when a launch contradicts itself."""
+    for launch, how in find_contradictions(decoded.tables):
+        process = decoded.tables["launches"].column("process")[launch].as_py()
+        raise ReportDamaged(f"{files[process].path}: damaged: in launch {launch}, {how}")
 
 
 def _missing_metrics(request: Request, decoded: Decoded) -> list[str]:

@@ -25,7 +25,7 @@ from profiler.errors import DiskFull, StoreNotWritable
 from profiler.store.remote.places import FolderPlace, Location
 from profiler.store.runs.file_names import table_file
 from profiler.store.runs.index import RunIndex
-from profiler.store.runs.manifest import StoredTable
+from profiler.store.runs.manifest import StoredTable, read_manifest
 from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Staging:
             raise storage_error(error, root) from error
         self._count = 0
         self._index = RunIndex(FolderPlace(root))
-        self._hashes: set[str] = set()
+        self._names: dict[str, list[str]] = {}  # of the runs, by the hash in their ids
         self._changed_ns: int | None = None  # the time of `root` after our last change to it
 
     def folder(self) -> Path:
@@ -70,7 +70,7 @@ class Staging:
         target = self.root / run_id
         try:
             with locked(self.root / _LOCK_FILE):
-                if self._is_known(run):
+                if self._is_known(run, folder):
                     self.discard(folder)
                     return None
                 flush(folder)
@@ -81,14 +81,15 @@ class Staging:
             raise storage_error(error, self.root) from error
         return target
 
-    def _is_known(self, run: RunId) -> bool:
-        """Return whether there is a run of the same report.
+    def _is_known(self, run: RunId, folder: Path) -> bool:
+        """Return whether there is a run of the same report as the one in `folder`.
 
         Lists the runs again only when another process has added one.
         """
         if self._changed_ns is None or self.root.stat().st_mtime_ns != self._changed_ns:
-            self._hashes = {name[-HASH_CHARACTERS:] for name in self._index.names()}
-        return run.hash in self._hashes
+            self._names = names_by_hash(self._index.names())
+        known = self._names.get(run.hash)
+        return known is not None and self._index.holds(read_manifest(folder).sha256, known)
 
     def _remember(self, run: RunId) -> None:
         """Note our own commit, and give the folder a time of our choice.
@@ -96,7 +97,7 @@ class Staging:
         The file system's clock may stand still for milliseconds, and would then hide another process's commit
         right after ours.
         """
-        self._hashes.add(run.hash)
+        self._names.setdefault(run.hash, []).append(str(run))
         self._changed_ns = None
         now_ns = time.time_ns()
         with suppress(OSError):  # another user's folder, or a file system without settable times
@@ -139,6 +140,14 @@ class Staging:
             os.close(self._owner)
         with suppress(OSError), locked(self.root / _LOCK_FILE):
             (self.root / STAGING_FOLDER).rmdir()
+
+
+def names_by_hash(names: Iterable[str]) -> dict[str, list[str]]:
+    """The names of runs by the hash in them."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(name[-HASH_CHARACTERS:], []).append(name)
+    return found
 
 
 def storage_error(error: OSError, place: Location) -> DiskFull | StoreNotWritable:

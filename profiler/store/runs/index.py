@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from profiler.errors import RunDamaged
+from profiler.errors import IdTaken, RunDamaged
 from profiler.store.packs.layout import MANIFESTS_FILE, Pack, PackedFiles, is_pack, read_line
 from profiler.store.remote.places import Place
 from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifest
-from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
 
 _LISTINGS = 5
 
@@ -78,6 +78,19 @@ class RunIndex:
         except FileNotFoundError:  # it may have moved into a pack since the listing
             self.names()
             return self._read(name)
+
+    def holds(self, sha256: str, names: Iterable[str]) -> bool:
+        """Return whether one of these runs, whose ids end in the start of this hash, is of the same report.
+
+        Raises IdTaken when all of them are of other reports, because an id must mean one report.
+        """
+        found = [self.find(name).manifest for name in names]
+        if found and all(manifest.sha256 != sha256 for manifest in found):
+            raise IdTaken(
+                f"{self._place.root}: another report whose SHA-256 begins with {sha256[:HASH_CHARACTERS]} "
+                f"is stored, as {found[0].run_id}"
+            )
+        return bool(found)
 
     def read_ahead(self, names: Iterable[str]) -> None:
         """Fetch the manifests that `find` will need next, in few requests. Ignores those that cannot be read."""

@@ -246,8 +246,8 @@ def looked_before_both(clients: int):
 
     real, barrier, seen = upload._of_the_same, Barrier(clients), local()
 
-    def look(place, run):
-        found = real(place, run)
+    def look(place, run, sha256):
+        found = real(place, run, sha256)
         if not hasattr(seen, "once"):
             seen.once = True
             barrier.wait(timeout=20)
