@@ -44,6 +44,7 @@ VERBS = {
     "worker": ("storing.worker", "Lend this host's GPUs to a cluster until Ctrl-C."),
     "export": ("storing.export", "Write a run's reports for the Nsight Compute UI."),
     "compact": ("storing.compact", "Pack many small runs into few files."),
+    "fsck": ("storing.fsck", "Examine everything that is stored, and repair it."),
     "build": ("measuring.build", "Compile what changed, with a record beside each binary."),
     "verify": ("measuring.verify", "Check every kernel's result against its reference."),
     "time": ("measuring.time_kernels", "Time every kernel without the profiler; store the timings."),

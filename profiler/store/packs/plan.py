@@ -88,7 +88,7 @@ def compact(
     """Carry out the plan; calls `advance` for every run that was written or left alone."""
     done = Compacted()
     store.ids()  # list the runs as they are now
-    with _alone(store.local), Staging(store.local) as staging:
+    with alone(store.local), Staging(store.local) as staging:
         try:
             publisher = publisher_for(store.place, staging)
             publisher.tidy(name for pack in store.packs for name in pack.index.runs)
@@ -191,7 +191,7 @@ def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> l
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
     """Let one call at a time on this machine compact these runs."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = try_lock(folder / _LOCK_FILE)

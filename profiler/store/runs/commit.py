@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 STAGING_FOLDER = ".staging"
-_OWNER_FILE = "owner"
+DAMAGED_FOLDER = "damaged"
+OWNER_FILE = "owner"
 _LOCK_FILE = ".lock"
 
 
@@ -45,9 +46,10 @@ class Staging:
             root.mkdir(parents=True, exist_ok=True)
             with locked(root / _LOCK_FILE):
                 make_shared_folder(root / STAGING_FOLDER, root)
-                _sweep(root / STAGING_FOLDER)
+                for left in find_left_staging(root):
+                    shutil.rmtree(left, ignore_errors=True)
                 self._own = Path(tempfile.mkdtemp(dir=root / STAGING_FOLDER))
-                self._owner = try_lock(self._own / _OWNER_FILE)
+                self._owner = try_lock(self._own / OWNER_FILE)
         except OSError as error:
             raise storage_error(error, root) from error
         self._count = 0
@@ -129,6 +131,29 @@ class Staging:
             raise storage_error(error, self.root) from error
         self.discard(away)
 
+    def set_aside(self, name: str, why: str) -> Path:
+        """Move a run or a pack to the folder of damaged ones, beside a file that says why, and return its new path.
+
+        The reason is written first: a call that is killed leaves at worst a reason without a run.
+        """
+        aside, number = self.root / DAMAGED_FOLDER, 1
+        while (aside / name).exists():
+            number += 1
+            aside = self.root / DAMAGED_FOLDER / str(number)
+        try:
+            make_shared_folder(self.root / DAMAGED_FOLDER, self.root)
+            make_shared_folder(aside, self.root)
+            reason = aside / f"{name}.txt"
+            reason.write_text(f"{why}\n", encoding="utf-8")
+            flush(reason)
+            with locked(self.root / _LOCK_FILE):
+                os.rename(self.root / name, aside / name)
+                flush(aside)
+                flush(self.root)
+        except OSError as error:
+            raise storage_error(error, self.root) from error
+        return aside / name
+
     def __enter__(self) -> Staging:
         return self
 
@@ -186,13 +211,15 @@ def make_shared_folder(folder: Path, root: Path) -> None:
         folder.chmod(stat.S_IMODE(root.stat().st_mode))
 
 
-def _sweep(staging: Path) -> None:
-    """Remove what dead processes left behind. A living process holds the lock on its owner file."""
-    for folder in staging.iterdir():
-        lock = try_lock(folder / _OWNER_FILE)
-        if lock is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
+def find_left_staging(root: Path) -> list[Path]:
+    """The folders that dead processes left behind. A living process holds the lock on its owner file."""
+    left = []
+    with suppress(FileNotFoundError):
+        for folder in sorted((root / STAGING_FOLDER).iterdir()):
+            if (lock := try_lock(folder / OWNER_FILE)) is not None:
+                left.append(folder)
+                os.close(lock)
+    return left
 
 
 def try_lock(path: Path) -> int | None:

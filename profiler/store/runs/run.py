@@ -81,7 +81,7 @@ class Run:
             self._fetch_reports()
         for report in self.manifest.reports:
             if left_elsewhere or report.file is not None:
-                self._verify_report(report)
+                self.verify_report(report)
 
     def report_path(self, report: StoredReport) -> Path:
         """A file of this machine: the stored report, or the original when that was not copied."""
@@ -114,7 +114,7 @@ class Run:
         with ThreadPoolExecutor(_FETCHERS) as threads:
             list(threads.map(fetch, self.manifest.reports))
 
-    def _verify_report(self, report: StoredReport) -> None:
+    def verify_report(self, report: StoredReport) -> None:
         if report.file is None and not os.path.exists(
             report.reference or ""
         ):  # an original that was not copied may be gone

@@ -218,14 +218,14 @@ def open_report(path: Path) -> Run:
 
 def open_reports(paths: list[Path]) -> list[Run]:
     """Read several reports at once, each in a process of its own."""
-    import tempfile
     from concurrent.futures import wait
 
     from profiler.store.reports.request import AlreadyStored, Request
     from profiler.store.reports.sandbox import Sandbox, available_cores, outcome
+    from profiler.store.scratch import scratch_folder
 
-    with tempfile.TemporaryDirectory(prefix="prof-") as scratch:
-        folders = [Path(scratch) / str(index) for index in range(len(paths))]
+    with scratch_folder() as scratch:
+        folders = [scratch / str(index) for index in range(len(paths))]
         with Sandbox(workers=min(len(paths), available_cores())) as sandbox:
             futures = [
                 sandbox.submit(Request((path,), folder, copy=False))

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from profiler.errors import CompactBusy, ProfError, RunDamaged
 from profiler.store.packs.layout import PackedFiles, is_pack
-from profiler.store.packs.plan import Limits, _alone, compact, plan_packs
+from profiler.store.packs.plan import Limits, alone, compact, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.remote.places import Location
 from profiler.store.runs.manifest import Manifest, StoredReport, write_manifest
@@ -370,7 +370,7 @@ def put_back(folder: Path, store: RunStore) -> None:
 
 def test_one_call_at_a_time_packs_a_folder(make_runs, prof_here):
     store = make_runs(FEW)
-    with _alone(store.local):
+    with alone(store.local):
         result = prof_here("--runs", store.root, "compact")
     assert result.returncode == CompactBusy.exit_code
     assert len(loose(RunStore(store.root))) == FEW

@@ -1,0 +1,64 @@
+"""Folders for work in progress outside the runs: each has an owner, so that what killed processes left can be told apart.
+
+The owner holds a lock on a file in the folder until it removes the folder. A folder without such a file, as an older
+prof made them, is taken for left behind when nothing in it changed for a day.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from profiler.store.runs.commit import OWNER_FILE, try_lock
+
+_PREFIX = "prof-"
+_LEFT_S = 86_400
+_NEW_S = 60  # the owner of a new folder may not have its lock yet
+
+
+def make_scratch(place: Path | None = None) -> tuple[Path, int | None]:
+    """Make a folder in `place`, and return it with the lock that its owner keeps open."""
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+    return folder, try_lock(folder / OWNER_FILE)
+
+
+def end_scratch(folder: Path, lock: int | None) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)
+
+
+@contextmanager
+def scratch_folder(place: Path | None = None) -> Iterator[Path]:
+    """Yield a folder in `place` that is removed at the end."""
+    folder, lock = make_scratch(place)
+    try:
+        yield folder
+    finally:
+        end_scratch(folder, lock)
+
+
+def find_left_scratch() -> list[Path]:
+    """The folders that this user's killed processes left."""
+    found = []
+    for folder in sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")):
+        with suppress(OSError):
+            if not folder.is_symlink() and folder.is_dir() and folder.stat().st_uid == os.getuid():
+                found += [folder] if _is_left(folder) else []
+    return found
+
+
+def _is_left(folder: Path) -> bool:
+    age_s = time.time() - max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
+    owner = folder / OWNER_FILE
+    if not owner.is_file() or age_s < _NEW_S:
+        return age_s > _LEFT_S
+    lock = try_lock(owner)
+    if lock is not None:
+        os.close(lock)
+    return lock is not None
