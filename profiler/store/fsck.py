@@ -15,7 +15,6 @@ from typing import Literal
 from profiler.errors import ProfError, RunDamaged
 from profiler.store.packs.layout import (
     MANIFESTS_FILE,
-    PACK_FILE,
     VERSION,
     Pack,
     PackedFiles,
@@ -84,17 +83,36 @@ def examine(store: RunStore, counts: Examined, advance: Callable[[], None] = lam
         )
 
 
+def examine_briefly(store: RunStore) -> Iterator[Fault]:
+    """Yield the runs and packs that cannot be opened, and what killed processes left in the store.
+
+    Reads no table and no report.
+    """
+    for name in store.place.names():
+        if RunId.parse(name):
+            yield from _fault("run", name, _open_folder(store.place, name, Examined())[1])
+        elif is_pack(name):
+            yield from _fault("pack", name, _checked(store.place, name, Pack.read, store.place, name))
+    yield from _left_in(_staging_left(store))
+
+
 def faults_of_folder(place: Place, name: str, counts: Examined) -> list[str]:
     """The faults of a run in a folder of its own."""
+    manifest, found = _open_folder(place, name, counts)
+    return faults_of_run(manifest, FolderFiles(place, name, manifest.tables)) if manifest else found
+
+
+def _open_folder(place: Place, name: str, counts: Examined) -> tuple[Manifest | None, list[str]]:
+    """The manifest of a run in a folder of its own, or what is wrong with it."""
     file = f"{name}/{MANIFEST_FILE}"
     try:
         manifest = decode_manifest(place.read(file), place.shown(file))
     except RunDamaged as error:
-        return [_shortened(error, place, name)]
+        return None, [_shortened(error, place, name)]
     except OSError as error:
-        return [f"{MANIFEST_FILE}: cannot be read: {error.strerror or 'it is not there'}"]
+        return None, [f"{MANIFEST_FILE}: cannot be read: {error.strerror or 'it is not there'}"]
     counts.unsealed += not manifest.is_sealed
-    return faults_of_run(manifest, FolderFiles(place, name, manifest.tables))
+    return manifest, []
 
 
 def faults_of_run(manifest: Manifest, files: RunFiles) -> list[str]:
@@ -175,16 +193,9 @@ def orphans(place: Place, days: float = _UPLOAD_DAYS) -> dict[str, list[str]]:
 
 
 def _faults_of_pack(place: Place, name: str, counts: Examined) -> Iterator[Fault]:
-    found: list[str] = []
-    try:
-        pack = Pack.read(place, name)
-    except RunDamaged as error:
-        found.append(_shortened(error, place, name))
-    except OSError as error:
-        found.append(f"{PACK_FILE}: cannot be read: {error.strerror or 'it is not there'}")
-    if found:
-        pack = open_pack(place, name)
-    else:
+    found = _checked(place, name, Pack.read, place, name)
+    pack = open_pack(place, name)
+    if not found:
         found += _checked(place, name, _check_manifests, pack)
         for table in TABLES:
             found += _checked(place, name, pack.verified_table, table)
@@ -210,12 +221,17 @@ def _faults_of_sweeps(store: RunStore, counts: Examined, advance: Callable[[], N
         advance()
 
 
+def _staging_left(store: RunStore) -> list[Path]:
+    sweeps = find_left_staging(store.root / SWEEPS_FOLDER) if isinstance(store.root, Path) else []
+    return find_left_staging(store.local) + sweeps
+
+
+def _left_in(folders: Iterable[Path]) -> Iterator[Fault]:
+    return (Fault("left", str(folder), "a process that was killed left it") for folder in folders)
+
+
 def _left_behind(store: RunStore) -> Iterator[Fault]:
-    folders = find_left_staging(store.local)
-    if isinstance(store.root, Path):
-        folders += find_left_staging(store.root / SWEEPS_FOLDER)
-    for folder in (*folders, *find_left_scratch()):
-        yield Fault("left", str(folder), "a process that was killed left it")
+    yield from _left_in([*_staging_left(store), *find_left_scratch()])
     for name, files in orphans(store.place).items():
         yield Fault(
             "left", name, f"{len(files)} files of an upload that never ended, or that lost its last file"

@@ -31,6 +31,7 @@ from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, storage_error
 from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
+from profiler.store.scratch import find_left_scratch
 
 
 def repair(store: RunStore, faults: Sequence[Fault]) -> Iterator[Fault]:
@@ -59,9 +60,14 @@ def _repaired(store: RunStore, staging: Staging, fault: Fault) -> str:
 
 
 def _sweep(store: RunStore, staging: Staging, fault: Fault) -> str:
-    if Path(fault.name).is_absolute():  # a folder of a dead process: `Staging` may have removed it already
-        shutil.rmtree(fault.name, ignore_errors=True)
-        return "removed"
+    folder = Path(fault.name)
+    if folder.is_absolute():
+        if folder in find_left_scratch():
+            shutil.rmtree(folder, ignore_errors=True)
+        elif folder.exists():  # beside the sweeps: `staging` has removed those beside the runs
+            with Staging(folder.parent.parent):
+                pass
+        return "left alone: somebody uses it" if folder.exists() else "removed"
     if fault.name not in orphans(store.place):
         return "left alone: somebody goes on with it"
     return f"set aside as {_set_aside(store, staging, fault.name, fault.found)}"

@@ -1,11 +1,12 @@
-"""Folders for work in progress outside the runs: each has an owner, so that what killed processes left can be told apart.
+"""Folders for work in progress outside the runs, of which one can tell whether their process lives.
 
-The owner holds a lock on a file in the folder until it removes the folder. A folder without such a file, as an older
-prof made them, is taken for left behind when nothing in it changed for a day.
+The process that made a folder holds a lock on it until it removes it. A folder of an older prof has no lock, and is
+taken for left behind when nothing in it changed for a day.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
@@ -14,17 +15,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from profiler.store.runs.commit import OWNER_FILE, try_lock
-
-_PREFIX = "prof-"
+_PREFIX, _LOCKED = "prof-", "-locked"
 _LEFT_S = 86_400
-_NEW_S = 60  # the owner of a new folder may not have its lock yet
+_NEW_S = 10  # whoever makes a folder may not have its lock yet
 
 
 def make_scratch(place: Path | None = None) -> tuple[Path, int | None]:
     """Make a folder in `place`, and return it with the lock that its owner keeps open."""
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-    return folder, try_lock(folder / OWNER_FILE)
+    folder = Path(tempfile.mkdtemp(_LOCKED, _PREFIX, place))
+    return folder, _try_lock(folder)
 
 
 def end_scratch(folder: Path, lock: int | None) -> None:
@@ -55,10 +54,19 @@ def find_left_scratch() -> list[Path]:
 
 def _is_left(folder: Path) -> bool:
     age_s = time.time() - max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
-    owner = folder / OWNER_FILE
-    if not owner.is_file() or age_s < _NEW_S:
-        return age_s > _LEFT_S
-    lock = try_lock(owner)
+    if age_s < (_NEW_S if folder.name.endswith(_LOCKED) else _LEFT_S):
+        return False
+    lock = _try_lock(folder)
     if lock is not None:
         os.close(lock)
     return lock is not None
+
+
+def _try_lock(folder: Path) -> int | None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # its owner has it, or the file system knows no locks
+        os.close(descriptor)
+        return None
+    return descriptor

@@ -305,7 +305,7 @@ def test_a_new_scratch_folder_is_nobodys_leftover(temporary):
     assert find_left_scratch() == []
 
 
-def test_a_repair_that_is_killed_anywhere_loses_no_whole_run(packed, loose, tmp_path):
+def test_a_repair_that_is_killed_anywhere_loses_no_whole_run(packed, temporary, tmp_path):
     """At each change of the disk in turn. The next repair then ends what that one began."""
     kept = whole_runs(packed)
     flip(pack_in(packed) / PACK_FILE)
@@ -319,6 +319,7 @@ def test_a_repair_that_is_killed_anywhere_loses_no_whole_run(packed, loose, tmp_
         text=True,
         check=True,
         timeout=120,
+        env={**os.environ, "TMPDIR": str(temporary)},
     )
 
     assert int(done.stdout) == len(list(work.iterdir())) > 10

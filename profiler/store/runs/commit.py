@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 STAGING_FOLDER = ".staging"
 DAMAGED_FOLDER = "damaged"
-OWNER_FILE = "owner"
+_OWNER_FILE = "owner"
 _LOCK_FILE = ".lock"
 
 
@@ -49,7 +49,7 @@ class Staging:
                 for left in find_left_staging(root):
                     shutil.rmtree(left, ignore_errors=True)
                 self._own = Path(tempfile.mkdtemp(dir=root / STAGING_FOLDER))
-                self._owner = try_lock(self._own / OWNER_FILE)
+                self._owner = try_lock(self._own / _OWNER_FILE)
         except OSError as error:
             raise storage_error(error, root) from error
         self._count = 0
@@ -216,10 +216,20 @@ def find_left_staging(root: Path) -> list[Path]:
     left = []
     with suppress(FileNotFoundError):
         for folder in sorted((root / STAGING_FOLDER).iterdir()):
-            if (lock := try_lock(folder / OWNER_FILE)) is not None:
+            if _is_left(folder / _OWNER_FILE):
                 left.append(folder)
-                os.close(lock)
     return left
+
+
+def _is_left(owner: Path) -> bool:
+    try:
+        lock = try_lock(owner) if owner.exists() else None
+        is_left = lock is not None or not owner.exists()
+    except PermissionError:  # another user's, who may be at work
+        return False
+    if lock is not None:
+        os.close(lock)
+    return is_left
 
 
 def try_lock(path: Path) -> int | None:

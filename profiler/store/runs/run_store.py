@@ -190,11 +190,10 @@ class RunStore:
 
     def with_hash(self, sha256: str) -> Run | None:
         """The run of the report with this hash, or None; IdTaken when the hash of another run begins alike."""
-        for ids in (lambda: self._ids, self.ids):  # callers ask for many in a row
-            known = [run_id for run_id in ids() if sha256.startswith(run_id.hash)]
-            if known and self.index.holds(sha256, map(str, known)):
-                return next(run for run in self.open_all(known) if run.manifest.sha256 == sha256)
-        return None
+        known = [run_id for run_id in self.ids() if sha256.startswith(run_id.hash)]
+        if not self.index.holds(sha256, map(str, known)):
+            return None
+        return next(run for run in self.open_all(known) if run.manifest.sha256 == sha256)
 
     def _recent_ids(self) -> list[RunId]:
         """List the runs. At a URL, where a listing takes many requests, one from a moment ago is good enough."""

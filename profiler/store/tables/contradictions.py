@@ -59,7 +59,7 @@ def _wrong_opcodes(instances: pa.Table, instructions: pa.Table) -> Iterator[tupl
             executed = counted.get(launch)
             if not executed:  # the report has no counts by address, or its machine code was not read
                 continue
-            for opcode in stated.keys() | executed.keys():
+            for opcode in sorted(stated.keys() | executed.keys()):
                 if stated.get(opcode, 0) != executed.get(opcode, 0):
                     yield (
                         launch,
