@@ -32,12 +32,12 @@ def fsck(
     runs: RunsOption = None,
     format: FormatOption = None,
 ) -> None:
-    """Examine everything that is stored: every hash, every table, every pack.
+    """Examine everything that is stored, and repair it.
 
-    Prints one line for each run, pack or sweep with something wrong, and for what killed processes left behind. With
-    --repair, damaged runs move to the folder `damaged` of the runs, beside a file with the reason. A damaged pack is
-    written again from its runs that are whole. No data is deleted. The exit code is 28 if something is wrong and was
-    not repaired.
+    Reads every manifest, table, report, sweep and pack. Prints one line for each run, pack or sweep with something
+    wrong, and for what killed processes left behind. With --repair, damaged runs move to the folder `damaged` of the
+    runs, beside a file with the reason. A damaged pack is written again from its runs that are whole. No data is
+    deleted. The exit code is 28 if something is wrong and was not repaired.
 
     Examples:
 

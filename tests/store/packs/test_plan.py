@@ -133,7 +133,7 @@ def test_every_answer_is_the_same(everything, prof_here, arguments):
     assert after.stdout == before.stdout
 
 
-def test_the_page_is_the_same(everything, prof_here, tmp_path):
+def test_the_page_is_the_same(everything, prof_here, drawing, tmp_path):
     pages = []
     for number, store in enumerate(everything):
         page = tmp_path / str(number) / "page.html"
