@@ -165,7 +165,7 @@ class RunNotProfiled(StoreError, exit_code=25):
 class StoredUnderAnotherName(StoreError, exit_code=26):
     remedy = "Delete the folder of that run and ingest the report again under the name it should have."
 
-class IdTaken(StoreError, exit_code=27):
+class IdTaken(StoreError, exit_code=29):
     remedy = "One folder cannot hold both: store this one in another folder with --runs."
 
 class StoreDamaged(StoreError, exit_code=28):
