@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from profiler.commands.shared.options import Format, FormatOption, RunsOption, settings_of
-from profiler.commands.shared.output import Progress, print_document
+from profiler.commands.shared.output import print_document
+from profiler.commands.shared.progress import Progress
 from profiler.errors import StoreDamaged
 from profiler.present.document import Column
 from profiler.present.documents.parts.rows import rows_document
