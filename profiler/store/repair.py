@@ -8,8 +8,10 @@ call continues.
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from profiler.errors import StoreNotWritable
@@ -32,6 +34,8 @@ from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
 from profiler.store.scratch import find_left_scratch
+
+_POLL_S = 0.02
 
 
 def repair(store: RunStore, faults: Sequence[Fault]) -> Iterator[Fault]:
@@ -113,6 +117,8 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
         if not any(writer.add(run, written) for writer in writers):
             writers.append(PackWriter(staging.folder()))
             writers[-1].add(run, written)
+    while datetime.now(UTC).strftime("%Y%m%dt%H%M%Sz") == name.split("-")[1]:
+        time.sleep(_POLL_S)  # a pack of the same runs that was made in the same second has the same name
     packs = [publisher.publish(writer) for writer in writers]
     if not packs:
         return "no run in it is whole that is not elsewhere too"
