@@ -20,7 +20,7 @@ from profiler.errors import CollectBusy, ProfError
 from profiler.store.reports.identity import REPORT_SUFFIX, copy_report, sha256_of_report
 from profiler.store.reports.request import Timing
 from profiler.store.runs.commit import flush, make_shared_folder, storage_error, try_lock
-from profiler.store.tables.decoding import decodable
+from profiler.store.tables.decoding import NOT_DECODED, decodable
 
 UNFINISHED_FOLDER = ".pending"
 _OWNER_FILE = "owner"
@@ -116,7 +116,7 @@ class UnfinishedCollection:
             self.folder.parent.rmdir()
 
     def _read(self, name: str, kind: type[_Stored]) -> _Stored | None:
-        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+        with suppress(OSError, *NOT_DECODED):
             return msgspec.json.decode((self.folder / name).read_bytes(), type=kind)
         return None
 
@@ -146,7 +146,7 @@ def has_unfinished(root: Path) -> bool:
 
 def planned_gpu(root: Path, key: str) -> str:
     """The UUID of the GPU on which an unfinished collection was begun; empty when it is not known."""
-    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+    with suppress(OSError, *NOT_DECODED):
         return msgspec.json.decode(
             (_folder_of(root, key) / "plan.json").read_bytes(), type=CollectionPlan
         ).gpu_uuid
