@@ -204,7 +204,7 @@ def test_what_is_misspelt_is_told_with_the_nearest_name_of_ours(
     few: RunStore, sql: str, hints: tuple[str, ...]
 ) -> None:
     with pytest.raises(QueryFailed, match="the query failed: ") as caught:
-        query_whole(few, sql)
+        run_query(few, sql)
     assert tuple(line[: len(hint)] for line, hint in zip(caught.value.details, hints, strict=True)) == hints
     assert "tables are launches, metrics" in caught.value.remedy
 
@@ -278,7 +278,7 @@ def test_a_changed_table_is_refused_where_it_may_be_read(few: RunStore, sql: str
     shutil.copyfile(first, second)
 
     with pytest.raises(RunDamaged, match="is not the one recorded") as caught:
-        run_query(few, sql)
+        query_whole(few, sql)
 
     assert str(caught.value).startswith(f"{second}: ")
     launches = sum(manifest.launches for manifest in few.manifests())
