@@ -8,6 +8,7 @@ hashed first, and refused when it changed.
 from __future__ import annotations
 
 import re
+import resource
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -21,7 +22,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
-from profiler.errors import QueryFailed, RunDamaged
+from profiler.errors import QueryFailed, ResourcesShort, RunDamaged
 from profiler.store.runs.files import FolderFiles, read_ahead
 from profiler.store.tables.schema import TABLES, arrow_schema
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 # A file and its row groups, None for all of them; or a table in memory.
 _Part: TypeAlias = "tuple[Path, list[int] | None] | pa.Table"
 _AT_ONCE = 64
+_LEAST_MEMORY_BYTES = 2 << 30
 _NAMES = (*TABLES, "runs")
 _BEYOND_PYTHON = re.compile(r"\[ns|month_day_nano_interval")  # in the name of an Arrow type
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
@@ -42,6 +44,9 @@ def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[An
 
     Runs that are damaged are left out, and `store.require_whole` raises their error.
     """
+    _require_memory()
+    if not sql.isprintable() and any("\ud800" <= character <= "\udfff" for character in sql):
+        raise QueryFailed("the statement is not valid Unicode")
     connection = _connect(store, _named_tables(sql))
     try:
         statements = connection.extract_statements(sql)
@@ -49,6 +54,8 @@ def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[An
             raise QueryFailed("one SELECT statement is allowed, and nothing that writes")
         table = _execute(connection, statements[0])
         columns = [_values(connection, column) for column in table.columns]
+    except duckdb.OutOfMemoryException:
+        raise
     except duckdb.Error as error:
         first, *others = str(error).splitlines() or [""]
         raise QueryFailed(f"the query failed: {first}", details=_hints(first, others)) from error
@@ -66,6 +73,15 @@ def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     ]
     rows += (("runs", name, "", "from the run's manifest") for name in _MANIFEST_SCHEMA.names)
     return ("table", "column", "unit", "meaning"), rows
+
+
+def _require_memory() -> None:
+    """Raise when this process may use so little memory that the threads of DuckDB and Arrow would abort it."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < _LEAST_MEMORY_BYTES:
+        raise ResourcesShort(
+            f"a query needs {_LEAST_MEMORY_BYTES >> 30} GiB of memory, and this process may use {limit >> 20} MiB (ulimit -v)"
+        )
 
 
 def _named_tables(sql: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from profiler.measure.collect.target import Target
     from profiler.measure.collect.turns import CollectOutcome
     from profiler.measure.devices.groups import GroupBy
-
-_TERMINATED = 143
 
 
 class Replay(StrEnum):
@@ -221,7 +218,6 @@ def collect(
             "--repeat is called --processes now; the next release will refuse the old name", file=sys.stderr
         )
         processes = repeat
-    signal.signal(signal.SIGTERM, terminate)
     with planned_devices(gpus, cluster) if dry_run else open_devices(gpus, cluster, settings) as devices:
         targets, missing = (
             ([program_target(program, name or "", kernel_regex, launch_skip, launches, recording)], [])
@@ -318,10 +314,6 @@ def _collect(
         raise errors[0]
     if errors:
         raise CollectIncomplete(f"{len(errors)} of {len(targets) + len(missing)} kernels were not collected")
-
-
-def terminate(number: int, frame: object) -> None:  # noqa: ARG001
-    raise SystemExit(_TERMINATED)
 
 
 def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], settings: VerbSettings) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +12,6 @@ import typer
 from profiler.analyse.tuning import TuningFinding
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.ask.sweep import find_best_points, find_newest_sweep
-from profiler.commands.measuring.collect import terminate
 from profiler.commands.measuring.profile_extremes import print_extremes
 from profiler.commands.measuring.tune_progress import TuneProgress
 from profiler.commands.shared.chart_file import chart_file
@@ -218,7 +216,6 @@ def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: boo
         if not settings.quiet:
             print(f"measured before: {known.manifest.run_id}; --force measures it again", file=sys.stderr)
         return known
-    signal.signal(signal.SIGTERM, terminate)
     try:
         with TuneProgress(settings) as progress:
             stored = sweeping.measure(progress.observer())

@@ -15,12 +15,14 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
+from profiler.store.remote.places import open_regular
 from profiler.store.runs.file_names import is_report_file, is_sha256, is_table_file
 from profiler.store.runs.run_id import RunId, rung_name
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
 
 MANIFEST_FILE = "run.json"
+MOST_MANIFEST_BYTES = 64 << 20
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]  # larger ones do not fit into a column of a table
 
 
@@ -153,7 +155,8 @@ def read_manifest(folder: Path, kind: type[_Kind]) -> _Kind: ...
 def read_manifest(folder: Path, kind: type[Manifest] = Manifest) -> Manifest:
     path = folder / MANIFEST_FILE
     try:
-        return decode_manifest(path.read_bytes(), str(path), kind)
+        with open_regular(path) as file:
+            return decode_manifest(file.read(MOST_MANIFEST_BYTES + 1), str(path), kind)
     except OSError as error:
         raise RunDamaged(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -164,6 +167,8 @@ def decode_manifest(data: bytes, where: str) -> Manifest: ...
 def decode_manifest(data: bytes, where: str, kind: type[_Kind]) -> _Kind: ...
 def decode_manifest(data: bytes, where: str, kind: type[Manifest] = Manifest) -> Manifest:
     """Decode and check a manifest: RunDamaged when a name leads out of its folder, or the id does not fit the rest."""
+    if len(data) > MOST_MANIFEST_BYTES:
+        raise RunDamaged(f"{where}: not a valid manifest: larger than {MOST_MANIFEST_BYTES >> 20} MiB")
     try:
         raw = _upgraded(msgspec.json.decode(data))
         _require_known_schema(raw, where)
