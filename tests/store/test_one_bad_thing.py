@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from profiler.errors import RunDamaged
 from profiler.store.packs.layout import PACK_FILE
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.query import run_query
+from profiler.store.remote import upload
+from profiler.store.runs.manifest import write_manifest
 from profiler.store.runs.run_store import RunStore
 
 DAMAGED = RunDamaged.exit_code
@@ -159,3 +164,51 @@ def test_a_check_passes_nothing_that_a_damaged_run_may_hide(recorded, tmp_path, 
     assert done.returncode == 31
     outcomes = {pair["name"]: pair["outcome"] for pair in finding["pairs"]}
     assert outcomes[ids[0]] == "not_comparable"
+
+
+# Packing
+
+
+@pytest.mark.parametrize("spoil", [lose, lambda path: flip(path, 100)])
+def test_a_run_whose_report_is_damaged_is_not_packed(recorded, tmp_path, spoil, prof_here):
+    ids = [str(one) for one in recorded.ids() if one.time == PACKED]
+    profiled = next(str(one) for one in recorded.ids() if one.name == "textbook-5")
+    for run_id in (*ids, profiled):
+        shutil.copytree(recorded.root / run_id, tmp_path / run_id)
+    (report,) = (tmp_path / profiled).glob("*.ncu-rep.zst")
+    spoil(report)
+    done = prof_here("--runs", tmp_path, "compact")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(f"left as it is: {report}: ") == 1
+    store = RunStore(tmp_path)
+    store.ids()
+    assert store.index.folders == [profiled]
+    assert len(store.packs) == 1
+
+
+# An object store
+
+
+def test_a_run_that_was_acknowledged_stays(s3, tmp_path, make_run, monkeypatch):
+    """Two clients store the same report under two names at once, and the one with the smaller name is slow."""
+    url, put = s3(), upload._put
+
+    def put_slowly(place, run, path):
+        time.sleep(0.5 if run.name.startswith("a") else 0)
+        return put(place, run, path)
+
+    monkeypatch.setattr(upload, "_put", put_slowly)
+
+    def store(name: str) -> str | None:
+        run = make_run({"kernel": "k"}, name="made", root=tmp_path / name)
+        run_id = run.manifest.run_id.replace("-made-", f"-{name}-")
+        write_manifest(replace(run.manifest, name=name, run_id=run_id), run.path)
+        with RunStore(url).staging() as staging:
+            folder = staging.folder()
+            shutil.copytree(run.path, folder)
+            return run_id if staging.commit(folder, run_id) is not None else None
+
+    with ThreadPoolExecutor(2) as clients:
+        acknowledged = [run_id for run_id in clients.map(store, ("a-name", "b-name")) if run_id is not None]
+    assert acknowledged
+    assert [str(one) for one in RunStore(url).ids()] == acknowledged
