@@ -67,8 +67,8 @@ Prof = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """`-n auto`: one more than the cores that this process may use, as many a test waits for what hangs or was killed."""
-    return available_cores() + 1
+    """`-n auto`: twice the cores that this process may use, as many a test waits for what hangs or was killed."""
+    return 2 * available_cores()
 
 
 # Where tests wait for compilers, browsers, daemons and what was killed.
@@ -229,6 +229,20 @@ def reader() -> Iterator[Sandbox]:
         for module in ("reports.sandbox", "ingest.ingest"):
             patch.setattr(f"profiler.store.{module}.Sandbox", lambda *_, **__: nullcontext(sandbox))
         yield sandbox
+
+
+@pytest.fixture(scope="session")
+def drawing_processes() -> Iterator[Any]:
+    from profiler.present.page.drawing import Drawing
+
+    with Drawing() as drawing:
+        yield drawing
+
+
+@pytest.fixture
+def drawing(drawing_processes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every page that the test has written in this process is drawn by processes that were started once."""
+    monkeypatch.setattr("profiler.present.page.drawing.Drawing", lambda: nullcontext(drawing_processes))
 
 
 @pytest.fixture(scope="session")

@@ -226,6 +226,45 @@ def test_a_script_without_a_main_guard_may_read_a_report(reports, tmp_path):
     assert (result.stdout.split(), result.stderr) == (["once", "2"], "")
 
 
+# Tests
+
+
+def private_names(source):
+    """Lines, each with a private name that it imports, reads or replaces and that is none of the file's own."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.ImportFrom(names=aliases):
+                names = [alias.name for alias in aliases]
+            case ast.Attribute(value=ast.Name(id="self" | "cls" | "os")):
+                continue
+            case ast.Attribute(attr=name):
+                names = [name]
+            case ast.Call(func=ast.Attribute(attr="setattr"), args=[*places, _]):
+                names = [one.value.rpartition(".")[2] for one in places if isinstance(one, ast.Constant)]
+            case _:
+                continue
+        yield from ((node.lineno, name) for name in names if re.fullmatch("_([^_].*)?[^_]", name))
+
+
+def test_tests_use_public_names_or_say_why_not():
+    """The reason stands on the line, or on the one above, after `# private:`."""
+    found = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        source = path.read_text()
+        lines = source.splitlines()
+        found += [
+            f"{path.relative_to(ROOT)}:{number}: {name}"
+            for number, name in private_names(source)
+            if "# private: " not in "".join(lines[number - 2 : number])
+        ]
+    assert "\n".join(found) == ""
+
+
+def test_a_private_name_is_seen_where_it_is_imported_read_or_replaced():
+    source = 'from a import _b\na._c()\nself._own\nmonkeypatch.setattr("a.b._d", 1)\npatch.setattr(a, "_e", 1)\na.__dict__\n'
+    assert sorted(private_names(source)) == [(1, "_b"), (2, "_c"), (4, "_d"), (5, "_e")]
+
+
 # Errors
 
 

@@ -8,8 +8,9 @@ column says how people read its values, so people get rounded figures while CSV 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 DocumentFormat = Literal["table", "markdown", "csv", "json"]
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
@@ -19,16 +20,14 @@ Kind = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Nested:
+class Nested(Struct, frozen=True):
     """A text at a depth of a tree. Each renderer indents it in its own way."""
 
     text: str
     depth: int
 
 
-@dataclass(frozen=True)
-class Marked:
+class Marked(Struct, frozen=True):
     """A figure with a mark right behind it, such as an arrow that shows its direction."""
 
     value: float
@@ -39,8 +38,7 @@ class Marked:
 Value = str | float | int | None | tuple[float, float] | Nested | Marked
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of a table: its title, the kind of its values, and how it behaves in a narrow window.
 
     A narrow window first folds the column that `folds`, then leaves out the columns with the lowest `stays`;
@@ -63,21 +61,18 @@ class Column:
         return self.kind != "text" if self.right is None else self.right
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """A row of a table, with one value for each column."""
 
     values: Sequence[Value]
     tone: Tone = "plain"
 
 
-@dataclass(frozen=True)
-class Heading:
+class Heading(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(Struct, frozen=True):
     """One sentence or more. A text that does not wrap stays on one line, so that a search finds it."""
 
     text: str
@@ -86,20 +81,17 @@ class Text:
     wraps: bool = True
 
 
-@dataclass(frozen=True)
-class Caution:
+class Caution(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Names with what is known about each: one value that stays whole, or several lines of text."""
 
     rows: Sequence[tuple[str, str | Sequence[str]]]
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table. `more` is a line below it that counts the rows left out."""
 
     columns: Sequence[Column]
@@ -108,8 +100,7 @@ class Table:
     drops_empty: bool = False  # leave out the columns that no row fills
 
 
-@dataclass(frozen=True)
-class Meaning:
+class Meaning(Struct, frozen=True):
     """The meaning that some column titles share. Unless `named`, the text names the titles itself."""
 
     titles: Sequence[str]
@@ -122,15 +113,13 @@ class Meaning:
         return f"{', '.join(here)}: {self.text}" if here and self.named else self.text if here else ""
 
 
-@dataclass(frozen=True)
-class Legend:
+class Legend(Struct, frozen=True):
     """Explains column titles of the table above it. A renderer leaves out the titles that it did not show."""
 
     entries: Sequence[Meaning]
 
 
-@dataclass(frozen=True)
-class Holds:
+class Holds(Struct, frozen=True):
     """One expectation. `ok` is None if the outcome is unclear or was not recorded."""
 
     ok: bool | None
@@ -138,15 +127,13 @@ class Holds:
     expected: str
 
 
-@dataclass(frozen=True)
-class Checks:
+class Checks(Struct, frozen=True):
     title: str
     tone: Tone
     rows: Sequence[Holds]
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(Struct, frozen=True):
     """One entry of a list by weight. `weight_pct` is its share, or None if the share is unknown."""
 
     weight_pct: float | None
@@ -154,8 +141,7 @@ class Item:
     sentence: str
 
 
-@dataclass(frozen=True)
-class Items:
+class Items(Struct, frozen=True):
     """A list by weight, the heaviest entry first. `titles` name the three parts of an entry."""
 
     title: str
@@ -163,8 +149,7 @@ class Items:
     titles: tuple[str, str, str]
 
 
-@dataclass(frozen=True)
-class Accesses:
+class Accesses(Struct, frozen=True):
     """A sentence on loads, and the width in bits of each access, which renderers draw as blocks.
 
     There is one side, or one before and one after.
@@ -174,8 +159,7 @@ class Accesses:
     sides: Sequence[Sequence[int]] = ()
 
 
-@dataclass(frozen=True)
-class CodeColumn:
+class CodeColumn(Struct, frozen=True):
     """A column of machine code. A narrow window leaves out the lowest `gives_way` first; None always stays."""
 
     title: str
@@ -183,8 +167,7 @@ class CodeColumn:
     gives_way: int | None = None
 
 
-@dataclass(frozen=True)
-class CodeCell:
+class CodeCell(Struct, frozen=True):
     """A cell of machine code. `width_bits` is the width of a memory access; `quiet` marks minor content."""
 
     text: str
@@ -196,8 +179,7 @@ CodeSide = Sequence[CodeCell] | None  # None if only the other side has this row
 CodeRow = Sequence[CodeSide]  # one for each side
 
 
-@dataclass(frozen=True)
-class CodeBlock:
+class CodeBlock(Struct, frozen=True):
     """Machine code of one kernel, or of two side by side, cut into stretches at barriers and branches."""
 
     titles: Sequence[str]
@@ -210,16 +192,14 @@ Section = Sequence[Block]  # blocks that belong together; a terminal puts no spa
 Plain = str | float | int | None
 
 
-@dataclass(frozen=True)
-class Records:
+class Records(Struct, frozen=True):
     """The one table that programs read: values in full, in base units."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[Plain]]
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Struct, frozen=True):
     """An answer. Markdown prints the `title` as a heading; a terminal leaves it out.
 
     `closing` repeats the title at the end of a terminal's text, since people read the last line first.

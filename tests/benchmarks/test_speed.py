@@ -159,6 +159,34 @@ def test_help_takes_little_more_than_starting_python():
     assert ours < 0.15 * slowness(nothing)
 
 
+@pytest.mark.parametrize("verb", ["show", "ladder", "ingest", "collect", "tune"])
+def test_the_help_of_a_verb_takes_little_more_than_import_pyarrow(verb):
+    """The verb is imported with all that it answers with; compiled libraries are not."""
+    imports, ours = best_of(
+        25,
+        process("-c", "import pyarrow"),
+        prof(verb, "--help"),
+        enough=lambda imports, ours: ours <= 1.6 * imports,
+        at_least=7,
+    )
+    print(
+        f"\nprof {verb} --help {ours * 1e3:.0f} ms, import pyarrow {imports * 1e3:.0f} ms: {ours / imports:.2f}x"
+    )
+    assert ours <= 1.6 * imports
+
+
+def test_importing_the_package_takes_at_most_30_ms():
+    ours, nothing = best_of(
+        25,
+        process("-c", "import profiler"),
+        process("-c", "pass"),
+        enough=lambda ours, nothing: ours - nothing < 0.03 * slowness(nothing),
+        at_least=7,
+    )
+    print(f"\nimport profiler {ours * 1e3:.0f} ms, python -c pass {nothing * 1e3:.0f} ms")
+    assert ours - nothing < 0.03 * slowness(nothing)
+
+
 def test_comparing_two_runs_takes_at_most_four_times_import_pyarrow():
     imports, ours, nothing = best_of(
         25,

@@ -22,7 +22,7 @@ def shown(page):
     )
 
 
-def wait_until(holds, seconds=5.0):
+def wait_until(holds, seconds=30.0):
     """Asked from here: the page's policy lets nobody evaluate text in it, so Playwright cannot wait inside."""
     end = time.monotonic() + seconds
     while not holds():

@@ -7,7 +7,7 @@ import signal
 
 from profiler.store.ingest import worker as reading
 
-_read = reading._read
+_read = reading._read  # private: the worker must die with this very report in hand
 
 
 def _read_or_die(task, sandbox):
@@ -16,4 +16,4 @@ def _read_or_die(task, sandbox):
     return _read(task, sandbox)
 
 
-reading._read = _read_or_die
+reading._read = _read_or_die  # private: as above

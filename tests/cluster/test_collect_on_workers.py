@@ -41,7 +41,7 @@ def hosts(farm: Farm, cluster) -> dict[str, object]:
 def collect(farm: Farm, prof_here, reader, monkeypatch, tmp_path: Path):
     """`collect("--scheduler", address)`: the command in this process, with one reader for all tests and little patience."""
     monkeypatch.setattr("profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader))
-    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(1.0, 15.0))
+    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(return_s=1.0))
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*words: object, runs: Path = tmp_path / "runs"):
@@ -84,7 +84,7 @@ def test_a_cluster_s_runs_are_those_of_one_gpu_and_nothing_is_shared(
 def prof_on(farm: Farm, hosts, cluster, prof_here, reader, monkeypatch, tmp_path: Path):
     """`prof_on("--kernel", 1)`: collects that on the two hosts, each once and without timings."""
     monkeypatch.setattr("profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader))
-    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(1.0, 15.0))
+    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(return_s=1.0))
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*words: object):
@@ -361,6 +361,7 @@ def tls(certificates: dict[str, Path], name: str) -> list[str]:
 def test_with_certificates_all_is_encrypted_and_a_stranger_is_refused(
     farm: Farm, own_cluster, collect, certificates, monkeypatch, tmp_path: Path
 ) -> None:
+    # private: no option shortens the wait of ten seconds
     monkeypatch.setattr("profiler.cluster.connection._CONNECT_S", 2.0)
     files = {"ca-file": "ca.pem", "cert": "peer.pem", "key": "peer.key"}
     words = [word for option, file in files.items() for word in (f"--tls-{option}", str(certificates[file]))]

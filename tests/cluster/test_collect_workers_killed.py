@@ -68,7 +68,7 @@ def field(tmp_path_factory: pytest.TempPathFactory, own_cluster) -> Iterator[Fie
 def trial(field: Field, prof_here, reader, monkeypatch, tmp_path: Path):
     """`trial(rng)`: one collection with a kill or two at random moments; what was seen of it is counted."""
     monkeypatch.setattr("profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader))
-    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(3.0, 30.0))
+    monkeypatch.setattr("profiler.measure.devices.assign.Patience", lambda: Patience(return_s=3.0))
     before = signal.getsignal(signal.SIGTERM)
     farm = field.farm
 

@@ -215,6 +215,7 @@ def test_a_worker_that_hangs_is_left_alone_and_its_work_goes_elsewhere(
     own_cluster, folder, empty, reports, tmp_path, monkeypatch, eventually
 ) -> None:
     monkeypatch.setattr(pool_module, "GRACE_S", 2.0)
+    # private: no option shortens a batch, which lasts ten seconds
     monkeypatch.setattr(reading, "_MOST_S", 1.0)
     own_cluster.start()
     stuck, _ = workers_alone(own_cluster, 2, eventually)

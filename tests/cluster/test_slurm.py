@@ -15,7 +15,6 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
 import pytest
-from distributed.security import Security
 
 from profiler.cluster import slurm as module
 from profiler.cluster.connection import Tls, connect
@@ -87,12 +86,15 @@ def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, eventually: Event
 
 def test_nobody_else_gets_in(tmp_path: Path) -> None:
     """On a cluster everybody reaches the port. Whoever reads reports needs no GPU."""
+    from distributed.security import Security
+
     other = Security.temporary()
     (tmp_path / "cert").write_text(other.tls_client_cert)
     (tmp_path / "key").write_text(other.tls_client_key)
     with start_slurm_workers("", 1, gpus=False) as pool:
         assert not pool.coming()
         assert [worker.gpus for worker in pool.available()] == [0]
+        # private: a pool of one's own has no need to publish its address
         address = pool._client.scheduler.address
         assert address.startswith("tls://")
         with pytest.raises(ClusterUnreachable):

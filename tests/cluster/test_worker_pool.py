@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from distributed.security import Security
 
 from profiler.cluster import connection, worker_pool as module
 from profiler.cluster.connection import Tls, connect, start_local_workers
@@ -215,9 +214,10 @@ def test_a_call_that_is_given_up_takes_no_other_s_answer_with_it(
     other, count = hire("given-up"), 24 << 20
 
     def give_up() -> None:
+        # private: the moment in which a call is given up cannot be met from outside
         for call in list(pool._calls.values()):
             if call.worker == other:
-                call.news.put(module._News("left"))
+                call.news.put(module._News("left"))  # private: as above
 
     def ask_in_vain(moment: float) -> None:
         with suppress(WorkerLost):
@@ -261,12 +261,16 @@ def test_a_pool_of_this_host_has_one_worker_per_environment() -> None:
 def test_a_pool_of_this_host_lets_nobody_in_without_its_certificate(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    # private: no option shortens the wait of ten seconds
     monkeypatch.setattr(connection, "_CONNECT_S", 2.0)
+    from distributed.security import Security
+
     stranger = Security.temporary()
     for name, text in (("cert", stranger.tls_client_cert), ("key", stranger.tls_client_key)):
         (tmp_path / name).write_text(text)
     with start_local_workers([WORK], gpus=False) as local:
         (worker,) = local.available()
+        # private: a pool of one's own has no need to publish its address
         scheduler = local._client.scheduler.address
         pid = local.call(worker, os.getpid, timeout_s=10)
         assert listening_addresses(pid, os.getpid()) == {"127.0.0.1"}
@@ -290,6 +294,7 @@ def test_a_scheduler_without_our_functions_says_what_it_lacks(own_cluster, event
 
 
 def test_no_scheduler_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    # private: no option shortens the wait of ten seconds
     monkeypatch.setattr(connection, "_CONNECT_S", 1.0)
     with pytest.raises(ClusterUnreachable, match=r"tcp://127\.0\.0\.1:9: no Dask scheduler answers there"):
         connect("tcp://127.0.0.1:9")

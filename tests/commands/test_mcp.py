@@ -21,8 +21,6 @@ from types import SimpleNamespace
 import jsonschema
 import pytest
 from anyio.from_thread import start_blocking_portal
-from mcp import Client, StdioServerParameters, stdio_client
-from mcp.shared.exceptions import MCPError
 
 from profiler.ask.named.reach import Reach
 from profiler.store.runs.run_store import RunStore
@@ -34,6 +32,12 @@ START = "from profiler.cli import main; main()"
 @asynccontextmanager
 async def serving(runs, *options, reports=(), cwd=None, mode="legacy", complaints=None):
     """A client of a server over these runs and `reports`; what it complains of goes into the file `complaints`."""
+    from mcp import (
+        Client,
+        StdioServerParameters,
+        stdio_client,
+    )  # takes a second, which no other test should cost
+
     below = [word for folder in reports for word in ("--reports", str(folder))]
     arguments = ["-c", START, "--runs", str(runs), *options, "mcp", *below]
     command = StdioServerParameters(command=sys.executable, args=arguments, cwd=cwd)
@@ -228,6 +232,8 @@ def test_arguments_that_a_tool_does_not_take_are_named(ask):
 
 
 def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(ask):
+    from mcp.shared.exceptions import MCPError
+
     (error,) = ask(("collect", {}))
     assert isinstance(error, MCPError)
     assert "there are compare, ladder, show, sass, list" in str(error)

@@ -15,7 +15,7 @@ from profiler.store.runs.timed_run import TimedRun, commit_timings
 
 
 @pytest.fixture
-def report(prof_here, recorded, tmp_path):
+def report(prof_here, drawing, recorded, tmp_path):
     """`report(*arguments)`: what the command said, and the page that it wrote."""
 
     def run(*arguments, runs=recorded.root):

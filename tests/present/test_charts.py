@@ -103,7 +103,7 @@ def test_the_waterfall_is_without_a_gap_and_ends_where_the_whole_does(compared, 
 def test_whatever_the_factors_every_step_is_one_of_them(ratios):
     factors = [Factor(f"f{place}", ratio, 0.0, 1, 1, "x") for place, ratio in enumerate(ratios)]
     attribution = Attribution("bytes", "", {}, math.prod(ratios), factors, 0.0)
-    # The chart's rows alone: to build all of it for every example would take ten times as long.
+    # private: to build all of the chart for every example would take ten times as long
     steps = list(charts.attribution._steps(attribution))
     assert [row["end"] / row["start"] for row in steps[:-1]] == pytest.approx(ratios)
     assert [row["colour"] for row in steps[:-1]] == [
@@ -210,7 +210,7 @@ def test_what_a_waterfall_is_titled_with_is_not_undone_beside_it_unless_that_is_
     logs = [sum(inner), *outer]
     factors = [Factor(f"f{at}", math.exp(log), log / whole, 1, 2, "x") for at, log in enumerate(logs)]
     attribution = Attribution("bytes", "", {}, math.exp(whole), factors, 0.0, stalls=parts)
-    # Its title alone, for the same reason.
+    # private: to build all of the chart for every example would take ten times as long
     (name, *against) = re.findall(r"([fp]\d), ", charts.attribution._waterfall_title(attribution))
     beside = {one.name: one.share for one in (parts if name.startswith("p") else factors)}
     undone = -sum(share for share in beside.values() if share < 0)

@@ -278,9 +278,8 @@ def test_every_point_has_its_number_beside_it_and_apart_from_the_others(rows_of)
     crowd = replace(
         FULL, points=[point(number, 100.0 + number, 40_000.0 + 500 * number) for number in range(6)]
     )
-    frame = roof._frame(
-        crowd
-    )  # knows where on the screen a value stands, which the chart's spec does not say
+    # private: where a value stands on the screen, the chart's spec does not say
+    frame = roof._frame(crowd)
     rows = rows_of(charts.roofline_chart(crowd))
     numbers = {row["number"]: frame.pixel(row["x"], row["y"]) for row in rows if "number" in row}
     marks = {row["rung"][0]: frame.pixel(row["x"], row["y"]) for row in rows if "level" in row}

@@ -374,7 +374,7 @@ def test_a_listing_holds_what_lies_there_and_nothing_else(runs, precious):
     """A server may list what it likes; a name that leads elsewhere is no file of the place."""
     url = f"memory://listed-{next(NAMES)}"
     place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
-    system = place._system
+    system = place._system  # private: a listing of this server is to be forged
     folder = the_run(runs).name
     entries = {f"/{url.removeprefix('memory://')}/{name}": {"size": 1} for name in (
         f"{folder}/{MANIFEST_FILE}", f"{folder}/../../x", "../x", "//etc/passwd", "", f"./{MANIFEST_FILE}", f"{folder}/./x",
@@ -445,8 +445,9 @@ def test_no_place_joins_a_name_that_leads_out_of_it(name):
     """The last wall: whatever was decoded, and by whom."""
     far = ObjectPlace("memory://nowhere", last_files=(MANIFEST_FILE,))
     for joined, root in (
+        # private: joins names before a file is touched
         (FolderPlace(Path("/nowhere/runs"))._path, Path("/nowhere/runs")),
-        (far._copy_of, far._spool),
+        (far._copy_of, far._spool),  # private: as above
     ):
         try:
             path = joined(name)

@@ -11,7 +11,7 @@ import sys
 
 KERNEL_NAME = "prof_probe"
 # This PTX is old enough for every GPU that Nsight Compute supports: the driver compiles it for the GPU that is here.
-_PTX = f".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry {KERNEL_NAME}() {{ ret; }}\n".encode()
+PTX = f".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry {KERNEL_NAME}() {{ ret; }}\n".encode()
 
 
 class _Driver:
@@ -36,7 +36,7 @@ def launch_empty_kernel() -> None:
     driver.call("cuDeviceGet", ctypes.byref(device), 0)
     driver.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
     driver.call("cuCtxSetCurrent", context)
-    driver.call("cuModuleLoadData", ctypes.byref(module), _PTX)
+    driver.call("cuModuleLoadData", ctypes.byref(module), PTX)
     driver.call("cuModuleGetFunction", ctypes.byref(kernel), module, KERNEL_NAME.encode())
     driver.call("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, None, None, None)
     driver.call("cuCtxSynchronize")

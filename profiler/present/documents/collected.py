@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from profiler.analyse.recording.overview import summarise_rung
 from profiler.analyse.recording.profile import Profile

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from profiler.analyse.code.machine_code import View
 from profiler.present.document import Accesses, CodeBlock, CodeCell, CodeColumn

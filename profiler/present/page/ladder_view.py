@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from profiler.analyse.ladder.ladder import LadderFinding
 from profiler.present.document import Column, Row, Table, Value

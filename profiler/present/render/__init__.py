@@ -1,15 +1,18 @@
 """Renders documents: a document comes in; terminal text, Markdown, CSV or JSON goes out, one renderer each.
 
-No renderer knows a finding; `present/documents` decides what an answer says.
+No renderer knows a finding; `present/documents` decides what an answer says. A renderer loads with the first document
+that it renders.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from profiler.present.document import Document, DocumentFormat, Records
-from profiler.present.render.terminal import Window, document_text
+
+if TYPE_CHECKING:
+    from profiler.present.render.terminal import Window
 
 
 def render(documents: Sequence[Document], format: DocumentFormat, window: Window) -> str:
@@ -19,6 +22,8 @@ def render(documents: Sequence[Document], format: DocumentFormat, window: Window
     """
     match format:
         case "table":
+            from profiler.present.render.terminal import document_text
+
             return "\n\n\n".join(document_text(one, window) for one in documents)
         case "markdown":
             from profiler.present.render.markdown import document_markdown

@@ -15,7 +15,7 @@ from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreLo
 from profiler.store.reports.identity import REPORT_SUFFIX
 from profiler.store.reports.locate import RemoteReport, Report, fetch
 from profiler.store.reports.request import AlreadyStored, Request, stem_of
-from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
+from profiler.store.reports.sandbox import Extracted, Sandbox, available_cores, outcome
 from profiler.store.runs.commit import storage_error
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_id import HASH_CHARACTERS, path_name
@@ -55,7 +55,8 @@ def ingest_reports(reports: Sequence[Report], store: RunStore, options: IngestOp
     with ExitStack() as stack:
         committer = stack.enter_context(RunCommitter(store))
         fetchers = stack.enter_context(ThreadPoolExecutor(_FETCHERS))
-        sandbox = stack.enter_context(Sandbox(options.jobs, options.timeout_s))
+        readers = min(options.jobs or available_cores(), len(reports))
+        sandbox = stack.enter_context(Sandbox(readers, options.timeout_s))
         stack.callback(stopped.set)  # runs first, so that whoever still fetches gives up
         reading: dict[Future[Extracted], tuple[Report, Request]] = {}
         for report in reports:

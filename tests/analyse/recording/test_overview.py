@@ -24,7 +24,7 @@ def sheet_of(make_run, *found: tuple[int, str, str, float | None, int | None], l
             launch=launch, section="S", rule=rule, kind="optimization", message=message, speedup_pct=estimate,
             file="a.cu" if line else None, line=line,
         )  # fmt: skip
-    run._tables["rules"] = builder.finish()
+    run._tables["rules"] = builder.finish()  # private: make_run makes rules without lines
     sheet = derive_sheet(run, profile_kernel(run, "k"), full=False)
     return sheet, document_text(recording_document(run, [sheet], None), Window())
 
@@ -67,6 +67,7 @@ def test_launches_are_counted_as_one_says_it(make_run, launches, said):
 def test_a_run_of_timings_without_any_is_damaged(make_run):
     run = make_run(timings=[5.0, 6.0, 7.0])
     assert derive_timing_sheet(run, None).timing.median_ns == 6.0
+    # private: no run is recorded with an empty table of timings
     run._tables["timings"] = pa.Table.from_pylist([], schema=run.table("timings").schema)
     with pytest.raises(RunDamaged):
         derive_timing_sheet(run, None)

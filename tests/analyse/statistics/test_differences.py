@@ -7,7 +7,6 @@ from statistics import fmean, stdev
 
 import pytest
 from hypothesis import given, strategies as st
-from scipy import stats
 
 from profiler.analyse.statistics.differences import (
     Interval,
@@ -19,6 +18,15 @@ from profiler.analyse.statistics.differences import (
     student_quantile,
     student_tails,
 )
+
+
+@pytest.fixture(scope="session")
+def stats():
+    """SciPy's statistics; they take a second to load, which no other test should cost."""
+    from scipy import stats
+
+    return stats
+
 
 FREEDOMS = [0.7, 1.0, 1.3, 2.0, 2.7, 4.0, 7.5, 14.0, 30.0, 118.3, 1000.0, 1e6, 1e9]
 
@@ -36,14 +44,14 @@ def interval(before, after):
 
 
 @pytest.mark.parametrize("freedom", FREEDOMS)
-def test_students_quantile_is_scipys(freedom):
+def test_students_quantile_is_scipys(stats, freedom):
     for probability in (0.5, 0.6, 0.9, 0.95, 0.975, 0.995, 0.99995):
         ours, theirs = student_quantile(probability, freedom), stats.t.ppf(probability, freedom)
         assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("freedom", FREEDOMS)
-def test_the_tails_are_scipys_however_far_out(freedom):
+def test_the_tails_are_scipys_however_far_out(stats, freedom):
     for t in (0.0, 1e-3, 0.5, 2.0, 5.0, 1e5, 1e200):
         assert student_tails(t, freedom) == pytest.approx(2 * stats.t.sf(t, freedom), rel=1e-6, abs=1e-300)
         assert student_tails(-t, freedom) == student_tails(t, freedom)
@@ -62,7 +70,7 @@ FIVE_A_SIDE = [10.0, 11.0, 9.5, 10.2, 10.4], [12.0, 13.2, 11.9, 12.6, 12.9]
 
 
 @pytest.mark.parametrize("readings", [Readings, lambda means: of_processes(*([mean] for mean in means))])
-def test_the_interval_is_welchs_over_the_launches_of_one_process_or_over_processes(readings):
+def test_the_interval_is_welchs_over_the_launches_of_one_process_or_over_processes(stats, readings):
     """Where the sides scatter about alike."""
     before, after = FIVE_A_SIDE
     theirs = stats.ttest_ind(after, before, equal_var=False)
@@ -71,7 +79,7 @@ def test_the_interval_is_welchs_over_the_launches_of_one_process_or_over_process
     assert found.errors[-1].freedom == pytest.approx(theirs.df)
 
 
-def test_it_is_never_surer_than_if_the_quieter_side_were_known_exactly():
+def test_it_is_never_surer_than_if_the_quieter_side_were_known_exactly(stats):
     """Of three processes a side, whose noise is alike, Welch would give 4 degrees of freedom and less width."""
     before, after = [10.0, 11.0, 9.5], [14.0, 12.5, 13.2]
     found = mean_difference(*(of_processes(*([mean] for mean in side)) for side in (before, after)))
@@ -101,7 +109,7 @@ def test_more_processes_do():
     assert interval(*many).high - interval(*many).low < 0.5 * (interval(*few).high - interval(*few).low)
 
 
-def test_only_the_noisier_side_counts_its_processes():
+def test_only_the_noisier_side_counts_its_processes(stats):
     """A side without noise is known: the degrees of freedom are those of the other."""
     quiet = of_processes([5.0, 5.0], [5.0, 5.0], [5.0, 5.0])
     noisy = of_processes([7.0, 7.2], [8.1, 8.0], [9.0, 9.4])
@@ -143,7 +151,7 @@ def test_processes_that_agree_by_accident_prove_nothing():
     assert high - low > 10
 
 
-def test_a_side_of_one_process_is_judged_by_its_launches_and_the_other_by_its_processes():
+def test_a_side_of_one_process_is_judged_by_its_launches_and_the_other_by_its_processes(stats):
     means, launches = [10.2, 12.2, 14.2, 11.2, 13.2], [20.0, 23.0, 19.0, 22.0, 21.0]
     several = of_processes(*([mean - 0.2, mean + 0.2] for mean in means))
     theirs = stats.ttest_ind(launches, means, equal_var=False).confidence_interval(0.95)
@@ -161,7 +169,7 @@ def test_samples_without_spread_have_an_interval_without_width():
         assert mean_difference(before, before).p_value() == 1.0
 
 
-def test_one_side_without_spread_leaves_the_freedom_of_the_other():
+def test_one_side_without_spread_leaves_the_freedom_of_the_other(stats):
     reach = stats.t.ppf(0.975, 2) * stats.sem([7.0, 8.0, 9.0])
     found = interval(Readings([5.0] * 9), Readings([7.0, 8.0, 9.0]))
     assert found == pytest.approx((3.0 - reach, 3.0 + reach))
@@ -228,7 +236,7 @@ def test_values_and_processes_must_be_as_many():
 
 
 @given(st.lists(st.floats(0, 1), max_size=30))
-def test_discoveries_are_scipys_at_a_false_discovery_rate_of_5_per_cent(p_values):
+def test_discoveries_are_scipys_at_a_false_discovery_rate_of_5_per_cent(stats, p_values):
     expected = {
         index
         for index, adjusted in enumerate(stats.false_discovery_control(p_values) if p_values else ())

@@ -70,10 +70,10 @@ def test_without_a_driver_it_says_so(tmp_path: Path) -> None:
 
 
 def test_the_assembler_takes_its_kernel(tmp_path: Path, needs) -> None:
-    (tmp_path / "probe.ptx").write_bytes(probe._PTX)
+    (tmp_path / "probe.ptx").write_bytes(probe.PTX)
 
     command = [str(needs("ptxas")), "--gpu-name", "sm_90", str(tmp_path / "probe.ptx"), "-o", os.devnull]
     done = run(command, timeout_s=60)
 
     assert done.exit_code == 0, done.stderr
-    assert f".entry {probe.KERNEL_NAME}()" in probe._PTX.decode()
+    assert f".entry {probe.KERNEL_NAME}()" in probe.PTX.decode()

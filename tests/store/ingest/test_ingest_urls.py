@@ -151,6 +151,7 @@ def test_only_a_few_reports_lie_on_the_disk_at_a_time(bucket: str, empty: RunSto
     data = S3FileSystem().cat_file(f"{bucket}/reports/deep/graph.ncu-rep")
     for number in range(30):
         put(f"{bucket}/many/{number}.ncu-rep", data + bytes(number))
+    # private: eight fetchers would need many more reports
     monkeypatch.setattr("profiler.store.ingest.ingest._FETCHERS", 3)
     copies: list[Path] = []
     there: list[int] = []
@@ -206,6 +207,7 @@ def chunked(reports: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_a_report_of_unknown_size_is_fetched_to_its_end(
     chunked: str, empty: RunStore, reports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # private: no shipped report is larger than one piece of 16 MB
     monkeypatch.setattr(finding, "_FETCH_BYTES", 10_000)
 
     (outcome,) = ingest(empty, f"{chunked}/graph.ncu-rep")
@@ -296,7 +298,7 @@ def test_nobody_answers_at_the_endpoint(aws, prof_here, tmp_path: Path) -> None:
 def test_an_endpoint_that_accepts_and_never_answers_is_given_up(
     aws, monkeypatch, prof_here, tmp_path
 ) -> None:
-    monkeypatch.setattr(remote_files, "_READ_S", 0.2)
+    monkeypatch.setattr(remote_files, "_READ_S", 0.2)  # private: no option shortens the wait of ten seconds
     monkeypatch.setattr(S3FileSystem, "retries", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         aws.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
@@ -309,6 +311,7 @@ def test_an_endpoint_that_accepts_and_never_answers_is_given_up(
 
 def test_the_file_system_is_not_installed(aws, prof_here, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "s3fs", None)
+    # private: fsspec remembers a file system that it has once imported
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
 
     code, complaint = one_line(prof_here, tmp_path, "s3://bucket/reports")

@@ -19,6 +19,7 @@ from profiler.store.runs.run_store import RunStore
 
 @pytest.fixture(autouse=True)
 def one_reader(reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    # private: one reader for all of these tests
     monkeypatch.setattr(reading, "_sandbox", lambda *_: reader)
 
 

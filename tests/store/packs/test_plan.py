@@ -17,6 +17,8 @@ from msgspec.structs import replace
 
 from profiler.errors import CompactBusy, ProfError, RunDamaged
 from profiler.store.packs.layout import PackedFiles, is_pack
+
+# private: holds the lock as a compaction under way does
 from profiler.store.packs.plan import Limits, _alone, compact, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.remote.places import Location
@@ -132,7 +134,7 @@ def test_every_answer_is_the_same(everything, prof_here, arguments):
     assert after.stdout == before.stdout
 
 
-def test_the_page_is_the_same(everything, prof_here, tmp_path):
+def test_the_page_is_the_same(everything, prof_here, drawing, tmp_path):
     pages = []
     for number, store in enumerate(everything):
         page = tmp_path / str(number) / "page.html"

@@ -151,7 +151,8 @@ def test_the_doctor_reaches_a_bucket(uploaded, prof_here):
 
 def test_finding_many_runs_costs_few_requests(uploaded, monkeypatch):
     calls = []
-    real = S3FileSystem._call_s3
+    real = S3FileSystem._call_s3  # private: the one place where s3fs sends a request
+    # private: as above
     monkeypatch.setattr(
         S3FileSystem, "_call_s3", lambda self, method, *a, **k: calls.append(method) or real(self, method, *a, **k)
     )  # fmt: skip
@@ -228,6 +229,7 @@ def test_a_changed_file_is_an_error_and_never_a_figure(url, source):
 @pytest.mark.parametrize("names", [("same", "same"), ("a-name", "b-name")], ids=" and ".join)
 def test_of_two_clients_that_commit_the_same_report_at_once_one_run_remains(s3, source, names, monkeypatch):
     """Both have looked before either writes: the moment that matters, arranged."""
+    # private: the moment between two looks cannot be met from outside
     monkeypatch.setattr("profiler.store.remote.upload._of_the_same", looked_before_both(2))
     url = s3()
     with ThreadPoolExecutor(2) as clients:
@@ -244,7 +246,7 @@ def looked_before_both(clients: int):
 
     from profiler.store.remote import upload
 
-    real, barrier, seen = upload._of_the_same, Barrier(clients), local()
+    real, barrier, seen = upload._of_the_same, Barrier(clients), local()  # private: as above
 
     def look(place, run):
         found = real(place, run)

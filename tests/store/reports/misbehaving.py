@@ -88,4 +88,5 @@ def spin_as_an_orphan(folder: str, alarm_s: float) -> None:
     """What a worker does when it spins; its parent is then killed by the test."""
     from profiler.store.reports import sandbox
 
+    # private: a reader runs this, and the test is its parent that dies
     sandbox._work(Spins((Path(folder) / "report.ncu-rep",), Path(folder)), alarm_s)

@@ -103,6 +103,7 @@ def test_what_cannot_be_looked_at_is_in_the_list_and_says_why_when_it_is_read(
 
 
 def test_a_large_report_is_fetched_in_pieces(memory, tmp_path: Path, monkeypatch) -> None:
+    # private: no shipped report is larger than one piece of 16 MB
     monkeypatch.setattr("profiler.store.reports.locate._FETCH_BYTES", 100)
     data = bytes(range(256)) * 3
     put(memory, "a.ncu-rep", "empty.ncu-rep", data=data)

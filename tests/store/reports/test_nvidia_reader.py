@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+# private: no report that ships holds such a launch
 from profiler.store.reports.nvidia_reader import _Decoder, _Launch
 
 
 def test_an_instruction_whose_count_is_missing_is_kept_without_one() -> None:
     launch = _Launch(0, None)
 
+    # private: as above
     _Decoder("run")._note_addresses(
         launch, "inst_executed", [16, 32, 48], [(None, None, None), (0.0, None, None), (7.0, None, None)]
     )
@@ -28,6 +30,6 @@ def test_a_workload_of_a_type_to_come_is_unknown() -> None:
     )
     decoder = _Decoder("run")
 
-    decoder._read_identity(_Launch(0, action), 0, 0)
+    decoder._read_identity(_Launch(0, action), 0, 0)  # private: as above
 
     assert decoder.finish(()).tables["launches"].column("workload").to_pylist() == ["unknown"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from profiler.present.document import Column, Document, Plain, Records, Row, Section, Table, Tone
 

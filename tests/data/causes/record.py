@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Records the kernels of this folder: record.py OUT [PROGRAM ...]
+
+Builds every program, lets it verify its kernels, and profiles each kernel with the preset "source", one report a kernel. OUT gets
+`times.csv` (each kernel's time without the profiler, in us, the best of five) and the reports by program, packed: `PROGRAM.tar.xz`.
+A few kernels are recorded again with every section of Nsight Compute, for its rules: `full.tar.xz`. With names of programs, only
+these are recorded with the preset.
+
+It runs in the neutral folder /tmp/prof, because a report holds the folder and the command line. It needs nvcc, ncu and a GPU.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[2]))
+from profiler.catalog.presets import find_preset  # noqa: E402
+
+WORK = Path("/tmp/prof")
+PROGRAMS = [
+    "global_memory",
+    "shared_memory",
+    "instructions",
+    "waiting",
+    "launch",
+    "instruction_cache",
+    "ceilings",
+]
+NVCC = [
+    "nvcc",
+    "-O3",
+    "-std=c++17",
+    "-lineinfo",
+    "--extended-lambda",
+    "-gencode",
+    "arch=compute_90,code=sm_90",
+]
+NCU = [
+    "ncu",
+    "--config-file",
+    "off",
+    "--clock-control",
+    "none",
+    "--profile-from-start",
+    "off",
+    "--import-source",
+    "yes",
+    "-f",
+]
+THRICE = [
+    "move_structs",
+    "tile_square",
+    "curve_double",
+    "sum_one_load",
+    "walk_nodes-32",
+    "copy_vectors",
+]  # for a spread
+FULL = [
+    "move_structs", "transpose_rows", "unpack_words", "brighten_bytes", "columns_in_memory", "transform_few", "count_global", "sum_atomics",
+    "tile_square", "private_rows", "product_tiles", "sums_in_shared",
+    "planes_by_division", "powers", "resonate_apart", "series_rolled", "layer_bytes", "curve_double", "correct_power", "shade_lanes", "short_rows",
+    "sum_one_load", "dot_one_sum", "largest_tree", "mix_unrolled",
+    "fractal-24", "relax-280", "pairs_beside", "map_pixels-1", "walk_nodes-32", "weigh_registers", "walk_with_tile-100K", "copy_vectors", "multiply_add",
+]  # fmt: skip
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run([*map(str, command)], check=False, cwd=WORK, capture_output=True, text=True)
+    if done.returncode:
+        say(
+            f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        )
+    return done.stdout
+
+
+def say(text: str) -> None:
+    print(f"{time.monotonic() - BEGAN:6.1f} s  {text}", flush=True)
+
+
+def profile(program: str, kernel: str, folder: str, *asked: str) -> None:
+    report = WORK / folder / f"{kernel}.ncu-rep"
+    launches = 3 if kernel in THRICE and folder != "full-reports" else 1
+    said = run(
+        *NCU, *asked, "--launch-count", str(launches), "-o", report, f"./{program}", kernel, str(launches)
+    )
+    if not report.exists():
+        say(f"{kernel}: no report\n{said[-1500:]}")
+
+
+def pack(name: str) -> None:
+    with tarfile.open(OUT / f"{name}.tar.xz", "w:xz", preset=3) as packed:
+        for report in sorted((WORK / f"{name}-reports").glob("*.ncu-rep")):
+            packed.add(report, report.name)
+
+
+def main() -> None:
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir()
+    for source in [*HERE.glob("*.cu"), HERE / "program.cuh"]:
+        shutil.copy(source, WORK)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda name: run(*NVCC, "-o", name, f"{name}.cu"), PROGRAMS))
+    say("built")
+    with open(OUT / "times.csv", "w") as times:
+        for program in PROGRAMS:
+            times.write(run(f"./{program}"))
+            times.flush()
+    say("verified")
+    preset = find_preset("source")
+    source = [word for section in preset.sections for word in ("--section", section)] + [
+        "--metrics",
+        ",".join(preset.metrics),
+    ]
+    kernels = {program: run(f"./{program}", "--list").split() for program in PROGRAMS}
+    with ThreadPoolExecutor(4) as pool:  # packs what is recorded while the next program is
+        packing = []
+        for program in sys.argv[2:] or PROGRAMS:
+            name = (
+                "ceilings" if program == "instruction_cache" else program
+            )  # few files, because each is copied by itself
+            (WORK / f"{name}-reports").mkdir(exist_ok=True)
+            for kernel in kernels[program]:
+                if time.monotonic() - BEGAN < LIMIT:
+                    profile(program, kernel, f"{name}-reports", *source)
+            say(f"{program}: {len(kernels[program])} kernels recorded")
+            if program != "instruction_cache":
+                packing.append(pool.submit(pack, name))
+        (WORK / "full-reports").mkdir()
+        for program in PROGRAMS:
+            for kernel in kernels[program]:
+                if kernel in FULL and time.monotonic() - BEGAN < LIMIT:
+                    profile(program, kernel, "full-reports", "--set", "full")
+        say("recorded with every section")
+        packing.append(pool.submit(pack, "full"))
+        for done in packing:
+            done.result()
+    say("packed")
+
+
+OUT = Path(sys.argv[1]).resolve()
+LIMIT = 480  # seconds after which no more reports are begun
+BEGAN = time.monotonic()
+main()
