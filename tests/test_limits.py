@@ -26,7 +26,9 @@ from profiler.errors import (
 )
 from profiler.store.remote.files import secrets_of, without_secrets
 from profiler.store.reports.identity import read_plain
+from profiler.store.reports.request import Request
 from profiler.store.runs.commit import locked
+from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_store import RunStore
 
 FULL = Path("/dev/full")
@@ -210,6 +212,13 @@ def test_a_terminated_ingest_prints_no_warning_of_python_and_leaves_nothing(tmp_
     assert running.returncode in (143, -signal.SIGTERM)
     assert "semaphore" not in errors
     assert not staging.exists()
+
+
+def test_a_clock_that_jumps_an_hour_ends_no_reader(monkeypatch, tmp_path, reports, reader):
+    jumped = time.time() + 3600
+    asked = reader.submit(Request((reports / "gemm_6.ncu-rep",), tmp_path / "run", copy=False))
+    monkeypatch.setattr(time, "time", lambda: jumped)
+    assert isinstance(asked.result(timeout=60), Manifest)
 
 
 # Secrets
