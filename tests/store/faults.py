@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -129,12 +130,15 @@ def _fsync(descriptor: int) -> None:
 _real_fsync = os.fsync
 
 
+@cache
+def _add_hook() -> None:
+    sys.addaudithook(_hook)
+
+
 @contextmanager
 def injected(faults: Faults) -> Iterator[Faults]:
     """Counts the calls in here, and fails the one asked for. The failure itself is what the caller sees."""
-    if not getattr(sys, "_prof_faults", False):
-        sys.addaudithook(_hook)
-        sys._prof_faults = True  # type: ignore[attr-defined]
+    _add_hook()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", _fsync)
         patch.setattr(io, "open", _open)

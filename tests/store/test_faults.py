@@ -67,6 +67,7 @@ OPERATIONS: dict[
 def world(recorded: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], Place]:
     """`world(at_url)`: a fresh store of fourteen runs below `tmp_path`, or at a URL with its state there."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    # private: each compaction would wait so long
     monkeypatch.setattr("profiler.store.packs.publish._GRACE_S", 0.0)
 
     def make(at_url: bool) -> Place:

@@ -191,13 +191,14 @@ def test_a_run_whose_report_is_damaged_is_not_packed(recorded, tmp_path, spoil, 
 
 def test_a_run_that_was_acknowledged_stays(s3, tmp_path, make_run, monkeypatch):
     """Two clients store the same report under two names at once, and the one with the smaller name is slow."""
-    url, put = s3(), upload._put
+    url = s3()
+    put = upload._put  # private: the moment at which one client must be slow
 
     def put_slowly(place, run, path):
         time.sleep(0.5 if run.name.startswith("a") else 0)
         return put(place, run, path)
 
-    monkeypatch.setattr(upload, "_put", put_slowly)
+    monkeypatch.setattr(upload, "_put", put_slowly)  # private: as above
 
     def store(name: str) -> str | None:
         run = make_run({"kernel": "k"}, name="made", root=tmp_path / name)
