@@ -9,7 +9,7 @@ import typer
 
 from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER
 from profiler.ask.listing import ladder_rows, newest_rows, run_rows, why_nothing
-from profiler.ask.named.ladders import open_ladder, require_ladder
+from profiler.ask.named.ladders import open_ladder, readable_ladder, require_ladder
 from profiler.ask.named.references import meant_by
 from profiler.commands.shared.options import (
     Format,
@@ -20,7 +20,6 @@ from profiler.commands.shared.options import (
     settings_of,
 )
 from profiler.commands.shared.output import print_document
-from profiler.errors import LadderNotFound
 from profiler.present.documents.listing import kernels_document, runs_document
 from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
@@ -57,7 +56,6 @@ def list_runs(
 
       prof list --ladder copy
     """
-
     settings = settings_of(context, runs, ladder, format)
     store = RunStore(settings.runs_to_read)
     require_ladder(settings, lambda: store)
@@ -78,11 +76,8 @@ def list_runs(
 
 def _print_kernels(store: RunStore, settings: VerbSettings, required: bool) -> bool:
     """Prints the ladder's kernels above the runs; returns False when no ladder is found."""
-    try:
-        found = open_ladder(settings)
-    except LadderNotFound:
-        if required:
-            raise
+    found = open_ladder(settings) if required else readable_ladder(settings)
+    if found is None:
         return False
     rows = [tuple(row.values()) for row in ladder_rows(found, store)]
     print_document(kernels_document(LADDER_HEADER, rows), format=settings.format)

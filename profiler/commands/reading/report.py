@@ -93,6 +93,5 @@ def _no_collection() -> Iterator[None]:
 
 def _check_writable(path: Path) -> None:
     """Refuses a folder that cannot be written to, before anything is computed."""
-
     if not os.access(path.parent, os.W_OK):
         raise OutputNotWritable(f"{path}: cannot be written: {path.parent} is not a writable folder")
