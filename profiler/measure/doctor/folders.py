@@ -21,6 +21,7 @@ from profiler.store.reports.privacy import find_home_directories
 from profiler.store.runs.commit import storage_error
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import UNFINISHED_FOLDER, CollectionPlan
+from profiler.store.tables.decoding import NOT_DECODED
 from profiler.text import counted, size
 
 _LITTLE_BYTES = 1 << 30  # ten times the report of a large program
@@ -50,7 +51,9 @@ def check_runs_folder(root: Location) -> HealthCheck:
     """Checks that the runs folder can be written, or created if it does not exist yet."""
     name, remedy = "runs folder", "Choose another folder with --runs."
     try:
-        count = len(RunStore(root).ids())
+        store = RunStore(root)
+        count = len(store.ids())
+        store.require_whole()
     except ProfError as error:
         return HealthCheck(name, "storing", "failed", error.message, error.remedy)
     if not isinstance(root, Path):
@@ -172,7 +175,7 @@ def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: 
 
 
 def _planned_name(folder: Path) -> str:
-    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+    with suppress(OSError, *NOT_DECODED):
         return msgspec.json.decode((folder / "plan.json").read_bytes(), type=CollectionPlan).name
     return folder.name
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event, Lock
 from types import TracebackType
 
-from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreNotWritable
+from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreLocked, StoreNotWritable
 from profiler.store.reports.identity import REPORT_SUFFIX
 from profiler.store.reports.locate import RemoteReport, Report, fetch
 from profiler.store.reports.request import AlreadyStored, Request, stem_of
@@ -76,7 +76,7 @@ def ingest_reports(reports: Sequence[Report], store: RunStore, options: IngestOp
                     yield committer.known(report, request, extracted.sha256, verify=True)
                 else:
                     yield committer.commit(report, request, extracted)
-            except (DiskFull, StoreNotWritable):
+            except (DiskFull, StoreLocked, StoreNotWritable):
                 raise
             except ProfError as error:
                 committer.discard(request.folder)

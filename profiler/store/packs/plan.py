@@ -152,6 +152,8 @@ def _opened(
             try:
                 run, manifest = store.open_raw(run_id)
                 _require_reports(run, publisher)
+                run.verify_reports(left_elsewhere=False)
+                run.forget_reports()
                 opened.append((run, manifest))
             except RunDamaged as error:
                 done.damaged.append(error)

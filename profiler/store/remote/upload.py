@@ -6,15 +6,16 @@ of prof makes at this moment), the file gets a name of its own, which the manife
 uploaded last, by a request that fails when there is one already. It makes the run visible, so a visible run
 is whole.
 
-Two clients may commit the same report at once, even under two names. The two ids then share their time and
-hash, and every reader sees only the smaller one (`RunStore.ids`), whichever client was first or was killed.
-After its upload each client lists the runs again and removes the larger ids. The smallest is never removed,
-and the client that uploads last sees all of them, so no larger id stays for long.
+Two clients may commit the same report at once, even under two names. So a client first claims the report, by
+a file that only one can create, and removes its claim when the run is visible. The other waits, and finds the
+run. It takes the claim of a client that was killed after `_PATIENCE_S`, and a client that is merely slow sees
+that before it uploads its manifest. So no run that was acknowledged is ever removed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -37,6 +38,8 @@ from profiler.store.runs.manifest import (
 from profiler.store.runs.run_id import RunId
 
 _AT_ONCE = 8
+_PATIENCE_S = 60.0
+_POLL_S = 0.2
 
 
 class UploadStaging(Staging):
@@ -77,27 +80,53 @@ class UploadStaging(Staging):
 def _upload(place: ObjectPlace, folder: Path, run: RunId) -> Location | None:
     """Upload a run and return where it is; None when there is a run of the same report already."""
     manifest = read_manifest(folder)
-    if _of_the_same(place, run, manifest.sha256):
-        return None
     files = [path for path in folder.iterdir() if path.name != MANIFEST_FILE]
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
-        names = dict(threads.map(lambda path: (path.name, _put(place, run, path)), files))
-    created = place.put_new(f"{run}/{MANIFEST_FILE}", encode_manifest(_renamed(manifest, names)))
+    while _claim(place, run, manifest.sha256):
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            names = dict(threads.map(lambda path: (path.name, _put(place, run, path)), files))
+        if _claimant(place, run) != str(run):  # it took too long: another client has the report now
+            continue
+        created = place.put_new(f"{run}/{MANIFEST_FILE}", encode_manifest(_renamed(manifest, names)))
+        place.remove([_claim_file(run)])
+        return place.shown(str(run)) if created else None
+    return None
+
+
+def _claim(place: ObjectPlace, run: RunId, sha256: str) -> bool:
+    """Claim the report; returns False when there is a run of it, and raises IdTaken when there is one of another."""
+    deadline, before = time.monotonic() + _PATIENCE_S, ""
+    while not place.put_new(_claim_file(run), str(run).encode()):
+        claimant = _claimant(place, run)
+        if claimant == str(
+            run
+        ):  # of a call that was killed, or of one at this moment: only one manifest is created
+            break
+        if claimant != before:
+            deadline, before = time.monotonic() + _PATIENCE_S, claimant
+        if _of_the_same(place, run, sha256):
+            return False
+        if time.monotonic() > deadline:
+            place.remove([_claim_file(run)])
+        time.sleep(_POLL_S)
     try:
-        first, *others = sorted(_of_the_same(place, run, manifest.sha256)) or [str(run)]
-    except IdTaken:  # by a client that uploaded another report meanwhile
-        if created:
-            remove_run(place, str(run))
+        taken = _of_the_same(place, run, sha256)
+    except IdTaken:
+        place.remove([_claim_file(run)])
         raise
-    for other in others:
-        remove_run(place, other)
-    return place.shown(str(run)) if created and first == str(run) else None
+    if taken:
+        place.remove([_claim_file(run)])
+    return not taken
 
 
-def remove_run(place: ObjectPlace, name: str) -> None:
-    """Remove a run, its manifest first, so that a half-removed run is not visible."""
-    place.remove([f"{name}/{MANIFEST_FILE}"])
-    place.remove(place.listing(f"{name}/"))
+def _claimant(place: ObjectPlace, run: RunId) -> str:
+    try:
+        return place.read(_claim_file(run)).decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _claim_file(run: RunId) -> str:
+    return f".claims/{run.time}-{run.hash}"
 
 
 def _of_the_same(place: ObjectPlace, run: RunId, sha256: str) -> list[str]:

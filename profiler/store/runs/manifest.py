@@ -10,20 +10,23 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar, overload
+from typing import Annotated, Any, Literal, TypeVar, overload
 
 import msgspec
 
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
+from profiler.store.remote.places import open_regular
 from profiler.store.runs.file_names import is_report_file, is_sha256, is_table_file
 from profiler.store.runs.run_id import RunId, rung_name
 from profiler.store.runs.seal import seal_of, sealed
-from profiler.store.tables.decoding import decodable
+from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
 
 MANIFEST_FILE = "run.json"
+MOST_MANIFEST_BYTES = 64 << 20
 _SEALED_SINCE = 3  # the first version of manifests with a seal
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]  # larger ones do not fit into a column of a table
 
 
 class StoredReport(msgspec.Struct, frozen=True):
@@ -33,20 +36,20 @@ class StoredReport(msgspec.Struct, frozen=True):
     """
 
     sha256: str
-    bytes: int
+    bytes: Count
     file: str | None = None
     reference: str | None = None
 
 
 class StoredTable(msgspec.Struct, frozen=True):
     file: str
-    rows: int
+    rows: Count
     sha256: str
 
 
 class KernelCount(msgspec.Struct, frozen=True):
     name: str
-    launches: int
+    launches: Count
 
 
 class Provenance(msgspec.Struct, frozen=True):
@@ -80,8 +83,8 @@ class Manifest(msgspec.Struct, frozen=True):
     kernels: list[KernelCount]
     tables: dict[str, StoredTable]
     ladder: str | None = None
-    kernel: int | None = None
-    workload: dict[str, int] | None = None
+    kernel: Count | None = None
+    workload: dict[str, Count] | None = None
     gpus: list[str] = []
     cuda_version: str = ""
     ncu_version: str = ""
@@ -162,7 +165,8 @@ def read_manifest(folder: Path, kind: type[_Kind]) -> _Kind: ...
 def read_manifest(folder: Path, kind: type[Manifest] = Manifest) -> Manifest:
     path = folder / MANIFEST_FILE
     try:
-        return decode_manifest(path.read_bytes(), str(path), kind)
+        with open_regular(path) as file:
+            return decode_manifest(file.read(MOST_MANIFEST_BYTES + 1), str(path), kind)
     except OSError as error:
         raise RunDamaged(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -176,12 +180,14 @@ def decode_manifest(data: bytes, where: str, kind: type[Manifest] = Manifest) ->
 
     Raises RunDamaged when it changed, a name leads out of its folder, or the id does not fit the rest.
     """
+    if len(data) > MOST_MANIFEST_BYTES:
+        raise RunDamaged(f"{where}: not a valid manifest: larger than {MOST_MANIFEST_BYTES >> 20} MiB")
     try:
         raw = _upgraded(msgspec.json.decode(data))
         _require_known_schema(raw, where)
         fits = seal_of(data)
         manifest = msgspec.convert(raw, kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except NOT_DECODED as error:
         raise RunDamaged(f"{where}: not a valid manifest: {error}") from error
     if fits is False or (fits is None and manifest.is_sealed):
         raise RunDamaged(f"{where}: not the manifest that was written (its SHA-256 differs)")
@@ -219,6 +225,8 @@ def _faults(manifest: Manifest) -> Iterator[str]:
         if not is_sha256(report.sha256):
             yield f"{report.sha256!r} is no SHA-256 of a report"
     yield from _faults_of_id(manifest)
+    if manifest.origin != "timed" and not manifest.reports:
+        yield f"a run that was {manifest.origin} has a report"
     yield from _faults_of_kernel(manifest)
 
 
@@ -257,8 +265,6 @@ def _faults_of_kernel(manifest: Manifest) -> Iterator[str]:
     ladder, kernel = manifest.ladder, manifest.kernel
     if ladder is not None and not is_ladder_name(ladder):
         yield f"{ladder!r} is no name of a ladder"
-    if kernel is not None and kernel < 0:
-        yield f"{kernel} is no number of a kernel"
     if manifest.origin != "ingested" and ladder is not None and kernel is not None:
         name = rung_name(ladder, kernel)
         if manifest.name != name and not manifest.name.startswith(f"{name}-"):

@@ -67,9 +67,7 @@ class Run:
     def verify(self) -> None:
         """Raise RunDamaged unless the stored reports and every table are as recorded."""
         self.verify_reports()
-        for report in self.manifest.reports:
-            if report.file is not None:
-                self.files.place.forget(self.files.report_name(report))
+        self.forget_reports()
         for name in self.manifest.tables:
             self.table_bytes(name)
 
@@ -82,6 +80,12 @@ class Run:
         for report in self.manifest.reports:
             if left_elsewhere or report.file is not None:
                 self.verify_report(report)
+
+    def forget_reports(self) -> None:
+        """Remove the copies on this machine of reports at a URL."""
+        for report in self.manifest.reports:
+            if report.file is not None:
+                self.files.place.forget(self.files.report_name(report))
 
     def report_path(self, report: StoredReport) -> Path:
         """A file of this machine: the stored report, or the original when that was not copied."""

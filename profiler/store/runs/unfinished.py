@@ -21,7 +21,7 @@ from profiler.store.reports.identity import REPORT_SUFFIX, copy_report, sha256_o
 from profiler.store.reports.request import Timing
 from profiler.store.runs.commit import flush, make_shared_folder, storage_error, try_lock
 from profiler.store.runs.seal import seal_of, sealed
-from profiler.store.tables.decoding import decodable
+from profiler.store.tables.decoding import NOT_DECODED, decodable
 
 UNFINISHED_FOLDER = ".pending"
 _OWNER_FILE = "owner"
@@ -152,7 +152,7 @@ def planned_gpu(root: Path, key: str) -> str:
 
 def _read_sealed(path: Path, kind: type[_Stored]) -> _Stored | None:
     """Decode a file; None when it is missing, or its seal does not fit."""
-    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+    with suppress(OSError, *NOT_DECODED):
         data = path.read_bytes()
         if seal_of(data):
             return msgspec.json.decode(data, type=kind)

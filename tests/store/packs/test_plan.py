@@ -466,6 +466,7 @@ def read_all_of(root: Path) -> None:
     store = RunStore(root)
     for run_id in store.ids():
         store.open(run_id).verify()
+    store.require_whole()
     for table in TABLES:
         store.packs[0].verified_table(table)
 
