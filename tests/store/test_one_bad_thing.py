@@ -18,6 +18,7 @@ from profiler.store.query import run_query
 from profiler.store.remote import upload
 from profiler.store.runs.manifest import write_manifest
 from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.seal import sealed
 
 DAMAGED = RunDamaged.exit_code
 PACKED = "20261122t012549z"  # when the fourteen timings were recorded that the pack holds
@@ -129,7 +130,7 @@ def test_an_odd_manifest_is_one_line(recorded, tmp_path, spoil, prof_here):
     path = tmp_path / ids["gemm-5"] / "run.json"
     manifest = json.loads(path.read_text())
     spoil(manifest)
-    path.write_text(json.dumps(manifest))
+    path.write_bytes(sealed(json.dumps(manifest).encode()))  # by somebody who knows how
 
     listed = prof_here("--runs", tmp_path, "list")
     assert listed.returncode == DAMAGED, listed.stderr

@@ -50,6 +50,7 @@ def read_runs(root: Path) -> object:
             run.parquet(table)
         hashes = [sha256_of_report(run.report_path(one)) for one in run.manifest.reports if one.file]
         found.append((run.manifest, hashes))
+    store.require_whole()
     if not found:
         raise RunDamaged("no run is left")
     return found
