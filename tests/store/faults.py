@@ -97,6 +97,8 @@ def _below(arguments: tuple[Any, ...], root: Path) -> bool:
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open" and arguments and isinstance(arguments[0], int):  # it is open already
+        return
     if _ACTIVE and event in FILE_CALLS and _below(arguments, _ACTIVE[0].root):
         _ACTIVE[0].call()
         _ACTIVE[0].note(event, arguments)

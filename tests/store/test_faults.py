@@ -1,5 +1,7 @@
 """Whichever call fails, and wherever the power goes out: old runs are intact, and the new one is whole or absent.
 
+The failure is an error of prof, and never damage.
+
 Afterwards the same command, without a fault, completes the work. The suite takes a seeded sample of the calls;
 `just campaign` takes every one.
 """
@@ -16,7 +18,7 @@ from pathlib import Path
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from profiler.errors import ProfError
+from profiler.errors import ProfError, RunDamaged
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.reports.extract import extract_report
 from profiler.store.reports.request import Request, Timing
@@ -119,10 +121,11 @@ def fail_each(
         try:
             with injected(faults):
                 run(place, reports)
-        except (ProfError, MemoryError, OSError) as error:
+        except (ProfError, MemoryError) as error:
             outcome = type(error).__name__
         if faults.dead:
             outcome = "power lost"
+        assert outcome != RunDamaged.__name__, at  # every byte is as it was written
         left = runs_of(place)
         assert before <= left <= whole, (at, outcome)
         run(place, reports)
