@@ -186,7 +186,7 @@ class RunNotProfiled(StoreError, exit_code=25):
     remedy = "Profile the same kernel with `ncu`, and `prof ingest` the report."
 
 class StoredUnderAnotherName(StoreError, exit_code=26):
-    remedy = "Delete the folder of that run and ingest the report again under the name it should have."
+    remedy = "Use the run under the name that it has, or ingest the report under another one into another folder with --runs."
 
 class IdTaken(StoreError, exit_code=29):
     remedy = "One folder cannot hold both: store this one in another folder with --runs."
