@@ -84,7 +84,7 @@ can be raised has a remedy; a group has none, so code that raises a group gives 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class ProfError(Exception):
@@ -105,6 +105,13 @@ class ProfError(Exception):
         self.details = tuple(details)
         if remedy is not None:
             self.remedy = remedy
+
+    def changed(self, message: str | None = None, details: Iterable[str] | None = None) -> Self:
+        """Returns the same failure with another message or other details."""
+        new_message = self.message if message is None else message
+        return type(self)(
+            new_message, details=self.details if details is None else details, remedy=self.remedy
+        )
 
     def __str__(self) -> str:
         return "\n".join([self.message, *self.details])

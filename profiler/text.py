@@ -56,6 +56,13 @@ def number(value: float | None) -> str:
     return f"{value:,.{max(0, 3 - magnitude)}f}"
 
 
+def clock(seconds: float) -> str:
+    """Returns a duration such as 4:07 or 1:04:07."""
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
 def counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 

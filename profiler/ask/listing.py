@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from profiler.analyse.listing import DAMAGED, LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, Listing
-from profiler.ask.named.ladders import ladder_name, open_ladder, require_ladder
+from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
 from profiler.ask.named.references import meant_by
 from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import Ladder, size_text
-from profiler.errors import LadderNotFound, RunDamaged, RunNotFound
+from profiler.errors import RunDamaged, RunNotFound
 from profiler.store.runs.names import no_such_name
 from profiler.store.runs.run_id import RunId, rung_name, sweep_name, timed_name
 from profiler.store.runs.run_store import RunStore
@@ -26,12 +26,7 @@ def list_stored(settings: Settings, name: str | None = None) -> Listing:
     """
     store = settings.open_store()
     require_ladder(settings, lambda: store)
-    ladder = None
-    if name is None:
-        try:
-            ladder = open_ladder(settings)
-        except LadderNotFound:
-            ladder = None  # runs can be listed without a ladder
+    ladder = readable_ladder(settings) if name is None else None
     listing = derive_listing(store, ladder, meant_by(name, settings), every=name is not None)
     if name is not None and not listing.runs:
         raise RunNotFound(why_nothing(store, name, settings))

@@ -1,6 +1,4 @@
-"""Makes worker pools: connects to a scheduler that runs somewhere, or starts workers on this host for one
-command.
-"""
+"""Makes worker pools: connects to a scheduler, or starts workers on this host for one command."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ if TYPE_CHECKING:
     from distributed import Client
     from distributed.security import Security
 
-_CONNECT_S = 10.0
-_START_S = 60.0
+CONNECT_S = 10.0
+START_S = 60.0
 _LARGE = "1 GB"  # binaries and reports travel with the calls, and Dask should not warn about their size
 
 
@@ -48,13 +46,13 @@ class Tls:
 
 
 def connect(address: str, tls: Tls | None = None) -> WorkerPool:
-    """Connect to a scheduler; there may be no workers yet."""
+    """Connects to a scheduler; there may be no workers yet."""
     client_of = prepare_dask()
     try:
         client = client_of(
-            address, security=(tls or Tls()).security(), timeout=_CONNECT_S, set_as_default=False
+            address, security=(tls or Tls()).security(), timeout=CONNECT_S, set_as_default=False
         )
-    except (OSError, ValueError, RuntimeError, TypeError) as error:
+    except CONNECT_ERRORS as error:
         raise unreachable(address, error) from None
     return WorkerPool(client)
 
@@ -62,7 +60,7 @@ def connect(address: str, tls: Tls | None = None) -> WorkerPool:
 def start_local_workers(
     environments: Sequence[Mapping[str, str]], gpus: bool, names: Sequence[str] | None = None
 ) -> WorkerPool:
-    """Start one worker process on this host for each environment, for as long as the pool is used.
+    """Starts one worker process on this host for each environment, for as long as the pool is used.
 
     They listen on loopback and accept only a certificate made for this pool, which keeps other users of the
     host out.
@@ -74,19 +72,7 @@ def start_local_workers(
 
     security = Security.temporary()
     workers = {
-        name: {
-            "cls": Nanny,
-            "options": {
-                "nthreads": 1,
-                "resources": {"GPU": 1} if gpus else {},
-                "env": {**QUIET_ENVIRONMENT, **environment},
-                "memory_limit": 0,
-                "host": "127.0.0.1",
-                "security": security,
-                **NO_DASHBOARD,
-                "silence_logs": logging.CRITICAL,
-            },
-        }
+        name: {"cls": Nanny, "options": {**nanny_options(environment, security, gpus), "host": "127.0.0.1"}}
         for name, environment in zip(names, environments, strict=True)
     }
     scheduler = {
@@ -105,11 +91,11 @@ def start_local_workers(
 
     def close() -> None:
         with suppress(Exception):
-            cluster.close(timeout=_CONNECT_S)
+            cluster.close(timeout=CONNECT_S)
 
     try:
         client = client_of(cluster, set_as_default=False)
-        client.wait_for_workers(len(workers), timeout=_START_S)
+        client.wait_for_workers(len(workers), timeout=START_S)
         return WorkerPool(client, close)
     except BaseException as error:
         close()
@@ -120,11 +106,24 @@ def start_local_workers(
 
 # Without a dashboard Dask still serves web pages, unencrypted and on every interface unless it is given an address.
 NO_DASHBOARD: dict[str, Any] = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
-QUIET_ENVIRONMENT = {"DASK_LOGGING__DISTRIBUTED": "critical"}
+CONNECT_ERRORS = (OSError, ValueError, RuntimeError, TypeError)  # what Dask raises when a connection fails
+
+
+def nanny_options(environment: Mapping[str, str], security: Security, gpus: bool) -> dict[str, Any]:
+    """Returns the options of a worker that answers one call at a time, and logs nothing."""
+    return {
+        "nthreads": 1,
+        "resources": {"GPU": 1} if gpus else {},
+        "env": {"DASK_LOGGING__DISTRIBUTED": "critical", **environment},
+        "memory_limit": 0,
+        "security": security,
+        "silence_logs": logging.CRITICAL,
+        **NO_DASHBOARD,
+    }
 
 
 def prepare_dask() -> type[Client]:
-    """Return Dask's client class, and silence Dask's own messages: prof reports what matters."""
+    """Returns Dask's client class, and silences Dask's own messages: prof reports what matters."""
     try:
         import dask
         from distributed import Client

@@ -1,5 +1,4 @@
-"""Runs workers on this host for a scheduler elsewhere, each in a process of its own, until somebody ends
-them.
+"""Runs workers on this host for a scheduler elsewhere, each in a process of its own.
 
 A worker that dies is started again. All of them end with this process, however it ends.
 """
@@ -7,17 +6,18 @@ A worker that dies is started again. All of them end with this process, however 
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from profiler.cluster.connection import (
-    NO_DASHBOARD,
-    QUIET_ENVIRONMENT,
+    CONNECT_ERRORS,
+    CONNECT_S,
+    START_S,
     Tls,
     first_cause,
+    nanny_options,
     prepare_dask,
     unreachable,
 )
@@ -26,8 +26,6 @@ from profiler.errors import ClusterUnreachable, SchedulerLost
 if TYPE_CHECKING:
     from distributed import Nanny
 
-_CONNECT_S = 10.0
-_START_S = 60.0
 _CLOSE_S = 2.0  # nobody needs what a worker is doing then
 
 
@@ -49,7 +47,7 @@ class Listening:
     interface: str | None = None
 
     def host_of(self, local_address: str) -> str:
-        """Return the host for Dask; `local_address` is this side of a connection to the scheduler."""
+        """Returns the host for Dask; `local_address` is this side of a connection to the scheduler."""
         from distributed.comm.addressing import get_address_host, unparse_host_port
         from distributed.utils import get_ip_interface
 
@@ -68,7 +66,7 @@ class Listening:
 def host_workers(
     address: str, tls: Tls, workers: Sequence[HostedWorker], listening: Listening, begun: Callable[[], None]
 ) -> None:
-    """Run the workers until SIGINT or SIGTERM arrives; calls `begun` when all of them are connected."""
+    """Runs the workers until SIGINT or SIGTERM arrives; calls `begun` when all of them are connected."""
     prepare_dask()
     asyncio.run(_host(address, tls, workers, listening, begun))
 
@@ -103,13 +101,13 @@ async def _host(
 
 
 async def _probe(address: str, tls: Tls) -> str:
-    """Connect to the scheduler once, and return the address on this side. Unlike a worker, this does not try again."""
+    """Connects to the scheduler once, and returns the address on this side. Unlike a worker, this does not try again."""
     from distributed.comm.core import connect
 
     try:
         arguments: dict[str, Any] = tls.security().get_connection_args("worker")
-        comm = await connect(address, timeout=_CONNECT_S, **arguments)
-    except (OSError, ValueError, RuntimeError, TypeError) as error:
+        comm = await connect(address, timeout=CONNECT_S, **arguments)
+    except CONNECT_ERRORS as error:
         raise unreachable(address, error) from None
     local_address: str = comm.local_address
     await comm.close()
@@ -129,20 +127,14 @@ async def _start(nanny: Nanny, address: str) -> None:
 
 
 def _nanny(address: str, tls: Tls, worker: HostedWorker, host: str) -> Nanny:
-    """Make a worker that answers one call at a time and may start processes of its own."""
+    """Makes a worker that answers one call at a time and may start processes of its own."""
     from distributed import Nanny
 
     return Nanny(
         address,
         name=worker.name,
         host=host,
-        nthreads=1,
-        resources={"GPU": 1},
-        env={**QUIET_ENVIRONMENT, **worker.environment},
         config={"distributed.worker.daemon": False},
-        security=tls.security(),
-        memory_limit=0,
-        death_timeout=_START_S,
-        **NO_DASHBOARD,
-        silence_logs=logging.CRITICAL,
+        death_timeout=START_S,
+        **nanny_options(worker.environment, tls.security(), gpus=True),
     )

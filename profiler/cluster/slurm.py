@@ -50,7 +50,7 @@ def start_slurm_workers(
     wait_s: float = WAIT_S,
     say: Callable[[str], None] = lambda _: None,
 ) -> WorkerPool:
-    """Submit `workers` jobs of one worker each, with `options` as one would type them after sbatch.
+    """Submits `workers` jobs of one worker each, with `options` as one would type them after sbatch.
 
     With `gpus`, each worker advertises the GPU that its job was given. Returns when the first worker is
     connected; SlurmFailed when none is within `wait_s`. `say` gets lines for the user, also from another
@@ -123,7 +123,7 @@ class _Queue:
         self._thread.start()
 
     def coming(self) -> bool:
-        """Return whether a job has no connected worker, not yet or not any more."""
+        """Returns whether a job has no connected worker, not yet or not any more."""
         there = self._there()
         return any(job.number and job.worker not in there for job in list(self.submitter.jobs.values()))
 
@@ -154,7 +154,7 @@ class _Queue:
                 self._say_how_many_wait(states)
 
     def _has_worker(self) -> bool:
-        """Return whether any worker is connected, or was."""
+        """Returns whether any worker is connected, or was."""
         self._joined |= self._there()
         return bool(self._joined)
 
@@ -207,11 +207,9 @@ class _Queue:
             if job.number in states and states[job.number].state == "PENDING"
         ]
         reasons = sorted({one.reason for one in waiting} - {"None"})
-        said = (
-            f"{len(waiting)} of {self.workers} jobs wait in Slurm's queue ({', '.join(reasons)})"
-            if reasons
-            else ""
-        )
+        said = ""
+        if reasons:
+            said = f"{len(waiting)} of {self.workers} jobs wait in Slurm's queue ({', '.join(reasons)})"
         if said and said != self._last_said:
             self.say(said)
         self._last_said = said
@@ -219,7 +217,7 @@ class _Queue:
 
 @contextmanager
 def _keeping_interrupt() -> Iterator[None]:
-    """Keep our own handling of Ctrl-C: dask-jobqueue replaces it when imported, and then exits as if all were well."""
+    """Keeps our own handling of Ctrl-C: dask-jobqueue replaces it when imported, and then exits as if all were well."""
     before = signal.getsignal(signal.SIGINT)
     yield
     if signal.getsignal(signal.SIGINT) is not before:

@@ -45,10 +45,7 @@ class Submitter:
     at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     async def call(self, *command: str) -> tuple[int, str, str]:
-        """Run one of Slurm's commands.
-
-        In a session of its own, since Ctrl-C must not end sbatch before it prints a number.
-        """
+        """Runs one of Slurm's commands in a session of its own, since Ctrl-C must not end sbatch before it prints a number."""
         async with self.at_once:
             process = await asyncio.create_subprocess_exec(
                 *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
@@ -70,14 +67,14 @@ class WorkerJob(SLURMJob):
 
     @contextmanager
     def job_file(self) -> Iterator[str]:
-        """Write the job's script into a file that only its owner can read."""
+        """Writes the job's script into a file that only its owner can read."""
         with tempfile.NamedTemporaryFile("w", prefix="prof-", suffix=".sh") as file:
             file.write(self.job_script())
             file.flush()
             yield file.name
 
     async def start(self) -> None:
-        """Submit the job. Raises nothing, since Dask would only log it; sets `refusal` instead."""
+        """Submits the job. Raises nothing, since Dask would only log it; sets `refusal` instead."""
         with self.job_file() as path:
             code, out, err = await self._submitter.call(*self._submitter.command, path)
         number = out.partition(";")[0].strip()  # with --parsable, the name of a cluster may follow
@@ -108,7 +105,7 @@ class SlurmCluster(SLURMCluster):
         return f"slurm-{next(self._numbers)}"
 
     def _get_worker_security(self, _: Security) -> Security:
-        """The certificate files that `_prologue` writes on the node; dask-jobqueue would put them on a shared disk."""
+        """Returns the certificate files that `_prologue` writes on the node; dask-jobqueue would put them on a shared disk."""
         return Security(
             require_encryption=True,
             **{option: f'"$prof_tls/{name}.pem"' for name, option in _TLS_FILES.items()},
@@ -118,7 +115,7 @@ class SlurmCluster(SLURMCluster):
 def start_cluster(
     submitter: Submitter, gpus: bool, python: str | None, interface: str | None
 ) -> SlurmCluster:
-    """Start the scheduler, without jobs yet. It listens at `interface`; by default, where others reach this host."""
+    """Starts the scheduler, without jobs yet. It listens at `interface`; by default, where others reach this host."""
     dask.config.set({"distributed.deploy.lost-worker-timeout": _NEVER})
     site = dask.config.get("jobqueue.slurm")
     security = Security.temporary()
@@ -134,12 +131,12 @@ def start_cluster(
 
 
 def sbatch_command(options: Sequence[str], log: Path) -> list[str]:
-    """The command that submits a job. The user's options come last, so they decide."""
+    """Returns the command that submits a job. The user's options come last, so they decide."""
     return ["sbatch", "--parsable", "--output", os.fspath(log), *options]
 
 
 def _prologue(security: Security, lines_of_site: Sequence[str]) -> list[str]:
-    """The lines of the job's script that come before the worker's start."""
+    """Returns the lines of the job's script that come before the worker's start."""
     lines = [
         *lines_of_site,
         "prof_tls=$(mktemp -d) || exit",

@@ -18,13 +18,8 @@ _SAID = {
     "PREEMPTED": "made way for another",
     "TIMEOUT": "had no time left",
 }
-_OVER = {
-    *_SAID,
-    "BOOT_FAIL",
-    "COMPLETED",
-    "DEADLINE",
-    "FAILED",
-}  # a job that is COMPLETING is not over yet: Slurm does not know how it ended
+# A job that is COMPLETING is not over yet: Slurm does not know how it ended.
+_OVER = {*_SAID, "BOOT_FAIL", "COMPLETED", "DEADLINE", "FAILED"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +35,7 @@ class Ending:
 
 
 def read_states() -> dict[str, State] | None:
-    """The states of all jobs of this user that are not over; None when Slurm does not answer."""
+    """Returns the states of all jobs of this user that are not over; None when Slurm does not answer."""
     answer = _ask("squeue", "--noheader", "--user", str(os.getuid()), "--format", "%i %T %r")
     if answer is None:
         return None
@@ -53,17 +48,13 @@ def read_states() -> dict[str, State] | None:
 
 
 def ending_of(number: str) -> Ending:
-    """How the job ended, as long as Slurm remembers it."""
+    """Returns how the job ended, as long as Slurm remembers it."""
     facts = _facts_of(number)
     state = facts.get("JobState", "")
     code, _, signal = facts.get("ExitCode", "0:0").partition(":")
-    how = (
-        f" with exit code {code}"
-        if code != "0"
-        else f" by signal {signal}"
-        if signal not in ("", "0")
-        else ""
-    )
+    how = f" by signal {signal}" if signal not in ("", "0") else ""
+    if code != "0":
+        how = f" with exit code {code}"
     said = _SAID.get(state, f"ended{how}")
     return Ending(state == "CANCELLED", f"job {number} {said}")
 
@@ -92,7 +83,7 @@ def cancel(numbers: list[str]) -> bool:
 
 
 def default_log(number: str) -> Path:
-    """The log of a job unless the user names another; on most clusters the nodes see this folder too."""
+    """Returns the log of a job unless the user names another. On most clusters the nodes see its folder too."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     folder = Path(state) / "prof" / "slurm"
     folder.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 POLL_S = 0.5
-_POLL_PER_MEMBER_S = 0.005  # a thousand workers are listed every five seconds
+_POLL_PER_WORKER_S = 0.005  # a thousand workers are listed every five seconds
 _PAUSE_FACTOR = 4  # listing takes at most a fifth of the time, since the scheduler has other work
 
 
@@ -36,9 +36,8 @@ class Watch:
     def __init__(self, client: Client, gone: Callable[[Worker | None], None]) -> None:
         self._client, self._gone = client, gone
         self._workers: dict[str, Worker] = {}
-        self._seen: dict[
-            str, tuple[float, float]
-        ] = {}  # the worker's last sign of life, and since when the scheduler reports it
+        # By address: the worker's last sign of life, and since when the scheduler reports it.
+        self._seen: dict[str, tuple[float, float]] = {}
         self._changed = Condition()
         self._ended = Event()
         self._looked = time.monotonic()
@@ -56,17 +55,17 @@ class Watch:
             return self._workers.get(worker.address) == worker
 
     def silent_s(self, worker: Worker) -> float:
-        """How long the worker has not reported to the scheduler."""
+        """Returns for how long the worker has not reported to the scheduler."""
         with self._changed:
             _, since = self._seen.get(worker.address, (0.0, time.monotonic()))
         return time.monotonic() - since
 
     def old_s(self) -> float:
-        """How long the scheduler has not listed its workers."""
+        """Returns for how long the scheduler has not listed its workers."""
         return time.monotonic() - self._looked
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until a worker came or left, or the time is up."""
+        """Waits until a worker came or left, or the time is up."""
         with self._changed:
             self._changed.wait(timeout_s)
 
@@ -77,7 +76,7 @@ class Watch:
     def _run(self) -> None:
         took = 0.0
         while not self._ended.wait(
-            max(POLL_S, _POLL_PER_MEMBER_S * len(self._workers), _PAUSE_FACTOR * took)
+            max(POLL_S, _POLL_PER_WORKER_S * len(self._workers), _PAUSE_FACTOR * took)
         ):
             started = time.monotonic()
             try:

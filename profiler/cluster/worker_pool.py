@@ -13,7 +13,6 @@ from concurrent.futures import CancelledError, Future as ThreadFuture, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 from uuid import uuid4
 
@@ -63,12 +62,12 @@ class WorkerPool:
         self._watch = Watch(client, self._gone)
 
     def available(self) -> list[Worker]:
-        """The workers that are connected and answer; SchedulerLost when the scheduler does not."""
+        """Returns the workers that are connected and answer; raises SchedulerLost when the scheduler does not."""
         self._check_scheduler()
         return [worker for worker in self._watch.workers() if worker.address not in self._abandoned]
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until a worker came or left, or the time is up."""
+        """Waits until a worker came or left, or the time is up."""
         self._watch.wait(timeout_s)
 
     def call(
@@ -80,7 +79,7 @@ class WorkerPool:
         gpu: bool = False,
         on_message: Callable[[str], None] | None = None,
     ) -> Any:
-        """Call `function` on the worker; returns its result, or raises its ProfError.
+        """Calls `function` on the worker; returns its result, or raises its ProfError.
 
         The function belongs to a module that the worker has too, and should keep to `timeout_s` itself.
         `on_message` gets the messages that it sends. With `gpu`, the worker makes one such call at a time,
@@ -109,16 +108,14 @@ class WorkerPool:
             del self._calls[call.id]
 
     def interrupt(self) -> None:
-        """Withdraw every call under way; the threads that wait for them get WorkerLost."""
+        """Withdraws every call under way; the threads that wait for them get WorkerLost."""
         for call in list(self._calls.values()):
             call.news.put(_News("left"))
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._watch.close()
         wait(self._withdrawing, timeout=_WITHDRAW_S)
         with suppress(Exception):  # nobody needs the client any more, in whatever state it is
@@ -126,10 +123,7 @@ class WorkerPool:
         self._close()
 
     def _fetch(self, future: Future[Any], call: _Call) -> ThreadFuture[Any]:
-        """Fetch the answer.
-
-        Never cancel this: Dask fetches the answers of several calls together, and would lose them all.
-        """
+        """Fetches the answer. Never cancel this: Dask fetches the answers of several calls together, and would lose them all."""
 
         async def gather() -> Any:
             return await self._client.gather(future, asynchronous=True)
@@ -139,7 +133,7 @@ class WorkerPool:
         return answer
 
     def _await(self, call: _Call, timeout_s: float, on_message: Callable[[str], None] | None) -> None:
-        """Return when the call is answered; raise when it will never be."""
+        """Returns when the call is answered; raises when it will never be."""
         deadline: float | None = None
         while True:
             try:
@@ -157,10 +151,7 @@ class WorkerPool:
                 on_message(news.text)
 
     def _check_patience(self, worker: Worker, deadline: float | None, timeout_s: float) -> None:
-        """Raise WorkerLost when patience has run out.
-
-        A call may wait for its turn for ever while its worker is alive.
-        """
+        """Raises WorkerLost when patience has run out. A call may wait for its turn for ever while its worker is alive."""
         self._check_scheduler()
         if deadline is None:
             silent_s = self._watch.silent_s(worker)
@@ -183,7 +174,7 @@ class WorkerPool:
             raise SchedulerLost(f"the Dask scheduler has not answered for {old_s:.0f} s")
 
     def _withdraw(self, call: _Call, future: Future[Any]) -> None:
-        """Ask the worker not to begin the call, or to stop it. Does not wait for that."""
+        """Asks the worker not to begin the call, or to stop it. Does not wait for that."""
         if self._client.status != "running":  # Dask would wait for a new connection
             return
         address = call.worker.address
@@ -197,7 +188,7 @@ class WorkerPool:
         self._withdrawing.append(self._in_loop(asyncio.wait_for(withdraw(), _WITHDRAW_S)))
 
     def _in_loop(self, work: Coroutine[Any, Any, Any]) -> ThreadFuture[Any]:
-        """Run a coroutine in the thread of Dask's client."""
+        """Runs a coroutine in the thread of Dask's client."""
         loop: Any = self._client.loop
         return asyncio.run_coroutine_threadsafe(work, loop.asyncio_loop)
 

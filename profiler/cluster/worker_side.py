@@ -31,7 +31,7 @@ _stoppers: dict[str, Callable[[], None]] = {}
 
 
 def send_message(text: str) -> None:
-    """Send a message to the caller of the function that runs now. Does nothing outside of a call."""
+    """Sends a message to the caller of the function that runs now. Does nothing outside of a call."""
     send = _sender.get()
     if send is not None:
         send(text)
@@ -39,7 +39,7 @@ def send_message(text: str) -> None:
 
 @contextmanager
 def stoppable(stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop`, from another thread, when the caller withdraws its call or is gone while this block runs."""
+    """Calls `stop`, from another thread, when the caller withdraws its call or is gone while this block runs."""
     call = _call.get()
     if call is None:
         yield
@@ -56,12 +56,12 @@ def stoppable(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def key_of(call: str) -> str:
-    """Dask's name for a call."""
+    """Returns Dask's name for a call."""
     return f"prof-{call}"
 
 
 def _asks_for(call: str) -> Callable[[], bool]:
-    """Return a test of whether somebody still waits for the call: the scheduler drops the calls of a lost client."""
+    """Returns a test of whether somebody still waits for the call: the scheduler drops the calls of a lost client."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -80,7 +80,7 @@ def _watch(call: str, is_wanted: Callable[[], bool], ended: Event) -> None:
 
 
 def perform(topic: str, call: str, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """Run a call; this is the function that Dask gets. The first message of a call reports that it has begun."""
+    """Runs a call; this is the function that Dask gets. The first message of a call reports that it has begun."""
     from distributed import get_worker
 
     worker = get_worker()

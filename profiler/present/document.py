@@ -1,14 +1,14 @@
 """The document: the one form that every answer of prof has before it is printed.
 
 A document has sections, and sections have blocks. `present/documents` makes a document of each finding, and
-`present/render` turns it into terminal text, Markdown or CSV. Blocks hold values, not texts. The kind of a
-column says how people read its values, so people get rounded figures while CSV gets the `records` in full.
+`present/render` turns it into terminal text, Markdown, HTML or CSV. Blocks hold values, not texts. The kind of
+a column says how people read its values, so people get rounded figures while CSV gets the `records` in full.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -35,7 +35,18 @@ class Marked(Struct, frozen=True):
 
 
 # A pair is an interval, or in a "relative" column the figures before and after. None is a missing value.
-Value = str | float | int | None | tuple[float, float] | Nested | Marked
+Plain = str | float | int | None
+Value = Plain | tuple[float, float] | Nested | Marked
+
+
+class Linked(Struct, frozen=True):
+    """A value that another view of the same page explains. Only a page that has this view makes a link."""
+
+    value: Value
+    view: str
+
+
+Cell = Value | Linked
 
 
 class Column(Struct, frozen=True):
@@ -44,7 +55,7 @@ class Column(Struct, frozen=True):
     A narrow window first folds the column that `folds`, then leaves out the columns with the lowest `stays`;
     a column without `stays` is never left out. A `prose` column is too long for a table, so a terminal writes
     it below its row; a `wide` one is left to the formats that have room for it. `missing` stands for a value
-    that is not there.
+    that is not there. A page marks rows that are good or bad in the column that `judges`.
     """
 
     title: str
@@ -55,6 +66,7 @@ class Column(Struct, frozen=True):
     wide: bool = False
     missing: str = ""
     right: bool | None = None  # None: figures are aligned right, text is not
+    judges: bool = False
 
     @property
     def is_right(self) -> bool:
@@ -64,12 +76,21 @@ class Column(Struct, frozen=True):
 class Row(Struct, frozen=True):
     """A row of a table, with one value for each column."""
 
-    values: Sequence[Value]
+    values: Sequence[Cell]
     tone: Tone = "plain"
 
 
 class Heading(Struct, frozen=True):
+    """The name of a part of the answer. A terminal leaves it out, because its tables name what they list."""
+
     text: str
+
+
+class KernelName(Struct, frozen=True):
+    """A kernel's name, which each renderer shortens to its room, and a word `about` it."""
+
+    name: str
+    about: str
 
 
 class Text(Struct, frozen=True):
@@ -92,11 +113,8 @@ class Facts(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """A table. `more` is a line below it that counts the rows left out."""
-
     columns: Sequence[Column]
     rows: Sequence[Row]
-    more: str = ""
     drops_empty: bool = False  # leave out the columns that no row fills
 
 
@@ -186,10 +204,40 @@ class CodeBlock(Struct, frozen=True):
     columns: Sequence[CodeColumn]
     stretches: Sequence[Sequence[CodeRow]]
 
+    @property
+    def filled(self) -> list[int]:
+        """Returns the positions of the columns that some row fills."""
+        sides = [side for rows in self.stretches for row in rows for side in row if side]
+        return [place for place in range(len(self.columns)) if any(side[place].text for side in sides)]
 
-Block = Heading | Text | Caution | Facts | Table | Legend | Checks | Items | Accesses | CodeBlock
+
+class Chart(Struct, frozen=True, eq=False):
+    """A chart of `present/charts`, by its name and what it is drawn from. Only a page shows it.
+
+    `otherwise` names the function there that returns a sentence if there is nothing to draw.
+    """
+
+    name: str
+    finding: Any
+    options: Mapping[str, Any] = {}
+    otherwise: str = ""
+
+
+class Folded(Struct, frozen=True):
+    """Blocks that most readers skip. A page folds them away under the `summary`.
+
+    Other formats print the line `instead`; if there is none, they print the blocks.
+    """
+
+    summary: str
+    blocks: Sequence[Block]
+    instead: str | None = None
+
+
+Block = (
+    Heading | KernelName | Text | Caution | Facts | Table | Legend | Checks | Items | Accesses | CodeBlock | Chart | Folded
+)  # fmt: skip
 Section = Sequence[Block]  # blocks that belong together; a terminal puts no space between them
-Plain = str | float | int | None
 
 
 class Records(Struct, frozen=True):
@@ -200,12 +248,28 @@ class Records(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True):
-    """An answer. Markdown prints the `title` as a heading; a terminal leaves it out.
+    """An answer. Markdown prints the `title` as a heading, and a terminal does if the document is `titled`.
 
     `closing` repeats the title at the end of a terminal's text, since people read the last line first.
     """
 
     title: str
     sections: Sequence[Section]
-    records: Records
+    records: Records = Records((), ())
     closing: Text | None = None
+    titled: bool = False
+
+
+def under(heading: str, sections: Sequence[Section]) -> list[Section]:
+    """Returns the sections that hold anything, with the heading above the first."""
+    first, *others = [section for section in sections if section] or [[]]
+    return [[Heading(heading), *first], *others] if first else []
+
+
+def charts_of(blocks: Sequence[Block]) -> Iterator[Chart]:
+    """Yields the charts among the blocks, those that are folded too."""
+    for block in blocks:
+        if isinstance(block, Chart):
+            yield block
+        elif isinstance(block, Folded):
+            yield from charts_of(block.blocks)

@@ -114,7 +114,7 @@ _UNCOVERED = """cell => {
 @schemes
 @pytest.mark.parametrize(
     ("anchor", "caption", "pinned"),
-    [("5-6", "Metrics", 1), ("6", "Headline metrics", 1), ("ladder", "Every rung, and its step from the one it follows", 2)],
+    [("5-6", "Counters: metric", 1), ("6", "Headline metrics: metric", 1), ("ladder", "The ladder at a glance: name", 2)],
     ids=["comparison", "kernel", "ladder"],
 )  # fmt: skip
 def test_a_name_stays_where_its_figures_scroll(open_page, ladder_page, scheme, anchor, caption, pinned):
@@ -138,7 +138,7 @@ def test_a_name_stays_where_its_figures_scroll(open_page, ladder_page, scheme, a
 
 def test_a_metric_and_its_verdict_are_read_together_on_a_phone(open_page, ladder_page):
     page = open_page(ladder_page, "#9-14", width=375)
-    box = box_of(page, "Metrics")
+    box = box_of(page, "Counters: metric")
     scroll(box, 10_000)
     row = box.locator("tr", has_text="too small to matter").first
     for cell in (row.locator("> *").first, row.locator("> *").last):
@@ -148,7 +148,7 @@ def test_a_metric_and_its_verdict_are_read_together_on_a_phone(open_page, ladder
 @schemes
 def test_a_shadow_tells_that_there_is_more_until_there_is_not(open_page, ladder_page, scheme):
     page = open_page(ladder_page, "#5-6", width=375, color_scheme=scheme)
-    box = box_of(page, "Metrics")
+    box = box_of(page, "Counters: metric")
 
     def edge():
         """The last pixel of the box above the header's letters, as a picture of one pixel."""
@@ -165,7 +165,7 @@ def test_a_shadow_tells_that_there_is_more_until_there_is_not(open_page, ladder_
 
 def test_where_there_is_room_nothing_is_clipped_and_nothing_hints_at_more(open_page, ladder_page):
     page = open_page(ladder_page, "#9-14", width=1440)
-    box = box_of(page, "Metrics")
+    box = box_of(page, "Counters: metric")
     assert box.evaluate("one => one.scrollWidth - one.clientWidth") == 0
     verdict = box.locator("td", has_text="same (certain, but too small to matter)").first
     inside = (
@@ -177,7 +177,7 @@ def test_where_there_is_room_nothing_is_clipped_and_nothing_hints_at_more(open_p
 
 def test_a_long_name_breaks_between_its_words_and_is_the_same_text(open_page, ladder_page):
     page = open_page(ladder_page, "#5-6", width=375)
-    name = box_of(page, "Metrics").locator("tbody th", has_text="shared_store_wavefronts")
+    name = box_of(page, "Counters: metric").locator("tbody th", has_text="shared_store_wavefronts")
     assert name.inner_text() == "shared_store_wavefronts"
     lines = """one => {
       const tops = [];
@@ -194,7 +194,7 @@ def test_a_long_name_breaks_between_its_words_and_is_the_same_text(open_page, la
 
 def test_no_line_ends_between_a_figure_and_its_unit(open_page, ladder_page):
     page = open_page(ladder_page, "#9-14")
-    prose = ".current p, .current li, .current figcaption, .current dd, .current .words td"
+    prose = ".current p, .current li, .current figcaption, .current dd, .current td.folds"
     texts = page.locator(prose).evaluate_all("all => all.map((one) => one.textContent)")
     assert any("\N{NO-BREAK SPACE}%" in text for text in texts)
     assert [text for text in texts if re.search(r"\d (%|ms|us|GB/s|GFLOP/s)(?!\w)", text)] == []
@@ -204,8 +204,8 @@ def test_the_mark_of_a_verdict_stands_in_the_column_that_is_judged(open_page, la
     marks = """rows => rows.map((row) => [...row.cells].map((cell) => getComputedStyle(cell, "::before").content !== "none"))"""
     page = open_page(ladder_page)
     for anchor, caption, judged in (
-        ("ladder", "Every rung, and its step from the one it follows", "step"),
-        ("5-6", "Metrics", "verdict"),
+        ("ladder", "The ladder at a glance: name", "step"),
+        ("5-6", "Counters: metric", "verdict"),
     ):
         page.evaluate("anchor => { location.hash = anchor; }", anchor)
         box = box_of(page, caption)
@@ -214,13 +214,13 @@ def test_the_mark_of_a_verdict_stands_in_the_column_that_is_judged(open_page, la
         assert rows
         for row in rows:
             assert [title for title, marked in zip(titles, row, strict=True) if marked] == [judged]
-    expect(page.locator("#ladder .notes")).to_contain_text("step: ● faster beyond the noise, ■ slower")
+    expect(page.locator("#ladder")).to_contain_text("step: ● better beyond the noise, ■ worse")
 
 
 def test_on_paper_nothing_is_pinned_and_nothing_shaded(open_page, ladder_page):
     page = open_page(ladder_page, "#5-6")
     page.emulate_media(media="print")
-    box = box_of(page, "Metrics")
+    box = box_of(page, "Counters: metric")
     assert box.evaluate("one => getComputedStyle(one).backgroundImage") == "none"
     positions = "cells => [...new Set(cells.map((one) => getComputedStyle(one).position))]"
     assert box.locator("th, td").evaluate_all(positions) == ["static"]

@@ -361,8 +361,7 @@ def tls(certificates: dict[str, Path], name: str) -> list[str]:
 def test_with_certificates_all_is_encrypted_and_a_stranger_is_refused(
     farm: Farm, own_cluster, collect, certificates, monkeypatch, tmp_path: Path
 ) -> None:
-    # private: no option shortens the wait of ten seconds
-    monkeypatch.setattr("profiler.cluster.connection._CONNECT_S", 2.0)
+    monkeypatch.setattr("profiler.cluster.connection.CONNECT_S", 2.0)
     files = {"ca-file": "ca.pem", "cert": "peer.pem", "key": "peer.key"}
     words = [word for option, file in files.items() for word in (f"--tls-{option}", str(certificates[file]))]
     own_cluster.start("--protocol", "tls", *words)

@@ -261,8 +261,7 @@ def test_a_pool_of_this_host_has_one_worker_per_environment() -> None:
 def test_a_pool_of_this_host_lets_nobody_in_without_its_certificate(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    # private: no option shortens the wait of ten seconds
-    monkeypatch.setattr(connection, "_CONNECT_S", 2.0)
+    monkeypatch.setattr(connection, "CONNECT_S", 2.0)
     from distributed.security import Security
 
     stranger = Security.temporary()
@@ -294,8 +293,7 @@ def test_a_scheduler_without_our_functions_says_what_it_lacks(own_cluster, event
 
 
 def test_no_scheduler_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    # private: no option shortens the wait of ten seconds
-    monkeypatch.setattr(connection, "_CONNECT_S", 1.0)
+    monkeypatch.setattr(connection, "CONNECT_S", 1.0)
     with pytest.raises(ClusterUnreachable, match=r"tcp://127\.0\.0\.1:9: no Dask scheduler answers there"):
         connect("tcp://127.0.0.1:9")
 

@@ -1,4 +1,4 @@
-"""How far a collection is: one moving line on a terminal, lines that stay elsewhere, and what is left."""
+"""The progress of a collection: a bar on a terminal, lines that stay elsewhere, and the time that is left."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pytest
 
 from profiler.commands.measuring import collect_progress
 from profiler.commands.measuring.collect_progress import CollectProgress
-from profiler.commands.shared.live_display import clock
 from profiler.commands.shared.options import VerbSettings
 from profiler.errors import ProgramFailed
 from profiler.measure.collect.collection import CollectStep
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript
+from profiler.text import clock
 
 SETTINGS = VerbSettings()
 FIVE, SIX = "kernel 5 at m=1", "kernel 6 at m=1"
@@ -192,7 +192,6 @@ def test_the_failure_of_the_only_kernel_is_left_to_the_end(capsys) -> None:
 TERMINAL = """
 import sys, time
 from profiler.commands.measuring.collect_progress import CollectProgress
-from profiler.commands.shared.live_display import clock
 from profiler.commands.shared.options import VerbSettings
 from profiler.measure.collect.collection import CollectStep
 from profiler.measure.tools.transcript import Transcript
@@ -269,28 +268,29 @@ def on_a_terminal(*arguments: str, script: str = TERMINAL) -> str:
     return seen.decode()
 
 
-def test_on_a_terminal_one_line_moves_and_what_is_done_stays() -> None:
+def test_on_a_terminal_a_bar_moves_and_what_is_done_stays() -> None:
     seen = on_a_terminal("loud")
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
     place = "profiling kernel 6 [x] at m=1, process 1 of 2"
     for launch, at in ((1, 1), (1, 8), (2, 4)):
-        assert re.search(rf"{re.escape(place)}, launch {launch} of 5, pass {at} of 14   0:0\d elapsed", text)
+        assert re.search(rf"0:0\d  {re.escape(place)}, launch {launch} of 5, pass {at} of 14\s", text)
+    assert re.search(r"collecting \S+ 0/2 0:0\d elapsed\s", text)
     assert text.count("profiled    kernel 6 [x]") == 1
-    assert re.search(r"process 2 of 2   0:0\d elapsed, 0:0\d left", text)
+    assert re.search(r"process 2 of 2\s+collecting \S+ 1/2 0:0\d elapsed, 0:0\d left", text)
     assert seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l"), "the cursor is shown again"
 
 
 def test_on_a_terminal_each_worker_has_a_line_as_far_as_there_is_room() -> None:
-    """24 lines high: 21 workers, how many more there are, and the line of all."""
+    """24 lines high: 19 workers, how many more there are, the bar, and room for lines that stay."""
     seen = on_a_terminal(script=BOARD)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
-    line = r"host\[00\]-gpu0  GPU-00345678   0:0\d  profiling kernel 0 at m=1, process 1 of 1, launch 1 of 5, pass 4 of 14"
+    line = r"host\[00\]-gpu0   0:0\d  GPU-00345678  profiling kernel 0 at m=1, process 1 of 1, launch 1 of 5, pass 4 of 14"
     assert re.search(line, text)
-    assert re.search(r"and 19 more workers\s+40 workers, 0 of 40 steps   0:0\d elapsed", text)
+    assert re.search(r"and 21 more workers\s+collecting \S+\s+0/40 0:0\d elapsed", text)
     assert text.count("profiled    kernel 0 at m=1, on host[00]-gpu0") == 1
-    after = text[text.rindex("40 workers") :]
-    assert "host[00]-gpu0  GPU" not in after
-    assert re.search(r"39 workers, 1 of 40 steps", after)
+    after = text[text.rindex("and 21 more workers") :]
+    assert "host[00]-gpu0 " not in after
+    assert re.search(r"and 20 more workers\s+collecting \S+\s+1/40", after)
     assert seen.rfind("\x1b[?25h") > seen.rfind("\x1b[?25l"), "the cursor is shown again"
 
 

@@ -170,10 +170,10 @@ def test_launches_scatter_as_measured_and_tell_their_process(recorded, rows_of):
 def test_the_titles_are_computed(compared):
     faster, slower = compared("5", "6"), compared("6", "5")
     assert title_of(charts.comparison_chart(faster)).startswith(
-        f"The second is {faster.speedup.ratio:.4g}x as fast"
+        f"The second is {faster.speedup.ratio:.3f}x as fast"
     )
     assert title_of(charts.comparison_chart(slower)).startswith(
-        f"The second is {slower.speedup.ratio:.4g}x as fast"
+        f"The first is {1 / slower.speedup.ratio:.3f}x as fast"
     )
     assert title_of(charts.deltas_chart(faster)).startswith("four-way confirmed: issue_active ↑")
     assert title_of(charts.deltas_chart(slower)) == "7 of 7 metrics differ beyond the noise"

@@ -1,4 +1,4 @@
-"""The page as a document: what its policy lets in, whether it says what the verbs say, what its charts become."""
+"""The page as a document: what its policy lets in, how its tables behave, and what its charts become."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ import pytest
 import vl_convert
 
 from profiler.analyse.compare.compare import compare_profiles
-from profiler.analyse.findings import MetricDelta
 from profiler.analyse.recording.profile import choose_kernel, profile_kernel
 from profiler.ask.compare import compare
 from profiler.ask.named.settings import Settings
 from profiler.present import charts
 from profiler.present.charts.render import chart_spec
 from profiler.present.charts.style import BLUE
-from profiler.present.document import Table
+from profiler.present.document import Checks, Column, Linked, Marked, Nested, Row, Table
 from profiler.present.documents import comparison as words
 from profiler.present.documents.parts.attribution import speedup_sentence
 from profiler.present.page.drawing import Drawing, derive_look, draw
-from profiler.present.page.pair_view import confirmation_views
-from profiler.present.page.tables import page_table
 from profiler.present.render.cells import table_texts
+from profiler.present.render.html_table import table_html
 from profiler.text import printable
 
 
@@ -130,23 +128,14 @@ def test_tables_are_announced_and_their_headings_say_what_they_head(document):
 # The same words and figures as everywhere
 
 
-def test_the_metrics_are_the_rows_of_prof_compare(document, compared):
+def test_the_metrics_are_the_rows_of_prof_compare_and_the_others_are_folded(document, compared):
     shown, hidden = words.shown_metrics(compared)
-    for caption, deltas in (("Metrics", shown), ("Other metrics", hidden)):
+    (folded,) = [one for one in document.tables if one.startswith(f"{len(hidden)} more: ")]
+    for caption, deltas in (("Counters: metric", shown), (folded, hidden)):
         header, *rows = document.tables[caption]
         assert header == [column.title for column in words.METRIC_COLUMNS]
         made = Table(words.METRIC_COLUMNS, [words.metric_row(delta) for delta in deltas])
         assert rows == table_texts(made, "").rows
-
-
-def test_a_change_is_sorted_by_its_size_whether_it_is_written_in_percent_or_as_a_factor():
-    (relative,) = [place for place, column in enumerate(words.METRIC_COLUMNS) if column.title == "relative"]
-    changes = [(1.0, 0.5), (1.0, 10.9), (1.0, 25.0), (0.0, 1.0)]
-    deltas = [MetricDelta("x", "x", "", *one, one[1] - one[0], None, "changed", "") for one in changes]
-    made = page_table("x", Table(words.METRIC_COLUMNS, [words.metric_row(delta) for delta in deltas]))
-    column = [row[relative] for row in made.rows]
-    assert [cell.text for cell in column] == ["-50.0 %", "+990.0 %", "25x", "from 0"]
-    assert [cell.value for cell in column] == [-0.5, 9.9, 24.0, None]
 
 
 def test_the_sentences_are_those_of_prof_compare(document, compared):
@@ -159,26 +148,73 @@ def test_the_sentences_are_those_of_prof_compare(document, compared):
         assert suspect.sentence in text
 
 
-def test_a_fingerprint_that_does_not_apply_is_a_note_without_checks(recorded):
+def test_a_fingerprint_that_does_not_apply_is_a_title_without_checks(recorded):
     sides = [recorded.find(name, ladder="relu") for name in ("relu-1", "relu-2")]
     comparison = compare_profiles(*(profile_kernel(run, choose_kernel(run, None)) for run in sides))
-    (view,) = confirmation_views(comparison)
-    assert (view.title, view.checks) == (words.confirmation_title(comparison.confirmations[0]), [])
+    made = words.comparison_document(comparison)
+    (checks,) = [block for section in made.sections for block in section if isinstance(block, Checks)]
+    assert checks.title.startswith("four-way: does not apply, as ")
+    assert checks.rows == []
 
 
 def test_every_opcode_that_changed_is_counted(document, compared):
-    changed = [one for one in compared.instructions.opcodes if one.before != one.after]
-    rows = document.tables["Executed instructions that changed"][1:]
-    made = Table(words.OPCODE_COLUMNS, [words.opcode_row(one) for one in changed])
-    assert rows == table_texts(made, "").rows
+    opcodes = compared.instructions.opcodes
+    changed = {one.opcode for one in opcodes if one.before != one.after}
+    tables = [rows for rows in document.tables.values() if rows[0][0].startswith("executed instructions")]
+    assert {row[0] for rows in tables for row in rows[1:]} == {"all", *changed}
 
 
 def test_a_sheet_holds_every_metric_of_the_recording(document, recorded):
     run = recorded.find("5", ladder="gemm")
     profile = profile_kernel(run, choose_kernel(run, None))
-    names = [row[0] for row in document.tables["All metrics"][1:]]
-    assert set(profile.series) <= set(names)
-    assert set(profile.raw) <= {*names, *(one.ncu for one in profile.series.values())}
+    tables = [rows for rows in document.tables.values() if rows[0][-1] == "ncu"]
+    names = {row[0] for rows in tables for row in rows[1:]}
+    assert set(profile.series) <= names
+    assert set(profile.raw) <= names | {one.ncu for one in profile.series.values()}
+
+
+# Its tables
+
+
+def rendered(columns, *rows, views=()):
+    return Document(str(table_html(Table(columns, rows), "Heading", views)))
+
+
+def test_a_cell_whose_unit_varies_or_that_is_a_share_is_sorted_by_its_number():
+    relative, time = Column("relative", "relative"), Column("time", "duration")
+    changes = [(1.0, 0.5), (1.0, 10.9), (1.0, 25.0), (0.0, 1.0)]
+    shown = rendered((relative, time), *[Row((one, Marked(2e3, "*"))) for one in changes])
+    cells = [attributes for tag, attributes in shown.elements if tag in ("th", "td")][2:]
+    assert [cell.get("data-value") for cell in cells[0::2]] == ["-0.5", "9.9", "24.0", None]
+    assert {cell["data-value"] for cell in cells[1::2]} == {"2000.0"}
+
+
+def test_rows_that_form_a_tree_are_not_sorted():
+    flat, tree = (rendered((Column("name"),), Row((value,))) for value in ("a", Nested("a", 1)))
+    assert flat.attributes("data-sortable") == [None]
+    assert tree.attributes("data-sortable") == []
+
+
+def test_a_value_is_a_link_only_if_the_page_has_its_view():
+    row = Row((Linked("6", "6"), Linked("7", "7")))
+    assert rendered((Column("a"), Column("b")), row, views=("6",)).attributes("href") == ["#6"]
+
+
+def test_a_judged_row_is_marked_and_the_marks_of_figures_are_explained():
+    step = Column("step", "ratio", judges=True)
+    shown = rendered((Column("name"), step), Row(("a", 1.1), "good"), Row(("b", 1.0), "quiet"))
+    styles = [attributes.get("class") for tag, attributes in shown.elements if tag == "tr"]
+    assert styles == [None, "better", "same"]
+    assert "step: ● better beyond the noise" in shown.texts
+
+
+def test_a_number_in_front_of_a_name_stays_in_view_with_it():
+    assert "pinned2" in rendered((Column("rung", "number"), Column("name")), Row((6, "a"))).attributes(
+        "class"
+    )
+    assert "pinned1" in rendered((Column("name"), Column("rung", "number")), Row(("a", 6))).attributes(
+        "class"
+    )
 
 
 # Its charts

@@ -21,7 +21,7 @@ class Candidate:
     name: str
     sentence: str
     advice: str
-    effect: Effect = Effect()
+    effect: Effect = field(default_factory=Effect)
     weights: Mapping[Site, float] = field(default_factory=dict)
     evidence: Mapping[str, float] = field(default_factory=dict)
     saves: float | None = None

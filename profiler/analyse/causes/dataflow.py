@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from profiler.analyse.causes.blame import registers_read
 from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import Site
+from profiler.analyse.causes.sites import ACCESSES, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import follow_loop, written_registers
@@ -17,8 +17,9 @@ from profiler.analyse.code.registers import follow_loop, written_registers
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _REGISTER = re.compile(r"U?R\d+")
 _PREDICATE = re.compile(r"(?<![\w])U?P\d")
-_ACCESSES = ("global load", "global store", "shared load", "shared store", "local", "atomic", "shared atomic")
 _COMPUTED = ("integer", "conversion", "special", "other")
+# What was stored there may depend on anything.
+_CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 _REACH = 64  # instructions after a load in which its consumer is looked for
 
 
@@ -149,7 +150,7 @@ def find_address_work(evidence: Evidence) -> set[Site]:
         wanted = [
             (index, register)
             for index, site in enumerate(sites)
-            if site.kind in _ACCESSES
+            if site.kind in ACCESSES
             for register in _address_registers(site.instruction)
         ]
         seen = set(wanted)
@@ -185,6 +186,17 @@ def find_block_independent(evidence: Evidence) -> list[Site]:
             if site not in depending and not any(site.instruction in loop for loop in own)
         ]
     return alike
+
+
+def sources_of(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns the instructions that wrote what this one reads, the nearest first."""
+    sites = [one for one in evidence.sites if one.function == site.function]
+    writers, here = _nearest_writers(sites), sites.index(site)
+    found = {writers(here, register) for register in registers_read(site.instruction)}
+    return [
+        sites[index]
+        for index in sorted((one for one in found if one is not None), key=lambda one: abs(here - one))
+    ]
 
 
 def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:

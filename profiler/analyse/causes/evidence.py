@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from profiler.analyse.causes.blame import charge
-from profiler.analyse.causes.sites import Kind, Site, read_sites
+from profiler.analyse.causes.sites import GLOBAL, SHARED, Kind, Site, read_sites
 from profiler.analyse.causes.time_model import NO_WARP, REACHABLE, Effect, TimeModel
 from profiler.analyse.causes.time_shares import derive_figures
 from profiler.analyse.code.loops import Loop, find_loops
@@ -35,11 +35,10 @@ _QUEUED = ("long_scoreboard", "short_scoreboard", "lg_throttle", "mio_throttle",
 _LONGEST_LATENCY = 2_000.0
 _MEMORY_IS_BUSY = 50.0
 
-_GLOBAL: tuple[Kind, ...] = ("global load", "global store", "local", "atomic")
 # Which instructions a warp may be waiting for, where no samples say it.
 _SUSPECTED: dict[str, tuple[Kind, ...]] = {
     "long_scoreboard": ("global load", "local", "atomic"),
-    "lg_throttle": _GLOBAL,
+    "lg_throttle": GLOBAL,
     "drain": ("global store", "atomic"),
     "short_scoreboard": ("shared load", "shared atomic", "special", "conversion"),
     "mio_throttle": ("shared load", "shared store", "shared atomic", "special", "conversion"),
@@ -314,7 +313,7 @@ def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site,
 def _share_queues(charged: Mapping[Site, Counter[str]]) -> None:
     """Divides the waiting for a queue among those who fill it: a sampled warp is only the one that came too late."""
     for reason, kinds, cost in (
-        ("lg_throttle", _GLOBAL, _global_cost),
+        ("lg_throttle", GLOBAL, _global_cost),
         ("drain", ("global store", "atomic"), _global_cost),
         (
             "mio_throttle",
@@ -339,7 +338,7 @@ def _charge_atomics(
     Nothing else keeps a request for thousands of cycles while no unit of memory is busy.
     """
     atomics = {site: _global_cost(site) for site in charged if site.kind == "atomic"}
-    requests = sum(site.executed for site in charged if site.kind in _GLOBAL)
+    requests = sum(site.executed for site in charged if site.kind in GLOBAL)
     issued, busiest = profile.find("smsp__inst_issued.sum"), figures.get("mem_busy_pct", 100.0)
     waited = sum(figures.get(f"stall_{reason}", 0.0) for reason in _QUEUED)
     if (
@@ -376,4 +375,4 @@ def _on_alu(site: Site) -> bool:
 
 
 def _on_lsu(site: Site) -> bool:
-    return site.kind in (*_GLOBAL, "shared load", "shared store", "shared atomic")
+    return site.kind in (*GLOBAL, *SHARED)

@@ -5,6 +5,7 @@ A `Profile` in; a `Diagnosis` out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
@@ -12,6 +13,7 @@ from weakref import WeakKeyDictionary
 from profiler.analyse.causes.candidate import Candidate, Detector
 from profiler.analyse.causes.cause import Cause, Place, Savings
 from profiler.analyse.causes.ceilings import detect_ceilings
+from profiler.analyse.causes.dataflow import sources_of
 from profiler.analyse.causes.evidence import Evidence, gather
 from profiler.analyse.causes.global_memory import (
     detect_atomics,
@@ -70,6 +72,7 @@ _WORTH_NAMING = 0.03
 _NOT_AT_A_CEILING = 0.1
 _MOST_CAUSES = 6
 _MOST_PLACES = 3
+_TOOLKIT = re.compile(r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/")
 
 
 @dataclass(frozen=True)
@@ -159,20 +162,35 @@ def _cause(evidence: Evidence, candidate: Candidate, expected: float) -> Cause:
         sentence=candidate.sentence,
         try_=candidate.advice,
         saves_pct=Savings(round(100 * expected, 1), round(100 * at_most, 1)),
-        where=_places(candidate.weights),
+        where=_places(evidence, candidate.weights),
         evidence=dict(candidate.evidence),
     )
 
 
-def _places(weights: Mapping[Site, float]) -> list[Place]:
+def _places(evidence: Evidence, weights: Mapping[Site, float]) -> list[Place]:
     """Returns the source lines that have most part in it; instructions, where no line is known."""
     total = sum(weights.values())
     groups: dict[object, dict[Site, float]] = {}
     for site, weight in weights.items():
         if weight > 0:
-            groups.setdefault(site.instruction.place or site, {})[site] = weight
+            one = _written_by_the_user(evidence, site)
+            group = groups.setdefault(one.instruction.place or one, {})
+            group[one] = group.get(one, 0.0) + weight
     ranked = sorted(groups.values(), key=lambda group: -sum(group.values()))[:_MOST_PLACES]
     return [_place(group, total) for group in ranked]
+
+
+def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
+    """Returns the site, or where its operands come from: CUDA's own headers, whose functions are compiled in, are not to be changed."""
+    if not _is_toolkit(site):
+        return site
+    return next(
+        (one for one in sources_of(evidence, site) if one.instruction.place and not _is_toolkit(one)), site
+    )
+
+
+def _is_toolkit(site: Site) -> bool:
+    return bool(_TOOLKIT.search((site.instruction.file or "").replace("\\", "/")))
 
 
 def _place(group: Mapping[Site, float], total: float) -> Place:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from profiler.analyse.causes.candidate import Candidate
 from profiler.analyse.causes.dataflow import feeds_shared_memory, find_repeated_loads, has_fixed_address
 from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import LANES, Kind, Site
+from profiler.analyse.causes.sites import LANES, SHARED, Kind, Site
 from profiler.analyse.causes.time_model import Effect
 
 _SECTOR_BYTES = 32
@@ -25,11 +25,12 @@ _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
-    for kind, name, verb, advice in (
+    variants: tuple[tuple[Kind, str, str, str], ...] = (
         ("global load", "uncoalesced-loads", "loads", "read neighbouring elements"),
         ("global store", "uncoalesced-stores", "stores", "write neighbouring elements"),
-    ):
-        sites = [site for site in _accesses(evidence, kind) if _extra(site) > _MISALIGNED_SECTORS]  # type: ignore[arg-type]
+    )
+    for kind, name, verb, advice in variants:
+        sites = [site for site in _accesses(evidence, kind) if _extra(site) > _MISALIGNED_SECTORS]
         if sites:
             request, needed = _per_request(sites)
             yield Candidate(
@@ -47,8 +48,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
     sites = [
         site
-        for kind in ("global load", "global store")
-        for site in _accesses(evidence, kind)  # type: ignore[arg-type]
+        for site in _accesses(evidence, "global load", "global store")
         if _LEAST_EXTRA_SECTORS < _extra(site) <= _MISALIGNED_SECTORS
     ]
     if sites:
@@ -76,18 +76,20 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     if not sites or moved < total / 2 or _times_requested(evidence) > _OFTEN:
         return
     width = sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
-    # A wider access carries more bytes with as many requests under way. In a loop, more of them would do as well.
-    gain = (1 - width / _WIDEST_BITS) * (
-        0.95 if any(evidence.innermost_loop(site) for site in sites) else 1.0
-    )
-    fractions = dict.fromkeys(sites, gain)
-    fewer = evidence.without(fractions)
+    # A wider access carries more bytes with as many requests under way. In a loop, more of them would do as well; without
+    # one, a thread takes the place of several, and all of their instructions shrink alike.
+    looping = any(evidence.innermost_loop(site) for site in sites)
+    gain = (1 - width / _WIDEST_BITS) * (0.95 if looping else 1.0)
+    computes = any(evidence.loops.values()) or evidence.of(*SHARED)
+    shrinking = sites if computes else evidence.sites
+    fewer = evidence.without(dict.fromkeys(shrinking, gain))
+    computing = ("l2", "fma", "alu", "fp64", "xu", "tensor")
     yield Candidate(
         "narrow-accesses",
         f"{100 * moved / total:.0f} % of the data moves in accesses of {width / 8:.0f} bytes a thread, "
         f"{LANES * width / 8:.0f} bytes a request.",
         f"Access 16 bytes a thread ({_WIDEST_BITS / width:.0f} neighbouring elements at once), with a scalar tail.",
-        Effect({name: part for name, part in fewer.resources.items() if name != "l2"}, fewer.waits),
+        Effect({name: part for name, part in fewer.resources.items() if name not in computing}, fewer.waits),
         {site: _bytes(site) for site in sites},
         {"access_bytes": width / 8},
     )
@@ -135,6 +137,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
         share = 100 * evidence.share_executed(sites)
         registers = evidence.find("registers")
         spilled = bool(evidence.find("local_spill_inst"))
+        fewer = evidence.without(dict.fromkeys(sites, 1.0))
         yield Candidate(
             "register-spills",
             f"{share:.1f} % of the executed instructions load and store local memory"
@@ -142,7 +145,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
             "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
             if spilled
             else "Index local arrays by constants (unroll the loop around them), so that they fit into registers.",
-            evidence.without(dict.fromkeys(sites, 1.0)),
+            Effect({**fewer.resources, "dram": evidence.model.avoidable.get("dram", 0.0)}, fewer.waits),
             {site: site.executed for site in sites},
             {"local_instructions_pct": share},
         )
@@ -173,8 +176,8 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _accesses(evidence: Evidence, kind: Kind) -> list[Site]:
-    return [site for site in evidence.of(kind) if site.sectors and site.ideal_sectors is not None]
+def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:
+    return [site for site in evidence.of(*kinds) if site.sectors and site.ideal_sectors is not None]
 
 
 def _extra(site: Site) -> float:

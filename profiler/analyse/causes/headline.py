@@ -28,7 +28,8 @@ def why_text(causes: Sequence[Cause]) -> str:
     if not causes:
         return NOTHING_FOUND
     first = causes[0]
-    return f"{first.cause}{_at(first.where)}: {first.sentence}"
+    where = f" at {place_text(first.where[0])}" if has_place(first) else ""
+    return f"{first.cause}{where}: {first.sentence}"
 
 
 def next_text(causes: Sequence[Cause]) -> str:
@@ -51,5 +52,6 @@ def place_text(place: Place) -> str:
     )
 
 
-def _at(where: Sequence[Place]) -> str:
-    return f" at {place_text(where[0])}" if where else ""
+def has_place(cause: Cause) -> bool:
+    """Returns whether a line is to blame: of a launch, `where` is only the code that its blocks run."""
+    return bool(cause.where) and BY_NAME[cause.cause].group != "launch"

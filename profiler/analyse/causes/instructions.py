@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from profiler.analyse.causes.candidate import Candidate
 from profiler.analyse.causes.dataflow import find_address_work
 from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import LANES, Site
+from profiler.analyse.causes.sites import ACCESSES, LANES, Site
 from profiler.analyse.causes.time_model import Effect
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
@@ -22,21 +22,20 @@ _FAST_INSTRUCTIONS = 4.0  # what a fast form takes: scale, evaluate, scale back
 _EVALUATING = ("fp32", "special", "integer", "control", "conversion", "other")
 _NEAR = 24  # instructions behind a product in which its sum is looked for
 _LANES_MISSING = 0.03
-_ACCESSES = ("global load", "global store", "shared load", "shared store", "atomic", "shared atomic")
 _COUNTED_BY_INSTRUCTIONS = 0.85
-# FP32 forms of divisions and functions take about as many instructions as FP64 ones, and a third of the time each.
-_FP64_EXPANDED = 0.5
+# FP64 instructions issue at half of the rate of FP32 ones at best, and their divisions and functions take more of them.
+_FP64_EXPANDED = 0.7
 
 
 def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     """Names integer arithmetic that only finds data: for addresses, divisions, and tests of bounds."""
-    accesses = sum(site.executed for site in evidence.of(*_ACCESSES))
+    accesses = sum(site.executed for site in evidence.of(*ACCESSES))
     finding = {site for site in find_address_work(evidence) if site.kind == "integer"} | set(_tests(evidence))
     dividing = _dividing(evidence)
     count = sum(site.executed for site in finding)
     spare = max(0.0, 1 - _INTEGERS_PER_ACCESS * accesses / count) if count else 0.0
     fractions: dict[Site, float] = dict.fromkeys(finding, spare) | dict.fromkeys(dividing, 0.9)
-    if not any(fractions.values()):
+    if max(fractions.values(), default=0.0) <= 0:
         return
     share = 100 * evidence.share_executed(fractions)
     yield Candidate(

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from profiler.analyse.causes.candidate import Candidate
 from profiler.analyse.causes.dataflow import find_block_independent
 from profiler.analyse.causes.evidence import Evidence
+from profiler.analyse.causes.sites import Site
 from profiler.analyse.causes.time_model import NO_WARP, Effect
 from profiler.analyse.causes.waiting import find_lonely_loads
 
@@ -48,8 +49,9 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
             else f"{100 * (1 - waves):.0f} % of their places are empty."
         ),
         "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts.",
+        weights=_busiest_code(evidence),
         evidence={"blocks": blocks, "waves": waves},
-        saves=max(idle * 0.9, latency * 0.75),
+        saves=max(idle, latency * 0.9),
     )
 
 
@@ -61,6 +63,7 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
             f"The grid fills the GPU {waves:.2f} times: in the last round, {100 * (waves - math.floor(waves)):.0f} % of the places have a block.",
             f"Choose the work of a block so that the rounds are full, or launch {math.floor(waves)} full round{'s' * (waves >= 2)} of blocks "
             "that share all work out.",
+            weights=_busiest_code(evidence),
             evidence={"waves": waves},
             saves=idle * _spread(evidence),
             at_most=idle,
@@ -93,6 +96,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
             f"SMs are active for {100 * least / most:.0f} to 100 % of the longest, {100 * mean / most:.0f} % on average, and hold "
             f"{100 * (1 - missing):.0f} % of the warps that fit: some work takes much longer than the rest.",
             "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
+            weights=_busiest_code(evidence),
             evidence={"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most},
             saves=saves,
         )
@@ -189,6 +193,11 @@ def _limit_text(evidence: Evidence, name: str) -> str:
         return f"{evidence.find('shared_bytes') or 0:,.0f} bytes of shared memory a block"
     threads = math.prod(evidence.shape.block) if evidence.shape else 0
     return f"blocks of {threads} threads"
+
+
+def _busiest_code(evidence: Evidence) -> dict[Site, float]:
+    """Returns where warps are most of the time: the work that is to be shared out."""
+    return {site: sum(evidence.charged[site].values()) for site in evidence.sites}
 
 
 def _blocks(evidence: Evidence) -> float:

@@ -7,16 +7,15 @@ from collections.abc import Iterable
 from profiler.analyse.causes.candidate import Candidate
 from profiler.analyse.causes.dataflow import feeds_shared_memory, has_fixed_address
 from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import Site
+from profiler.analyse.causes.sites import SHARED, Site
 from profiler.analyse.causes.time_model import Effect
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import fmas_of
 
-# An 8 x 8 tile of a thread takes 64 multiply-adds for four loads of 16 bytes: what is within reach of any tile.
-_FMAS_PER_LOAD = 16.0
+# An 8 x 8 tile of a thread takes 64 multiply-adds for four loads of 16 bytes, 16 for each. A next step gets half of that.
+_FMAS_PER_LOAD = 8.0
 # A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
 _FMAS_OF_A_PRODUCT = 0.5
-_SHARED = ("shared load", "shared store", "shared atomic")
 _WAITS = ("short_scoreboard", "mio_throttle")
 
 
@@ -33,7 +32,7 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
     worst = max(weights, key=lambda site: weights[site])
     waits = evidence.waiting_for(fractions, *_WAITS)
     # Warps wait at barriers for those that wait for shared memory: these waits shrink alike.
-    behind = evidence.time_of(dict.fromkeys(evidence.of(*_SHARED), 1.0), *_WAITS)
+    behind = evidence.time_of(dict.fromkeys(evidence.of(*SHARED), 1.0), *_WAITS)
     barrier = behind / (
         behind + evidence.time_of(dict.fromkeys(evidence.of("global load"), 1.0), "long_scoreboard") or 1.0
     )
@@ -59,7 +58,7 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
         part = max(0.0, 1 - each / _FMAS_PER_LOAD)
         yield Candidate(
             "too-little-reuse",
-            f"Each load from shared memory feeds {each:.1f} multiply-adds a thread; a tile of 8 x 8 results a thread feeds 16.",
+            f"Each load from shared memory feeds {each:.1f} multiply-adds a thread; with a tile of 8 x 8 results a thread, each feeds 16.",
             "Let each thread compute a larger tile of results in registers, and load 16 bytes at once.",
             evidence.without(dict.fromkeys(loads, part)),
             {site: site.executed for site in loads},

@@ -29,31 +29,32 @@ Kind = Literal[
     "fp64", "fp32", "special", "conversion", "integer", "control", "barrier", "other",
 ]  # fmt: skip
 
-_BY_OPCODE: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
-    (re.compile(pattern), kind)
-    for pattern, kind in (
-        (r"LDGSTS|LDG(\.|$)|LD(\.|$)|LDGDEPBAR|UBLKCP|UTMALDG|TLD|TEX|SULD", "global load"),
-        (r"STG(\.|$)|ST(\.|$)|UTMASTG|SUST", "global store"),
-        (r"LDS(\.|$)|LDSM", "shared load"),
-        (r"STS(\.|$)|STSM|STAS", "shared store"),
-        (r"LDL|STL", "local"),
-        (r"ATOMS", "shared atomic"),
-        (r"ATOM|RED", "atomic"),
-        (r"[A-Z]*MMA|WARPGROUP|HADD2\.MMA", "tensor"),
-        (r"D(ADD|MUL|FMA|SETP|MNMX|SET)|MUFU\.\w*64H|F2F\.F(32\.F64|64\.F32)|[IF]2[IF].*F64", "fp64"),
-        (r"MUFU", "special"),
-        (r"F2F|F2I|I2F|FRND|I2I|F2FP|F2IP|I2FP", "conversion"),
-        (r"BAR|MEMBAR|ERRBAR", "barrier"),
-        (r"F(ADD|MUL|FMA|SETP|MNMX|SEL|SET|CHK|SWZADD)|H(ADD2|MUL2|FMA2|SETP2|MNMX2)|FFMA2", "fp32"),
-        (r"BRA|BRX|JMP|JMX|EXIT|RET|CALL|BSSY|BSYNC|BREAK|NANOSLEEP|YIELD|KILL|BPT", "control"),
-        (r"U?IMAD\.MOV|U?MOV|CS2R|S2U?R|U?LDC|R2UR|P2R|R2P|NOP|VOTE|SHFL|MATCH|REDUX|ELECT|ACQBULK", "other"),
-        (
-            r"U?(IADD3?|IMAD|IMUL|I?MNMX|VIMNMX|VIADD|VIADDMNMX|IABS|LEA|LOP3|SHF|SHL|SHR|BMSK|SGXT|PRMT|SEL|ISETP|"
-            r"PLOP3|POPC|FLO|BREV|IDP|VABSDIFF)",
-            "integer",
-        ),
-    )
+GLOBAL: tuple[Kind, ...] = ("global load", "global store", "local", "atomic")
+SHARED: tuple[Kind, ...] = ("shared load", "shared store", "shared atomic")
+ACCESSES: tuple[Kind, ...] = (*GLOBAL, *SHARED)
+_KINDS: tuple[tuple[str, Kind], ...] = (
+    (r"LDGSTS|LDG(\.|$)|LD(\.|$)|LDGDEPBAR|UBLKCP|UTMALDG|TLD|TEX|SULD", "global load"),
+    (r"STG(\.|$)|ST(\.|$)|UTMASTG|SUST", "global store"),
+    (r"LDS(\.|$)|LDSM", "shared load"),
+    (r"STS(\.|$)|STSM|STAS", "shared store"),
+    (r"LDL|STL", "local"),
+    (r"ATOMS", "shared atomic"),
+    (r"ATOM|RED(G|AS|\.|$)", "atomic"),
+    (r"[A-Z]*MMA|WARPGROUP|HADD2\.MMA", "tensor"),
+    (r"D(ADD|MUL|FMA|SETP|MNMX|SET)|MUFU\.\w*64H|F2F\.F(32\.F64|64\.F32)|[IF]2[IF].*F64", "fp64"),
+    (r"MUFU", "special"),
+    (r"F2F|F2I|I2F|FRND|I2I|F2FP|F2IP|I2FP", "conversion"),
+    (r"BAR|MEMBAR|ERRBAR", "barrier"),
+    (r"F(ADD|MUL|FMA|SETP|MNMX|SEL|SET|CHK|SWZADD)|H(ADD2|MUL2|FMA2|SETP2|MNMX2)|FFMA2", "fp32"),
+    (r"BRA|BRX|JMP|JMX|EXIT|RET|CALL|BSSY|BSYNC|BREAK|NANOSLEEP|YIELD|KILL|BPT", "control"),
+    (r"U?IMAD\.MOV|U?MOV|CS2R|S2U?R|U?LDC|R2UR|P2R|R2P|NOP|VOTE|SHFL|MATCH|REDUX|ELECT|ACQBULK", "other"),
+    (
+        r"U?(IADD3?|IMAD|IMUL|I?MNMX|VIMNMX|VIADD|VIADDMNMX|IABS|LEA|LOP3|SHF|SHL|SHR|BMSK|SGXT|PRMT|SEL|ISETP|"
+        r"PLOP3|POPC|FLO|BREV|IDP|VABSDIFF)",
+        "integer",
+    ),
 )
+_BY_OPCODE = tuple((re.compile(pattern), kind) for pattern, kind in _KINDS)
 
 _THREADS, _ACTING = "thread_inst_executed", "thread_inst_executed_true"
 _SECTORS, _IDEAL_SECTORS = (
@@ -174,7 +175,7 @@ def _site(
         text=text,
         lanes=None if threads is None else threads / executed,
         acting=None if acting is None else acting / executed,
-        sectors=count(_SECTORS),
+        sectors=count(_LOCAL_SECTORS if kind_of(instruction.opcode) == "local" else _SECTORS),
         ideal_sectors=count(_IDEAL_SECTORS),
         passes=count(_PASSES),
         ideal_passes=count(_IDEAL_PASSES),

@@ -12,6 +12,8 @@ from profiler.analyse.causes.time_model import Effect
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 _ENOUGH_LOADS = 4
+# Of the waiting for one load at a time, what goes when eight are under way.
+_HIDDEN = 7 / 8
 # The innermost instruction cache of an SM's quarter holds 12 KiB on Volta and later (Jia et al., "Dissecting the NVIDIA
 # Volta GPU Architecture via Microbenchmarking", 2018).
 _CACHE_BYTES = 12 * 1024
@@ -23,9 +25,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     fractions = {}
     for site in loads:
         useful = 1 - site.excess_sectors / site.sectors if site.sectors else 1.0
-        fractions[site] = useful * (
-            1 - 1 / _ENOUGH_LOADS if _under_way(evidence, site) < _ENOUGH_LOADS else 0.25
-        )
+        fractions[site] = useful * (_HIDDEN if _under_way(evidence, site) < _ENOUGH_LOADS else 0.25)
     waiting = 100 * evidence.time_of(dict.fromkeys(loads, 1.0), "long_scoreboard")
     if not loads or not waiting:
         return
@@ -113,7 +113,7 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
         return
     # Warps that arrive late because they waited for loads make the others wait: that part goes with the loads.
     loads = evidence.time_of(dict.fromkeys(evidence.of("global load"), 1.0), "long_scoreboard")
-    part = 0.75 * waiting / (waiting + loads)
+    part = _HIDDEN * waiting / (waiting + loads)
     yield Candidate(
         "barriers",
         f"For {100 * waiting:.0f} % of the time warps wait at a barrier for the others of their block.",
@@ -146,7 +146,7 @@ def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
             "instruction-cache-misses",
             f"For {waiting:.0f} % of the time warps wait for instructions: {size / 1024:.0f} KiB of code are executed.",
             "Unroll less (`#pragma unroll 4`), share code between branches, and keep rare cases out of the loop.",
-            Effect(waits=evidence.waiting_for(dict.fromkeys(evidence.sites, 0.75), "no_instruction")),
+            Effect(waits=evidence.waiting_for(dict.fromkeys(evidence.sites, _HIDDEN), "no_instruction")),
             {site: evidence.charged[site]["no_instruction"] for site in evidence.sites},
             {"waiting_pct": waiting, "code_bytes": size},
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from profiler.ask.named.settings import Settings
@@ -15,7 +16,7 @@ from profiler.catalog.ladders.ladder import (
     known_ladders,
 )
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.errors import LadderNotFound, RungNotFound, WorkloadInvalid
+from profiler.errors import LadderInvalid, LadderNotFound, RungNotFound, WorkloadInvalid
 from profiler.store.runs.run_store import Run, RunStore
 
 
@@ -28,6 +29,24 @@ def open_ladder(settings: Settings, name: str | None = None, *, beside: Sequence
         raise LadderNotFound(f"'{name}' is not the name of a ladder")
     reference = name if name and not is_path(settings.ladder) else settings.ladder
     return read_ladder(find_ladder(reference, *settings.ladder_places, *beside))
+
+
+def readable_ladder(
+    settings: Settings, name: str | None = None, *, beside: Sequence[Path] = ()
+) -> Ladder | None:
+    """Returns the same ladder for a question that can be answered without one: None if it is not found or not valid.
+
+    Notes that a ladder is not valid; refuses it if the user named its very file.
+    """
+    try:
+        return open_ladder(settings, name, beside=beside)
+    except LadderNotFound:
+        return None
+    except LadderInvalid as error:
+        if is_path(settings.ladder):
+            raise
+        settings.note(f"answered without the ladder, which is not valid: {error.message}")
+        return None
 
 
 def ladder_name(settings: Settings) -> str:
@@ -60,13 +79,14 @@ def rung_of(run: Run, settings: Settings) -> Kernel | None:
         return None
     here = run.stored and isinstance(run.path, Path) and settings.reach is None
     beside = [Path(run.path).absolute().parent] if here else []
-    try:
-        ladder = open_ladder(settings, manifest.ladder, beside=beside)
-        kernel = ladder.kernel(manifest.kernel)
-    except (LadderNotFound, RungNotFound):
+    ladder = readable_ladder(settings, manifest.ladder, beside=beside)
+    if ladder is None or ladder.name != manifest.ladder:
         return None
-    same = ladder.name == manifest.ladder and set(ladder.workload.parameters) == set(manifest.workload or ())
-    return kernel if same else None
+    if set(ladder.workload.parameters) != set(manifest.workload or ()):
+        return None
+    with suppress(RungNotFound):
+        return ladder.kernel(manifest.kernel)
+    return None
 
 
 def workloads(

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import chain
 
-from profiler.ask.named.ladders import ladder_name, open_ladder, rung_of
+from profiler.ask.named.ladders import ladder_name, readable_ladder, rung_of
 from profiler.ask.named.settings import Settings
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import Workload, is_path, size_text
 from profiler.errors import (
-    LadderNotFound,
     NotComparable,
     RunDamaged,
     RunNotFound,
@@ -122,10 +121,9 @@ def _wanted(manifest: Manifest, size: str | int, settings: Settings) -> dict[str
 
 def _sizing(manifest: Manifest, settings: Settings) -> Workload:
     """Returns the run's parameters and those that --size sets: as its ladder says, or all if the ladder is not found."""
-    with suppress(LadderNotFound):
-        ladder = open_ladder(settings, manifest.ladder)
-        if ladder.name == manifest.ladder:  # a ladder given by its file may be another
-            return ladder.workload
+    ladder = readable_ladder(settings, manifest.ladder)
+    if ladder is not None and ladder.name == manifest.ladder:  # a ladder given by its file may be another
+        return ladder.workload
     own = manifest.workload or {}
     return Workload(own, tuple(own))
 

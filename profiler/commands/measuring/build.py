@@ -9,16 +9,9 @@ from typing import Annotated
 import typer
 
 from profiler.ask.named.ladders import open_ladder
-from profiler.commands.shared.ladders import (
-    JobsOption,
-    KernelOption,
-    build_rungs,
-    choose_kernels,
-    raise_failures,
-)
-from profiler.commands.shared.options import FormatOption, LadderOption, settings_of
+from profiler.commands.shared.ladders import build_errors, build_rungs, choose_kernels, raise_failures
+from profiler.commands.shared.options import FormatOption, JobsOption, KernelOption, LadderOption, settings_of
 from profiler.commands.shared.output import print_document
-from profiler.errors import LibraryMissing
 from profiler.measure.rungs.compiled import misfit_text
 from profiler.measure.tools.toolchain import find_gpu
 from profiler.measure.tune.points import compiled_facts
@@ -51,7 +44,6 @@ def build(
 
       prof build --kernel 5 --kernel 6 --arch sm_90
     """
-
     if arch is not None and not re.fullmatch(r"sm_\d{2,3}", arch):
         raise typer.BadParameter(f"--arch is a name such as sm_90, not '{arch}'")
     settings = settings_of(context, None, ladder, format)
@@ -70,9 +62,8 @@ def build(
     for built in rungs:
         if misfit := misfit_text(built):
             print(printable(f"{built.kernel}: no registers: {misfit}"), file=sys.stderr)
-    failed = [built.error for built in done.values() if built.status == "failed" and built.error]
-    raise_failures(failed, len(done), "kernels did not compile")
-    unavailable = [built for built in done.values() if built.status == "unavailable"]
+    raise_failures(build_errors(done, "failed"), len(done), "kernels did not compile")
+    unavailable = build_errors(done, "unavailable")
     # A missing library is a failure if the kernel was asked for by number, or nothing else was built.
     if unavailable and (kernel or len(unavailable) == len(done)):
-        raise unavailable[0].error or LibraryMissing(f"{unavailable[0].kernel} cannot be built here")
+        raise unavailable[0]

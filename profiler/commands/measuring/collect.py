@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from profiler.ask.collect import find_collected
 from profiler.catalog.presets import find_preset
-from profiler.commands.measuring.collect_devices import open_devices, planned_devices
+from profiler.commands.measuring.collect_devices import CollectDevices, open_devices
 from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.measuring.targets import LAUNCHES, program_target, rung_targets
 from profiler.commands.shared.cluster_options import (
@@ -25,53 +23,27 @@ from profiler.commands.shared.cluster_options import (
     TlsKeyOption,
     WorkersOption,
 )
-from profiler.commands.shared.ladders import JobsOption, ParameterOption, SizeOption
-from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, VerbSettings, settings_of
+from profiler.commands.shared.interrupts import continuable, exit_on_sigterm
+from profiler.commands.shared.options import (
+    FormatOption,
+    JobsOption,
+    LadderOption,
+    ParameterOption,
+    RunsOption,
+    SizeOption,
+    VerbSettings,
+    settings_of,
+)
 from profiler.commands.shared.output import print_document
-from profiler.errors import CollectIncomplete
+from profiler.errors import CollectIncomplete, ProfError
 from profiler.measure.collect.collection import CollectPlan, steps_of
-from profiler.measure.tools.ncu import NcuOptions
+from profiler.measure.collect.target import Target
+from profiler.measure.collect.turns import CollectOutcome
+from profiler.measure.devices.groups import GroupBy
+from profiler.measure.tools.ncu import Cache, Clock, Graphs, NcuOptions, Replay
 from profiler.present.documents.collected import collected_document, collected_row, next_command
 from profiler.present.documents.dry_run import dry_run_lines
 from profiler.store.runs.run_store import RunStore
-
-if TYPE_CHECKING:
-    from profiler.commands.measuring.collect_devices import CollectDevices
-    from profiler.errors import ProfError
-    from profiler.measure.collect.target import Target
-    from profiler.measure.collect.turns import CollectOutcome
-    from profiler.measure.devices.groups import GroupBy
-
-_TERMINATED = 143
-
-
-class Replay(StrEnum):
-    kernel = "kernel"
-    application = "application"
-    range = "range"
-    app_range = "app-range"
-
-
-class Graphs(StrEnum):
-    node = "node"
-    graph = "graph"
-
-
-class Clock(StrEnum):
-    none = "none"
-    base = "base"
-    boost = "boost"
-    reset = "reset"
-
-
-class Cache(StrEnum):
-    all = "all"
-    none = "none"
-
-
-class Spread(StrEnum):
-    workloads = "workloads"
-    kernels = "kernels"
 
 
 def collect(
@@ -136,16 +108,14 @@ def collect(
     launch_skip: Annotated[
         int, typer.Option("--launch-skip", min=0, help="Launches of the program to skip first.")
     ] = 0,
-    replay_mode: Annotated[Replay, typer.Option(help="What ncu repeats for each pass.")] = Replay.kernel,
+    replay_mode: Annotated[Replay, typer.Option(help="What ncu repeats for each pass.")] = "kernel",
     graph_profiling: Annotated[
         Graphs, typer.Option(help="Profile CUDA graphs node by node, or each as a whole.")
-    ] = Graphs.node,
+    ] = "node",
     clock_control: Annotated[
         Clock, typer.Option(help="How ncu sets the GPU's clocks; none leaves them as they are.")
-    ] = Clock.none,
-    cache_control: Annotated[
-        Cache, typer.Option(help="Caches that ncu flushes before each pass.")
-    ] = Cache.all,
+    ] = "none",
+    cache_control: Annotated[Cache, typer.Option(help="Caches that ncu flushes before each pass.")] = "all",
     ncu_option: Annotated[
         list[str] | None,
         typer.Option(
@@ -156,9 +126,9 @@ def collect(
         str | None, typer.Option("--gpus", help="GPUs of this host to use: all, or 0,1 [default: the first].")
     ] = None,
     spread: Annotated[
-        Spread,
+        GroupBy,
         typer.Option(help="What to divide among GPUs: whole workloads, or also the kernels of one workload."),
-    ] = Spread.workloads,
+    ] = "workloads",
     cwd: Annotated[
         Path | None,
         typer.Option("--cwd", file_okay=False, exists=True, help="Run the program in this folder."),
@@ -204,16 +174,15 @@ def collect(
 
       prof collect --all --size 1024 --size 4096 --scheduler tcp://head:8786
     """
-
     settings = settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
     cluster = ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     recording = NcuOptions(
         preset=find_preset(preset).with_more(section or (), metric or (), set_),
-        replay=replay_mode.value,
-        graphs=graph_profiling.value,
-        clock=clock_control.value,
-        cache=cache_control.value,
+        replay=replay_mode,
+        graphs=graph_profiling,
+        clock=clock_control,
+        cache=cache_control,
         extra=tuple(ncu_option or ()),
     )
     if repeat is not None:
@@ -221,8 +190,8 @@ def collect(
             "--repeat is called --processes now; the next release will refuse the old name", file=sys.stderr
         )
         processes = repeat
-    signal.signal(signal.SIGTERM, terminate)
-    with planned_devices(gpus, cluster) if dry_run else open_devices(gpus, cluster, settings) as devices:
+    exit_on_sigterm()
+    with open_devices(gpus, cluster, settings, dry_run=dry_run) as devices:
         targets, missing = (
             ([program_target(program, name or "", kernel_regex, launch_skip, launches, recording)], [])
             if program
@@ -254,7 +223,7 @@ def collect(
         if dry_run:
             print("\n".join(dry_run_lines(plan, targets)))
             return
-        _collect(plan, targets, missing, devices, spread.value, settings)
+        _collect(plan, targets, missing, devices, spread, settings)
 
 
 def _check_choice(
@@ -303,14 +272,12 @@ def _collect(
     steps = [step for target in targets for step in steps_of(plan, target)]
     launches = next((target.selection.launches for target in targets if target.is_profiled), None)
     order = {target.label: place for place, target in enumerate(targets)}
-    try:
-        with CollectProgress(
-            steps, launches, plan.processes, plan.recording.preset.passes, settings
-        ) as progress:
-            outcomes = list(devices.collect(plan, targets, spread, store, progress))
-    except KeyboardInterrupt:
-        print("the recordings so far are kept: the same command continues from there", file=sys.stderr)
-        raise
+    passes = plan.recording.preset.passes
+    with (
+        continuable("recordings"),
+        CollectProgress(steps, launches, plan.processes, passes, settings) as progress,
+    ):
+        outcomes = list(devices.collect(plan, targets, spread, store, progress))
     outcomes.sort(key=lambda outcome: order[outcome.target.label])
     _print_outcomes(store, outcomes, settings)
     errors = missing + [one.error for one in outcomes if one.error is not None]
@@ -318,10 +285,6 @@ def _collect(
         raise errors[0]
     if errors:
         raise CollectIncomplete(f"{len(errors)} of {len(targets) + len(missing)} kernels were not collected")
-
-
-def terminate(number: int, frame: object) -> None:  # noqa: ARG001
-    raise SystemExit(_TERMINATED)
 
 
 def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], settings: VerbSettings) -> None:

@@ -6,30 +6,24 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import typer
 
+from profiler.cluster.connection import start_local_workers
+from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.cluster_options import ClusterChoice
 from profiler.commands.shared.options import VerbSettings
+from profiler.measure.collect.collection import CollectPlan
 from profiler.measure.collect.stand_ins import dry_run_device
-from profiler.measure.collect.turns import collect_here, recorded_on
+from profiler.measure.collect.target import Target
+from profiler.measure.collect.turns import CollectOutcome, collect_here, recorded_on
 from profiler.measure.devices.assign import collect_on_fleet
-from profiler.measure.devices.device import LocalDevice, device_for_gpu
-from profiler.measure.devices.groups import TargetGroup, group_targets
+from profiler.measure.devices.device import Device, LocalDevice, device_for_gpu
+from profiler.measure.devices.groups import GroupBy, TargetGroup, group_targets
+from profiler.measure.devices.on_cluster import ClusterFleet
 from profiler.measure.tools.ncu import find_ncu
-from profiler.measure.tools.toolchain import choose_gpus, find_gpu, find_gpus
-
-if TYPE_CHECKING:
-    from profiler.commands.measuring.collect_progress import CollectProgress
-    from profiler.measure.collect.collection import CollectPlan
-    from profiler.measure.collect.target import Target
-    from profiler.measure.collect.turns import CollectOutcome
-    from profiler.measure.devices.device import Device
-    from profiler.measure.devices.groups import GroupBy
-    from profiler.measure.devices.on_cluster import ClusterFleet
-    from profiler.measure.tools.toolchain import Gpu
-    from profiler.store.runs.run_store import RunStore
+from profiler.measure.tools.toolchain import Gpu, choose_gpus, find_gpu, find_gpus
+from profiler.store.runs.run_store import RunStore
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,6 @@ class CollectDevices:
         progress: CollectProgress,
     ) -> Iterator[CollectOutcome]:
         """Yields what became of each target, in the order in which they finish."""
-
         groups = group_targets(targets, by)
         self._note_idle_gpus(len(groups), by)
         if self.fleet is None and min(len(self.gpus), len(groups)) < 2:
@@ -67,9 +60,6 @@ class CollectDevices:
         if self.fleet is not None:
             yield self.fleet
             return
-        from profiler.cluster.connection import start_local_workers
-        from profiler.measure.devices.on_cluster import ClusterFleet
-
         used = dict(list(self.gpus.items())[:groups])
         environments = [{"CUDA_VISIBLE_DEVICES": gpu.uuid} for gpu in used.values()]
         with (
@@ -89,25 +79,23 @@ class CollectDevices:
 
 
 @contextmanager
-def planned_devices(gpus: str | None, choice: ClusterChoice) -> Iterator[CollectDevices]:
-    """Opens stand-ins for a dry run, which needs no workers, no GPU and no tools."""
-
-    _require_one_place(gpus, choice)
-    yield CollectDevices(dry_run_device(gpus), note=lambda _: None)
-
-
-@contextmanager
-def open_devices(gpus: str | None, choice: ClusterChoice, settings: VerbSettings) -> Iterator[CollectDevices]:
-    """Opens the GPUs that were asked for, by default the first of this host."""
-    _require_one_place(gpus, choice)
+def open_devices(
+    gpus: str | None, choice: ClusterChoice, settings: VerbSettings, *, dry_run: bool
+) -> Iterator[CollectDevices]:
+    """Opens the GPUs that were asked for, by default the first of this host; for a dry run, only stands in for them."""
+    if gpus is not None and choice.is_given:
+        raise typer.BadParameter(
+            "--gpus chooses among the GPUs of this host: leave it out with --scheduler or --slurm"
+        )
 
     def note(line: str) -> None:
         if not settings.quiet:
             print(line, file=sys.stderr, flush=True)
 
+    if dry_run:
+        yield CollectDevices(dry_run_device(gpus), note)
+        return
     if choice.is_given:
-        from profiler.measure.devices.on_cluster import ClusterFleet
-
         with choice.open(gpus=True, say=note) as pool, ClusterFleet(pool, note) as fleet:
             yield CollectDevices(fleet.choose_model(), note, fleet=fleet)
         return
@@ -120,10 +108,3 @@ def open_devices(gpus: str | None, choice: ClusterChoice, settings: VerbSettings
     chosen = choose_gpus(gpus, visible)
     named = {f"gpu{visible.index(gpu)}": gpu for gpu in chosen}
     yield CollectDevices(device_for_gpu(chosen[0], ncu), note, gpus=named)
-
-
-def _require_one_place(gpus: str | None, choice: ClusterChoice) -> None:
-    if gpus is not None and choice.is_given:
-        raise typer.BadParameter(
-            "--gpus chooses among the GPUs of this host: leave it out with --scheduler or --slurm"
-        )

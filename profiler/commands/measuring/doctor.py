@@ -12,11 +12,7 @@ from profiler.measure.doctor.doctor import examine
 from profiler.present.documents.doctor import doctor_document
 
 
-def doctor(
-    context: typer.Context,
-    runs: RunsOption = None,
-    format: FormatOption = None,
-) -> None:
+def doctor(context: typer.Context, runs: RunsOption = None, format: FormatOption = None) -> None:
     """Check what works on this machine, and say how to repair the rest.
 
     Checks NVIDIA's report reader, the folders, the compiler, the GPU and ncu, and profiles an empty kernel to see
@@ -29,7 +25,6 @@ def doctor(
 
       prof doctor --format json
     """
-
     settings = settings_of(context, runs, format=format)
     checks = examine(settings.runs_folder, Machine())
     print_document(doctor_document(checks, derive_readiness(checks)), format=settings.format)

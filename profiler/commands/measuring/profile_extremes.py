@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from profiler.analyse.tuning import TuningFinding
 from profiler.ask.compare import compare
 from profiler.ask.sweep import find_extremes
+from profiler.catalog.ladders.sweep import SweepPoint
 from profiler.catalog.presets import find_preset
 from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.measuring.targets import LAUNCHES
 from profiler.commands.shared.options import Format, VerbSettings
 from profiler.commands.shared.output import print_document
 from profiler.measure.collect.collection import CollectPlan, steps_of
-from profiler.measure.collect.target import rung_target
+from profiler.measure.collect.target import Target, rung_target
 from profiler.measure.collect.turns import collect_here
 from profiler.measure.devices.device import LocalDevice
 from profiler.measure.tools.ncu import NcuOptions, find_ncu
+from profiler.measure.tune.sweep import SweepMeasurement
 from profiler.present.documents.comparison import comparison_document
 from profiler.store.runs.run_store import RunStore
-
-if TYPE_CHECKING:
-    from profiler.analyse.tuning import TuningFinding
-    from profiler.catalog.ladders.sweep import SweepPoint
-    from profiler.measure.collect.target import Target
-    from profiler.measure.tune.sweep import SweepMeasurement
-    from profiler.store.sweeps import StoredSweep
+from profiler.store.sweeps import StoredSweep
 
 
 def print_extremes(
     sweeping: SweepMeasurement, stored: StoredSweep, finding: TuningFinding, settings: VerbSettings
 ) -> None:
     """Profiles both points and prints their comparison; with JSON or CSV, the command that prints it."""
-
     extremes = find_extremes(stored, finding)
     if extremes is None:
         print("only one point is correct: there is nothing to compare it with", file=sys.stderr)
@@ -54,7 +49,6 @@ def _targets(
     sweeping: SweepMeasurement, slowest: SweepPoint, best: SweepPoint, plan: CollectPlan
 ) -> list[Target]:
     """Returns the two points as targets, each named after a ladder of its own so that neither run counts as the rung's newest."""
-
     ladder, targets = sweeping.plan.ladder, []
     points = {"slowest": slowest, "best": best}
     for name, built in zip(points, sweeping.build(list(points.values())), strict=True):
@@ -68,7 +62,6 @@ def _targets(
 
 def _collected(plan: CollectPlan, targets: list[Target], settings: VerbSettings) -> list[str]:
     """Profiles the targets and returns the ids of their runs, in the same order."""
-
     steps = [step for target in targets for step in steps_of(plan, target)]
     passes = plan.recording.preset.passes
     with CollectProgress(steps, LAUNCHES, plan.processes, passes, settings) as progress:

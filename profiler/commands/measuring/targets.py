@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from profiler.ask.named.ladders import open_ladder, workloads
-from profiler.commands.shared.ladders import build_rungs, choose_kernels
+from profiler.commands.shared.ladders import build_errors, build_rungs, choose_kernels, usable_kernels
 from profiler.commands.shared.options import VerbSettings
+from profiler.errors import ProfError
 from profiler.measure.collect.target import Target, rung_target
 from profiler.measure.rungs.build import build_folder
 from profiler.measure.rungs.program import RungJob
-from profiler.measure.tools.ncu import Selection
-
-if TYPE_CHECKING:
-    from profiler.errors import ProfError
-    from profiler.measure.tools.ncu import NcuOptions
-    from profiler.measure.tools.toolchain import Gpu
+from profiler.measure.tools.ncu import NcuOptions, Selection
+from profiler.measure.tools.toolchain import Gpu
 
 LAUNCHES = 5
 
 
 def program_target(
-    program: list[str],
-    name: str,
-    regex: str | None,
-    skip: int,
-    launches: int | None,
-    recording: NcuOptions,
+    program: list[str], name: str, regex: str | None, skip: int, launches: int | None, recording: NcuOptions
 ) -> Target:
     """Returns a program as a target.
 
     Nobody knows how many launches it makes: without --launches, up to five are profiled and one is enough.
     """
-
     limit = launches if launches is not None or recording.of_ranges else LAUNCHES
     return Target(
         name=name,
@@ -55,16 +44,14 @@ def rung_targets(
     build: bool,
 ) -> tuple[list[Target], list[ProfError]]:
     """Returns every kernel at every size, and the errors of the kernels that could not be built."""
-
     opened = open_ladder(settings)
     kernels = choose_kernels(opened, kernel)
     shapes = workloads(opened, size, set_param)
     built = build_rungs(opened, kernels, gpu.arch, settings, jobs) if build else {}
-    usable = [one for one in kernels if one.number not in built or built[one.number].error is None]
-    missing = [one.error for one in built.values() if one.error and (kernel or one.status != "unavailable")]
+    missing = build_errors(built, "failed", *(("unavailable",) if kernel else ()))
     targets = []
     for values in shapes:
-        for one in usable:
+        for one in usable_kernels(kernels, built):
             binary = build_folder(opened, gpu.arch) / one.file_name if one.is_compiled else None
             job = RungJob(opened, one, values, binary)
             targets.append(rung_target(job, built.get(one.number), launches or LAUNCHES, recording))

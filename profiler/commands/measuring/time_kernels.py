@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from profiler.ask.collect import summarise_timings
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.commands.shared.ladders import (
-    JobsOption,
-    KernelOption,
-    ParameterOption,
-    SeedOption,
-    SizeOption,
-    TimeoutOption,
+    build_errors,
     build_rungs,
     choose_kernels,
     raise_failures,
+    usable_kernels,
 )
-from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, settings_of
-from profiler.commands.shared.output import Progress, print_document
+from profiler.commands.shared.options import (
+    FormatOption,
+    JobsOption,
+    KernelOption,
+    LadderOption,
+    ParameterOption,
+    RunsOption,
+    SeedOption,
+    SizeOption,
+    TimeoutOption,
+    settings_of,
+)
+from profiler.commands.shared.output import print_document
+from profiler.commands.shared.progress import Progress
 from profiler.measure.rungs.time_ladder import TimingPlan, time_ladder
 from profiler.measure.tools.toolchain import find_gpu
 from profiler.present.documents.rungs import time_row, timed_document
 from profiler.store.runs.run_store import RunStore
-
-if TYPE_CHECKING:
-    from profiler.errors import ProfError
 
 
 def time_kernels(
@@ -63,7 +68,6 @@ def time_kernels(
 
       prof time --kernel 5 --kernel 6 --repeats 50 --processes 3
     """
-
     settings = settings_of(context, runs, ladder, format)
     opened = open_ladder(settings)
     kernels = choose_kernels(opened, kernel)
@@ -78,11 +82,8 @@ def time_kernels(
         timeout_s=timeout,
     )
     built = build_rungs(opened, kernels, plan.gpu.arch, settings, jobs)
-    errors: list[ProfError] = [one.error for one in built.values() if one.status == "failed" and one.error]
-    missing: list[ProfError] = [
-        one.error for one in built.values() if one.status == "unavailable" and one.error
-    ]
-    usable = [one for one in kernels if one.number not in built or built[one.number].error is None]
+    errors, missing = build_errors(built, "failed"), build_errors(built, "unavailable")
+    usable = usable_kernels(kernels, built)
     rows = []
     with Progress("timing", len(plan.shapes) * len(usable) * processes, settings) as progress:
         for outcome in time_ladder(plan, usable, built, RunStore(settings.runs_folder), progress.advance):

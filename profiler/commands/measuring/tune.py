@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from profiler.analyse.tuning import TuningFinding
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.ask.sweep import find_best_points, find_newest_sweep
-from profiler.commands.measuring.collect import terminate
+from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.commands.measuring.profile_extremes import print_extremes
 from profiler.commands.measuring.tune_progress import TuneProgress
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import report_written, write_whole
-from profiler.commands.shared.ladders import JobsOption, ParameterOption, TimeoutOption, choose_kernels
+from profiler.commands.shared.interrupts import continuable, exit_on_sigterm
+from profiler.commands.shared.ladders import choose_kernels
 from profiler.commands.shared.options import (
     DarkOption,
-    Format,
     FormatOption,
+    JobsOption,
     LadderOption,
+    ParameterOption,
     RunsOption,
+    SchemaOption,
+    TimeoutOption,
     VerbSettings,
     settings_of,
 )
-from profiler.commands.shared.output import print_document
+from profiler.commands.shared.output import print_answer
 from profiler.errors import DefaultsNotFound, LadderInvalid
 from profiler.measure.tools.process import shown
 from profiler.measure.tools.toolchain import find_gpu, find_toolchain
@@ -37,13 +40,9 @@ from profiler.measure.tune.points import sweep_of
 from profiler.measure.tune.stages import TunePlan
 from profiler.measure.tune.sweep import SweepMeasurement
 from profiler.present.documents.sweep import diff_lines, sweep_document
-from profiler.present.render.json import json_schema, to_json
-from profiler.store.sweeps import SweepStore
+from profiler.present.render.json import json_schema
+from profiler.store.sweeps import StoredSweep, SweepStore
 from profiler.text import printable
-
-if TYPE_CHECKING:
-    from profiler.catalog.ladders.ladder import Kernel, Ladder
-    from profiler.store.sweeps import StoredSweep
 
 _MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extremes", "force")
 
@@ -109,7 +108,7 @@ def tune(
         typer.Option("--stored", help="Show the newest stored result instead of measuring; needs no GPU."),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Measure again even if a result is stored.")] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    schema: SchemaOption = False,
     jobs: JobsOption = None,
     timeout: TimeoutOption = 120.0,
     runs: RunsOption = None,
@@ -169,7 +168,7 @@ def tune(
         sweeping = SweepMeasurement(plan, toolchain, SweepStore(settings.runs_folder), current, jobs)
         sweep = _measured(sweeping, settings, afresh=force)
     finding = find_best_points(sweep, current, top)
-    _print(finding, settings.format)
+    print_answer(finding, lambda: [sweep_document(finding)], settings.format)
     if picture is not None:
         from profiler.present.charts import tuning_chart
 
@@ -196,7 +195,6 @@ def _refuse_to_measure(context: typer.Context) -> None:
 
 def _current(ladder: Ladder, kernel: Kernel, *, must_apply: bool) -> dict[str, int] | None:
     """Returns the values in the source now, or None if it has no #define lines for them and `must_apply` is false."""
-
     try:
         return read_defaults(_read_source(kernel), sweep_of(kernel, ladder).parameters)
     except DefaultsNotFound:
@@ -212,35 +210,21 @@ def _print_which(sweep: StoredSweep, settings: VerbSettings) -> None:
 
 def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: bool) -> StoredSweep:
     """Returns the stored sweep of the same plan, or measures one now."""
-
     known = None if afresh else sweeping.known()
     if known is not None:
         if not settings.quiet:
             print(f"measured before: {known.manifest.run_id}; --force measures it again", file=sys.stderr)
         return known
-    signal.signal(signal.SIGTERM, terminate)
-    try:
-        with TuneProgress(settings) as progress:
-            stored = sweeping.measure(progress.observer())
-    except KeyboardInterrupt:
-        print("the measurements so far are kept: the same command continues from there", file=sys.stderr)
-        raise
+    exit_on_sigterm()
+    with continuable("measurements"), TuneProgress(settings) as progress:
+        stored = sweeping.measure(progress.observer())
     if not settings.quiet:
         print(f"stored      {stored.path}\n", file=sys.stderr)
     return stored
 
 
-def _print(finding: TuningFinding, format: Format) -> None:
-    if format is Format.json:
-        print(to_json(finding))
-        return
-
-    print_document(sweep_document(finding), format=format)
-
-
 def _apply(finding: TuningFinding, kernel: Kernel, settings: VerbSettings) -> None:
     """Prints the change of the source file, then writes it as a whole."""
-
     before = _read_source(kernel)
     after = with_defaults(before, finding.best.settings)
     path = _source_of(kernel)
@@ -267,7 +251,6 @@ def _shown_path(kernel: Kernel) -> str:
 
 def _read_source(kernel: Kernel) -> str:
     """Returns the text of the source with its own line ends."""
-
     path = _source_of(kernel)
     try:
         return path.read_bytes().decode()
@@ -277,6 +260,5 @@ def _read_source(kernel: Kernel) -> str:
 
 def _with_apply(arguments: list[str]) -> str:
     """Returns the typed command with --apply, without options that would measure again."""
-
     kept = [word for word in arguments if word not in ("--force", "--profile-extremes")]
     return shown(["prof", *kept, "--apply"])

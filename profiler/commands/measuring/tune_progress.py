@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import time
+from contextlib import ExitStack
 from statistics import median
-from types import TracebackType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Self
 
-from profiler.commands.shared.live_display import clock
 from profiler.commands.shared.options import VerbSettings
-from profiler.commands.shared.output import Progress
+from profiler.commands.shared.progress import Progress
+from profiler.measure.rungs.build import Built
+from profiler.measure.tune.points import Candidate, Choice
 from profiler.measure.tune.stages import TuneObserver
 from profiler.present.documents.sweep import settings_text
-from profiler.text import counted, duration
-
-if TYPE_CHECKING:
-    from profiler.measure.rungs.build import Built
-    from profiler.measure.tune.points import Candidate, Choice
-    from profiler.store.sweeps import Stage, Visit
+from profiler.store.sweeps import Stage, Visit
+from profiler.text import clock, counted, duration
 
 _TITLES = {
     "build": "building",
@@ -31,7 +27,8 @@ _TITLES = {
 class TuneProgress:
     def __init__(self, settings: VerbSettings) -> None:
         self._settings = settings
-        self._bar: Progress | None = None
+        self._stage = Progress("", 0, settings)
+        self._open = ExitStack()
         self._done = self._total = self._known = 0
         self._started = 0.0
         self._best_ns = float("inf")
@@ -39,28 +36,26 @@ class TuneProgress:
     def observer(self) -> TuneObserver:
         return TuneObserver(self._chosen, self._begin, self._built, self._visited)
 
-    def __enter__(self) -> TuneProgress:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
 
     def _chosen(self, choice: Choice) -> None:
         allowed = choice.combinations - sum(choice.excluded.values())
         tried = f", {len(choice.points)} of them tried" if len(choice.points) < allowed else ""
-        self._print(f"{choice.combinations} combinations, {allowed} within the constraints{tried}")
+        self._stage.note(f"{choice.combinations} combinations, {allowed} within the constraints{tried}")
 
     def _begin(self, what: Literal["build"] | Stage, total: int) -> None:
-        self._end()
+        self._open.close()
         self._done, self._total, self._known, self._started = 0, total, 0, time.monotonic()
         self._best_ns = float("inf")
-        processes = counted(total, "process", "processes")
-        points = counted(total, "point", "points")
-        self._print(f"{_TITLES[what]}: {points if what == 'build' else processes}")
-        self._bar = Progress(_TITLES[what], total, self._settings)
-        self._bar.__enter__()
+        units = (
+            counted(total, "point", "points") if what == "build" else counted(total, "process", "processes")
+        )
+        self._stage.note(f"{_TITLES[what]}: {units}")
+        self._stage = self._open.enter_context(Progress(_TITLES[what], total, self._settings))
 
     def _built(self, built: Built) -> None:
         self._advance(f"{'uncompiled':<12}{built.kernel.name}" if built.error else "")
@@ -88,19 +83,4 @@ class TuneProgress:
 
     def _advance(self, line: str) -> None:
         self._done += 1
-        if self._bar:
-            self._bar.advance(line)
-
-    def _print(self, line: str) -> None:
-        if not self._settings.quiet:
-            print(line, file=sys.stderr, flush=True)
-
-    def _end(
-        self,
-        kind: type[BaseException] | None = None,
-        error: BaseException | None = None,
-        trace: TracebackType | None = None,
-    ) -> None:
-        if self._bar:
-            self._bar.__exit__(kind, error, trace)
-            self._bar = None
+        self._stage.advance(line)

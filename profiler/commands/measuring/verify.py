@@ -8,19 +8,20 @@ from itertools import product
 import typer
 
 from profiler.ask.named.ladders import open_ladder, workloads
-from profiler.commands.shared.ladders import (
+from profiler.commands.shared.ladders import build_rungs, choose_kernels, raise_failures
+from profiler.commands.shared.options import (
+    FormatOption,
     JobsOption,
     KernelOption,
+    LadderOption,
     ParameterOption,
     SeedOption,
     SizeOption,
     TimeoutOption,
-    build_rungs,
-    choose_kernels,
-    raise_failures,
+    settings_of,
 )
-from profiler.commands.shared.options import FormatOption, LadderOption, settings_of
-from profiler.commands.shared.output import Progress, print_document
+from profiler.commands.shared.output import print_document
+from profiler.commands.shared.progress import Progress
 from profiler.errors import GpuNotFound
 from profiler.measure.rungs.program import RungJob, fresh_seed
 from profiler.measure.rungs.verify import Checked, check_kernel
@@ -53,7 +54,6 @@ def verify(
 
       prof verify --set-param m=1000 --set-param n=777 --set-param k=33
     """
-
     settings = settings_of(context, None, ladder, format)
     opened = open_ladder(settings)
     kernels = choose_kernels(opened, kernel)

@@ -203,12 +203,7 @@ def _show(given: ShowInput, settings: VerbSettings) -> str:
 def _sass(given: SassInput, settings: VerbSettings) -> str:
     after = None if given.after is None else str(given.after)
     view = find_machine_code(
-        str(given.before),
-        after,
-        settings,
-        kernel_name=given.kernel_name,
-        whole=given.full,
-        size=given.size,
+        str(given.before), after, settings, kernel_name=given.kernel_name, whole=given.full, size=given.size
     )
     return json_answer(view.finding, given.full)
 

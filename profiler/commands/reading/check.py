@@ -12,18 +12,18 @@ from profiler.analyse.check import CheckFinding
 from profiler.ask.check import check as ask, is_store
 from profiler.ask.named.references import is_report_path
 from profiler.commands.shared.options import (
-    Format,
     FormatOption,
     KernelNameOption,
     LadderOption,
     RunsOption,
+    SchemaOption,
     VerbSettings,
     settings_of,
 )
-from profiler.commands.shared.output import print_document
+from profiler.commands.shared.output import print_answer
 from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable
 from profiler.present.documents.check import check_document, sentence
-from profiler.present.render.json import json_schema, to_json
+from profiler.present.render.json import json_schema
 from profiler.present.render.junit import check_junit
 from profiler.present.render.markdown import document_markdown
 
@@ -64,7 +64,7 @@ def check(
         Path | None,
         typer.Option("--junit", metavar="FILE", help="Write the result to this file as JUnit XML."),
     ] = None,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    schema: SchemaOption = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
@@ -94,13 +94,12 @@ def check(
     _check_choice(baseline, candidate, settings)
     finding = ask(baseline, candidate, settings, kernel_name=kernel_name, every=every)
     _write_files(finding, summary, junit, allow_unclear)
-    _print(finding, settings.format)
+    print_answer(finding, lambda: [check_document(finding)], settings.format)
     _finish(finding, allow_unclear)
 
 
 def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) -> None:
     """Refuses a report on a side where a stored run is needed."""
-
     if is_store(baseline):
         if candidate is not None and is_report_path(candidate, settings):
             raise typer.BadParameter(
@@ -110,19 +109,10 @@ def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) 
         raise typer.BadParameter("give a candidate too: prof check --baseline before.ncu-rep after.ncu-rep")
 
 
-def _print(finding: CheckFinding, format: Format) -> None:
-    if format is Format.json:
-        print(to_json(finding))
-        return
-
-    print_document(check_document(finding), format=format)
-
-
 def _write_files(
     finding: CheckFinding, summary: Path | None, junit: Path | None, allow_unclear: bool
 ) -> None:
     """Writes the files before anything is printed, since printing fails when the reader of a pipe has gone."""
-
     summary = summary or Path(os.environ.get("GITHUB_STEP_SUMMARY", ""))
     written = [(summary, "a", document_markdown(check_document(finding)))] if summary.name else []
     if junit is not None:

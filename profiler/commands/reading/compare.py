@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profiler.commands.shared.chart_file import chart_file
+from profiler.commands.shared.files import report_written
 from profiler.commands.shared.options import (
     ChartOption,
     DarkOption,
@@ -17,7 +19,9 @@ from profiler.commands.shared.options import (
     RunsOption,
     settings_of,
 )
+from profiler.commands.shared.output import print_answer
 
+# The help of this verb is read most: what only an answer needs is imported where the answer is made.
 if TYPE_CHECKING:
     from profiler.analyse.findings import Comparison
 
@@ -80,10 +84,6 @@ def compare(
         return
     if before is None or after is None:
         raise typer.BadParameter("give two kernels to compare, for example: prof compare 5 6")
-
-    from profiler.commands.shared.chart_file import chart_file
-    from profiler.commands.shared.files import report_written
-
     picture = chart_file(chart, dark)
     if picture is not None and every:
         raise typer.BadParameter("--chart draws one pair: choose it with --kernel-name instead of --all")
@@ -123,15 +123,13 @@ def _print_schema(every: bool) -> None:
 def _print(
     comparisons: list[Comparison], format: Format, every: bool, full: bool, wanted: tuple[str, ...]
 ) -> None:
-    if format is Format.json:
-        from profiler.analyse.findings import SCHEMA_VERSION, Comparisons
-        from profiler.commands.shared.output import json_answer
-
-        finding = Comparisons(SCHEMA_VERSION, comparisons) if every else comparisons[0]
-        print(json_answer(finding, full, wanted))
-        return
-    from profiler.commands.shared.output import print_document
+    from profiler.analyse.findings import SCHEMA_VERSION, Comparisons
     from profiler.present.documents.comparison import comparison_document
 
-    documents = [comparison_document(one, full=full, wanted=wanted) for one in comparisons]
-    print_document(*documents, format=format)
+    print_answer(
+        Comparisons(SCHEMA_VERSION, comparisons) if every else comparisons[0],
+        lambda: [comparison_document(one, full=full, wanted=wanted) for one in comparisons],
+        format,
+        full=full,
+        wanted=wanted,
+    )

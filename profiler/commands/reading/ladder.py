@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from profiler.analyse.ladder.ideas import IdeasFinding
-from profiler.analyse.ladder.ladder import LadderFinding
+from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import check_ending, report_written, write_whole
-from profiler.commands.shared.ladders import ParameterOption
 from profiler.commands.shared.options import (
     ChartOption,
     DarkOption,
-    Format,
     FormatOption,
     LadderOption,
+    ParameterOption,
     RunsOption,
-    VerbSettings,
+    SchemaOption,
     settings_of,
 )
-from profiler.commands.shared.output import json_answer, print_document
+from profiler.commands.shared.output import print_answer
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
 from profiler.present.render.json import json_schema
 from profiler.store.deltas import deltas_parquet
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from altair.typing import ChartType
-
-    from profiler.analyse.ladder.climb import Climb
-    from profiler.present.document import Document
-
-
-class ViewOption(StrEnum):
-    compute = "compute"
-    memory = "memory"
 
 
 def ladder(
@@ -54,7 +39,7 @@ def ladder(
     ] = None,
     set_param: ParameterOption = None,
     view: Annotated[
-        ViewOption | None,
+        LadderView | None,
         typer.Option(
             "--view",
             help="Counters to show [default: memory if the ladder declares bytes and no flops, else compute].",
@@ -81,7 +66,7 @@ def ladder(
             "--full", help="Print the whole JSON; without it, JSON is cut to the most important 8 KB."
         ),
     ] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    schema: SchemaOption = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
@@ -107,7 +92,8 @@ def ladder(
       prof ladder --chart ladder.svg
     """
     if schema:
-        _print_schema(ideas)
+        finding, verb = (IdeasFinding, "ladder --ideas") if ideas else (LadderFinding, "ladder")
+        print(json_schema(finding, f"prof {verb} --format json"))
         return
 
     picture = chart_file(chart, dark)
@@ -119,46 +105,21 @@ def ladder(
             ": it holds all changes of all metrics; --format csv prints the table",
         )
     settings = settings_of(context, runs, ladder, format)
-    climb = climb_ladder(settings, size, set_param, view.value if view else None)
+    climb = climb_ladder(settings, size, set_param, view)
     if output is not None:
         write_whole(deltas_parquet(find_deltas(climb)), output)
     if picture is not None:
-        picture.write(_drawn(climb, settings))
+        from profiler.present.charts import ladder_chart
+
+        picture.write(ladder_chart(*find_overview(climb, settings), climb.ladder.published))
     if ideas:
-        _print_ideas(find_ideas(climb), settings.format, full)
+        found = find_ideas(climb)
+        print_answer(found, lambda: [ideas_document(found)], settings.format, full=full)
     else:
-        _print_ladder(climb.finding, climb.others, settings.format, full)
+        print_answer(
+            climb.finding, lambda: [ladder_document(climb.finding, climb.others)], settings.format, full=full
+        )
     if output is not None:
         report_written(output, settings)
     if picture is not None:
         report_written(picture.path, settings)
-
-
-def _drawn(climb: Climb, settings: VerbSettings) -> ChartType:
-    from profiler.present.charts import ladder_chart
-
-    return ladder_chart(*find_overview(climb, settings), climb.ladder.published)
-
-
-def _print_schema(ideas: bool) -> None:
-    if ideas:
-        print(json_schema(IdeasFinding, "prof ladder --ideas --format json"))
-    else:
-        print(json_schema(LadderFinding, "prof ladder --format json"))
-
-
-def _print_ideas(finding: IdeasFinding, format: Format, full: bool) -> None:
-    _print(finding, lambda: ideas_document(finding), format, full)
-
-
-def _print_ladder(finding: LadderFinding, others: list[str], format: Format, full: bool) -> None:
-    _print(finding, lambda: ladder_document(finding, others), format, full)
-
-
-def _print(
-    finding: LadderFinding | IdeasFinding, document: Callable[[], Document], format: Format, full: bool
-) -> None:
-    if format is Format.json:
-        print(json_answer(finding, full))
-    else:
-        print_document(document(), format=format)

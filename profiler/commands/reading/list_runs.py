@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER
 from profiler.ask.listing import ladder_rows, newest_rows, require_whole, run_rows, why_nothing
-from profiler.ask.named.ladders import open_ladder, require_ladder
+from profiler.ask.named.ladders import open_ladder, readable_ladder, require_ladder
 from profiler.ask.named.references import meant_by
 from profiler.commands.shared.options import (
     Format,
@@ -20,12 +20,9 @@ from profiler.commands.shared.options import (
     settings_of,
 )
 from profiler.commands.shared.output import print_document
-from profiler.errors import LadderNotFound
 from profiler.present.documents.listing import kernels_document, runs_document
+from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
-
-if TYPE_CHECKING:
-    from profiler.store.runs.run_store import RunStore
 
 
 def list_runs(
@@ -59,7 +56,6 @@ def list_runs(
 
       prof list --ladder copy
     """
-
     settings = settings_of(context, runs, ladder, format)
     store = settings.open_store()
     require_ladder(settings, lambda: store)
@@ -79,11 +75,8 @@ def list_runs(
 
 def _print_kernels(store: RunStore, settings: VerbSettings, required: bool) -> bool:
     """Prints the ladder's kernels above the runs; returns False when no ladder is found."""
-    try:
-        found = open_ladder(settings)
-    except LadderNotFound:
-        if required:
-            raise
+    found = open_ladder(settings) if required else readable_ladder(settings)
+    if found is None:
         return False
     rows = [tuple(row.values()) for row in ladder_rows(found, store)]
     print_document(kernels_document(LADDER_HEADER, rows), format=settings.format)

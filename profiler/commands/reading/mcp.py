@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from profiler.ask.named.reach import Reach
+from profiler.commands.reading.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
 from profiler.commands.shared.options import LadderOption, RunsOption, VerbSettings, settings_of
 from profiler.errors import McpNotInstalled
 from profiler.present.render.json import schema_of
@@ -22,8 +23,6 @@ from profiler.store.runs.manifest import prof_version
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
     from mcp.types import CallToolResult, Tool as ToolDescription
-
-    from profiler.commands.reading.agent_tools import Tool
 
 
 _LAST_S = 2.0  # seconds until the process ends after its input has, even if a call is still running
@@ -55,7 +54,6 @@ def mcp(
 
       prof mcp --runs ~/profiles/runs --reports ~/profiles/new --ladder norms
     """
-
     settings = settings_of(context, runs, ladder)
     for folder in reports or ():
         if not folder.is_dir():
@@ -102,8 +100,6 @@ def _make_server(settings: VerbSettings) -> Server[Any]:
     from mcp.server.lowlevel import Server
     from mcp.shared.exceptions import MCPError
 
-    from profiler.commands.reading.agent_tools import INSTRUCTIONS, TOOLS
-
     tools = {tool.name: tool for tool in TOOLS}
     one_at_a_time = CapacityLimiter(1)
 
@@ -148,8 +144,6 @@ def _described(tool: Tool, settings: VerbSettings) -> ToolDescription:
 def _result(tool: Tool, arguments: dict[str, Any], settings: VerbSettings) -> CallToolResult:
     """Returns the JSON as text and as an object; a failure as text alone, since it has no place in the tool's schema."""
     from mcp import types as protocol
-
-    from profiler.commands.reading.agent_tools import ToolFailed
 
     try:
         text = tool.call(arguments, settings)

@@ -6,23 +6,27 @@ import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
+from profiler.analyse.ladder.climb import Climb
 from profiler.ask.ladder import climb_ladder
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.commands.shared.files import report_written, write_whole
-from profiler.commands.shared.ladders import ParameterOption
-from profiler.commands.shared.options import FormatOption, LadderOption, RunsOption, VerbSettings, settings_of
+from profiler.commands.shared.options import (
+    FormatOption,
+    LadderOption,
+    ParameterOption,
+    RunsOption,
+    VerbSettings,
+    settings_of,
+)
 from profiler.commands.shared.output import print_document
 from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritable, RunNotFound
 from profiler.present.document import Column
 from profiler.present.documents.parts.rows import rows_document
-
-if TYPE_CHECKING:
-    from profiler.analyse.ladder.climb import Climb
-    from profiler.store.remote.places import Location
+from profiler.store.remote.places import Location
 
 # In the folder `dashboards/` of prof's repository.
 SHIPPED = {

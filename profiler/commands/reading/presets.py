@@ -27,7 +27,6 @@ def presets(
 
       prof presets four-way
     """
-
     settings = settings_of(context, None, None, format)
     document = presets_document(PRESETS) if name is None else preset_document(find_preset(name))
     print_document(document, format=settings.format)

@@ -56,9 +56,8 @@ def report(
 
       prof report mine.ncu-rep --title 'Softmax on an H200'
     """
-    from profiler.present.page import render_page
     from profiler.present.page.drawing import Drawing
-    from profiler.present.page.drawn import draw_report
+    from profiler.present.page.page import draw_page, page_html
 
     settings = settings_of(context, runs, ladder)
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
@@ -68,15 +67,15 @@ def report(
             found = report_named(sources, settings, title, kernel_name=kernel_name, force=force)
         else:
             found = report_ladder(settings, title)
-        contents = draw_report(found, drawing)
-        page = render_page(contents, drawing.look.result()).encode()
-    write_whole(page, output)
-    for line in missing_lines(contents.ladder.ladder) if contents.ladder else ():
+        page = draw_page(found, drawing)
+        html = page_html(page, drawing.look.result()).encode()
+    write_whole(html, output)
+    for line in missing_lines(found.ladder.ladder) if found.ladder else ():
         print(line, file=sys.stderr)
     if not settings.quiet:
-        kernels = counted(len(contents.kernels), "kernel", "kernels")
-        pairs = counted(len(contents.pairs), "comparison", "comparisons")
-        print(f"Wrote {printable(str(output))} ({size(len(page))}): {kernels}, {pairs}", file=sys.stderr)
+        kernels = counted(len(page.of_kind("kernel")), "kernel", "kernels")
+        pairs = counted(len(page.of_kind("pair")), "comparison", "comparisons")
+        print(f"Wrote {printable(str(output))} ({size(len(html))}): {kernels}, {pairs}", file=sys.stderr)
 
 
 @contextmanager
@@ -93,6 +92,5 @@ def _no_collection() -> Iterator[None]:
 
 def _check_writable(path: Path) -> None:
     """Refuses a folder that cannot be written to, before anything is computed."""
-
     if not os.access(path.parent, os.W_OK):
         raise OutputNotWritable(f"{path}: cannot be written: {path.parent} is not a writable folder")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import termios
+import tty
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,8 +17,11 @@ from profiler.commands.shared.options import (
     LadderOption,
     RunSizeOption,
     RunsOption,
+    SchemaOption,
     settings_of,
 )
+from profiler.commands.shared.output import print_answer, print_document
+from profiler.text import printable
 
 if TYPE_CHECKING:
     from profiler.analyse.code.machine_code import View
@@ -39,10 +44,9 @@ def sass(
         bool, typer.Option("--listing", help="Show every instruction instead of counts by opcode.")
     ] = False,
     reveal: Annotated[
-        bool,
-        typer.Option("--reveal", help="Show the first kernel, wait for a key, then show the second."),
+        bool, typer.Option("--reveal", help="Show the first kernel, wait for a key, then show the second.")
     ] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    schema: SchemaOption = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
@@ -84,20 +88,14 @@ def sass(
     view = find_machine_code(before, after, settings, kernel_name=kernel_name, whole=full, size=size)
     if reveal:
         _reveal(view, listing)
-    elif settings.format is Format.json:
-        from profiler.commands.shared.output import json_answer
+        return
+    from profiler.present.documents.code import code_document
 
-        print(json_answer(view.finding, full))
-    else:
-        from profiler.commands.shared.output import print_document
-        from profiler.present.documents.code import code_document
-
-        print_document(code_document(view, listing=listing), format=settings.format)
+    print_answer(view.finding, lambda: [code_document(view, listing=listing)], settings.format, full=full)
 
 
 def _reveal(view: View, listing: bool) -> None:
     """Prints the first kernel, waits for a key if there is a keyboard, then prints the second and what changed."""
-    from profiler.commands.shared.output import print_document
     from profiler.present.documents.code import changes_document, code_document
 
     print_document(code_document(view.side(0), listing=listing), format=Format.table)
@@ -112,11 +110,6 @@ def _reveal(view: View, listing: bool) -> None:
 def _wait_for_key(prompt: str) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return
-    import termios
-    import tty
-
-    from profiler.text import printable
-
     keyboard, prompt = sys.stdin.fileno(), printable(prompt)
     before = termios.tcgetattr(keyboard)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,19 +20,15 @@ from profiler.commands.shared.options import (
     LadderOption,
     RunSizeOption,
     RunsOption,
+    SchemaOption,
     VerbSettings,
     settings_of,
 )
-from profiler.commands.shared.output import json_answer, print_document
+from profiler.commands.shared.output import print_answer
 from profiler.present.documents.recording import recording_document
 from profiler.present.render.json import json_schema
+from profiler.store.runs.run_store import Run
 from profiler.text import printable
-
-if TYPE_CHECKING:
-    from altair.typing import ChartType
-
-    from profiler.analyse.recording.overview import Recording
-    from profiler.store.runs.run_store import Run
 
 
 def show(
@@ -51,7 +47,7 @@ def show(
     ] = False,
     chart: ChartOption = None,
     dark: DarkOption = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")] = False,
+    schema: SchemaOption = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
@@ -82,8 +78,15 @@ def show(
     timed = kernel_name is None and (not full or settings.format is Format.json)
     recording = ask(source, settings, kernel_name=kernel_name, full=full, timed=timed, size=size)
     if picture is not None:
-        picture.write(_drawn(recording.run, settings, kernel_name))
-    _print(recording, settings.format, full)
+        from profiler.present.charts import recording_chart
+
+        picture.write(recording_chart(*find_hot_lines(recording.run, settings, kernel_name)))
+    print_answer(
+        recording.finding,
+        lambda: [recording_document(recording.run, recording.sheets, recording.timing)],
+        settings.format,
+        full=full,
+    )
     if picture is not None:
         report_written(picture.path, settings)
     if size is None:
@@ -92,7 +95,6 @@ def show(
 
 def _print_other_sizes(source: str, run: Run, settings: VerbSettings) -> None:
     """Prints the other stored sizes if a number or a name chose the newest run of any size."""
-
     if settings.format is not Format.table or settings.quiet:
         return
     name = run.manifest.name
@@ -103,19 +105,3 @@ def _print_other_sizes(source: str, run: Run, settings: VerbSettings) -> None:
             f"Ask for one with --size, or by its run id, which `prof list {name}` prints.",
             file=sys.stderr,
         )
-
-
-def _drawn(run: Run, settings: VerbSettings, kernel_name: str | None) -> ChartType:
-    """Returns the chart of the one kernel meant; a chart shows one kernel."""
-    from profiler.present.charts import recording_chart
-
-    return recording_chart(*find_hot_lines(run, settings, kernel_name))
-
-
-def _print(recording: Recording, format: Format, full: bool) -> None:
-    if format is Format.json:
-        print(json_answer(recording.finding, full))
-        return
-
-    document = recording_document(recording.run, recording.sheets, recording.timing)
-    print_document(document, format=format)

@@ -1,57 +1,18 @@
-"""Options, choice of kernels and build for the verbs that run a ladder's kernels."""
+"""Chooses and builds kernels for the verbs that run a ladder's kernels."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping, Sequence
 
 import typer
 
+from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.commands.shared.options import VerbSettings
-from profiler.commands.shared.output import Progress
-from profiler.errors import ProgramFailed
-from profiler.measure.rungs.build import build_kernels
+from profiler.commands.shared.progress import Progress
+from profiler.errors import ProfError, ProgramFailed
+from profiler.measure.rungs.build import BuildStatus, Built, build_kernels
 from profiler.measure.tools.toolchain import find_toolchain
-
-if TYPE_CHECKING:
-    from profiler.catalog.ladders.ladder import Kernel, Ladder
-    from profiler.errors import ProfError
-    from profiler.measure.rungs.build import Built
-
-KernelOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kernel", metavar="N", help="Number of a kernel, or a range such as 4-6; may be repeated."
-    ),
-]
-JobsOption = Annotated[
-    int | None,
-    typer.Option("--jobs", "-j", min=1, help="Compilers to run at a time [default: one per core]."),
-]
-SizeOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--size",
-        metavar="S",
-        help="Size of the workload: 4096, or one number for each dimension, 512x4096x1024; may be repeated [default: the ladder's].",
-    ),
-]
-ParameterOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set-param",
-        metavar="NAME=S",
-        help="Set one parameter of the workload, for example m=1000; may be repeated.",
-    ),
-]
-SeedOption = Annotated[
-    int | None,
-    typer.Option("--seed", min=0, max=2**64 - 1, help="Seed of the random inputs [default: a random one]."),
-]
-TimeoutOption = Annotated[
-    float, typer.Option("--timeout", min=0.1, help="Seconds that one program may take.")
-]
 
 
 def choose_kernels(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
@@ -83,6 +44,16 @@ def build_rungs(
     return done
 
 
+def usable_kernels(kernels: Sequence[Kernel], built: Mapping[int, Built]) -> list[Kernel]:
+    """Returns the kernels that were built, or need no build."""
+    return [one for one in kernels if one.number not in built or built[one.number].error is None]
+
+
+def build_errors(built: Mapping[int, Built], *statuses: BuildStatus) -> list[ProfError]:
+    """Returns the errors of the kernels whose build has one of these statuses."""
+    return [one.error for one in built.values() if one.error is not None and one.status in statuses]
+
+
 def _said(built: Built, arch: str) -> str:
     """Returns the line for a built kernel; an unchanged kernel gets one only if it uses fast math."""
     record = built.record
@@ -107,4 +78,4 @@ def raise_failures(errors: Sequence[ProfError], total: int, what: str) -> None:
     message = f"{len(errors)} of {total} {what}"
     if len({type(error) for error in errors}) > 1:
         raise ProgramFailed(message, remedy="Each of them is printed above, with its command.")
-    raise type(errors[0])(message, remedy=errors[0].remedy)
+    raise errors[0].changed(message, details=())

@@ -7,6 +7,7 @@ import os
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ import typer
 
 from profiler.ask.named.settings import Settings
 from profiler.catalog import DEFAULT_LADDER
+from profiler.text import printable
 
 
 class Format(StrEnum):
@@ -82,7 +84,43 @@ ChartOption = Annotated[
     Path | None,
     typer.Option("--chart", metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file."),
 ]
+SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")]
 DarkOption = Annotated[bool, typer.Option("--dark", help="Draw the chart on a dark background.")]
+
+# For the verbs that run the kernels of a ladder.
+KernelOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kernel", metavar="N", help="Number of a kernel, or a range such as 4-6; may be repeated."
+    ),
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, help="Compilers to run at a time [default: one per core]."),
+]
+SizeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--size",
+        metavar="S",
+        help="Size of the workload: 4096, or one number for each dimension, 512x4096x1024; may be repeated [default: the ladder's].",
+    ),
+]
+ParameterOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set-param",
+        metavar="NAME=S",
+        help="Set one parameter of the workload, for example m=1000; may be repeated.",
+    ),
+]
+SeedOption = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, max=2**64 - 1, help="Seed of the random inputs [default: a random one]."),
+]
+TimeoutOption = Annotated[
+    float, typer.Option("--timeout", min=0.1, help="Seconds that one program may take.")
+]
 
 
 @dataclass(frozen=True)
@@ -106,10 +144,7 @@ class VerbSettings(Settings):
 
 
 def settings_of(
-    context: typer.Context,
-    runs: str | None = None,
-    ladder: str | None = None,
-    format: Format | None = None,
+    context: typer.Context, runs: str | None = None, ladder: str | None = None, format: Format | None = None
 ) -> VerbSettings:
     from profiler.store.remote.places import location_of
 
@@ -117,7 +152,7 @@ def settings_of(
     chosen, where = ladder or outer.ladder, runs or outer.runs
     return VerbSettings(
         runs=location_of(where) if where else None,
-        note=_print_note,
+        note=cache(_print_note),  # each remark once
         ladder=chosen or DEFAULT_LADDER,
         ladder_given=chosen is not None,
         format=format or outer.format or Format.table,
@@ -128,8 +163,6 @@ def settings_of(
 
 def _print_note(line: str) -> None:
     """Prints a remark about the result, also with --quiet, since the result is misleading without it."""
-    from profiler.text import printable
-
     print(printable(line), file=sys.stderr)
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from profiler.commands.shared.options import Format, FormatOption, RunsOption, settings_of
-from profiler.commands.shared.output import Progress, print_document
+from profiler.commands.shared.output import print_document
+from profiler.commands.shared.progress import Progress
 from profiler.present.documents.parts.rows import rows_document
-from profiler.store.packs.plan import compact as pack, plan_packs
+from profiler.store.packs.plan import Compacted, PackPlan, compact as pack, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.runs.run_store import RunStore
 from profiler.text import counted, printable, size
-
-if TYPE_CHECKING:
-    from profiler.store.packs.plan import Compacted, PackPlan
 
 _HEADER = (
     "runs", "packs", "packs_replaced", "files_before", "files_after", "bytes_before", "bytes_after", "damaged",
@@ -50,7 +48,6 @@ def compact(
 
       prof compact --runs s3://bucket/runs --older-than 7
     """
-
     settings = settings_of(context, runs, None, format)
     store = RunStore(settings.runs_to_read)
     plan = plan_packs(store, older_than)

@@ -17,8 +17,7 @@ def export(
     context: typer.Context,
     source: Annotated[str, typer.Argument(help="A kernel number, a run id, or a run's name.")],
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", file_okay=False, help="Folder to write to."),
+        Path, typer.Option("--output", "-o", file_okay=False, help="Folder to write to.")
     ] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     size: RunSizeOption = None,
@@ -35,7 +34,6 @@ def export(
 
       prof export gemm-6-source --output /tmp
     """
-
     settings = settings_of(context, runs, ladder)
     (run,) = open_named([source], settings, size=size)
     for path in export_reports(run, output, overwrite=force):

@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -29,18 +29,16 @@ from profiler.commands.shared.options import (
     VerbSettings,
     settings_of,
 )
-from profiler.commands.shared.output import Progress, print_document
+from profiler.commands.shared.output import print_document
+from profiler.commands.shared.progress import Progress
 from profiler.commands.storing.ingest_progress import IngestProgress
 from profiler.errors import IngestIncomplete, ReportNotFound
 from profiler.present.documents.parts.rows import rows_document
-from profiler.store.ingest.ingest import IngestOptions, ingest_reports
-from profiler.store.reports.locate import find_reports
+from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
+from profiler.store.ingest.on_workers import ingest_on_workers
+from profiler.store.reports.locate import Report, find_reports
 from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
-
-if TYPE_CHECKING:
-    from profiler.store.ingest.ingest import Ingested
-    from profiler.store.reports.locate import Report
 
 _HEADER = ("status", "run_id", "launches", "report", "error", "unread")
 
@@ -99,7 +97,6 @@ def ingest(
 
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
-
     settings = settings_of(context, runs, ladder, format)
     choice = ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     if jobs is not None and choice.is_given:
@@ -143,7 +140,6 @@ def ingest(
 
 def _ladder_of(settings: VerbSettings) -> str:
     """Returns the ladder's name; the ladder needs no file, but may be given by one."""
-
     name = ladder_name(settings)
     if not is_ladder_name(name):
         raise typer.BadParameter(f"--ladder: {printable(name)!r} is not a valid ladder name")
@@ -163,13 +159,8 @@ def _reading(
         with Progress("reading", len(reports), settings) as progress:
             yield progress, ingest_reports(reports, store, options)
         return
-    from profiler.store.ingest.on_workers import ingest_on_workers
-
-    lines = IngestProgress()
-    with Progress("reading", len(reports), settings, lines.lines) as progress:
-        lines.say = progress.note
-        with choice.open(gpus=False, say=progress.note) as pool:
-            yield progress, ingest_on_workers(reports, store, options, pool, lines)
+    with IngestProgress(len(reports), settings) as shown, choice.open(gpus=False, say=shown.note) as pool:
+        yield shown, ingest_on_workers(reports, store, options, pool, shown)
 
 
 def _summary(outcomes: list[Ingested]) -> str:

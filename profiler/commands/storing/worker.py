@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from typing import Annotated
 
 import typer
 
+from profiler.cluster.hosting import HostedWorker, Listening, host_workers
 from profiler.commands.shared.cluster_options import ClusterChoice, TlsCaOption, TlsCertOption, TlsKeyOption
 from profiler.commands.shared.options import settings_of
+from profiler.measure.tools.ncu import find_ncu
+from profiler.measure.tools.toolchain import choose_gpus, find_gpus
 
 
 def worker(
@@ -29,8 +33,7 @@ def worker(
     host: Annotated[
         str | None,
         typer.Option(
-            "--host",
-            help="Address of this host to listen at [default: the one that reaches the scheduler].",
+            "--host", help="Address of this host to listen at [default: the one that reaches the scheduler]."
         ),
     ] = None,
     interface: Annotated[
@@ -51,12 +54,6 @@ def worker(
 
       prof worker tls://head:8786 --gpus 0,1 --interface ib0
     """
-    import socket
-
-    from profiler.cluster.hosting import HostedWorker, Listening, host_workers
-    from profiler.measure.tools.ncu import find_ncu
-    from profiler.measure.tools.toolchain import choose_gpus, find_gpus
-
     if host is not None and interface is not None:
         raise typer.BadParameter("--host and --interface exclude each other")
     settings = settings_of(context)

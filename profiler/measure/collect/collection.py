@@ -268,8 +268,7 @@ class Collection:
         except (MetricsMissing, ReportDamaged) as error:
             self.pending.discard()  # the next call would fail with these reports too
             command = typed_command(self.target, self.plan.ncu, self.plan.recording)
-            details = [*error.details, *command_details(command)]
-            raise type(error)(error.message, details=details, remedy=error.remedy) from None
+            raise error.changed(details=[*error.details, *command_details(command)]) from None
         assert isinstance(extracted, Manifest)  # the request names no hash that is stored already
         staging.commit(request.folder, extracted.run_id)
         self.pending.discard()

@@ -1,6 +1,6 @@
-"""What a dry run writes its commands with: the tools and the GPU that are here, or words that stand for them.
+"""Finds the tools and the GPU that a dry run names in its commands, or words that stand for them.
 
-Nothing is started with what comes out of here; `missing_tools` says what stands for something else.
+Nothing is started with them; `missing_tools` says which of them are only words.
 """
 
 from __future__ import annotations

@@ -18,9 +18,10 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import Mode, size_text
 from profiler.measure.rungs.build import Built, sha256_of
+from profiler.measure.rungs.job_files import list_job_files, read_job_files, relocate_job, write_job_files
 from profiler.measure.rungs.program import RungJob, program_command
 from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, ncu_command
-from profiler.measure.tools.neutral import bring_binary, bring_sources, relative_words
+from profiler.measure.tools.neutral import bring_binary, relative_words
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import rung_name, timed_name
 
@@ -106,19 +107,11 @@ def _moved(job: RungJob, scratch: Path) -> RungJob | None:
     """Returns the job with its files copied to `scratch`; None if it may need files that its ladder does not name."""
     if job.binary is not None:
         return replace(job, binary=bring_binary(job.binary, scratch))
-    kernel, folder = job.kernel, Path(os.path.abspath(job.ladder.folder))
-    if kernel.further_sources is None:
+    files = list_job_files(job)
+    if files is None:
         return None
-    place = scratch / folder.name
-    place.mkdir()
-    own = [kernel.source] if kernel.source is not None else []
-    bring_sources((*own, *kernel.further_sources), folder.parent, scratch)
-    source = place / os.path.relpath(kernel.source, folder) if kernel.source is not None else None
-    return replace(
-        job,
-        kernel=replace(kernel, source=source),
-        ladder=replace(job.ladder, path=place / job.ladder.path.name),
-    )
+    write_job_files(files, read_job_files(job, files), scratch)
+    return relocate_job(job, files, scratch)
 
 
 def typed_command(target: Target, ncu: Ncu, recording: NcuOptions) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
@@ -70,7 +70,7 @@ class FleetObserver:
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a group waits for its GPU to come back, and the collection for any worker."""
+    """The seconds that a group waits for its GPU to come back, and the collection for any worker."""
 
     return_s: float = 10.0
     alone_s: float = 60.0
@@ -97,8 +97,10 @@ def collect_on_fleet(
         stack.callback(finishing.shutdown, cancel_futures=True)
         if sandbox is None:
             sandbox = stack.enter_context(Sandbox(workers=min(available_cores(), len(groups))))
+        patience = patience or Patience()
+        queue, left = GroupQueue(groups, patience.return_s), sum(len(group.targets) for group in groups)
         collection = _FleetCollection(
-            plan, groups, fleet, store, observer, patience or Patience(), staging, sandbox, finishing
+            plan, queue, left, fleet, store, observer, patience, staging, sandbox, finishing
         )
         try:
             yield from collection.outcomes()
@@ -106,30 +108,24 @@ def collect_on_fleet(
             collection.stop()
 
 
+@dataclass
 class _FleetCollection:
     """The threads that each drive one worker, and the outcomes that they hand to the caller's thread."""
 
-    def __init__(
-        self,
-        plan: CollectPlan,
-        groups: Sequence[TargetGroup],
-        fleet: Fleet,
-        store: RunStore,
-        observer: FleetObserver,
-        patience: Patience,
-        staging: Staging,
-        sandbox: Sandbox,
-        finishing: ThreadPoolExecutor,
-    ) -> None:
-        self._plan, self._fleet, self._store, self._observer = plan, fleet, store, observer
-        self._staging, self._sandbox, self._finishing = staging, sandbox, finishing
-        self._patience = patience
-        self._left = sum(len(group.targets) for group in groups)
-        self._groups = GroupQueue(groups, patience.return_s)
-        self._threads: dict[Worker, Thread] = {}
-        self._results: SimpleQueue[CollectOutcome | BaseException] = SimpleQueue()
-        self._last_loss: WorkerLost | None = None
-        self._unfit: set[str] = set()  # hosts that cannot measure
+    _plan: CollectPlan
+    _groups: GroupQueue
+    _left: int  # targets without an outcome
+    _fleet: Fleet
+    _store: RunStore
+    _observer: FleetObserver
+    _patience: Patience
+    _staging: Staging
+    _sandbox: Sandbox
+    _finishing: ThreadPoolExecutor
+    _threads: dict[Worker, Thread] = field(default_factory=dict)
+    _results: SimpleQueue[CollectOutcome | BaseException] = field(default_factory=SimpleQueue)
+    _last_loss: WorkerLost | None = None
+    _unfit: set[str] = field(default_factory=set)  # hosts that cannot measure
 
     def outcomes(self) -> Iterator[CollectOutcome]:
         alone_since: float | None = None

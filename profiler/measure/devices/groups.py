@@ -27,9 +27,7 @@ class TargetGroup:
     home: str | None = None
     is_begun: bool = False  # by this call, so what is kept of it is recent
     moves: int = 0  # times that it went from a lost GPU to another one
-    losses: Counter[str] = field(
-        default_factory=Counter
-    )  # lost workers, by the label of the kernel that they measured
+    losses: Counter[str] = field(default_factory=Counter)  # lost workers, by the label of what they measured
     waits_until: float = 0.0
 
 

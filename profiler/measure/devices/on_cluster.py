@@ -9,21 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from time import monotonic
-from types import TracebackType
 from typing import Self
 
 from profiler.cluster.watch import Worker
 from profiler.cluster.worker_pool import WorkerPool
-from profiler.errors import (
-    InternalError,
-    NoWorkerLeft,
-    ProfError,
-    SchedulerLost,
-    WorkerLost,
-    WorkerUnlike,
-)
+from profiler.errors import InternalError, NoWorkerLeft, ProfError, SchedulerLost, WorkerLost, WorkerUnlike
 from profiler.measure.devices.device import Device, Order, Recorded
-from profiler.measure.devices.job_files import list_job_files, read_job_files, trim_job
 from profiler.measure.devices.worker_tasks import (
     FilesMissing,
     GpuOccupied,
@@ -36,6 +27,7 @@ from profiler.measure.devices.worker_tasks import (
     describe_worker,
     run_task,
 )
+from profiler.measure.rungs.job_files import list_job_files, read_job_files, trim_job
 from profiler.measure.rungs.program import RungJob
 from profiler.measure.rungs.timing import Timed
 from profiler.measure.tools.ncu import Ncu
@@ -56,8 +48,8 @@ _REPORT = "report.ncu-rep"
 class WorkerDevice:
     """The GPU of one worker."""
 
-    crew: WorkerPool
-    member: Worker
+    pool: WorkerPool
+    worker: Worker
     facts: WorkerFacts
     _stopped: Event = field(default_factory=Event)
 
@@ -112,8 +104,7 @@ class WorkerDevice:
         except (WorkerLost, SchedulerLost):
             raise
         except ProfError as error:
-            details = [*error.details, f"    on worker {self.member.name}"]
-            raise type(error)(error.message, details=details, remedy=error.remedy) from None
+            raise error.changed(details=[*error.details, f"    on worker {self.worker.name}"]) from None
         return answer
 
     def _wait_for(
@@ -122,24 +113,24 @@ class WorkerDevice:
         timeout_s = task.timeout_s
         deadline = monotonic() + timeout_s
         while True:
-            answer: TaskAnswer = self.crew.call(
-                self.member, run_task, task, files, timeout_s=timeout_s, gpu=True, on_message=on_message
+            answer: TaskAnswer = self.pool.call(
+                self.worker, run_task, task, files, timeout_s=timeout_s, gpu=True, on_message=on_message
             )
             if not isinstance(answer, GpuOccupied):
                 return answer
             if monotonic() > deadline:
                 raise WorkerLost(
-                    f"worker {self.member.name}: another process has measured on its GPU for {timeout_s:g} s"
+                    f"worker {self.worker.name}: another process has measured on its GPU for {timeout_s:g} s"
                 )
             if self._stopped.wait(_OCCUPIED_S):
-                raise WorkerLost(f"worker {self.member.name} is no longer needed")
+                raise WorkerLost(f"worker {self.worker.name} is no longer needed")
 
 
 class ClusterFleet:
-    """The workers of a crew that have the most common GPU and ncu. `note` receives a line for each one left out."""
+    """The workers of a pool that have the most common GPU and ncu. `note` receives a line for each one left out."""
 
-    def __init__(self, crew: WorkerPool, note: Callable[[str], None]) -> None:
-        self._crew = crew
+    def __init__(self, pool: WorkerPool, note: Callable[[str], None]) -> None:
+        self._pool = pool
         self.note = note
         self._asked: dict[Worker, Future[WorkerFacts]] = {}
         self._asking = ThreadPoolExecutor(_MOST_AT_A_TIME, thread_name_prefix="ask")
@@ -155,11 +146,11 @@ class ClusterFleet:
         found = self._first_facts(FIRST_ANSWER_S)
         models = Counter(_model_of(facts) for _, facts in found)
         self._model = max(models, key=models.__getitem__)
-        member, facts = next(one for one in found if _model_of(one[1]) == self._model)
-        return WorkerDevice(self._crew, member, facts)
+        worker, facts = next(one for one in found if _model_of(one[1]) == self._model)
+        return WorkerDevice(self._pool, worker, facts)
 
     def workers(self) -> Sequence[Worker]:
-        return [member for member in self._crew.available() if member.gpus]
+        return [worker for worker in self._pool.available() if worker.gpus]
 
     def device_of(self, worker: Worker) -> Device | None:
         try:
@@ -179,23 +170,21 @@ class ClusterFleet:
                 f"left out    worker {worker.name}: {facts.gpu.name} with ncu {facts.ncu.version}, not {gpu} with ncu {ncu}"
             )
             return None
-        device = self._devices[worker] = WorkerDevice(self._crew, worker, facts)
+        device = self._devices[worker] = WorkerDevice(self._pool, worker, facts)
         return device
 
     def coming(self) -> bool:
-        return self._crew.coming()
+        return self._pool.coming()
 
     def interrupt(self) -> None:
         for device in list(self._devices.values()):
             device.stop()
-        self._crew.interrupt()
+        self._pool.interrupt()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.interrupt()
         self._asking.shutdown(wait=False, cancel_futures=True)
 
@@ -204,11 +193,11 @@ class ClusterFleet:
         deadline = monotonic() + timeout_s
         failed: dict[str, BaseException] = {}
         while True:
-            asked = {self._ask(member): member for member in self.workers()}
+            asked = {self._ask(worker): worker for worker in self.workers()}
             if asked:
                 wait(asked, timeout=_LOOK_S)
             else:
-                self._crew.wait(_LOOK_S)
+                self._pool.wait(_LOOK_S)
             if any(_is_good(one) for one in asked):
                 wait(asked, timeout=_LATE_S)
                 break
@@ -219,10 +208,10 @@ class ClusterFleet:
             }
             if monotonic() > deadline or (asked and all(one.done() for one in asked)):
                 raise self._no_worker(timeout_s, failed)
-        found = [(member, one.result()) for one, member in asked.items() if _is_good(one)]
-        for member, facts in found:
+        found = [(worker, one.result()) for one, worker in asked.items() if _is_good(one)]
+        for worker, facts in found:
             if facts.prof_version != prof_version():
-                raise _wrong_version(member, facts)
+                raise _wrong_version(worker, facts)
         return found
 
     def _no_worker(self, timeout_s: float, failed: dict[str, BaseException]) -> ProfError:
@@ -230,9 +219,9 @@ class ClusterFleet:
         if errors:
             details = [f"    worker {name}: {_first_line(error)}" for name, error in failed.items()]
             if isinstance(errors[0], ProfError) and len({type(error) for error in errors}) == 1:
-                return type(errors[0])("no worker can measure", details=details, remedy=errors[0].remedy)
+                return errors[0].changed("no worker can measure", details)
             return NoWorkerLeft("no worker can measure", details=details)
-        others = len(self._crew.available())
+        others = len(self._pool.available())
         if others:
             return NoWorkerLeft(
                 f"none of the {others} workers has a GPU to offer",
@@ -240,17 +229,17 @@ class ClusterFleet:
             )
         return NoWorkerLeft(f"no worker came within {timeout_s:g} s")
 
-    def _ask(self, member: Worker) -> Future[WorkerFacts]:
-        if member not in self._asked:
-            self._asked[member] = self._asking.submit(self._describe, member)
-        return self._asked[member]
+    def _ask(self, worker: Worker) -> Future[WorkerFacts]:
+        if worker not in self._asked:
+            self._asked[worker] = self._asking.submit(self._describe, worker)
+        return self._asked[worker]
 
-    def _describe(self, member: Worker) -> WorkerFacts:
+    def _describe(self, worker: Worker) -> WorkerFacts:
         try:
-            facts: WorkerFacts = self._crew.call(member, describe_worker, timeout_s=_DESCRIBE_S)
+            facts: WorkerFacts = self._pool.call(worker, describe_worker, timeout_s=_DESCRIBE_S)
         except InternalError as error:
             raise WorkerUnlike(
-                f"worker {member.name} cannot report its GPU and its ncu: {error.message}"
+                f"worker {worker.name} cannot report its GPU and its ncu: {error.message}"
             ) from None
         return facts
 
@@ -267,5 +256,5 @@ def _first_line(error: BaseException) -> str:
     return error.message if isinstance(error, ProfError) else str(error)
 
 
-def _wrong_version(member: Worker, facts: WorkerFacts) -> WorkerUnlike:
-    return WorkerUnlike(f"worker {member.name} has prof {facts.prof_version}, and this is {prof_version()}")
+def _wrong_version(worker: Worker, facts: WorkerFacts) -> WorkerUnlike:
+    return WorkerUnlike(f"worker {worker.name} has prof {facts.prof_version}, and this is {prof_version()}")

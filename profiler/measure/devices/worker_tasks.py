@@ -19,7 +19,7 @@ from typing import Literal
 from profiler.cluster.worker_side import send_message, stoppable
 from profiler.errors import ProfError, ReportNotWritten, WorkerLacks
 from profiler.measure.devices.device import LocalDevice, Order, device_for_gpu, lock_folder
-from profiler.measure.devices.job_files import JobFiles, relocate_job, write_job_files
+from profiler.measure.rungs.job_files import JobFiles, relocate_job, write_job_files
 from profiler.measure.rungs.program import RungJob
 from profiler.measure.rungs.timing import Timed
 from profiler.measure.tools.ncu import Ncu, find_ncu
@@ -103,7 +103,7 @@ def run_task(
         if not folder.is_dir():
             if files is None:
                 return FilesMissing()
-            _write(task.files, files, folder)
+            keep_job_files(task.files, files, folder)
         with stoppable(device.stop):
             return _measure_in(folder, device, task, task.files)
 
@@ -141,7 +141,7 @@ def _measure_in(folder: Path, device: LocalDevice, task: WorkerTask, files: JobF
         if here.binary is not None:
             paths[str(here.binary)] = str(job.binary)
         details = [_replaced(line, paths) for line in error.details]
-        raise type(error)(_replaced(error.message, paths), details=details, remedy=error.remedy) from None
+        raise error.changed(_replaced(error.message, paths), details) from None
 
 
 def _replaced(text: str, words: Mapping[str, str]) -> str:
@@ -150,9 +150,12 @@ def _replaced(text: str, words: Mapping[str, str]) -> str:
     return text
 
 
-def _write(needed: JobFiles, files: Mapping[str, bytes], folder: Path) -> None:
+def keep_job_files(needed: JobFiles, files: Mapping[str, bytes], folder: Path) -> None:
+    """Writes the job's files. A folder of their hash is complete, since it gets its name at the end."""
+    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}")
     try:
-        write_job_files(needed, files, folder)
+        write_job_files(needed, files, unfinished)
+        os.replace(unfinished, folder)
     except OSError as error:
         raise ReportNotWritten(
             f"{folder}: cannot be written: {error.strerror}",

@@ -30,6 +30,11 @@ from profiler.store.runs.run_store import open_report
 READER = "ncu-report"
 COLLECT_WANTS = (2023, 1)  # the oldest ncu that has all options of `prof collect`
 _IMPORT_TIMEOUT_S = 60.0
+_GIVE_UP = """
+import os
+from profiler.store.reports.containment import restrict
+os.write(1, b" ".join(name.encode() for name, granted in vars(restrict()).items() if granted))
+"""
 
 
 def examine(root: Location, machine: Machine) -> list[HealthCheck]:
@@ -43,7 +48,7 @@ def examine(root: Location, machine: Machine) -> list[HealthCheck]:
     try:
         under_way = [executor.submit(part) for part in parts]
         reader = check_reader(smallest_report(root))
-        return [reader, *(check for part in under_way for check in part.result())]
+        return [reader, check_containment(), *(check for part in under_way for check in part.result())]
     except BaseException:
         end_all()
         raise
@@ -69,6 +74,27 @@ def check_reader(report: Path | None) -> HealthCheck:
     run_id = RunId.parse(report.parent.name) if report else None
     what = run_id.name if run_id else str(report)
     return HealthCheck("reader", "reading", "ok", f"{name} reads {what}, {launches} launches")
+
+
+def check_containment() -> HealthCheck:
+    """Checks which of a reader's rights this system takes away, by giving them up in a process of its own."""
+    granted = run([sys.executable, "-c", _GIVE_UP], timeout_s=_IMPORT_TIMEOUT_S).stdout.split()
+    return judge_containment(files="files" in granted, calls="calls" in granted)
+
+
+def judge_containment(*, files: bool, calls: bool) -> HealthCheck:
+    """Returns the check for a system that offers Landlock (`files`), seccomp (`calls`), both or neither."""
+    if files and calls:
+        found = "NVIDIA's reader may read its report and answer, nothing else"
+        return HealthCheck("containment", "reading", "ok", found)
+    if files:
+        found = "NVIDIA's reader may use the network and run programs: this system does not offer seccomp"
+    elif calls:
+        found = "NVIDIA's reader may read all your files: this system does not offer Landlock"
+    else:
+        found = "NVIDIA's reader has all your rights: this system offers neither Landlock nor seccomp"
+    remedy = "Read reports of strangers on Linux 5.13 or newer, where the container's runtime allows both."
+    return HealthCheck("containment", "reading", "warn", found, remedy)
 
 
 def check_building(machine: Machine) -> list[HealthCheck]:

@@ -148,11 +148,7 @@ def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: 
         return HealthCheck(name, ability, "failed", storage_error(error, folder).message, remedy)
     if free < _LITTLE_BYTES:
         return HealthCheck(
-            name,
-            ability,
-            "warn",
-            f"{what}, only {size(free)} free",
-            f"Free some space. {remedy}",
+            name, ability, "warn", f"{what}, only {size(free)} free", f"Free some space. {remedy}"
         )
     return HealthCheck(name, ability, "ok", f"{what}, {size(free)} free")
 

@@ -26,6 +26,7 @@ from profiler.errors import BuildFailed, DiskFull, LadderInvalid, LibraryMissing
 from profiler.measure.tools.process import Finished, command_details, end_all, run
 from profiler.measure.tools.ptxas import Resources, parse_resources
 from profiler.measure.tools.toolchain import Toolchain
+from profiler.store.reports.sandbox import available_cores
 from profiler.store.runs.commit import locked
 from profiler.store.tables.decoding import decodable
 
@@ -101,10 +102,6 @@ def build_kernels(
 
     `within` names a folder inside the build folder, for binaries that are not the ladder's own rungs.
     """
-    from profiler.store.reports.sandbox import (
-        available_cores,  # slow to import, and present/ imports this module
-    )
-
     folder = build_folder(ladder, arch) / within
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import secrets
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,6 +109,16 @@ def json_lines(job: RungJob, finished: Finished) -> Iterator[dict[str, Any]]:
             ) from None
         if isinstance(value, dict):
             yield value
+
+
+def read_number(value: object) -> float | None:
+    """Returns the value if it is a finite number that is not negative, as errors, durations and counts are."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    with suppress(OverflowError):
+        number = float(value)
+        return number if math.isfinite(number) and number >= 0 else None
+    return None
 
 
 def output_invalid(job: RungJob, finished: Finished, reason: str) -> OutputInvalid:

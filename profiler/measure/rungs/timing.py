@@ -8,12 +8,18 @@ a version of PyTorch.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from profiler.measure.rungs.program import RungJob, json_lines, output_invalid, program_command, run_program
+from profiler.measure.rungs.program import (
+    RungJob,
+    json_lines,
+    output_invalid,
+    program_command,
+    read_number,
+    run_program,
+)
 from profiler.measure.tools.process import Finished, shown
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.reports.request import Timing
@@ -77,8 +83,8 @@ def parse_timings(job: RungJob, finished: Finished) -> Timed:
         if line.get("summary") is True:
             summary = line
         elif "kernel_ns" in line:
-            kernel_ns, reference_ns = _duration(line["kernel_ns"]), _duration(line.get("reference_ns"))
-            if kernel_ns is None or (reference_ns is None and line.get("reference_ns") is not None):
+            kernel_ns, reference_ns = read_number(line["kernel_ns"]), read_number(line.get("reference_ns"))
+            if not kernel_ns or (not reference_ns and line.get("reference_ns") is not None):
                 raise output_invalid(job, finished, "a duration that is not a positive number")
             repeats.append(TimedRepeat(kernel_ns, reference_ns))
     if not repeats:
@@ -90,13 +96,3 @@ def parse_timings(job: RungJob, finished: Finished) -> Timed:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _duration(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        duration = float(value)
-    except OverflowError:
-        return None
-    return duration if math.isfinite(duration) and duration > 0 else None

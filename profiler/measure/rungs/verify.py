@@ -8,12 +8,11 @@ the result counts as wrong:
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from profiler.errors import GpuNotFound, ProfError, ResultWrong, ShapeRefused
-from profiler.measure.rungs.program import RungJob, json_lines, run_program
+from profiler.measure.rungs.program import RungJob, json_lines, read_number, run_program
 from profiler.measure.tools.exit_codes import EXIT_WRONG
 from profiler.measure.tools.process import Finished, command_details
 
@@ -52,7 +51,10 @@ def parse_check(job: RungJob, finished: Finished) -> Checked:
     for line in json_lines(job, finished):
         answer |= line
         believed = believed and _is_believed(answer)
-    relative_error, threshold = _number(answer.get("relative_error")), _number(answer.get("threshold"))
+    relative_error, threshold = (
+        read_number(answer.get("relative_error")),
+        read_number(answer.get("threshold")),
+    )
     if finished.exit_code == 0 and believed:
         return Checked(job, "correct", relative_error, threshold)
     wrong = ResultWrong(
@@ -64,19 +66,8 @@ def parse_check(job: RungJob, finished: Finished) -> Checked:
 
 def _is_believed(answer: dict[str, Any]) -> bool:
     """False if a figure is no number, or contradicts the verdict. A program may leave figures out."""
-    figures = {key: _number(answer[key]) for key in _FIGURES if key in answer}
+    figures = {key: read_number(answer[key]) for key in _FIGURES if key in answer}
     if answer.get("ok", True) is not True or None in figures.values() or figures.get("not_finite"):
         return False
     error, threshold = figures.get("relative_error"), figures.get("threshold")
     return error is None or threshold is None or error <= threshold
-
-
-def _number(value: object) -> float | None:
-    """Returns the value if it is a finite number that is not negative, as errors, thresholds and counts are."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None

@@ -7,14 +7,7 @@ from __future__ import annotations
 
 import re
 
-from profiler.errors import (
-    DeviceMemoryFull,
-    GpuNotFound,
-    ProfError,
-    ProgramFailed,
-    ResultWrong,
-    ShapeRefused,
-)
+from profiler.errors import DeviceMemoryFull, GpuNotFound, ProfError, ProgramFailed, ResultWrong, ShapeRefused
 
 EXIT_SHAPE, EXIT_WRONG, EXIT_MEMORY = 3, 4, 6
 NO_MEMORY = re.compile(r"out of (device )?memory", re.IGNORECASE)

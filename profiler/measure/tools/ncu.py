@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from profiler.catalog.presets import Preset
-from profiler.errors import NcuTooOld, ToolNotFound
-from profiler.measure.tools.process import command_details, run
-from profiler.measure.tools.toolchain import toolkit_candidates
+from profiler.errors import NcuTooOld
+from profiler.measure.tools.toolchain import first_executable, tool_version, toolkit_candidates
 
 OLDEST = (2022, 3)  # the oldest version whose reports were read, and whose options are those used here
-_TOOL_TIMEOUT_S = 60.0
+Replay = Literal["kernel", "application", "range", "app-range"]
+Graphs = Literal["node", "graph"]
+Clock = Literal["none", "base", "boost", "reset"]
+Cache = Literal["all", "none"]
 _RANGE_MODES = ("range", "app-range")
 
 
@@ -33,10 +35,10 @@ class NcuOptions:
     """The options of ncu that do not depend on the kernel."""
 
     preset: Preset
-    replay: str = "kernel"
-    graphs: str = "node"
-    clock: str = "none"
-    cache: str = "all"
+    replay: Replay = "kernel"
+    graphs: Graphs = "node"
+    clock: Clock = "none"
+    cache: Cache = "all"
     extra: tuple[str, ...] = ()  # further words for ncu, as the user gave them
 
     @property
@@ -85,33 +87,15 @@ def ncu_command(
 
 def find_ncu(environment: Mapping[str, str] = os.environ) -> Ncu:
     """Returns the first ncu that is installed; raises ToolNotFound or NcuTooOld."""
-    candidates = list(ncu_candidates(environment))
-    path = next((path for path in candidates if path.is_file() and os.access(path, os.X_OK)), None)
-    if path is None:
-        raise ToolNotFound(
-            "ncu was not found on the PATH, nor here:",
-            details=[f"    {place}" for place in dict.fromkeys(candidates)],
-            remedy="Install Nsight Compute (it comes with the CUDA toolkit) and put it on the PATH.",
-        )
+    remedy = "Install Nsight Compute (it comes with the CUDA toolkit) and put it on the PATH."
+    path = first_executable("ncu", ncu_candidates(environment), remedy)
     path = path.absolute()  # the PATH may be relative, and ncu is started from another folder
-    found = Ncu(path, read_version(path))
+    found = Ncu(path, tool_version(path, r"^Version (\d+(?:\.\d+)+)"))
     if tuple(int(part) for part in found.version.split(".")[:2]) < OLDEST:
         raise NcuTooOld(
             f"{path}: Nsight Compute {found.version} is older than {'.'.join(map(str, OLDEST))}, the oldest that prof knows"
         )
     return found
-
-
-def read_version(ncu: Path) -> str:
-    """Returns the version that this ncu prints, such as 2025.3.1.0."""
-    answer = run([str(ncu), "--version"], timeout_s=_TOOL_TIMEOUT_S)
-    version = re.search(r"^Version (\d+(?:\.\d+)+)", answer.stdout, re.MULTILINE)
-    if answer.exit_code or version is None:
-        raise ToolNotFound(
-            f"{ncu}: does not report its version ({answer.how})",
-            details=command_details(answer.command, answer.stdout, answer.stderr),
-        )
-    return version[1]
 
 
 def ncu_candidates(environment: Mapping[str, str]) -> Iterator[Path]:

@@ -7,10 +7,9 @@ may need its own folder and runs there.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,14 +32,6 @@ def bring_binary(binary: Path, folder: Path) -> Path:
     if not target.exists():
         shutil.copy2(binary, target)
     return target
-
-
-def bring_sources(sources: Iterable[Path], root: Path, folder: Path) -> None:
-    """Copies the sources to the same places below `folder` as below `root`, so that they find each other."""
-    for source in sources:
-        target = folder / os.path.relpath(source, root)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(source, target)
 
 
 def relative_words(words: list[str], folder: Path) -> list[str]:

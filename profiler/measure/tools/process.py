@@ -47,7 +47,7 @@ class Finished:
 
     @property
     def how(self) -> str:
-        """How the program ended: its exit code, or the signal's name."""
+        """Returns how the program ended: its exit code, or the signal's name."""
         if self.exit_code >= 0:
             return f"exit code {self.exit_code}"
         with suppress(ValueError):

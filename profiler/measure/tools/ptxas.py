@@ -6,7 +6,6 @@ In: the compiler's messages. Out: one `Resources` for every entry function.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -36,10 +35,7 @@ class Resources(Struct, frozen=True):
 
 def parse_resources(messages: str) -> list[Resources]:
     """Returns the figures of every kernel in the messages, in their order."""
-    return list(_resources(messages))
-
-
-def _resources(messages: str) -> Iterator[Resources]:
+    found: list[Resources] = []
     entry = spills = None
     for line in messages.splitlines():
         entry = _ENTRY.search(line) or entry
@@ -48,13 +44,16 @@ def _resources(messages: str) -> Iterator[Resources]:
         if not used or not entry or not spills:
             continue
         shared = _SHARED.search(line)
-        yield Resources(
-            function=entry["function"],
-            target=entry["target"],
-            registers=int(used["registers"]),
-            shared_bytes=int(shared["bytes"]) if shared else 0,
-            stack_bytes=int(spills["stack"]),
-            spill_store_bytes=int(spills["stores"]),
-            spill_load_bytes=int(spills["loads"]),
+        found.append(
+            Resources(
+                function=entry["function"],
+                target=entry["target"],
+                registers=int(used["registers"]),
+                shared_bytes=int(shared["bytes"]) if shared else 0,
+                stack_bytes=int(spills["stack"]),
+                spill_store_bytes=int(spills["stores"]),
+                spill_load_bytes=int(spills["loads"]),
+            )
         )
         entry = spills = None
+    return found

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,21 +50,13 @@ class Gpu:
 
 def find_toolchain(environment: Mapping[str, str] = os.environ) -> Toolchain:
     """Returns the first nvcc that is installed, with what belongs to it; raises ToolNotFound."""
-    candidates = list(nvcc_candidates(environment))
-    nvcc = next((path for path in candidates if path.is_file() and os.access(path, os.X_OK)), None)
-    if nvcc is None:
-        raise ToolNotFound(
-            "nvcc was not found on the PATH, nor here:",
-            details=[f"    {place}" for place in dict.fromkeys(candidates)],
-            remedy="Install the CUDA toolkit, or NVIDIA's packages: "
-            "`pip install nvidia-cuda-nvcc nvidia-cuda-cccl nvidia-cuda-profiler-api`.",
-        )
-    return describe_toolchain(nvcc)
+    remedy = "Install the CUDA toolkit, or NVIDIA's packages: `pip install nvidia-cuda-nvcc nvidia-cuda-cccl nvidia-cuda-profiler-api`."
+    return describe_toolchain(first_executable("nvcc", nvcc_candidates(environment), remedy))
 
 
 def describe_toolchain(nvcc: Path) -> Toolchain:
     """Returns the toolchain of this compiler."""
-    version = _version_of(nvcc)
+    version = tool_version(nvcc, r"\bV(\d+\.\d+\.\d+)")
     root = _root_of(nvcc)
     link_folder = None if (root / "lib64").is_dir() or (root / "targets").is_dir() else root / "lib"
     return Toolchain(nvcc, version, root, link_folder, find_cublas(root, version.split(".", maxsplit=1)[0]))
@@ -184,12 +176,26 @@ def _nvidia_packages() -> list[Path]:
     return [folder for entry in sys.path if (folder := Path(entry or ".") / "nvidia").is_dir()]
 
 
-def _version_of(nvcc: Path) -> str:
-    answer = run([str(nvcc), "--version"], timeout_s=_TOOL_TIMEOUT_S)
-    version = re.search(r"\bV(\d+\.\d+\.\d+)", answer.stdout)
+def first_executable(tool: str, candidates: Iterable[Path], remedy: str) -> Path:
+    """Returns the first candidate that can be executed; raises ToolNotFound with all of them."""
+    places = list(dict.fromkeys(candidates))
+    for path in places:
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    raise ToolNotFound(
+        f"{tool} was not found on the PATH, nor here:",
+        details=[f"    {place}" for place in places],
+        remedy=remedy,
+    )
+
+
+def tool_version(tool: Path, pattern: str) -> str:
+    """Returns the version that a tool prints; the pattern's first group matches it."""
+    answer = run([str(tool), "--version"], timeout_s=_TOOL_TIMEOUT_S)
+    version = re.search(pattern, answer.stdout, re.MULTILINE)
     if answer.exit_code or version is None:
         raise ToolNotFound(
-            f"{nvcc}: does not report its version ({answer.how})",
+            f"{tool}: does not report its version ({answer.how})",
             details=command_details(answer.command, answer.stdout, answer.stderr),
         )
     return version[1]

@@ -20,6 +20,7 @@ from profiler.present.charts.style import (
     WHITE,
     Record,
     chart_of,
+    dashed_line,
     figure,
     heading,
     ink_on,
@@ -64,8 +65,7 @@ def waterfall_chart(comparison: Comparison) -> ChartType | None:
     labels = base.mark_text(align="left", baseline="middle", dx=6).encode(
         x=alt.X("right:Q"), text=alt.Text("label:N")
     )
-    one = chart_of([{"x": 1.0}]).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("x:Q"))
-    return alt.layer(one, bars, labels).properties(
+    return alt.layer(dashed_line("x", 1.0), bars, labels).properties(
         title=heading(
             _waterfall_title(attribution),
             f"{whole:.3g}x" if not attribution.factors else speedup_sentence(attribution),

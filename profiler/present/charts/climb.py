@@ -31,12 +31,13 @@ from profiler.present.charts.style import (
     PURPLE,
     RED,
     Record,
-    at_pixel,
     chart_of,
+    dashed_line,
     figure,
     heading,
     side_by_side,
     source,
+    texts_beside,
     tooltips,
 )
 from profiler.text import shortened
@@ -98,15 +99,10 @@ def climb_chart(
         ),
         tooltip=tooltips("rung:N", "workload:N", "pct:Q", "reference:N"),
     )
-    whole = chart_of([{"pct": 100.0}]).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("pct:Q"))
     ticks = _published_rows(order, published)
-    against = (
-        base.mark_text(align="left", baseline="middle")
-        .encode(x=at_pixel(_WIDTH + 12), text=alt.Text("reference:N"))
-        .properties(data=source(references))
-    )
+    against = texts_beside(base, _WIDTH, "reference:N").properties(data=source(references))
     drawn = [_published_ticks(base, ticks)] if ticks else []
-    return alt.layer(whole, *drawn, points, against).properties(
+    return alt.layer(dashed_line("pct", 100.0), *drawn, points, against).properties(
         width=_WIDTH, height=_ROW * len(names), title=_title(titled, ticks)
     )
 

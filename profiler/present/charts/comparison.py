@@ -15,15 +15,16 @@ from profiler.present.charts.instructions import instructions_chart
 from profiler.present.charts.style import (
     VERDICTS,
     Record,
-    at_pixel,
     chart_of,
     figure,
     heading,
     readable_unit,
     side_by_side,
     signed_figure,
+    texts_beside,
     tooltips,
 )
+from profiler.present.documents.comparison import speedup_text
 from profiler.text import shortened
 
 _WIDTH = 380
@@ -39,7 +40,7 @@ def comparison_chart(comparison: Comparison) -> ChartType:
         [waterfall_chart(comparison), instructions_chart(comparison)],
     ]
     sides = _sides(comparison)
-    title = speedup_sentence(comparison)
+    title = speedup_text(comparison.speedup)
     return side_by_side(columns, title, [sides, *comparison.comparable.warnings], about=sides)
 
 
@@ -66,18 +67,6 @@ def deltas_chart(comparison: Comparison, metrics: Sequence[str] = HEADLINE) -> C
             "ring: before; dot: after, with the 95 % interval of the change; right: the change",
         )
     )
-
-
-def speedup_sentence(comparison: Comparison) -> str:
-    """Returns the message of a comparison, in the words of its first line."""
-    speedup = comparison.speedup
-    if speedup is None:
-        return "No duration was recorded, so neither is known to be faster"
-    basis = "without the profiler" if speedup.basis == "unprofiled" else "under the profiler"
-    interval = (
-        f", 95 % interval {figure(speedup.ci[0], 4)} to {figure(speedup.ci[1], 4)}" if speedup.ci else ""
-    )
-    return f"The second is {figure(speedup.ratio, 4)}x as fast ({basis}{interval})"
 
 
 def _sides(comparison: Comparison) -> str:
@@ -109,11 +98,7 @@ def _panel(unit: str, deltas: Sequence[MetricDelta]) -> ChartType:
     before = base.mark_point(size=60, filled=False, strokeWidth=2, opacity=1).encode(x=x)
     after = base.mark_point(size=70, filled=True, opacity=1).encode(x=alt.X("after:Q"))
     interval = base.mark_rule(strokeWidth=9, opacity=0.35).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
-    label = (
-        chart_of(rows)
-        .mark_text(align="left", baseline="middle")
-        .encode(y=alt.Y("metric:N", sort=names), x=at_pixel(_WIDTH + 12), text=alt.Text("label:N"))
-    )
+    label = texts_beside(chart_of(rows).encode(y=alt.Y("metric:N", sort=names)), _WIDTH)
     return alt.layer(line, interval, before, after, label)
 
 

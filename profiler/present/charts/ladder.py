@@ -16,12 +16,13 @@ from profiler.present.charts.style import (
     CATEGORIES,
     ORANGE,
     Record,
-    at_pixel,
     chart_of,
+    dashed_line,
     figure,
     heading,
     readable_unit,
     signed_figure,
+    texts_beside,
     tooltips,
 )
 from profiler.present.documents.ladder import branches_text
@@ -61,11 +62,7 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
             legend=alt.Legend(title="reference", orient="bottom") if len(references) > 1 else None,
         ),
     )
-    text = base.mark_text(align="left", baseline="middle").encode(
-        x=at_pixel(_WIDTH + 12), text=alt.Text("label:N")
-    )
-    whole = chart_of([{"pct": 100.0}]).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("pct:Q"))
-    return alt.layer(whole, bars, text).properties(
+    return alt.layer(dashed_line("pct", 100.0), bars, texts_beside(base, _WIDTH)).properties(
         title=heading(_reference_title(rungs), conditions_text(finding))
     )
 
@@ -100,11 +97,7 @@ def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
         color=alt.Color("basis:N", scale=_styles(bases, (BLUE, ORANGE)), legend=legend),
         shape=alt.Shape("basis:N", scale=_styles(bases, ("circle", "diamond")), legend=legend),
     )
-    text = (
-        chart_of(rows)
-        .mark_text(align="left", baseline="middle")
-        .encode(y=alt.Y("rung:N", sort=names), x=at_pixel(_WIDTH + 12), text=alt.Text("label:N"))
-    )
+    text = texts_beside(chart_of(rows).encode(y=alt.Y("rung:N", sort=names)), _WIDTH)
     steps = f", and how many times as fast as the rung before{branches_text(finding)}"
     key = f"; right: the time{steps}" if any(rung.speedup for rung in finding.kernels) else ""
     return alt.layer(points, text).properties(
@@ -128,11 +121,7 @@ def profiler_effect_chart(finding: LadderFinding) -> ChartType | None:
     bars = base.mark_bar(height=14, color=ORANGE).encode(
         x=alt.X("pct:Q", title="under the profiler, % longer than without it", axis=alt.Axis(tickCount=6))
     )
-    text = (
-        chart_of(rows)
-        .mark_text(align="left", baseline="middle")
-        .encode(y=alt.Y("rung:N", sort=names), x=at_pixel(_WIDTH + 12), text=alt.Text("label:N"))
-    )
+    text = texts_beside(chart_of(rows).encode(y=alt.Y("rung:N", sort=names)), _WIDTH)
     zero = chart_of([{"pct": 0.0}]).mark_rule().encode(x=alt.X("pct:Q"))
     return alt.layer(bars, zero, text).properties(
         title=heading(

@@ -17,12 +17,12 @@ from profiler.present.charts.rungs import stalls_of
 from profiler.present.charts.source_lines import source_lines_chart
 from profiler.present.charts.style import (
     CATEGORIES,
-    at_pixel,
     chart_of,
     figure,
     heading,
     readable_unit,
     side_by_side,
+    texts_beside,
     tooltips,
 )
 from profiler.text import shortened
@@ -101,11 +101,7 @@ def _scatter(
     label, value = middle
     shown = [{"value": value / divisor, "label": f"{label} {figure(value / divisor, 4)} {unit}"}]
     line = chart_of(shown).mark_rule(strokeDash=[4, 3]).encode(y=alt.Y("value:Q"))
-    text = (
-        chart_of(shown)
-        .mark_text(align="left", baseline="middle")
-        .encode(y=alt.Y("value:Q"), x=at_pixel(_WIDTH + 12), text=alt.Text("label:N"))
-    )
+    text = texts_beside(chart_of(shown).encode(y=alt.Y("value:Q")), _WIDTH)
     return alt.layer(line, points, text).properties(title=heading(title))
 
 

@@ -32,18 +32,14 @@ _Place = tuple[float, float]  # in pixels, from the left and from the top
 
 _WIDTH, _HEIGHT = 460, 300
 # Places for a point's number, in pixels from its middle; the first free one is taken.
+# They go clockwise from the right, since the ceilings are above.
 _OFFSETS = tuple(
-    (round(radius * math.cos(angle)), round(radius * math.sin(angle)))
+    (round(radius * math.cos(math.tau * turn / 12)), round(radius * math.sin(math.tau * turn / 12)))
     for radius in (13, 22, 31)
-    for angle in (
-        math.tau * turn / 12 for turn in range(12)
-    )  # clockwise from the right, since the ceilings are above
+    for turn in range(12)
 )
 _APART, _NEARER, _OFF_LINES = 12.0, 2.0, 7.0
-_LETTER, _ABOVE = (
-    6,
-    8,
-)  # the width of a letter of a ceiling's name, and the distance of the name above its line
+_LETTER, _ABOVE = 6, 8  # a letter of a ceiling's name is so wide, and the name is so far above its line
 
 
 def roof_chart(roofline: Roofline) -> ChartType:

@@ -12,10 +12,11 @@ from profiler.present.charts.style import (
     GREY,
     ORANGE,
     Record,
-    at_pixel,
     chart_of,
+    dashed_line,
     figure,
     heading,
+    texts_beside,
     tooltips,
 )
 
@@ -87,11 +88,8 @@ def _reached(roofline: Roofline) -> ChartType:
     )
     bars = base.mark_bar(height=14).encode(x=x, color=alt.Color("colour:N", scale=None))
     moved = base.mark_tick(color=ORANGE, thickness=3, height=20, opacity=1).encode(x=alt.X("moved:Q"))
-    text = base.mark_text(align="left", baseline="middle").encode(
-        x=at_pixel(_WIDTH + 12), text=alt.Text("label:N")
-    )
-    whole = chart_of([{"pct": 100.0}]).mark_rule(strokeDash=[3, 3]).encode(x=alt.X("pct:Q"))
-    return alt.layer(whole, bars, *([moved] if roofline.streams else []), text)
+    text = texts_beside(base, _WIDTH)
+    return alt.layer(dashed_line("pct", 100.0), bars, *([moved] if roofline.streams else []), text)
 
 
 def _point_row(point: Point) -> Record:

@@ -16,13 +16,13 @@ from profiler.present.charts.style import (
     READY_TITLE,
     WHITE,
     Record,
-    at_pixel,
     chart_of,
     figure,
     grouped_stalls,
     heading,
     ink_on,
     stall_colours,
+    texts_beside,
     tooltips,
 )
 
@@ -79,11 +79,8 @@ def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> Cha
         .encode(x=x, x2=alt.X2("end:Q"))
     )
     texts = [_texts(rows, names, ink) for ink in (BLACK, WHITE, "")]
-    total = (
-        chart_of([{"rung": name, "total": f"{figure(totals[name])} cycles"} for name in names])
-        .mark_text(align="left", baseline="middle")
-        .encode(y=alt.Y("rung:N", sort=names), x=at_pixel(_WIDTH + 12), text=alt.Text("total:N"))
-    )
+    cycles = chart_of([{"rung": name, "total": f"{figure(totals[name])} cycles"} for name in names])
+    total = texts_beside(cycles.encode(y=alt.Y("rung:N", sort=names)), _WIDTH, "total:N")
     return alt.layer(bars, ready, *texts, total).properties(
         title=heading(
             _title(shown),

@@ -101,6 +101,20 @@ def at_pixel(x: float) -> alt.XValue:
     return alt.XValue(x)  # type: ignore[no-untyped-call]
 
 
+def texts_beside(chart: alt.Chart, width: int, field: str = "label:N") -> alt.Chart:
+    """Returns a text for each row, at the right of a plot of this width."""
+    beside: alt.Chart = chart.mark_text(align="left", baseline="middle").encode(
+        x=at_pixel(width + 12), text=alt.Text(field)
+    )
+    return beside
+
+
+def dashed_line(field: str, value: float) -> alt.Chart:
+    """Returns a vertical line at a value of that field."""
+    line: alt.Chart = chart_of([{field: value}]).mark_rule(strokeDash=[3, 3]).encode(x=alt.X(f"{field}:Q"))
+    return line
+
+
 def heading(title: str, *subtitle: str) -> alt.TitleParams:
     return alt.TitleParams(title, subtitle=list(subtitle)) if subtitle else alt.TitleParams(title)
 

@@ -15,12 +15,11 @@ from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.findings import LoopInstruction
 from profiler.present.document import (
     Accesses,
-    Block,
     Caution,
+    CodeBlock,
     Column,
     Document,
     Facts,
-    Records,
     Row,
     Section,
     Table,
@@ -46,23 +45,29 @@ def code_document(view: View, *, listing: bool = False) -> Document:
     else:
         counts = view.counts()
         body, records = count_code(code, counts), count_records(code, counts)
-    about = zip(side_titles(code), code.kernels, strict=True)
-    heading: list[Block] = [
-        Facts([(title, _about(sheet)) for title, sheet in about]),
-        *(Caution(text) for text in caution_texts(code)),
-    ]
-    sections: list[Section] = [
-        heading,
-        [figures_table(code, side_titles(code) if len(code.kernels) > 1 else ("",))],
+    title = " → ".join(sheet.label for sheet in code.kernels)
+    return Document(title, _sections(code, [_about(sheet) for sheet in code.kernels], body), records)
+
+
+def code_sections(view: View) -> list[Section]:
+    """Returns the counts by opcode as a part of an answer that has named the kernels."""
+    code = view.finding
+    return _sections(code, [scope_text(sheet) for sheet in code.kernels], count_code(code, view.counts()))
+
+
+def _sections(code: MachineCode, about: Sequence[str | list[str]], body: CodeBlock) -> list[Section]:
+    titles = side_titles(code)
+    return [
+        [Facts(list(zip(titles, about, strict=True))), *map(Caution, caution_texts(code))],
+        [figures_table(code, titles if len(titles) > 1 else ("",))],
         load_blocks(code),
         [body],
     ]
-    return Document(" → ".join(sheet.label for sheet in code.kernels), sections, records)
 
 
 def changes_document(code: MachineCode) -> Document:
     """Returns only the changes to the loads."""
-    return Document("", [load_blocks(code)], Records((), ()))
+    return Document("", [load_blocks(code)])
 
 
 def side_titles(code: MachineCode) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from profiler.analyse.recording.profile import Profile
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import Kernel, Ladder, size_text
 from profiler.catalog.metrics import HEADLINE
-from profiler.present.document import Column, Document, Kind
+from profiler.present.document import Column, Document, Kind, Records
 from profiler.present.documents.parts.rows import rows_document
 from profiler.present.documents.rungs import Record
 from profiler.store.runs.manifest import Manifest
@@ -36,11 +36,9 @@ _TEXTS = ("status", "run", "kernel", "size", "run_id")
 def collected_document(rows: Sequence[Record]) -> Document:
     """Returns a row for each kernel. Names are shortened; `prof show` prints them in full."""
     place = HEADER.index("kernel")
-    document = rows_document(HEADER, rows, [_column(name) for name in HEADER])
     shown = [[*row[:place], shortened(str(row[place]), _KERNEL_WIDTH), *row[place + 1 :]] for row in rows]
-    return replace(
-        document, sections=rows_document(HEADER, shown, [_column(name) for name in HEADER]).sections
-    )
+    document = rows_document(HEADER, shown, [_column(name) for name in HEADER])
+    return replace(document, records=Records(HEADER, rows))
 
 
 def _column(name: str) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
@@ -21,12 +22,14 @@ from profiler.analyse.findings import (
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import HEADLINE
 from profiler.present.document import (
-    Block,
     Caution,
+    Chart,
     Checks,
     Column,
     Document,
     Facts,
+    Folded,
+    Heading,
     Holds,
     Plain,
     Records,
@@ -36,10 +39,15 @@ from profiler.present.document import (
     Text,
     Tone,
     Value,
+    under,
 )
+from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
-from profiler.present.documents.parts.causes import cause_blocks, headline_facts
+from profiler.present.documents.parts.causes import cause_blocks, why_and_next
 from profiler.text import counted, shortened
+
+if TYPE_CHECKING:
+    from profiler.analyse.code.machine_code import View
 
 _NAME_WIDTH = 100
 _OTHER_METRICS = 12
@@ -63,7 +71,7 @@ METRIC_COLUMNS = (
     Column("change", "change", stays=2),
     Column("± 95 %", "spread", stays=0),
     Column("relative", "relative"),
-    Column("verdict", folds=True),
+    Column("verdict", folds=True, judges=True),
 )
 OPCODE_COLUMNS = (
     Column("executed instructions, per launch"),
@@ -95,24 +103,34 @@ VERDICT_MARK = {"same": "=", "unclear": "?"}  # for places that have no room for
 
 
 def comparison_document(
-    comparison: Comparison, *, full: bool = False, wanted: Sequence[str] = ()
+    comparison: Comparison,
+    *,
+    full: bool = False,
+    wanted: Sequence[str] = (),
+    drawn: Sequence[str] = HEADLINE,
+    code: View | None = None,
 ) -> Document:
-    """Returns the comparison; with `full`, all its metrics and opcodes.
+    """Returns the comparison; with `full`, all its metrics and opcodes, otherwise those that people read first.
 
-    Otherwise it shows the `wanted` metrics, or those that people read first.
+    The `wanted` metrics replace these. The chart shows the `drawn` metrics. With `code`, the whole code of the
+    hot loops is shown, otherwise the changes to their loads.
     """
     title = f"{comparison.before.label} → {comparison.after.label}"
     if comparison.before.timing is not None:
         sections = [*_heading(comparison, _timed_side), _timed_table(comparison)]
         return Document(title, sections, Records(_HEADER, list(_timed_records(comparison))))
+    hot_loop = code_sections(code) if code else [_hot_loop(comparison)]
     sections = [
         *_heading(comparison, _side),
-        [_metrics_block(comparison, full, wanted)],
+        [
+            Heading("Counters"),
+            Chart("deltas_chart", comparison, {"metrics": tuple(drawn)}),
+            *_metrics(comparison, full, wanted),
+        ],
         [_checks(one, full) for one in comparison.confirmations],
         attribution_blocks(comparison, full),
         cause_blocks(comparison.causes, comparison.causes_unseen),
-        _opcodes(comparison, full),
-        _hot_loop(comparison),
+        *under("Machine code", [*hot_loop, _opcodes(comparison, full)]),
         [Text(line, wraps=False) for line in one_sided_lines(comparison)],
     ]
     return Document(title, sections, Records(_HEADER, list(_records(comparison))))
@@ -122,7 +140,7 @@ def _heading(comparison: Comparison, describe: Callable[[Side], list[str]]) -> l
     return [
         [
             Text(speedup_text(comparison.speedup), strong=True, wraps=False),
-            *headline_facts(comparison.headline),
+            *why_and_next(comparison.headline),
         ],
         [Facts([("before", describe(comparison.before)), ("after", describe(comparison.after))])],
         [Caution(warning) for warning in comparison.comparable.warnings],
@@ -161,12 +179,24 @@ def speedup_text(speedup: Speedup | None) -> str:
 # Metrics
 
 
-def _metrics_block(comparison: Comparison, full: bool, wanted: Sequence[str]) -> Block:
+def _metrics(comparison: Comparison, full: bool, wanted: Sequence[str]) -> Section:
     shown, hidden = (comparison.metrics, []) if full else shown_metrics(comparison, wanted)
     if not shown:
-        return Text("No metric of the catalogue is recorded on both sides.")
-    more = f"{len(hidden)} more with --full: {verdict_counts(hidden)}" if hidden else ""
-    return Table(METRIC_COLUMNS, [metric_row(delta) for delta in shown], more)
+        return [Text("No metric of the catalogue is recorded on both sides.")]
+    return [
+        _metrics_table(shown),
+        *_folded(len(hidden), "more", verdict_counts(hidden), _metrics_table(hidden)),
+    ]
+
+
+def _metrics_table(deltas: Sequence[MetricDelta]) -> Table:
+    return Table(METRIC_COLUMNS, [metric_row(delta) for delta in deltas])
+
+
+def _folded(count: int, what: str, which: str, table: Table) -> Section:
+    """Returns the table folded away, under the count of its rows; nothing if it has none."""
+    more = f": {which}" if which else ""
+    return [Folded(f"{count} {what}{more}", [table], f"{count} {what} with --full{more}")] if count else []
 
 
 def shown_metrics(
@@ -225,11 +255,17 @@ def _opcodes(comparison: Comparison, full: bool) -> Section:
     if not opcodes:
         return []
     changed = [opcode for opcode in opcodes if opcode.before != opcode.after]
-    shown = opcodes if full else changed[:_OPCODES]
+    shown, hidden = (opcodes, []) if full else (changed[:_OPCODES], changed[_OPCODES:])
     total = Opcode("all", sum(one.before for one in opcodes), sum(one.after for one in opcodes))
-    left = len(changed) - len(shown)
-    more = f"{left} more changed, with --full" if left > 0 else ""
-    return [Table(OPCODE_COLUMNS, [opcode_row(opcode) for opcode in (total, *shown)], more)]
+    return [
+        Chart("instructions_chart", comparison),
+        _opcodes_table([total, *shown]),
+        *_folded(len(hidden), "more changed", "", _opcodes_table(hidden)),
+    ]
+
+
+def _opcodes_table(opcodes: Sequence[Opcode]) -> Table:
+    return Table(OPCODE_COLUMNS, [opcode_row(opcode) for opcode in opcodes])
 
 
 def opcode_row(opcode: Opcode) -> Row:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from profiler.analyse.ladder.ideas import Idea, IdeasFinding
 from profiler.catalog.ladders.ladder import Claim, size_text
-from profiler.present.document import Column, Document, Heading, Plain, Records, Row, Table, Text, Tone
+from profiler.present.document import Column, Document, Plain, Records, Row, Table, Text, Tone
 from profiler.present.documents.comparison import VERDICT_MARK
 from profiler.present.documents.ladder import caution_lines
 from profiler.text import number
 
 IDEA_COLUMNS = (
-    Column("", "number"),
+    Column("rung", "number"),
     Column("name"),
     Column("idea", prose=True),
     Column("from", "number"),
@@ -39,13 +39,13 @@ _HEADER = (
 def ideas_document(finding: IdeasFinding) -> Document:
     """Returns a row for each step, with the idea and what the counters show."""
     return Document(
-        "",
+        _heading(finding),
         [
-            [Heading(_heading(finding))],
             [Table(IDEA_COLUMNS, [idea_row(one) for one in finding.ideas])],
             [Text(note) for note in _notes(finding)],
         ],
         Records(_HEADER, [_record(finding, one) for one in finding.ideas]),
+        titled=True,
     )
 
 

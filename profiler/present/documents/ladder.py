@@ -9,10 +9,10 @@ from profiler.analyse.ladder.ideas import Idea
 from profiler.analyse.ladder.ladder import HEADLINES, LadderFinding, RungFinding
 from profiler.catalog.ladders.ladder import size_text, spans_text
 from profiler.present.document import (
-    Block,
+    Cell,
     Column,
     Document,
-    Heading,
+    Linked,
     Marked,
     Plain,
     Records,
@@ -31,13 +31,11 @@ _MOST_OTHERS = 6
 
 def ladder_document(finding: LadderFinding, others: Sequence[str]) -> Document:
     """Returns the ladder; `others` are the other conditions under which runs are stored."""
-    heading: list[Block] = [Heading(ladder_heading(finding))]
-    if others:
-        more = f"; and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
-        heading.append(Text(f"also stored: {'; '.join(others[:_MOST_OTHERS])}{more}", wraps=False))
-    notes: list[Block] = [Text(line) for line in ladder_notes(finding)]
-    sections: list[Section] = [heading, [rungs_table(finding)], [*notes, *counter_legend(finding)]]
-    return Document("", sections, _records(finding))
+    more = f"; and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
+    stored = [Text(f"also stored: {'; '.join(others[:_MOST_OTHERS])}{more}", wraps=False)] if others else []
+    notes = map(Text, ladder_notes(finding))
+    sections: list[Section] = [stored, [rungs_table(finding)], [*notes, *counter_legend(finding)]]
+    return Document(ladder_heading(finding), sections, _records(finding), titled=True)
 
 
 def rungs_table(finding: LadderFinding) -> Table:
@@ -53,15 +51,17 @@ def _columns(finding: LadderFinding) -> list[Column]:
     work = [Column(_work_title(finding), "number", _WORK_STAYS)] if _has_work(finding) else []
     counters = [one.column for one in counter_columns(finding)]
     binding = [Column("binding", folds=True)] if _has_binding(finding) else []
-    fixed = [Column("", "number"), Column("name"), Column("time", "duration")]
-    return [*fixed, *work, Column("% ref", "tenths"), Column("step", "ratio"), *counters, *binding]
+    fixed = [Column("rung", "number"), Column("name"), Column("time", "duration")]
+    step = Column("step", "ratio", judges=True)
+    return [*fixed, *work, Column("% ref", "tenths"), step, *counters, *binding]
 
 
-def _values(rung: RungFinding, finding: LadderFinding) -> list[Value]:
+def _values(rung: RungFinding, finding: LadderFinding) -> list[Cell]:
     work = rung.gflops if _work_title(finding) == "GFLOP/s" else rung.gbytes_per_s
-    values: list[Value] = [rung.kernel, rung.name, _time(rung, finding)]
+    own, pair = str(rung.kernel), f"{rung.before}-{rung.kernel}"
+    values: list[Cell] = [Linked(rung.kernel, own), Linked(rung.name, own), _time(rung, finding)]
     values += [work] if _has_work(finding) else []
-    values += [rung.reference_pct, _step(rung)]
+    values += [rung.reference_pct, Linked(_step(rung), pair)]
     values += [one.value(rung) for one in counter_columns(finding)]
     return [*values, _binding(rung)] if _has_binding(finding) else values
 

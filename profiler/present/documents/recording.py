@@ -1,20 +1,24 @@
-"""One recording as a document: its origin, and the metrics and findings of each kernel, or its timings."""
+"""One recording as a document: its timings, the findings and metrics of each kernel, and its origin."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import asdict
 
+from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.overview import Sheet, SheetMetric, SheetRule, TimingSheet
 from profiler.catalog.ladders.ladder import size_text
+from profiler.catalog.metrics import DURATION, HEADLINE
 from profiler.present.document import (
     Caution,
     Column,
     Document,
     Facts,
+    Folded,
     Heading,
+    KernelName,
     Records,
     Row,
     Section,
@@ -26,15 +30,8 @@ from profiler.present.documents.parts.provenance import provenance_facts
 from profiler.store.runs.run import Run
 from profiler.text import counted, duration, number, shortened
 
-_KERNEL_WIDTH = _NVTX_WIDTH = 110
+_NVTX_WIDTH = 110
 _MOST_SHAPES = 4
-METRIC_COLUMNS = (
-    Column("metric", folds=True),
-    Column("unit"),
-    Column("mean", "number"),
-    Column("spread", "number", missing="-"),
-)
-NAMED_COLUMNS = (*METRIC_COLUMNS, Column("ncu", wide=True))
 _HEADER = ("kernel", "metric", "unit", "mean", "spread", "launches", "ncu")
 _TIMING_HEADER = (
     "run_id", "workload", "processes", "repeats", "median_ns", "min_ns", "max_ns", "spread_pct", "gflops",
@@ -48,44 +45,100 @@ Fact = tuple[str, str]
 
 def recording_document(run: Run, sheets: Sequence[Sheet], timing: TimingSheet | None) -> Document:
     """Returns the sheets of the kernels, or the timings if it was recorded without the profiler."""
-    title = run.manifest.name or run.label
-    if timing is not None and not run.manifest.is_profiled:
-        facts = [[Facts(provenance_facts(timing.run))], [Facts(timing_facts(timing))]]
-        return Document(title, facts, _timing_records(timing))
-    sections: list[Section] = []
-    for one in sheets:
-        sections += _kernel_sections(one)
-    if timing is not None:
-        sections.append([Facts(timing_facts(timing))])
-    sections.append([Facts(run_facts(run))])
-    return Document(title, sections, _records(sheets))
+    kernels = [section for sheet in sheets for section in kernel_sections(sheet)]
+    is_only_timed = timing is not None and not run.manifest.is_profiled
+    return Document(
+        run.manifest.name or run.label,
+        [timing_section(timing), *kernels, origin_section(run)],
+        _timing_records(timing) if timing is not None and is_only_timed else _records(sheets),
+        titled=True,
+    )
 
 
-def _kernel_sections(sheet: Sheet) -> list[Section]:
-    title = f"{shortened(sheet.kernel, _KERNEL_WIDTH)}, {counted(sheet.launches, 'launch', 'launches')}"
-    launched = [Facts([("launched", text) for text in shape_lines(sheet)])] if sheet.shapes else []
-    nvtx = [Facts([("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx])] if sheet.nvtx else []
+def timing_section(timing: TimingSheet | None) -> Section:
+    """Returns the times without the profiler, if there are any."""
+    return [Facts(timing_facts(timing))] if timing else []
+
+
+def origin_section(run: Run) -> Section:
+    """Returns everything needed to believe the run or to repeat it."""
+    return [Heading("Origin"), Facts(provenance_facts(run.manifest, None if run.stored else run.path))]
+
+
+def kernel_sections(
+    sheet: Sheet,
+    headline: Sequence[str] = HEADLINE,
+    launches: Section = (),
+    code: Sequence[Section] = (),
+    left_out: int = 0,
+) -> list[Section]:
+    """Returns everything about one kernel.
+
+    A page adds charts of the `launches` and its `code`, and counts the metrics that are `left_out`.
+    """
+    facts = [*profiled_facts(sheet), *(("launched", text) for text in shape_lines(sheet))]
+    nvtx = [("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx]
     memory = memory_facts(sheet.metrics)
+    rules = [Text(line, wraps=False) for line in rule_lines(sheet)]
     return [
-        [Heading(title)],
+        [KernelName(sheet.kernel, counted(sheet.launches, "launch", "launches"))],
         headline_blocks(sheet.headline),
         *([Caution(text)] for text in sheet.cautions),
         cause_blocks(sheet.causes, sheet.causes_unseen),
-        [*launched, *nvtx],
-        [Facts(memory)] if memory else [],
-        [Table(NAMED_COLUMNS, [named_row(metric) for metric in sheet.metrics])],
-        *([Text(line, wraps=False)] for line in rule_lines(sheet)),
+        _facts([*facts, *nvtx]),
+        _facts(memory),
+        *_metric_sections(sheet.metrics, headline, launches, left_out),
+        *code,
+        [Heading("Findings of Nsight Compute’s own rules"), *rules] if rules else [],
     ]
 
 
-def metric_row(metric: SheetMetric) -> Row:
-    """Returns the row of one metric, in the order of `METRIC_COLUMNS`."""
-    return Row((metric.name, metric.unit, metric.mean, metric.spread))
+def _facts(facts: Sequence[Fact]) -> Section:
+    return [Facts(facts)] if facts else []
 
 
-def named_row(metric: SheetMetric) -> Row:
-    """Returns the same with ncu's name, in the order of `NAMED_COLUMNS`."""
-    return Row((*metric_row(metric).values, metric.ncu))
+def _metric_sections(
+    metrics: Sequence[SheetMetric], headline: Sequence[str], launches: Section, left_out: int
+) -> Iterator[Section]:
+    """Yields the headline metrics in their order, the stall reasons with the longest first, and the others."""
+    first = sorted((one for one in metrics if one.name in headline), key=lambda one: headline.index(one.name))
+    stalls = sorted(
+        (one for one in metrics if one.name in STALLS and one.mean > 0), key=lambda one: -one.mean
+    )
+    shown = {one.name for one in (*first, *stalls)}
+    others = [one for one in metrics if one.name not in shown]
+    if first:
+        yield [Heading("Headline metrics"), metrics_table("metric", first), *launches]
+    if stalls:
+        yield [Heading("Stalls"), metrics_table("why a warp waits", stalls)]
+    if others:
+        summary = f"{counted(len(others), 'other metric', 'other metrics')}, mean and standard deviation over launches"
+        more = f"; {left_out} more in `prof show --full`" if left_out else ""
+        table = metrics_table("other metric" if shown else "metric", others)
+        yield [Heading("Other metrics"), Folded(f"{summary}{more}", [table])]
+
+
+def metrics_table(title: str, metrics: Sequence[SheetMetric]) -> Table:
+    """Returns a row for each metric."""
+    columns = (
+        Column(title, folds=True),
+        Column("unit"),
+        Column("mean", "number"),
+        Column("spread", "number", missing="-"),
+        Column("ncu", wide=True),
+    )
+    rows = [Row((one.name, one.unit, one.mean, one.spread, one.ncu)) for one in metrics]
+    return Table(columns, rows)
+
+
+def profiled_facts(sheet: Sheet | None) -> list[Fact]:
+    """Returns the time under the profiler, if it was recorded."""
+    time_ns = profiled_duration_ns(sheet)
+    return [("profiled", duration(time_ns))] if time_ns else []
+
+
+def profiled_duration_ns(sheet: Sheet | None) -> float | None:
+    return next((one.mean for one in sheet.metrics if one.name == DURATION), None) if sheet else None
 
 
 def _records(sheets: Sequence[Sheet]) -> Records:
@@ -171,10 +224,6 @@ def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
     repeats = counted(timing.repeats, "repeat", "repeats")
     rows.append(("timed", f"{repeats} in {counted(sheet.processes, 'process', 'processes')}, unprofiled"))
     return rows
-
-
-def run_facts(run: Run) -> list[tuple[str, str]]:
-    return provenance_facts(run.manifest, None if run.stored else run.path)
 
 
 # Memory

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from pebble import ProcessPool
 
+from profiler.present.render.html import Picture
 from profiler.store.reports.sandbox import available_cores, leave_with_parent
 
 _MOST_PROCESSES = 4
@@ -34,15 +35,6 @@ _NOISE = re.compile(
 _TAG = re.compile(r"<[^>]+>")
 _LONG_NUMBER = re.compile(r"(\.\d\d)\d+")
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" ')
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A drawn chart. `title` is its message; `svg` is the drawing without words, so that the page wraps them."""
-
-    title: str
-    subtitle: str
-    svg: str
 
 
 @dataclass(frozen=True)
@@ -64,15 +56,11 @@ class Drawing:
         )
         self.look: Future[Look] = self._pool.schedule(derive_look)  # the first request starts the processes
 
-    def ask(self, chart: str, finding: Any, **options: Any) -> Future[Picture | None]:
+    def ask(self, chart: str, finding: Any, otherwise: str = "", **options: Any) -> Future[Picture | None]:
         """Starts to draw the chart of that name in `present/charts`."""
-        drawn: Future[Picture | None] = self._pool.schedule(draw, args=[chart, finding], kwargs=options)
+        drawn: Future[Picture | None]
+        drawn = self._pool.schedule(draw, args=[chart, finding, otherwise], kwargs=options)
         return drawn
-
-    def ask_sentence(self, name: str, finding: Any) -> Future[str]:
-        """Starts to compute the sentence of that name in `present/charts`, which stands in for a picture."""
-        said: Future[str] = self._pool.schedule(_say, args=[name, finding])
-        return said
 
     def __enter__(self) -> Drawing:
         return self
@@ -85,8 +73,8 @@ class Drawing:
         self._pool.join()
 
 
-def draw(chart_name: str, finding: Any, **options: Any) -> Picture | None:
-    """Draws a chart; returns None if the finding holds nothing to draw."""
+def draw(chart_name: str, finding: Any, otherwise: str = "", **options: Any) -> Picture | None:
+    """Draws a chart. If there is nothing to draw, returns the sentence that `otherwise` names, or None."""
     import altair as alt
     import vl_convert
     from altair.utils.schemapi import debug_mode
@@ -98,7 +86,7 @@ def draw(chart_name: str, finding: Any, **options: Any) -> Picture | None:
     with debug_mode(False), alt.data_transformers.enable(consolidate_datasets=False):
         chart = getattr(charts, chart_name)(finding, **options)
         if chart is None:
-            return None
+            return Picture(getattr(charts, otherwise)(finding), "", "") if otherwise else None
         spec: dict[str, Any] = chart.to_dict(validate=False)
     heading = spec.pop("title", {})
     look = configuration("light")
@@ -115,13 +103,6 @@ def _without_tooltips(spec: Any) -> Any:
     if isinstance(spec, dict):
         return {name: _without_tooltips(part) for name, part in spec.items() if name != "tooltip"}
     return [_without_tooltips(part) for part in spec] if isinstance(spec, list) else spec
-
-
-def _say(name: str, finding: Any) -> str:
-    from profiler.present import charts
-
-    sentence: str = getattr(charts, name)(finding)
-    return sentence
 
 
 def derive_look() -> Look:

@@ -1,4 +1,4 @@
-"""Renders documents: a document comes in; terminal text, Markdown, CSV or JSON goes out, one renderer each.
+"""Renders documents: a document comes in; terminal text, Markdown, HTML, CSV or JSON goes out.
 
 No renderer knows a finding; `present/documents` decides what an answer says. A renderer loads with the first document
 that it renders.

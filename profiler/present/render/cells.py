@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from profiler.present.document import Column, Kind, Marked, Nested, Table, Value
-from profiler.text import duration, half_width, number, percent, relative, signed
+from profiler.present.document import Cell, Column, KernelName, Kind, Linked, Marked, Nested, Table
+from profiler.text import duration, half_width, number, percent, relative, shortened, signed
 
+_KERNEL_WIDTH = 110
+
+# How a check of an expectation ended, as a mark and in words.
+CHECK_MARKS = {True: "✓", False: "✗", None: "?"}
+CHECK_WORDS = {True: "yes", False: "no", None: "unclear or not recorded"}
+_WORD_BITS = 32
 _FIGURES: dict[Kind, Callable[[float], str]] = {
     "number": number,
     "change": signed,
@@ -26,12 +32,14 @@ _PAIRS: dict[Kind, Callable[[tuple[float, float]], str]] = {
 }
 
 
-def value_text(value: Value, column: Column, indent: str) -> str:
+def value_text(value: Cell, column: Column, indent: str) -> str:
     """Returns the text of a cell; nested text starts with one `indent` for each level."""
     if value is None:
         return column.missing
     if isinstance(value, str):
         return value
+    if isinstance(value, Linked):
+        return value_text(value.value, column, indent)
     if isinstance(value, Nested):
         return indent * value.depth + value.text
     if isinstance(value, Marked):
@@ -62,9 +70,19 @@ def table_texts(table: Table, indent: str) -> TableTexts:
     return TableTexts(columns, [[row[place] for place in places] for row in rows], places)
 
 
+def kernel_text(kernel: KernelName) -> str:
+    """Returns a kernel's name in one line."""
+    return f"{shortened(kernel.name, _KERNEL_WIDTH)}, {kernel.about}"
+
+
 def weight_text(weight_pct: float | None) -> str:
     """Returns a share as a list by weight prints it."""
     return "?" if weight_pct is None else f"{weight_pct:.0f} %"
+
+
+def access_text(bits: int) -> str:
+    """Returns an access as a bar, as long as it is wide."""
+    return "█" * (bits // _WORD_BITS)
 
 
 def capital(text: str) -> str:

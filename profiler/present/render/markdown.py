@@ -10,32 +10,42 @@ from profiler.present.document import (
     Accesses,
     Block,
     Caution,
+    Chart,
     Checks,
     CodeBlock,
     Document,
     Facts,
+    Folded,
     Heading,
     Items,
+    KernelName,
     Legend,
     Plain,
     Section,
     Table,
     Text,
 )
-from profiler.present.render.cells import capital, table_texts, weight_text
+from profiler.present.render.cells import (
+    CHECK_WORDS,
+    access_text,
+    capital,
+    kernel_text,
+    table_texts,
+    weight_text,
+)
 from profiler.text import printable
 
-_OUTCOME = {True: "yes", False: "no", None: "unclear or not recorded"}
-_WORD_BITS = 32
 _ENTITY = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}
 
 
 def document_markdown(document: Document) -> str:
     """Returns the title, and every section below it."""
-    parts = [f"### {markdown_text(document.title)}"] if document.title else []
-    for section in document.sections:
-        parts += _parts(section)
-    return "\n\n".join(part for part in parts if part)
+    title = f"### {markdown_text(document.title)}" if document.title else ""
+    return "\n\n".join(filter(None, (title, *map(_joined, document.sections))))
+
+
+def _joined(blocks: Section) -> str:
+    return "\n\n".join(filter(None, _parts(blocks)))
 
 
 def _parts(section: Section) -> Iterator[str]:
@@ -77,7 +87,24 @@ def block_markdown(block: Block) -> str:
 
 @block_markdown.register
 def _(block: Heading) -> str:
-    return f"### {markdown_text(block.text)}"
+    return f"#### {markdown_text(block.text)}"
+
+
+@block_markdown.register
+def _(block: KernelName) -> str:
+    return f"### {markdown_text(kernel_text(block))}"
+
+
+@block_markdown.register
+def _(_: Chart) -> str:
+    return ""
+
+
+@block_markdown.register
+def _(block: Folded) -> str:
+    if block.instead is not None:
+        return markdown_text(block.instead)
+    return _joined(block.blocks)
 
 
 @block_markdown.register
@@ -103,8 +130,7 @@ def _(block: Facts) -> str:
 def _(block: Table) -> str:
     columns, texts, _ = table_texts(block, indent="· ")
     right = [place for place, column in enumerate(columns) if column.is_right]
-    table = markdown_table([column.title for column in columns], texts, right)
-    return f"{table}\n\n{markdown_text(block.more)}" if block.more else table
+    return markdown_table([column.title for column in columns], texts, right)
 
 
 @block_markdown.register
@@ -116,7 +142,7 @@ def _(block: Legend) -> str:
 def _(block: Checks) -> str:
     if not block.rows:
         return _bold(block.title)
-    rows = [(one.subject, one.expected, _OUTCOME[one.ok]) for one in block.rows]
+    rows = [(one.subject, one.expected, CHECK_WORDS[one.ok]) for one in block.rows]
     return f"{_bold(block.title)}\n\n{markdown_table(('metric', 'expected', 'holds'), rows)}"
 
 
@@ -128,18 +154,14 @@ def _(block: Items) -> str:
 
 @block_markdown.register
 def _(block: Accesses) -> str:
-    drawn = " -> ".join(" ".join("█" * (bits // _WORD_BITS) for bits in side) for side in block.sides)
+    drawn = " -> ".join(" ".join(map(access_text, side)) for side in block.sides)
     return f"* {markdown_text(block.sentence)}" + (f"\n\n  {drawn}" if drawn else "")
 
 
 @block_markdown.register
 def _(block: CodeBlock) -> str:
-    """Returns one table: each side's columns under its title, and a marked row between stretches."""
-    filled = [
-        place
-        for place in range(len(block.columns))
-        if any(side[place].text for rows in block.stretches for row in rows for side in row if side)
-    ]
+    """Returns one table with each side's columns under its title."""
+    filled = block.filled
     names = [block.columns[place] for place in filled]
     several = len(block.titles) > 1
     header = [f"{title}: {one.title}" if several else one.title for title in block.titles for one in names]

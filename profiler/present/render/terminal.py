@@ -11,30 +11,38 @@ from profiler.present.document import (
     Accesses,
     Block,
     Caution,
+    Chart,
     Checks,
     CodeBlock,
     Document,
     Facts,
+    Folded,
     Heading,
     Items,
+    KernelName,
     Legend,
     Section,
     Table,
     Text,
     Tone,
 )
-from profiler.present.render.cells import table_texts, weight_text
+from profiler.present.render.cells import (
+    CHECK_MARKS,
+    CHECK_WORDS,
+    access_text,
+    kernel_text,
+    table_texts,
+    weight_text,
+)
 from profiler.present.render.side_by_side import render_sides, width_style
 from profiler.present.render.terminal_table import folded, render_table, styled, wrapped
 from profiler.text import printable
 
 _STYLES: dict[Tone, str] = {"plain": "", "good": "green", "bad": "red", "warn": "yellow", "quiet": "dim"}
-_MARK = {True: "✓", False: "✗", None: "?"}
 _BELOW = " " * 4  # in front of prose below its row
 _ITEM = " " * 8
 _WEIGHT_WIDTH = 6
 _GAP = 2
-_WORD_BITS = 32
 _WIDEST_PICTURE = 40
 
 
@@ -59,8 +67,9 @@ def wants_colour(is_terminal: bool) -> bool:
 def document_text(document: Document, window: Window) -> str:
     """Returns every section, with an empty line between two of them."""
     printer = _Printer(window, _name_width(document.sections))
-    closing = [[document.closing]] if document.closing else []
-    sections = ["\n".join(filter(None, map(printer.text, one))) for one in (*document.sections, *closing)]
+    title = [Text(document.title, strong=True, wraps=False)] if document.titled else []
+    closing = [document.closing] if document.closing else []
+    sections = map(printer.lines, (title, *document.sections, closing))
     return "\n\n".join(section for section in sections if section)
 
 
@@ -80,9 +89,20 @@ class _Printer:
     def text(self, block: Block) -> str:
         raise NotImplementedError(type(block))
 
+    def lines(self, section: Section) -> str:
+        return "\n".join(filter(None, map(self.text, section)))
+
     @text.register
-    def _(self, block: Heading) -> str:
-        return self._styled(block.text, "bold")
+    def _(self, _: Heading | Chart) -> str:
+        return ""
+
+    @text.register
+    def _(self, block: Folded) -> str:
+        return self.lines(block.blocks) if block.instead is None else printable(block.instead)
+
+    @text.register
+    def _(self, block: KernelName) -> str:
+        return self._styled(kernel_text(block), "bold")
 
     @text.register
     def _(self, block: Text) -> str:
@@ -127,8 +147,7 @@ class _Printer:
             width=None if prose else self.window.width,
         )
         self.hidden = {columns[place].title for place in shown} - set(table.titles)
-        text = self._with_prose(table.text, [[row[place] for place in prose] for row in texts])
-        return f"{text}\n{printable(block.more)}" if block.more else text
+        return self._with_prose(table.text, [[row[place] for place in prose] for row in texts])
 
     def _with_prose(self, table: str, texts: Sequence[Sequence[str]]) -> str:
         """Returns each row, with its prose below it."""
@@ -152,8 +171,8 @@ class _Printer:
             self._styled(block.title, f"bold {_STYLES[block.tone]}" if block.rows else _STYLES[block.tone])
         ]
         for one in block.rows:
-            why = " (unclear or not recorded)" if one.ok is None else ""
-            lines.append(printable(f"  {_MARK[one.ok]} {one.subject} {one.expected}{why}"))
+            why = f" ({CHECK_WORDS[None]})" if one.ok is None else ""
+            lines.append(printable(f"  {CHECK_MARKS[one.ok]} {one.subject} {one.expected}{why}"))
         return "\n".join(lines)
 
     @text.register
@@ -168,15 +187,15 @@ class _Printer:
     def _(self, block: Accesses) -> str:
         """Returns the sentence, and the drawing if it fits."""
         lines = [self._styled(block.sentence, "bold")]
-        fits = all(sum(bits // _WORD_BITS + 1 for bits in side) <= _WIDEST_PICTURE for side in block.sides)
+        fits = all(
+            sum(len(access_text(bits)) + 1 for bits in side) <= _WIDEST_PICTURE for side in block.sides
+        )
         if block.sides and fits:
             lines.append("  " + "  ->  ".join(map(self._drawn, block.sides)))
         return "\n".join(lines)
 
     def _drawn(self, side: Sequence[int]) -> str:
-        blocks = [
-            styled("█" * (bits // _WORD_BITS), width_style(bits), colour=self.window.colour) for bits in side
-        ]
+        blocks = [styled(access_text(bits), width_style(bits), colour=self.window.colour) for bits in side]
         return " ".join(blocks)
 
     @text.register

@@ -339,8 +339,7 @@ def _located(read: ReadResult, worker: Worker) -> ReadResult:
     error = read.error
     if not isinstance(error, RemoteDenied | RemoteFailed):
         return read
-    message = f"{error.message} (on worker {worker.name})"
-    return replace(read, error=type(error)(message, details=error.details, remedy=error.remedy))
+    return replace(read, error=error.changed(f"{error.message} (on worker {worker.name})"))
 
 
 class _IngestStopped(Exception):

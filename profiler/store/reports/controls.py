@@ -56,7 +56,7 @@ def _default_clock(ncu_version: str) -> str:
 
 
 def _options(words: list[str]) -> dict[str, str]:
-    """The options of ncu itself: they end at the program, the first word that is neither an option nor its value."""
+    """Return the options of ncu itself. They end at the program: the first word that is no option and no value of one."""
     options: dict[str, str] = {}
     position = 0
     while position < len(words) and words[position].startswith("-"):

@@ -24,7 +24,7 @@ class Function:
 
 
 def walk(action: Any, start: int) -> list[int]:
-    """The addresses of a function's instructions, found one after the other: nothing in the report counted them."""
+    """Return the addresses of a function whose instructions the report did not count, found one after the other."""
     address = start
     while action.sass_by_pc(address) and address - start < LARGEST_FUNCTION_BYTES:
         address += _INSTRUCTION_BYTES

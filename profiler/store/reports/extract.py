@@ -1,6 +1,6 @@
 """Extracts the reports of one run into a folder: six Parquet files, the manifest, and a copy of each report.
 
-This runs in a reader process of `sandbox.py`. The folder becomes a run when `runs/commit.py` commits it.
+This runs in a reader of `sandbox.py`. The folder becomes a run when `runs/commit.py` commits it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import asdict
 
 from profiler.errors import MetricsMissing, ReportDamaged, ReportError
+from profiler.store.reports.contained_reader import decode_contained
 from profiler.store.reports.controls import derive_controls
 from profiler.store.reports.envelope import Envelope
 from profiler.store.reports.identity import (
@@ -24,7 +27,7 @@ from profiler.store.reports.identity import (
     identify_report,
     pack_report,
 )
-from profiler.store.reports.nvidia_reader import Decoded, decode_reports
+from profiler.store.reports.nvidia_reader import Decoded
 from profiler.store.reports.request import AlreadyStored, Request
 from profiler.store.runs.commit import flush, storage_error, write_table
 from profiler.store.runs.file_names import report_file
@@ -37,8 +40,11 @@ from profiler.store.runs.manifest import (
     write_manifest,
 )
 from profiler.store.runs.run_id import RunId, content_sha256
-from profiler.store.tables.columns import labels_of
+from profiler.store.tables.columns import TableBuilder, labels_of
 from profiler.store.tables.schema import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SCRATCH = "unpacked-"
 
@@ -72,8 +78,8 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
     if run_id.hash in request.stored_hashes:
         return AlreadyStored(sha256)
     try:
-        timings = request.collected.timings if request.collected else ()
-        decoded = decode_reports(files, str(run_id), timings, request.omitted)
+        decoded = decode_contained(files, str(run_id), request.omitted)
+        decoded.tables["timings"] = _timings(request, str(run_id))
         missing = _missing_metrics(request, decoded)
         tables = {name: write_table(request.folder, name, table) for name, table in decoded.tables.items()}
         reports = [_keep_report(request, file, process) for process, file in enumerate(files)]
@@ -88,8 +94,15 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
     return manifest
 
 
+def _timings(request: Request, run_id: str) -> pa.Table:
+    timings = TableBuilder("timings", run_id)
+    for timing in request.collected.timings if request.collected else ():
+        timings.append(**asdict(timing))
+    return timings.finish()
+
+
 def _missing_metrics(request: Request, decoded: Decoded) -> list[str]:
-    """The metrics asked for that have no value in any launch: ncu ignores unknown names. Raises for required ones."""
+    """Return the metrics asked for that no launch has, since ncu ignores unknown names. Raises for required ones."""
     collected = request.collected
     if collected is None:
         return []

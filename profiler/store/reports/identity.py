@@ -80,7 +80,7 @@ def identify_report(path: Path, scratch: Path) -> ReportFile:
 
 
 def sha256_of_report(path: Path) -> str:
-    """The hash of a stored report's uncompressed bytes."""
+    """Return the hash of a stored report's uncompressed bytes."""
     digest = hashlib.sha256()
     for chunk in read_plain(path):
         digest.update(chunk)

@@ -61,7 +61,7 @@ def find_reports(places: list[str]) -> list[Report]:
 
 
 def size_bytes(report: Report) -> int:
-    """The size of a report; 0 when it is not known."""
+    """Return the size of a report; 0 when it is not known."""
     if isinstance(report, RemoteReport):
         return report.bytes or 0
     try:
@@ -70,8 +70,12 @@ def size_bytes(report: Report) -> int:
         return 0
 
 
-def fetch(report: RemoteReport, target: Path, go_on: Callable[[], bool] = lambda: True,
-          limit_s: float = float("inf")) -> None:  # fmt: skip
+def fetch(
+    report: RemoteReport,
+    target: Path,
+    go_on: Callable[[], bool] = lambda: True,
+    limit_s: float = float("inf"),
+) -> None:
     """Fetch a report into a local file, piece by piece; raises when it is missing, denied or cut short."""
     if report.trouble is not None:
         raise report.trouble
@@ -187,7 +191,7 @@ def _files_below(filesystem: Any, place: str, info: dict[str, Any]) -> Iterator[
 
 
 def _url_of(name: str, url: str, path: str, filesystem: Any) -> str:
-    """The URL of a listed name. Listings leave out the protocol and some the host, which `url` has."""
+    """Return the URL of a listed name. Listings leave out the protocol, and some the host; `url` has both."""
     url, path = url.rstrip("/"), path.rstrip("/")
     if url.endswith(path):
         return url[: len(url) - len(path)] + name

@@ -1,7 +1,7 @@
 """Reads reports with NVIDIA's reader into the tables of `tables/schema.py`.
 
 This is the only module that imports `ncu_report`; only `disassembly.py` sees some of its untyped objects too.
-Call it through `sandbox.py`: on a damaged file the native library may crash or hang, and takes its process
+Call it through `contained_reader.py`: on a damaged file the native library may crash or hang, and takes its process
 with it.
 
 Addresses in a report are absolute and differ from one recording to the next, so every instruction address
@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ncu_report
-from msgspec.structs import asdict
 
 from profiler.errors import ReaderFailed, ReportDamaged
 from profiler.store.reports.disassembly import (
@@ -29,13 +28,14 @@ from profiler.store.reports.disassembly import (
     still_the_same,
     walk,
 )
-from profiler.store.reports.request import Omitted, Timing
+from profiler.store.reports.request import Omitted
 from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from profiler.store.reports.identity import ReportFile
+
+PACKAGES = Path(ncu_report.__file__).parent.parent  # the folder in which `ncu_report` is installed
 
 _WORKLOADS = {
     ncu_report.IAction.WorkloadType_KERNEL: "kernel",
@@ -68,24 +68,28 @@ class Decoded:
     sections: list[str]
 
 
-def decode_reports(
-    files: Sequence[ReportFile],
-    run_id: str,
-    timings: Iterable[Timing] = (),
-    omitted: Omitted = Omitted.NOTHING,
-) -> Decoded:
+@dataclass(frozen=True)
+class Source:
+    """A report to read: its path for messages, the file to open, and how many results it announces."""
+
+    path: Path
+    plain: Path
+    results: int
+
+
+def decode_reports(sources: Iterable[Source], run_id: str, omitted: Omitted = Omitted.NOTHING) -> Decoded:
     """Read every launch of every range of every report; fail when the reader yields fewer than announced."""
     decoder = _Decoder(run_id, omitted)
-    for process, file in enumerate(files):
-        with _failures_named(file.path):
-            launches = decoder.read_all(process, ncu_report.load_report(str(file.plain)))
-        expected = file.envelope.results
-        if launches != expected:
+    for process, source in enumerate(sources):
+        path = source.path
+        with _failures_named(path):
+            launches = decoder.read_all(process, ncu_report.load_report(str(source.plain)))
+        if launches != source.results:
             raise ReportDamaged(
-                f"{file.path}: damaged: it announces {expected} results, but only {launches} can be read"
+                f"{path}: damaged: it announces {source.results} results, but only {launches} can be read"
             )
-    with _failures_named(files[-1].path):
-        return decoder.finish(timings)
+    with _failures_named(path):
+        return decoder.finish()
 
 
 @contextmanager
@@ -138,15 +142,13 @@ class _Decoder:
         self._omitted = omitted
         self._tables = {
             name: TableBuilder(name, run_id)
-            for name in ("launches", "metrics", "instances", "instructions", "rules", "timings")
+            for name in ("launches", "metrics", "instances", "instructions", "rules")
         }
         self._sections: dict[str, None] = {}
         self._functions: dict[tuple[str, int, int], Function] = {}
         self._launches = 0
 
-    def finish(self, timings: Iterable[Timing]) -> Decoded:
-        for timing in timings:
-            self._tables["timings"].append(**asdict(timing))
+    def finish(self) -> Decoded:
         tables = {name: builder.finish() for name, builder in self._tables.items()}
         return Decoded(tables, [valid_unicode(section) for section in self._sections])
 

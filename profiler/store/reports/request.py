@@ -1,6 +1,6 @@
 """The request to read reports, and the reader's answer when there is nothing to do.
 
-Quick to import: the parent of the readers needs neither Arrow nor NVIDIA's library.
+This is quick to import: the parent of the readers needs neither Arrow nor NVIDIA's library.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from profiler.errors import ProfError
 from profiler.store.reports.identity import REPORT_SUFFIX
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import preset_name, rung_name
+
+OUT_OF_MEMORY = 112  # exit code of a process that reads; no signal and no other exit uses it
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -40,8 +42,7 @@ class CollectionFacts(msgspec.Struct, frozen=True):
 
 
 class Omitted(StrEnum):
-    """The parts of a report that a reading leaves out, in words for people. Each member leaves out more than
-    the one before.
+    """The parts of a report that are left out, in words for people. Each member leaves out more than the one before.
 
     NVIDIA's reader looks up code in ways that crash it on some sound reports, such as those of CUDA graphs
     with kernels of cuBLAS.
@@ -89,7 +90,7 @@ class Request:
         return preset_name(name, self.collected.preset) if self.collected else name
 
     def asking_less(self) -> Request | None:
-        """The request that leaves out one part more; None when only parts are left that a run needs."""
+        """Return the request that leaves out one part more; None when only parts are left that a run needs."""
         rest = list(Omitted)[list(Omitted).index(self.omitted) + 1 :]
         return replace(self, omitted=rest[0]) if rest else None
 
@@ -99,11 +100,11 @@ class Request:
             return error
         copy = str(self.report)
         details = [line.replace(copy, self.shown) for line in error.details]
-        return type(error)(error.message.replace(copy, self.shown), details=details, remedy=error.remedy)
+        return error.changed(error.message.replace(copy, self.shown), details)
 
 
 def stem_of(name: str) -> str:
-    """The name of a report's file without its suffixes."""
+    """Return the name of a report's file without its suffixes."""
     return name.removesuffix(".zst").removesuffix(REPORT_SUFFIX)
 
 

@@ -1,10 +1,11 @@
 """Reads reports in child processes, so that NVIDIA's library cannot take `prof` down.
 
 In: requests.
-Out: manifests or `ReportError`s. A reader process that crashes or exceeds its time is replaced, and only its
-report is affected: after a crash the report is read again, each time with one optional part less, and it
-fails when no optional part is left. A reader never outlives its parent: it exits when the parent is gone, and
-an alarm ends it when it hangs in native code, where no Python runs.
+Out: manifests or `ReportError`s. A pool starts readers. Each of them checks, hashes and stores reports, and has a
+process without rights decode them (`contained_reader.py`). A reader that crashes or exceeds its time is replaced,
+and only its report is affected: after a crash the report is read again, each time with one optional part less,
+and it fails when no optional part is left. A reader never outlives its parent: it exits when the parent is gone,
+and an alarm ends it when it hangs in native code, where no Python runs.
 """
 
 from __future__ import annotations
@@ -30,13 +31,12 @@ from typing import Any
 from pebble import ProcessExpired, ProcessPool
 
 from profiler.errors import InternalError, ProfError, ReaderFailed
-from profiler.store.reports.request import AlreadyStored, Request
+from profiler.store.reports.request import OUT_OF_MEMORY, AlreadyStored, Request
 from profiler.store.runs.manifest import Manifest
 
 Extracted = Manifest | AlreadyStored
 
 _GRACE_SECONDS = 5
-_OUT_OF_MEMORY = 112  # exit code of a reader process; no signal and no other exit uses it
 _NEVER_TOUCHED_BYTES = 2 << 30  # address space that the libraries reserve, which a limit counts as memory
 _CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV}
 _MAX_TASKS = 200  # the native library does not give all its memory back
@@ -160,7 +160,7 @@ def outcome(future: Future[Extracted], report: object) -> Extracted:
     except FutureTimeoutError:
         raise ReaderFailed(f"{report}: NVIDIA's reader did not finish in time and was stopped") from None
     except ProcessExpired as death:
-        if death.exitcode == _OUT_OF_MEMORY:
+        if death.exitcode == OUT_OF_MEMORY:
             raise ReaderFailed(f"{report}: NVIDIA's reader ran out of memory on it") from None
         how = f"signal {-death.exitcode}" if death.exitcode < 0 else f"exit code {death.exitcode}"
         raise ReaderFailed(f"{report}: NVIDIA's reader crashed on it ({how})") from None
@@ -202,7 +202,7 @@ def _work(request: Request, alarm_s: float) -> Extracted:
     try:
         return extract_report(request)
     except MemoryError:
-        os._exit(_OUT_OF_MEMORY)  # memory may stay allocated, so the next report gets a new process
+        os._exit(OUT_OF_MEMORY)  # memory may stay allocated, so the next report gets a new process
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -250,11 +250,11 @@ def _enter_worker(memory_bytes: int) -> None:
     silence = os.open(os.devnull, os.O_RDWR)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
-    threading.Thread(target=leave_with_parent, daemon=True).start()
     sys.meta_path.insert(0, _WithoutPandas())
-    importlib.import_module(
-        "profiler.store.reports.extract"
-    )  # so that this time does not count for the first report
+    # Imported here, so that this time does not count for the first report.
+    importlib.import_module("profiler.store.reports.extract")
+    importlib.import_module("profiler.store.reports.contained_reader").start_reader()
+    threading.Thread(target=leave_with_parent, daemon=True).start()
 
 
 class _WithoutPandas(MetaPathFinder):

@@ -18,6 +18,7 @@ from profiler.measure.doctor.doctor import (
     check_ncu,
     check_reader,
     examine,
+    judge_containment,
     reader_version,
 )
 from profiler.store.reports.sandbox import Sandbox
@@ -39,7 +40,7 @@ def test_a_machine_without_a_gpu_reads_and_compares(recorded: RunStore, machine:
     checks = examine(recorded.root, machine)
 
     assert states(checks) == {
-        "reader": "ok", "temporary folder": "ok", "runs folder": "ok", "unfinished": "ok", "private paths": "ok",
+        "reader": "ok", "containment": "ok", "temporary folder": "ok", "runs folder": "ok", "unfinished": "ok", "private paths": "ok",
         "nvcc": "missing", "GPU": "missing", "ncu": "missing",
     }  # fmt: skip
     assert derive_readiness(checks) == [
@@ -60,7 +61,7 @@ def test_a_machine_with_everything_is_ready(tmp_path: Path, machine: Machine, sc
     checks = examine(tmp_path / "runs", machine)
 
     assert states(checks) == {
-        "reader": "ok", "temporary folder": "ok", "runs folder": "ok", "unfinished": "ok", "private paths": "ok",
+        "reader": "ok", "containment": "ok", "temporary folder": "ok", "runs folder": "ok", "unfinished": "ok", "private paths": "ok",
         "nvcc": "ok", "g++": "ok", "cuBLAS": "warn",
         "GPU": "ok", "ncu": "ok", "counters": "ok", "ncu lock": "ok", "DCGM": "ok", "MPS": "ok",
     }  # fmt: skip
@@ -221,6 +222,29 @@ def test_a_library_that_does_not_load_is_told_in_its_own_words(
     assert check.state == "failed"
     assert check.found.endswith("does not start: ImportError: GLIBC_2.38 not found")
     assert "pip install --force-reinstall ncu-report" in check.remedy
+
+
+@pytest.mark.parametrize(
+    ("files", "calls", "found"),
+    [
+        (False, True, "NVIDIA's reader may read all your files: this system does not offer Landlock"),
+        (
+            True,
+            False,
+            "NVIDIA's reader may use the network and run programs: this system does not offer seccomp",
+        ),
+        (
+            False,
+            False,
+            "NVIDIA's reader has all your rights: this system offers neither Landlock nor seccomp",
+        ),
+    ],
+)
+def test_what_the_reader_cannot_be_kept_from_is_said(files: bool, calls: bool, found: str) -> None:
+    check = judge_containment(files=files, calls=calls)
+
+    assert (check.state, check.found) == ("warn", found)
+    assert "Linux 5.13 or newer" in check.remedy
 
 
 # All together

@@ -73,7 +73,7 @@ def test_every_rung_is_one_row_below_what_all_share():
     assert page.splitlines()[0] == "gemm: C = A * B (NVIDIA H200, m=n=4096)"
     header, *rows = table_of(page)
     assert header.split() == [
-        "name", "time", "GFLOP/s", "%", "ref", "step", "issue", "FMA", "LSU", "MIO", "short", "binding",
+        "rung", "name", "time", "GFLOP/s", "%", "ref", "step", "issue", "FMA", "LSU", "MIO", "short", "binding",
     ]  # fmt: skip
     assert [row.split()[0] for row in rows] == ["1", "2", "3"]
     assert "3.181 ms" in rows[0]
@@ -185,7 +185,7 @@ def test_bytes_are_the_work_where_no_operations_are_declared():
 def test_columns_that_nothing_fills_are_left_out():
     bare = {"gflops": None, "gbytes_per_s": None, "metrics": {}, "binding": None}
     header = table_of(text(ladder(rung(1, **bare), workload=None)))[0]
-    assert header.split() == ["name", "time", "%", "ref", "step"]
+    assert header.split() == ["rung", "name", "time", "%", "ref", "step"]
     assert "the runs do not record their workload" in text(ladder(rung(1, **bare), workload=None))
 
 

@@ -32,4 +32,4 @@ def test_a_workload_of_a_type_to_come_is_unknown() -> None:
 
     decoder._read_identity(_Launch(0, action), 0, 0)  # private: as above
 
-    assert decoder.finish(()).tables["launches"].column("workload").to_pylist() == ["unknown"]
+    assert decoder.finish().tables["launches"].column("workload").to_pylist() == ["unknown"]

@@ -13,7 +13,7 @@ from profiler.analyse.compare.attribution import bounded_exp
 from profiler.analyse.findings import Attribution, Comparison, Factor, MissingMetric, Part
 from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.presets import PRESETS
-from profiler.present.document import Column, Nested, Row, Section, Table, Text
+from profiler.present.document import Chart, Column, Folded, Heading, Nested, Row, Section, Table, Text
 
 MOST_PARTS = 5
 _LARGEST_GAP_PCT = 1.0
@@ -37,13 +37,25 @@ _PRECISIONS = ((3, 3), (3, 4), (3, 5), (4, 5), (4, 6), (5, 7), (6, 9))
 
 def attribution_blocks(comparison: Comparison, full: bool) -> Section:
     """Returns the sentence, the table under it, and notes on how far to trust both."""
+    heading = Heading("Factors of the speedup")
     attribution = comparison.attribution
     if attribution is None:
-        return [Text(line) for line in lack_lines(comparison.attribution_missing)]
+        lines = lack_lines(comparison.attribution_missing)
+        return [heading, *map(Text, lines)] if lines else []
+    columns, rows, all_rows = (
+        factor_columns(attribution),
+        factor_rows(attribution, MOST_PARTS),
+        factor_rows(attribution, None),
+    )
+    every = [Folded("every factor and part", [Table(columns, all_rows)], "every part with --full")]
     return [
+        heading,
         Text(attribution_title(attribution)),
         Text(speedup_sentence(attribution), strong=True, wraps=False),
-        Table(factor_columns(attribution), factor_rows(attribution, None if full else MOST_PARTS)),
+        Chart("waterfall_chart", comparison),
+        Chart("stalls_chart", comparison),
+        Table(columns, all_rows if full else rows),
+        *(every if len(rows) < len(all_rows) and not full else []),
         *(Text(note) for note in attribution_notes(comparison, attribution)),
     ]
 

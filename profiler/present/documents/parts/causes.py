@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.headline import NOTHING_FOUND, place_text, saves_text
+from profiler.analyse.causes.headline import NOTHING_FOUND, has_place, place_text, saves_text
 from profiler.catalog.causes import BY_NAME
-from profiler.present.document import Block, Facts, Item, Items, Section, Text
+from profiler.present.document import Block, Item, Items, Section, Text
 
 _TITLES = ("could save", "cause", "why")
 _MEANING = "what causes its time, by the share of it that a change is likely to save"
@@ -16,16 +16,13 @@ _SHOWN_TEXT = 60
 
 def headline_blocks(headline: Headline | None) -> Section:
     """Returns the answer in three lines, or nothing where no duration is known."""
-    if headline is None:
-        return []
-    return [Text(headline.what, strong=True), *headline_facts(headline)]
+    return [Text(headline.what, strong=True), *why_and_next(headline)] if headline else []
 
 
-def headline_facts(headline: Headline | None) -> Section:
+def why_and_next(headline: Headline | None) -> Section:
     """Returns the why and the next step, as far as they are known."""
-    lines = [("why", headline.why), ("next", headline.next)] if headline else []
-    known = [(name, text) for name, text in lines if text]
-    return [Facts(known)] if known else []
+    lines = [("Why", headline.why), ("Next", headline.next)] if headline else []
+    return [Text(f"{name}: {text}") for name, text in lines if text]
 
 
 def cause_blocks(causes: Sequence[Cause], unseen: Sequence[str]) -> Section:
@@ -43,7 +40,7 @@ def cause_blocks(causes: Sequence[Cause], unseen: Sequence[str]) -> Section:
 def _item(cause: Cause) -> Item:
     at_ceiling = BY_NAME[cause.cause].group == "nothing to gain"
     saves = "" if at_ceiling else f" {saves_text(cause)}"
-    where = f" At {_places(cause)}." if cause.where else ""
+    where = f" At {_places(cause)}." if has_place(cause) else ""
     weight = None if at_ceiling else cause.saves_pct.expected
     return Item(weight, cause.cause, f"{cause.sentence}{where} Try: {cause.try_}{saves}")
 

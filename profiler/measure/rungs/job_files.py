@@ -1,6 +1,5 @@
-"""The files that a rung needs to run on another machine: its binary, or the sources that its ladder names.
-
-The bytes travel to a worker once. The worker keeps them in a folder named by their hash, and runs the rung from there.
+"""The files that a rung needs to run in another folder or on another machine: its binary, or the sources that its
+ladder names.
 """
 
 from __future__ import annotations
@@ -76,15 +75,13 @@ def read_job_files(job: RungJob, needed: JobFiles) -> dict[str, bytes]:
 
 
 def write_job_files(needed: JobFiles, files: Mapping[str, bytes], folder: Path) -> None:
-    """Writes all files, or leaves no folder of that name: a folder that exists is complete."""
-    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}")
-    (unfinished / PurePosixPath(needed.ladder).parent).mkdir(parents=True, exist_ok=True)
+    """Writes all files to their places in the folder."""
+    (folder / PurePosixPath(needed.ladder).parent).mkdir(parents=True, exist_ok=True)
     for file in needed.files:
-        path = unfinished / file.place
+        path = folder / file.place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(files[file.place])
         path.chmod(0o755 if file.is_executable else 0o644)
-    os.replace(unfinished, folder)
 
 
 def relocate_job(job: RungJob, needed: JobFiles, folder: Path) -> RungJob:

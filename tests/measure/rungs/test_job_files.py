@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.measure.devices.job_files import (
+from profiler.measure.devices.worker_tasks import decode_transcript, encode_transcript, keep_job_files
+from profiler.measure.rungs.job_files import (
     list_job_files,
     read_job_files,
     relocate_job,
     trim_job,
     write_job_files,
 )
-from profiler.measure.devices.worker_tasks import decode_transcript, encode_transcript
 from profiler.measure.rungs.program import RungJob, program_command
 from profiler.measure.tools.process import run
 from profiler.measure.tools.transcript import Transcript
@@ -124,9 +124,9 @@ def test_an_interrupted_write_leaves_no_folder(job, tmp_path: Path) -> None:
     files = read_job_files(one, needed)
     del files["harness/shared.py"]
     with pytest.raises(KeyError):
-        write_job_files(needed, files, tmp_path / needed.hash)
+        keep_job_files(needed, files, tmp_path / needed.hash)
     assert not (tmp_path / needed.hash).exists()
-    write_job_files(needed, read_job_files(one, needed), tmp_path / needed.hash)
+    keep_job_files(needed, read_job_files(one, needed), tmp_path / needed.hash)
     assert (tmp_path / needed.hash / "harness" / "shared.py").read_text() == "shared\n"
 
 

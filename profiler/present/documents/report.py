@@ -1,0 +1,146 @@
+"""The views of a report as documents: a whole ladder or what was recorded, each kernel, and each pair."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from profiler.analyse.ladder.climb import LadderSheet
+from profiler.analyse.ladder.roofline import Roofline
+from profiler.analyse.recording.profile import Profile
+from profiler.analyse.report import KernelFindings, PairFindings
+from profiler.catalog.metrics import DURATION
+from profiler.present.document import (
+    Caution,
+    Chart,
+    Column,
+    Document,
+    Heading,
+    Linked,
+    Row,
+    Section,
+    Table,
+    Text,
+    under,
+)
+from profiler.present.documents.code import code_sections
+from profiler.present.documents.comparison import comparison_document, speedup_text
+from profiler.present.documents.ladder import ladder_document
+from profiler.present.documents.recording import (
+    kernel_sections,
+    origin_section,
+    profiled_duration_ns,
+    profiled_facts,
+    timing_facts,
+    timing_section,
+)
+from profiler.text import shortened
+
+_NAME_WIDTH = 80
+_RECORDING_COLUMNS = (
+    Column("view", "number"),
+    Column("recording"),
+    Column("kernel"),
+    Column("GPU"),
+    Column("launches", "number"),
+    Column("time", "duration"),
+    Column("profiled", "duration"),
+    Column("binding"),
+    Column("step", "ratio"),
+)
+_REFUSED = "The two were not measured alike, so they are not compared."
+
+
+def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairFindings]) -> Document:
+    """Returns the recordings that a user named, each with its step from the one before."""
+    after = {pair.after: pair for pair in pairs}
+    rows = [Row((*_recording(one), _step(after.get(one.anchor)))) for one in kernels]
+    return Document("At a glance", [[Table(_RECORDING_COLUMNS, rows, drops_empty=True)]])
+
+
+def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Sequence[str]) -> Document:
+    """Returns the ladder as `prof ladder` prints it, and its charts."""
+    document = ladder_document(sheet.ladder, others)
+    charts = [
+        Chart("ladder_times_chart", sheet.ladder),
+        Chart("steps_chart", sheet),
+        Chart("rung_stalls_chart", sheet),
+        *([Chart("roofline_chart", roofline, otherwise="roofline_sentence")] if roofline else []),
+        Chart("profiler_effect_chart", sheet.ladder),
+    ]
+    sections = [[Chart("reference_chart", sheet.ladder)], *document.sections, charts]
+    return replace(document, title="The ladder at a glance", sections=sections)
+
+
+def _recording(found: KernelFindings) -> tuple[str | float | Linked | None, ...]:
+    sheet = found.sheet
+    return (
+        Linked(found.anchor, found.anchor),
+        Linked(shortened(found.name, _NAME_WIDTH), found.anchor),
+        shortened(sheet.kernel, _NAME_WIDTH) if sheet and sheet.kernel != found.name else "",
+        sheet.gpu if sheet else ", ".join(found.run.manifest.gpus),
+        sheet.launches if sheet else None,
+        (found.timing.timing.median_ns or None) if found.timing else None,
+        profiled_duration_ns(sheet) or None,
+        sheet.causes[0].cause if sheet and sheet.causes else "",
+    )
+
+
+def _step(pair: PairFindings | None) -> Linked | None:
+    """Returns the speedup over the recording that this one is compared with."""
+    speedup = pair and (pair.comparison.speedup if pair.comparison else pair.speedup)
+    return Linked(speedup.ratio, f"{pair.before}-{pair.after}") if pair and speedup else None
+
+
+def kernel_document(found: KernelFindings, headline: Sequence[str]) -> Document:
+    """Returns one kernel of one recording: its times, its findings, its code and its origin."""
+    code = under("Hot loop", code_sections(found.code)) if found.code else []
+    if found.lines is not None:
+        code.append([Heading("Hot source lines"), Chart("source_lines_chart", found.lines)])
+    launches = _launches(found.profile) if found.profile else []
+    kernel = (
+        kernel_sections(found.sheet, headline, launches, code, found.metrics_left_out) if found.sheet else []
+    )
+    sections = [timing_section(found.timing), *kernel, origin_section(found.run)]
+    return Document(found.name, sections)
+
+
+def _launches(profile: Profile) -> Section:
+    """Returns the chart of the launches; a single launch has no scatter to show.
+
+    The profile travels to a drawing process, so it carries only what the chart reads.
+    """
+    if profile.launches < 2 or DURATION not in profile.series:
+        return []
+    series = {DURATION: profile.series[DURATION]}
+    return [
+        Chart("launches_chart", dataclasses.replace(profile, run=None, raw={}, opcodes={}, series=series))
+    ]
+
+
+def pair_document(
+    pair: PairFindings, before: KernelFindings, after: KernelFindings, headline: Sequence[str]
+) -> Document:
+    """Returns the comparison of two kernels, or of their times alone, or why there is none."""
+    title = f"{before.name} → {after.name}"
+    times: Section = [Heading("Duration and useful work"), _times(before, after)]
+    if pair.comparison is None:
+        claim = Text(_REFUSED if pair.refused else speedup_text(pair.speedup), strong=True)
+        reasons = [Text(one) for one in pair.refused]
+        return Document(title, [[claim, *map(Caution, pair.warnings)], reasons, times])
+    document = comparison_document(pair.comparison, drawn=headline, code=pair.code)
+    claim_section, sides, *others = document.sections
+    return replace(document, title=title, sections=[claim_section, sides, times, *others])
+
+
+def _times(before: KernelFindings, after: KernelFindings) -> Table:
+    """Returns the times of both sides, without the profiler and under it."""
+    sides = [
+        dict([*(timing_facts(one.timing) if one.timing else []), *profiled_facts(one.sheet)])
+        for one in (before, after)
+    ]
+    columns = (Column("time and work"), Column(before.name, folds=True), Column(after.name, folds=True))
+    names = dict.fromkeys(name for side in sides for name in side)
+    return Table(columns, [Row((name, *(side.get(name, "") for side in sides))) for name in names])

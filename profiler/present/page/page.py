@@ -1,0 +1,158 @@
+"""Writes the page: a frame with navigation, style and script around a document for each view."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from profiler.catalog.ladders.ladder import size_text
+from profiler.present.document import Chart, Document, Facts, charts_of
+from profiler.present.documents.report import (
+    kernel_document,
+    overview_document,
+    pair_document,
+    recordings_document,
+)
+from profiler.present.render.html import Picture, document_html, facts_html
+from profiler.text import printable, shortened
+
+if TYPE_CHECKING:
+    from profiler.analyse.report import Report
+    from profiler.present.page.drawing import Drawing, Look
+    from profiler.store.runs.manifest import Manifest
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_NAME_WIDTH = 160
+_DAY = len("2026-01-31")
+
+
+@dataclass(frozen=True)
+class View:
+    """One view of the page. `anchor` is the part of its address after the `#`; a pair names its two kernels."""
+
+    anchor: str
+    kind: Literal["ladder", "kernel", "pair"]
+    document: Document
+    idea: str = ""
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """The views of a page, whose charts may still be being drawn."""
+
+    title: str
+    facts: Facts
+    views: Sequence[View]
+    overview: str  # the name of the first view in the navigation
+    charts: Mapping[Chart, Future[Picture | None]] = field(default_factory=dict)
+
+    def of_kind(self, kind: str) -> list[View]:
+        return [view for view in self.views if view.kind == kind]
+
+
+def draw_page(report: Report, drawing: Drawing) -> Page:
+    """Returns the views of a report. Each chart is drawn in the background while the rest is found."""
+    charts: dict[Chart, Future[Picture | None]] = {}
+
+    def drawn(view: View) -> View:
+        for chart in charts_of([block for section in view.document.sections for block in section]):
+            charts[chart] = drawing.ask(chart.name, chart.finding, chart.otherwise, **chart.options)
+        return view
+
+    overview = None
+    if report.ladder is not None:
+        document = overview_document(report.ladder, report.roofline, report.others)
+        overview = drawn(View("ladder", "ladder", document))
+    found, kernels = {}, []
+    for one in report.kernels:
+        found[one.anchor] = one
+        kernels.append(drawn(View(one.anchor, "kernel", kernel_document(one, report.headline), one.idea)))
+    compared, pairs = [], []
+    for pair in report.pairs:
+        compared.append(pair)
+        before, after = found[pair.before], found[pair.after]
+        document = pair_document(pair, before, after, report.headline)
+        anchor = f"{pair.before}-{pair.after}"
+        pairs.append(drawn(View(anchor, "pair", document, after.idea, pair.before, pair.after)))
+    if overview is None:
+        overview = View("ladder", "ladder", recordings_document(list(found.values()), compared))
+    return Page(
+        report.title,
+        _facts([one.run.manifest for one in found.values()]),
+        [*([overview] if len(kernels) > 1 else []), *kernels, *pairs],
+        "Ladder" if report.ladder else "Overview",
+        charts,
+    )
+
+
+def _facts(manifests: Sequence[Manifest]) -> Facts:
+    """Returns the facts that hold for the whole page."""
+    days = sorted({one.recorded[:_DAY] for one in manifests})
+    facts = [
+        ("ladder", _shared([one.ladder or "" for one in manifests])),
+        ("GPU", _shared([", ".join(one.gpus) for one in manifests])),
+        ("workload", _shared([size_text(one.workload or {}) for one in manifests])),
+        ("recorded", " to ".join(dict.fromkeys((days[0], days[-1])))),
+    ]
+    return Facts([(name, value) for name, value in facts if value])
+
+
+def _shared(values: Sequence[str]) -> str:
+    return "; ".join(dict.fromkeys(value for value in values if value))
+
+
+def page_html(page: Page, look: Look) -> str:
+    """Returns the whole file, with style and script inside and a policy that names their hashes."""
+    # The environment escapes every text, so that none can act on the text around it.
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"brief": lambda text: shortened(text, _NAME_WIDTH), "safe_to_print": printable}
+    style = environment.get_template("page.css.j2").render(look=look)
+    script = (_TEMPLATES / "page.js").read_text()
+    return environment.get_template("page.html.j2").render(
+        page=page,
+        facts=facts_html(page.facts),
+        views=list(_rendered(page)),
+        style=Markup(style),
+        script=Markup(script),
+        policy=_policy(style, script),
+    )
+
+
+def _rendered(page: Page) -> Iterator[tuple[View, Markup]]:
+    anchors = {view.anchor for view in page.views}
+    for view in page.views:
+        title = view.document.title
+        yield view, document_html(view.document, title, anchors, lambda chart: page.charts[chart].result())
+
+
+def _policy(style: str, script: str) -> str:
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src {_hash(style)}",
+            f"script-src {_hash(script)}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,237 @@
+"""A document as HTML for a page: its texts and lists. Tables and machine code are in `html_table.py`.
+
+Every text is escaped. The style of the page decides how a class looks, because its policy forbids style
+attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from functools import singledispatchmethod
+from itertools import groupby
+
+from markupsafe import Markup
+
+from profiler.present.document import (
+    Accesses,
+    Block,
+    Caution,
+    Chart,
+    Checks,
+    CodeBlock,
+    Document,
+    Facts,
+    Folded,
+    Heading,
+    Items,
+    KernelName,
+    Legend,
+    Section,
+    Table,
+    Text,
+)
+from profiler.present.render.cells import CHECK_MARKS, CHECK_WORDS, capital, weight_text
+from profiler.present.render.html_table import code_html, scroll_box, table_html, text_html
+from profiler.text import printable, shortened
+
+_NAME_WIDTH = 160
+_MOST_BLOCKS = 32  # accesses that the eye can count
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawn chart. `title` is its message; `svg` is the drawing without words, so that the page wraps them.
+
+    Without a drawing, the title says why there is none.
+    """
+
+    title: str
+    subtitle: str
+    svg: str
+
+
+def document_html(
+    document: Document, title: str, views: Collection[str], picture: Callable[[Chart], Picture | None]
+) -> Markup:
+    """Returns the sections below the `title`, which the page itself shows.
+
+    Links lead to the `views` that the page has, and `picture` returns a drawn chart.
+    """
+    writer = _Writer(title, views, picture)
+    return writer.joined([block for section in document.sections for block in (*section, _END)])
+
+
+_END = Text("")  # between two sections, so that texts of different ones make no list
+
+
+@dataclass
+class _Writer:
+    title: str
+    views: Collection[str]
+    picture: Callable[[Chart], Picture | None]
+    heading: str = ""
+    said: set[str] = field(default_factory=set)  # sentences that no picture needs to repeat
+
+    def joined(self, blocks: Section) -> Markup:
+        """Returns the blocks, with each heading in front of the first block under it that shows anything."""
+        parts, waiting = [], Markup("")
+        for block, html in self._written(blocks):
+            if isinstance(block, Heading):
+                waiting = html
+            elif html:
+                parts += [waiting, html]
+                waiting = Markup("")
+        return Markup("\n").join(filter(None, parts))
+
+    def _written(self, blocks: Section) -> Iterator[tuple[Block, Markup]]:
+        """Yields each block; adjacent lines of text become one list."""
+        for are_notes, group in groupby(blocks, _is_note):
+            notes = list(group)
+            if are_notes and len(notes) > 1:
+                items = Markup("\n").join(
+                    Markup("<li>{}</li>").format(text_html(_text(one))) for one in notes
+                )
+                yield notes[0], Markup('<ul class="notes">\n{}\n</ul>').format(items)
+            else:
+                yield from ((block, self.html(block)) for block in notes)
+
+    @singledispatchmethod
+    def html(self, block: Block) -> Markup:
+        raise NotImplementedError(type(block))
+
+    @html.register
+    def _(self, block: Heading) -> Markup:
+        self.heading = block.text
+        return _element("h3", block.text)
+
+    @html.register
+    def _(self, block: KernelName) -> Markup:
+        if block.name == self.title:
+            return _element("p", block.about, "kernel")
+        short = shortened(block.name, _NAME_WIDTH)
+        line = Markup("<code>{}</code>, {}").format(short, block.about)
+        if short == printable(block.name):
+            return Markup('<p class="kernel">{}</p>').format(line)
+        whole = Markup("<summary>{}</summary><code>{}</code>").format(line, printable(block.name))
+        return Markup('<details class="kernel">{}</details>').format(whole)
+
+    @html.register
+    def _(self, block: Text) -> Markup:
+        if not block.text:
+            return Markup("")
+        if block.strong:
+            self.said.add(block.text)
+        return _element("p", block.text, "takeaway" if block.strong else "note")
+
+    @html.register
+    def _(self, block: Caution) -> Markup:
+        return Markup('<p class="caution"><strong>Caution</strong> {}</p>').format(text_html(block.text))
+
+    @html.register
+    def _(self, block: Facts) -> Markup:
+        return facts_html(block)
+
+    @html.register
+    def _(self, block: Table) -> Markup:
+        return table_html(block, self.heading or self.title, self.views)
+
+    @html.register
+    def _(self, block: CodeBlock) -> Markup:
+        return code_html(block, self.heading or self.title)
+
+    @html.register
+    def _(self, block: Legend) -> Markup:
+        return _element("p", "; ".join(one.shown() for one in block.entries), "note")
+
+    @html.register
+    def _(self, block: Checks) -> Markup:
+        if not block.rows:
+            return _element("p", block.title, "note")
+        rows = Markup("\n").join(
+            Markup('<li><span aria-hidden="true">{}</span> {} {}: {}</li>').format(
+                CHECK_MARKS[one.ok], printable(one.subject), one.expected, CHECK_WORDS[one.ok]
+            )
+            for one in block.rows
+        )
+        return Markup('{}\n<ul class="checks">\n{}\n</ul>').format(_element("h3", block.title), rows)
+
+    @html.register
+    def _(self, block: Items) -> Markup:
+        rows = Markup("\n").join(
+            Markup(
+                '<li><span class="weight">{}</span><svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" '
+                'aria-hidden="true"><rect width="{}" height="1"/></svg>\n<p><strong>{}</strong> {}</p></li>'
+            ).format(
+                text_html(weight_text(one.weight_pct)), min(one.weight_pct or 0, 100), one.name, text_html(one.sentence)
+            )
+            for one in block.rows
+        )  # fmt: skip
+        return Markup('{}\n<ol class="suspects">\n{}\n</ol>').format(
+            _element("h3", capital(block.title)), rows
+        )
+
+    @html.register
+    def _(self, block: Accesses) -> Markup:
+        sentence = _element("p", block.sentence)
+        if not block.sides or any(len(side) > _MOST_BLOCKS for side in block.sides):
+            return Markup('<div class="loads">{}</div>').format(sentence)
+        sides = [
+            Markup('<span class="blocks">{}</span>').format(
+                Markup("").join(Markup('<i class="b{}"></i>').format(bits) for bits in side)
+            )
+            for side in block.sides
+        ]
+        drawn = Markup('<p class="drawn" aria-hidden="true">{}</p>').format(
+            Markup("<span>→</span>").join(sides)
+        )
+        return Markup('<div class="loads">{}\n{}</div>').format(sentence, drawn)
+
+    @html.register
+    def _(self, block: Chart) -> Markup:
+        drawn = self.picture(block)
+        if drawn is None or not drawn.svg:
+            return _element("p", drawn.title, "note") if drawn else Markup("")
+        message = text_html(drawn.title)
+        if drawn.subtitle and drawn.subtitle not in self.said:
+            message = Markup("{}<span>{}</span>").format(message, text_html(drawn.subtitle))
+        svg = Markup(drawn.svg)  # Vega escapes what it writes
+        image = Markup('<div role="img" aria-label="{}">{}</div>').format(printable(drawn.title), svg)
+        return Markup("<figure>\n<figcaption>{}</figcaption>\n{}\n</figure>").format(
+            message, scroll_box(drawn.title, image)
+        )
+
+    @html.register
+    def _(self, block: Folded) -> Markup:
+        heading, self.heading = self.heading, block.summary
+        inside = self.joined(block.blocks)
+        self.heading = heading
+        return Markup('<details class="more"><summary>{}</summary>\n{}\n</details>').format(
+            text_html(block.summary), inside
+        )
+
+
+def facts_html(facts: Facts) -> Markup:
+    """Returns names with what is known about each."""
+    rows = [
+        Markup("<div><dt>{}</dt>{}</div>").format(
+            name,
+            Markup("").join(_element("dd", line) for line in ([known] if isinstance(known, str) else known)),
+        )
+        for name, known in facts.rows
+    ]
+    return Markup('<dl class="facts">\n{}\n</dl>').format(Markup("\n").join(rows))
+
+
+def _is_note(block: Block) -> bool:
+    return isinstance(block, Text) and not block.strong and block.text != ""
+
+
+def _text(block: Block) -> str:
+    assert isinstance(block, Text)
+    return block.text
+
+
+def _element(tag: str, text: str, style: str = "") -> Markup:
+    start = Markup('<{} class="{}">').format(tag, style) if style else Markup("<{}>").format(tag)
+    return Markup("{}{}</{}>").format(start, text_html(text), tag)

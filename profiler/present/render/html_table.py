@@ -1,0 +1,184 @@
+"""Tables and machine code as HTML. The columns and values of a table decide how it behaves on a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from markupsafe import Markup, escape
+
+from profiler.present.document import (
+    Cell,
+    CodeBlock,
+    CodeCell,
+    CodeColumn,
+    CodeRow,
+    Column,
+    Linked,
+    Marked,
+    Nested,
+    Table,
+    Tone,
+)
+from profiler.present.render.cells import table_texts
+from profiler.text import printable
+
+_INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line breaks there
+_STYLES: dict[Tone, str] = {"plain": "", "good": "better", "bad": "worse", "warn": "unclear", "quiet": "same"}
+_MARKS = {"good": "● better beyond the noise", "bad": "■ worse beyond the noise"}
+_NAME_FITS = 20
+# The space between a figure and its unit, where no line may end.
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[munμ]?s|[kMG]?Hz|[kMGT]?(?:B|FLOP)(?:/s)?)(?!\w))")
+
+
+def text_html(text: str) -> str:
+    """Returns a text that is safe to print, in which no line ends between a figure and its unit."""
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", printable(text))
+
+
+def scroll_box(label: str, inside: Markup) -> Markup:
+    """Returns a box that scrolls when its content is wider than the page."""
+    return Markup('<div class="scroll" role="region" aria-label="{}" tabindex="0">{}</div>').format(
+        printable(label), inside
+    )
+
+
+def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
+    """Returns the table in a box that scrolls, or nothing if it has no rows.
+
+    A reader can sort and search its rows, unless they form a tree. The names of the rows stay in view.
+    """
+    if not table.rows:
+        return Markup("")
+    columns, texts, places = table_texts(table, _INDENT)
+    is_tree = any(isinstance(value, Nested) for row in table.rows for value in row.values)
+    is_judged = any(column.judges for column in columns)
+    pinned = 2 if columns[0].kind == "number" else 1  # a number and a name
+    heads = "".join(
+        f'<th scope="col"{_classes(column)}>{escape(column.title or "value")}</th>' for column in columns
+    )
+    rows = []
+    for row, row_texts in zip(table.rows, texts, strict=True):
+        style = _STYLES[row.tone] if is_judged else ""
+        cells = [
+            _cell(row.values[place], text.strip(" "), column, views, number < pinned)
+            for number, (text, place, column) in enumerate(zip(row_texts, places, columns, strict=True))
+        ]
+        first, others = f'<th scope="row"{cells[0]}</th>', [f"<td{cell}" for cell in cells[1:]]
+        start = f'<tr class="{style}">' if style else "<tr>"
+        rows.append(f"{start}{first}{''.join(others)}")
+    caption = f"{heading}: {columns[pinned - 1].title or 'value'}"
+    made = Markup(
+        '<table class="pinned{}"{}>\n<caption>{}</caption>\n<thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody>\n</table>'
+    ).format(
+        pinned,
+        "" if is_tree else Markup(" data-sortable data-searchable"),
+        printable(caption),
+        Markup(heads),
+        Markup("\n".join(rows)),
+    )
+    return scroll_box(caption, made) + _meaning_of_marks(table)
+
+
+def _cell(value: Cell, text: str, column: Column, views: Collection[str], is_pinned: bool) -> str:
+    """Returns the attributes and the content of a cell, as everything between its two tags' names."""
+    figure = _sorted_by(column, value)
+    sorted_by = "" if figure is None else f' data-value="{figure}"'
+    shown = _breakable(text) if is_pinned else escape(text_html(text) if column.folds else printable(text))
+    if isinstance(value, Linked) and value.view in views and text:
+        shown = Markup('<a href="#{}">{}</a>').format(value.view, shown)
+    return f"{_classes(column)}{sorted_by}>{shown}"
+
+
+def _classes(column: Column) -> str:
+    """Returns the attribute for the cells of a column."""
+    names = {"r": column.is_right, "mark": column.judges, "folds": column.folds and not column.is_right}
+    shown = " ".join(name for name, holds in names.items() if holds)
+    return f' class="{shown}"' if shown else ""
+
+
+def _breakable(name: str) -> Markup:
+    """Returns a long name with breaks between its words, so that it fits a phone's column.
+
+    The metric names of Nsight Compute contain `__`. There are very many of them, and the style lets them
+    break anywhere.
+    """
+    text = printable(name)
+    if len(text) <= _NAME_FITS or "__" in text:
+        return escape(text)
+    return Markup("_<wbr>").join(text.split("_"))
+
+
+def _sorted_by(column: Column, value: Cell) -> float | None:
+    """Returns the number that sorts a cell whose unit varies, or that is in percent or a factor."""
+    if isinstance(value, Linked | Marked):
+        return _sorted_by(column, value.value)
+    if column.kind == "duration" and isinstance(value, float | int):
+        return value
+    if column.kind == "relative" and isinstance(value, tuple):
+        before, after = value
+        return float(f"{(after - before) / abs(before):.6g}") if before else None
+    return None
+
+
+def _meaning_of_marks(table: Table) -> Markup:
+    """Returns the meaning of the marks in a column of figures; a column of words says it itself."""
+    judged = next((column for column in table.columns if column.judges and column.is_right), None)
+    tones = {row.tone for row in table.rows}
+    marks = [text for tone, text in _MARKS.items() if tone in tones]
+    if judged is None or not marks:
+        return Markup("")
+    return Markup('\n<p class="note">{}: {}</p>').format(judged.title, ", ".join(marks))
+
+
+def code_html(code: CodeBlock, heading: str) -> Markup:
+    """Returns machine code, one side or two side by side, with a line between two stretches."""
+    places = code.filled
+    columns = [code.columns[place] for place in places]
+    span = Markup(' colspan="{}"').format(len(columns))
+    titles = Markup("").join(
+        Markup('<th scope="colgroup"{}>{}</th>').format(span, printable(title)) for title in code.titles
+    )
+    names = Markup("").join(
+        Markup('<th scope="col"{}>{}</th>').format(_right(column), column.title or "count")
+        for column in columns
+    )
+    stretches = Markup("\n").join(
+        Markup("<tbody>\n{}\n</tbody>").format(
+            Markup("\n").join(_code_row(row, columns, places, span) for row in rows)
+        )
+        for rows in code.stretches
+    )
+    sides = Markup("<tr>{}</tr>\n").format(titles) if len(code.titles) > 1 else ""
+    caption = f"{heading}: by opcode"
+    made = Markup(
+        '<table class="sides">\n<caption>{}</caption>\n<thead>{}<tr>{}</tr></thead>\n{}\n</table>'
+    ).format(caption, sides, names * len(code.titles), stretches)
+    return scroll_box(caption, made)
+
+
+def _code_row(row: CodeRow, columns: Sequence[CodeColumn], places: Sequence[int], span: Markup) -> Markup:
+    cells = Markup("").join(
+        _code_cell(side[place], column) if side else Markup("<td{}>").format(span)
+        for side in row
+        for place, column in (zip(places, columns, strict=True) if side else [(0, columns[0])])
+    )
+    return Markup("<tr>{}").format(cells)
+
+
+def _code_cell(cell: CodeCell, column: CodeColumn) -> Markup:
+    is_access = cell.width_bits is not None and not column.is_right
+    style = _width_class(cell.width_bits or 0) if is_access else "quiet" if cell.quiet else ""
+    names = " ".join(filter(None, ("r" if column.is_right else "", style)))
+    return Markup("<td{}>{}").format(
+        Markup(' class="{}"').format(names) if names else "", printable(cell.text)
+    )
+
+
+def _right(column: CodeColumn) -> Markup:
+    return Markup(' class="r"') if column.is_right else Markup("")
+
+
+def _width_class(bits: int) -> str:
+    """Returns the CSS class of an access of this width, in the colours that the charts use."""
+    return "narrow" if bits <= 32 else "double" if bits <= 64 else "wide"

@@ -1,0 +1,39 @@
+"""A ladder file that is not valid stops only what needs it; other answers come with one line of caution."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def beside_broken_ladder(tmp_path: Path) -> Path:
+    file = tmp_path / "kernels" / "gemm" / "ladder.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('name = "gemm"\n[[kernel]\n')
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("list",), ("show", "gemm-6"), ("compare", "5", "6"), ("compare", "5", "6", "--size", "4096"), ("sass", "5", "6")],
+)  # fmt: skip
+def test_stored_runs_are_read_without_it(prof_here, recorded, beside_broken_ladder, words):
+    done = prof_here("--runs", recorded.root, *words, cwd=beside_broken_ladder)
+    assert done.returncode == 0, done.stderr
+    cautions = [line for line in done.stderr.splitlines() if "ladder.toml" in line]
+    assert len(cautions) == 1
+    assert cautions[0].startswith("answered without the ladder, which is not valid: ")
+
+
+def test_report_files_do_not_look_at_it(prof_here, reports, beside_broken_ladder):
+    done = prof_here("sass", reports / "gemm_6.ncu-rep", cwd=beside_broken_ladder)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("words", [("ladder",), ("list", "--kernels"), ("show", "6", "--ladder", "kernels/gemm/ladder.toml")])  # fmt: skip
+def test_what_needs_it_fails_with_its_file_and_line(prof_here, recorded, beside_broken_ladder, words):
+    done = prof_here("--runs", recorded.root, *words, cwd=beside_broken_ladder)
+    assert done.returncode == 45
+    assert "kernels/gemm/ladder.toml:2" in done.stderr
