@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Literal
 
 from profiler.analyse.code.code import Code, Instruction, read_instructions
@@ -71,6 +71,7 @@ _REASONS = {
     "dispatch_stall": "dispatch", "no_instructions": "no_instruction", "warpgroup_arrive": "gmma",
 }  # fmt: skip
 _NOT_WAITING = ("selected", "not_selected")
+_NO_CODE = -1  # of a dictionary
 
 
 def kind_of(opcode: str) -> Kind:
@@ -213,7 +214,9 @@ def _rows_of_metrics(table: pa.Table, names: Collection[str]) -> pa.Table:
     masks = []
     for chunk in table.column("metric").chunks:
         codes = [code for code, name in enumerate(chunk.dictionary.to_pylist()) if name in names]
-        masks.append(pc.is_in(chunk.indices, value_set=pa.array(codes, pa.int32())))
+        # One comparison for each: an array of codes to look them up in would import pandas.
+        matches = (pc.equal(chunk.indices, code) for code in (_NO_CODE, *codes))
+        masks.append(reduce(pc.or_, matches))
     return table.filter(pa.chunked_array(masks, pa.bool_()))
 
 

@@ -54,8 +54,8 @@ def test_a_pair_is_diagnosed_as_recorded(pair, sampled_runs, like):
 
 @pytest.mark.campaign
 def test_the_whole_record_is_current(tmp_path):
-    runs = track_record._stored(track_record.PACKS, tmp_path / "source")
-    full = track_record._stored(["full"], tmp_path / "full")
+    runs = track_record.read_store(track_record.PACKS, tmp_path / "source")
+    full = track_record.read_store(["full"], tmp_path / "full")
     assert track_record.as_text(track_record.measure(runs, full)) == track_record.RECORD.read_text()
 
 
@@ -126,7 +126,7 @@ def test_every_kernel_of_the_list_was_recorded_and_timed():
             held |= {name.removesuffix(".ncu-rep") for name in packed.getnames()}
     wanted = set(track_record.names_of(LISTED))
     assert wanted <= held
-    assert wanted <= set(track_record._times())
+    assert wanted <= set(track_record.times())
 
 
 def test_every_cause_with_a_remedy_has_a_pair_but_one_that_no_source_here_brings_about():

@@ -116,7 +116,7 @@ def open_kernels(names: Collection[str]) -> dict[str, Run]:
         return dict(zip(found, open_reports(list(found.values())), strict=True))
 
 
-def _stored(packs: Iterable[str], folder: Path) -> dict[str, Run]:
+def read_store(packs: Iterable[str], folder: Path) -> dict[str, Run]:
     """Returns the recordings of the packs from a store in `folder`, which is filled where it is empty."""
     store = RunStore(folder)
     if not store.ids():
@@ -245,14 +245,14 @@ def judge_pairs(
 
 
 @cache
-def _times() -> dict[str, float]:
+def times() -> dict[str, float]:
     """Returns the time of each kernel without the profiler, in microseconds."""
     return {name: float(time) for name, time in csv.reader((HERE / "times.csv").read_text().splitlines())}
 
 
 def _saved_alone(pair: Mapping[str, Any]) -> float:
     """Returns what the change saved without the profiler, in percent."""
-    before, after = _times()[pair["before"]], _times()[pair["after"]]
+    before, after = times()[pair["before"]], times()[pair["after"]]
     return round(100 * (1 - after / (before * pair.get("repeats", 1))), 1)
 
 
@@ -306,7 +306,7 @@ def main() -> int:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = asked.keep or Path(scratch)
-        text = as_text(measure(_stored(PACKS, folder / "source"), _stored(["full"], folder / "full")))
+        text = as_text(measure(read_store(PACKS, folder / "source"), read_store(["full"], folder / "full")))
     if asked.check:
         is_same = RECORD.read_text() == text
         print(
