@@ -8,9 +8,10 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
@@ -21,10 +22,12 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
-from profiler.errors import InternalError, ProfError
+from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError, find_shortage
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
+_TERMINATED = 143
+_PATH_WIDTH = 120
 # Commands are short-lived, so the garbage collector mostly wastes time: 7 % of `prof compare`.
 _GC_THRESHOLD = 50_000
 _FLAGS = ("--quiet", "-q", "--verbose", "-v")
@@ -44,6 +47,7 @@ VERBS = {
     "worker": ("storing.worker", "Lend this host's GPUs to a cluster until Ctrl-C."),
     "export": ("storing.export", "Write a run's reports for the Nsight Compute UI."),
     "compact": ("storing.compact", "Pack many small runs into few files."),
+    "fsck": ("storing.fsck", "Examine everything that is stored, and repair it."),
     "build": ("measuring.build", "Compile what changed, with a record beside each binary."),
     "verify": ("measuring.verify", "Check every kernel's result against its reference."),
     "time": ("measuring.time_kernels", "Time every kernel without the profiler; store the timings."),
@@ -164,9 +168,9 @@ def _leave_the_garbage() -> None:
 
 def main() -> NoReturn:
     """Runs a verb; prints any error as one message and exits with its code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # so that a name that the locale cannot write is no failure
-            stream.reconfigure(errors="backslashreplace")
+    _prepare_streams()
+    with suppress(ValueError):  # not the main thread
+        signal.signal(signal.SIGTERM, _terminate)  # as any error: what is unfinished is removed
     gc.set_threshold(_GC_THRESHOLD)
     verbs = get_command(app)
     assert isinstance(verbs, TyperGroup)
@@ -177,17 +181,84 @@ def main() -> NoReturn:
             verbs(args=[*flags, *words], prog_name="prof")
         finally:
             sys.stdout.flush()
+            sys.stderr.flush()
     except BrokenPipeError:
         _discard_output()
         sys.exit(_BROKEN_PIPE)
     except KeyboardInterrupt:
         _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
-    except ProfError as error:
-        _fail(error, error.exit_code, verbose)
     except Exception as error:
-        bug = InternalError(f"{type(error).__name__}: {error}")
-        _fail(bug.with_traceback(error.__traceback__), bug.exit_code, verbose)
+        failure = _failure(error)
+        _fail(failure, failure.exit_code, verbose)
     sys.exit(0)
+
+
+def _failure(error: Exception) -> ProfError:
+    """Returns the error to report: a failure of the output or a limit of this process explains every other error."""
+    from profiler.text import shortened
+
+    if isinstance(error, _Unwritable):
+        _discard_output()
+        return OutputNotWritable(str(error.strerror), remedy="Check the disk or the program that it goes to.")
+    if shortage := find_shortage(error):
+        return shortage.with_traceback(error.__traceback__)
+    if isinstance(error, ProfError):
+        return error
+    if isinstance(error, OSError) and isinstance(error.filename, str | os.PathLike):
+        return PathUnusable(f"{shortened(os.fspath(error.filename), _PATH_WIDTH)}: {error.strerror}")
+    return InternalError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
+
+
+class _Unwritable(OSError):
+    """A standard stream takes no more text. The message says why."""
+
+
+class _Stream(TextIOWrapper):
+    """A standard stream whose own errors differ from those of files. A name that the locale cannot write is no error."""
+
+    def __init__(self, number: int, given: TextIOWrapper | None) -> None:
+        """`given` is Python's own stream; None when the caller closed it."""
+        binary = given.buffer if given else open(number, "wb", closefd=False)  # noqa: SIM115 - open until the end
+        encoding, by_line = (given.encoding, given.line_buffering) if given else ("utf-8", False)
+        super().__init__(binary, encoding, "backslashreplace", line_buffering=by_line)
+
+    def write(self, text: str) -> int:
+        with self._explained():
+            return super().write(text)
+
+    def flush(self) -> None:
+        with self._explained():
+            super().flush()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (BrokenPipeError, _Unwritable):
+            raise
+        except OSError as error:
+            name = "output" if self.fileno() == 1 else "error"
+            raise _Unwritable(error.errno, f"standard {name} cannot be written: {error.strerror}") from None
+
+
+def _prepare_streams() -> None:
+    """Opens the standard streams that the caller closed, so that no file of ours takes their numbers.
+
+    Writing to standard output then fails, since somebody would miss it; standard error is discarded.
+    """
+    for number, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(os.open(os.devnull, mode), number)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        given = getattr(sys, name)
+        if given is None or type(given) is TextIOWrapper:  # else a test has replaced it
+            setattr(sys, name, _Stream(number, given))
+
+
+def _terminate(number: int, frame: object) -> None:  # noqa: ARG001
+    raise SystemExit(_TERMINATED)
 
 
 def split_flags(arguments: list[str], verbs: TyperGroup) -> tuple[list[str], list[str]]:
@@ -216,11 +287,12 @@ def _valued_options(command: Any) -> set[str]:
 
 
 def _discard_output() -> None:
-    """Sends the rest of standard output to the null device, so that Python exits without an error."""
+    """Sends the rest of the output to the null device, so that Python exits without an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
+    from profiler.store.remote.files import secrets_of, without_secrets
     from profiler.text import printable
 
     lines = [f"prof: {error.message}", *error.details]
@@ -228,7 +300,12 @@ def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
         lines = [*_traceback_lines(error), *lines]
     if error.remedy:
         lines.append(f"      {error.remedy}")
-    print("\n".join(printable(line) for line in lines), file=sys.stderr)
+    secrets = secrets_of([*sys.argv[1:], *os.environ.values()], os.environ)
+    text = "\n".join(printable(without_secrets(line, secrets)) for line in lines)
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:  # the exit code remains
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     sys.exit(exit_code)
 
 

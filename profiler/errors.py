@@ -6,6 +6,7 @@
     │   ├── ReportUnreadable       the file cannot be opened or read
     │   ├── NotAReport             the file is not an Nsight Compute report
     │   ├── ReportDamaged          bytes of the report are missing or changed
+    │   ├── ReportTooLarge         the report needs more room than a report may take
     │   ├── ReportEmpty            the report is whole, but nothing was profiled
     │   └── ReaderFailed           NVIDIA's reader crashed or hung on the report
     ├── StoreError             the runs folder cannot be used
@@ -15,6 +16,9 @@
     │   ├── StoreNotWritable
     │   ├── RunNotProfiled         the run holds timings alone, and a profile was asked for
     │   ├── StoredUnderAnotherName the report is stored, but not under the name asked for
+    │   ├── IdTaken                another report is stored whose SHA-256 begins alike
+    │   ├── StoreDamaged           `prof fsck` found something wrong
+    │   ├── StoreLocked            another process holds the lock of the runs for too long
     │   └── CompactBusy            another prof compacts the same folder
     ├── ComparisonError        two things cannot be compared
     │   ├── NotComparable          different GPU, workload, clocks, ...
@@ -55,6 +59,8 @@
     ├── CauseNotFound
     ├── ThresholdsInvalid      the limits in prof.toml or pyproject.toml cannot be used
     ├── OutputNotWritable      an output file cannot be written
+    ├── PathUnusable           the system refuses a path: too long, a loop of links, no permission
+    ├── ResourcesShort         this process may not use enough memory, files or threads
     ├── RemoteNotInstalled     a URL needs a package of fsspec that is not installed
     ├── RemoteDenied           credentials for a URL are missing or do not suffice
     ├── RemoteFailed           a URL cannot be used for another reason
@@ -83,6 +89,7 @@ can be raised has a remedy; a group has none, so code that raises a group gives 
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from typing import ClassVar, Self
 
@@ -145,6 +152,9 @@ class ReportDamaged(ReportError, exit_code=14):
 class ReportEmpty(ReportError, exit_code=15):
     remedy = "Nothing was profiled: check ncu's kernel filter (-k) and its launch count (-c)."
 
+class ReportTooLarge(ReportError, exit_code=17):
+    remedy = "Record fewer launches in one report, or free some disk space."
+
 class ReaderFailed(ReportError, exit_code=16):
     remedy = (
         "The structure of the file adds up, so the report need not be damaged. Open it in the Nsight Compute UI, "
@@ -157,7 +167,7 @@ class RunNotFound(StoreError, exit_code=21):
     remedy = "`prof list` shows what is stored; `prof ingest REPORT` adds a report."
 
 class RunDamaged(StoreError, exit_code=22):
-    remedy = "Restore the run from a backup or version control, or delete its folder and ingest again."
+    remedy = "Restore the run from a backup or version control; or `prof fsck --repair` sets it aside, and its report can be ingested again."
 
 class DiskFull(StoreError, exit_code=23):
     remedy = "Free some space, or choose another folder with --runs, and run the same command again."
@@ -170,6 +180,15 @@ class RunNotProfiled(StoreError, exit_code=25):
 
 class StoredUnderAnotherName(StoreError, exit_code=26):
     remedy = "Delete the folder of that run and ingest the report again under the name it should have."
+
+class IdTaken(StoreError, exit_code=29):
+    remedy = "One folder cannot hold both: store this one in another folder with --runs."
+
+class StoreDamaged(StoreError, exit_code=28):
+    remedy = "`prof fsck --repair` sets damaged runs aside, and deletes none. Then ingest their reports again, or restore the runs from a backup."
+
+class StoreLocked(StoreError, exit_code=27):
+    remedy = "See what that process does, and run the same command again when it has ended."
 
 class CompactBusy(StoreError, exit_code=91):
     remedy = "Wait until the other one has finished; nothing is left to do then."
@@ -288,6 +307,12 @@ class ThresholdsInvalid(ProfError, exit_code=81):
 class OutputNotWritable(ProfError, exit_code=82):
     remedy = "Check the folder's permissions and its free space, or give another file."
 
+class PathUnusable(ProfError, exit_code=93):
+    remedy = "Check the path, its permissions and the disk that it is on."
+
+class ResourcesShort(ProfError, exit_code=92):
+    remedy = "Free some memory, or raise the limits of this process (`ulimit -a` lists them), and run the same command again."
+
 class RemoteNotInstalled(ProfError, exit_code=95):
     remedy = "Run `pip install 'ncu-prof[s3]'` for S3; gs:// needs gcsfs as well, az:// adlfs."
 
@@ -346,3 +371,30 @@ class IngestIncomplete(ProfError, exit_code=42):
 
 class InternalError(ProfError, exit_code=70):
     remedy = "This is a bug in prof: please report it with the output of the same command and --verbose."
+
+# fmt: on
+
+
+def find_shortage(error: BaseException) -> ResourcesShort | None:
+    """Returns the error for a lack of memory, open files or threads that is `error` or what it came from."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, MemoryError) or type(seen).__name__ == "OutOfMemoryException":
+            return ResourcesShort("out of memory")
+        if isinstance(seen, OSError) and seen.errno in _SHORTAGES:
+            return ResourcesShort(_SHORTAGES[seen.errno])
+        if isinstance(seen, RuntimeError) and (
+            type(seen).__name__ == "BrokenProcessPool" or str(seen) in _NOT_STARTED
+        ):
+            return ResourcesShort("no further process or thread could be started")
+        seen = seen.__cause__ or seen.__context__
+    return None
+
+
+_SHORTAGES = {
+    errno.ENOMEM: "out of memory",
+    errno.EMFILE: "too many open files in this process",
+    errno.ENFILE: "too many open files on this machine",
+    errno.EAGAIN: "no further process or thread could be started",
+}
+_NOT_STARTED = ("can't start new thread", "Unexpected error within the Pool")

@@ -14,7 +14,7 @@ from profiler.ask.named.references import is_report_path, open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_one, profile_pairs
 from profiler.catalog.thresholds import Threshold, find_thresholds
-from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNotFound
+from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNotFound, RunDamaged
 from profiler.store.remote.files import is_url
 from profiler.store.remote.places import location_of
 from profiler.store.runs.run_store import RunStore
@@ -27,19 +27,24 @@ def check(
 
     The baseline is a run, a report or a folder of runs. Without a candidate, its newest counterpart is checked.
     """
-    pairs, unpaired = _pair_up(baseline, candidate, settings)
+    pairs, unpaired, checks = _pair_up(baseline, candidate, settings)
     thresholds = find_thresholds(Path.cwd())
     notes = [f"limits from {thresholds.path}"] if thresholds.path else []
-    checks: list[PairCheck] = []
     for pair in pairs:
         title = title_of(pair[1])
         try:
+            for run in pair:
+                if run.stored:
+                    run.verify_reports()
             checks += _check_kernels(title, pair, settings, kernel_name, every, thresholds.limits)
             alone = unmatched_kernels(*pair, kernel_name) if every else []
-        except (ComparisonError, MetricNotFound) as error:
-            if len(pairs) == 1:
+        except (ComparisonError, MetricNotFound, RunDamaged) as error:
+            if len(pairs) == 1 and not checks:
                 raise
-            checks.append(_refused(title, pair, kernel_name, error))  # the other pairs are still checked
+            before, after = (run.manifest.run_id if run.stored else run.label for run in pair)
+            checks.append(
+                _refused(title, kernel_name or "", before, after, error)
+            )  # the others are still checked
         else:
             notes += [f"{title}: on one side only, so not checked: {kernel}" for kernel in alone]
     return derive_finding(checks, [*unpaired, *notes])
@@ -66,35 +71,37 @@ def pair_kernels(
         yield left, right
 
 
-def _pair_up(baseline: str, candidate: str | None, settings: Settings) -> tuple[list[RunPair], list[str]]:
-    """Returns the runs to compare, the baseline first, and notes on what has no counterpart."""
+def _pair_up(
+    baseline: str, candidate: str | None, settings: Settings
+) -> tuple[list[RunPair], list[str], list[PairCheck]]:
+    """Returns the runs to compare, the baseline first, notes on what has no counterpart, and what is damaged."""
     if is_store(baseline):
         return _pair_with_store(settings.open_store(location_of(baseline)), candidate, settings)
     if is_report_path(baseline, settings) and not Path(baseline).exists():
         raise ReportNotFound(f"{baseline}: no such file or folder")
     if candidate is not None:
         before, after = open_named([baseline, candidate], settings, timed=True)
-        return [pair_runs(before, after)], []
+        return [pair_runs(before, after)], [], []
     (before,) = open_named([baseline], settings, timed=True)
-    after = find_newer(settings.open_store(), before)
-    after.verify_reports()
-    return [(before, after)], []
+    store = settings.open_store()
+    return [(before, find_newer(store, before))], [], _damaged(store)
 
 
 def _pair_with_store(
     baseline: RunStore, candidate: str | None, settings: Settings
-) -> tuple[list[RunPair], list[str]]:
+) -> tuple[list[RunPair], list[str], list[PairCheck]]:
     if candidate is not None:
         (after,) = open_named([candidate], settings, timed=True)
-        before = find_newest(baseline, after)
-        before.verify_reports()
-        return [pair_runs(before, after)], []
+        return [pair_runs(find_newest(baseline, after), after)], [], _damaged(baseline)
     candidates = settings.open_store()
     require_ladder(settings, lambda: candidates)
     pairs, notes = pair_stores(baseline, candidates)
-    for run in {id(run): run for pair in pairs for run in pair}.values():
-        run.verify_reports()
-    return pairs, notes
+    return pairs, notes, [*_damaged(baseline), *_damaged(candidates)]
+
+
+def _damaged(store: RunStore) -> list[PairCheck]:
+    """Returns an outcome for each run that was left out: it may be the newest of its name, so nothing passes silently."""
+    return [_refused(name, "", "", name, error) for name, error in store.damaged.items()]
 
 
 def _check_kernels(
@@ -111,7 +118,6 @@ def _check_kernels(
     return [check_pair(name, *sides, limits) for name, sides in zip(names, profiles, strict=True)]
 
 
-def _refused(title: str, pair: RunPair, kernel_name: str | None, error: ProfError) -> PairCheck:
-    before, after = (run.manifest.run_id if run.stored else run.label for run in pair)
+def _refused(title: str, kernel: str, before: str, after: str, error: ProfError) -> PairCheck:
     reasons = [reason for reason in (error.message, error.remedy) if reason]
-    return PairCheck(title, kernel_name or "", before, after, "not_comparable", reasons, [], [])
+    return PairCheck(title, kernel, before, after, "not_comparable", reasons, [], [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from profiler.analyse.listing import DAMAGED, LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, Listing
 from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
@@ -37,10 +37,10 @@ def derive_listing(
     store: RunStore, ladder: Ladder | None, is_meant: Callable[[str], bool], *, every: bool
 ) -> Listing:
     """Returns `every` run of the names meant, or the newest of each name and the ladder's kernels."""
-    if every:
-        return Listing(None, [], run_rows(store, is_meant))
-    kernels = ladder_rows(ladder, store) if ladder else []
-    return Listing(ladder.name if ladder else None, kernels, newest_rows(store, is_meant))
+    kernels = ladder_rows(ladder, store) if ladder and not every else []
+    runs = run_rows(store, is_meant) if every else newest_rows(store, is_meant)
+    damaged = [error.message for error in store.damaged.values()]
+    return Listing(ladder.name if ladder and not every else None, kernels, runs, damaged)
 
 
 def newest_rows(store: RunStore, is_meant: Callable[[str], bool]) -> list[dict[str, _Cell]]:
@@ -93,13 +93,6 @@ def why_nothing(store: RunStore, name: str | None, settings: Settings) -> str:
     return f"{store.root}: {no_such_name(name, ladder, names, of_ladder=settings.ladder_given)}"
 
 
-def require_whole(store: RunStore, runs: Iterable[dict[str, _Cell]]) -> None:
-    """Raises the error of the first damaged run in a listing."""
-    for run in runs:
-        if run["origin"] == DAMAGED and (damaged := RunId.parse(str(run["run_id"]))):
-            store.open(damaged)
-
-
 def _row(store: RunStore, run_id: RunId, runs: int | None = None) -> dict[str, _Cell]:
     """Returns the row of a run, with its workload, or with the number of `runs` if that is given.
 
@@ -108,7 +101,8 @@ def _row(store: RunStore, run_id: RunId, runs: int | None = None) -> dict[str, _
     header = RUNS_HEADER if runs is None else NAMES_HEADER
     try:
         manifest = store.open(run_id).manifest
-    except RunDamaged:
+    except RunDamaged as error:
+        store.leave_out(str(run_id), error)
         return _named(header, run_id.name, "" if runs is None else runs, "", 0, "", "", DAMAGED, str(run_id))
     return _named(
         header,

@@ -16,12 +16,12 @@ always checked. Any other key is an error, because a misspelt limit checks nothi
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
+from profiler.catalog.ladders.toml_reader import parse_toml
 from profiler.catalog.metrics import BY_NAME, DURATION, Metric, nearest_hint
 from profiler.errors import ThresholdsInvalid
 
@@ -65,11 +65,11 @@ def find_thresholds(start: Path) -> Thresholds:
 def _declared(path: Path) -> dict[str, Any] | None:
     """Returns the table of limits, or None for a `pyproject.toml` without a part for prof."""
     try:
-        file = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ThresholdsInvalid(f"{path}: not TOML: {error}") from None
+        file = parse_toml(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ThresholdsInvalid(f"{path}: cannot be read as text: {error}") from None
+    except ValueError as error:
+        raise ThresholdsInvalid(f"{path}: not TOML: {error}") from None
     table: Any = file
     if path.name != PROJECT_FILES[0]:
         tools = file.get("tool")

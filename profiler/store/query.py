@@ -8,20 +8,21 @@ hashed first, and refused when it changed.
 from __future__ import annotations
 
 import re
+import resource
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
-from profiler.errors import QueryFailed
+from profiler.errors import QueryFailed, ResourcesShort, RunDamaged
 from profiler.store.runs.files import FolderFiles, read_ahead
 from profiler.store.tables.schema import TABLES, arrow_schema
 
@@ -29,14 +30,23 @@ if TYPE_CHECKING:
     from profiler.store.runs.manifest import Manifest
     from profiler.store.runs.run_store import Run, RunStore
 
+# A file and its row groups, None for all of them; or a table in memory.
+_Part: TypeAlias = "tuple[Path, list[int] | None] | pa.Table"
 _AT_ONCE = 64
+_LEAST_MEMORY_BYTES = 2 << 30
 _NAMES = (*TABLES, "runs")
 _BEYOND_PYTHON = re.compile(r"\[ns|month_day_nano_interval")  # in the name of an Arrow type
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
 
 
 def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Run a SELECT; returns distinct column names, and rows of plain Python values."""
+    """Run a SELECT; returns distinct column names, and rows of plain Python values.
+
+    Runs that are damaged are left out, and `store.require_whole` raises their error.
+    """
+    _require_memory()
+    if not sql.isprintable() and any("\ud800" <= character <= "\udfff" for character in sql):
+        raise QueryFailed("the statement is not valid Unicode")
     connection = _connect(store, _named_tables(sql))
     try:
         statements = connection.extract_statements(sql)
@@ -44,6 +54,8 @@ def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[An
             raise QueryFailed("one SELECT statement is allowed, and nothing that writes")
         table = _execute(connection, statements[0])
         columns = [_values(connection, column) for column in table.columns]
+    except duckdb.OutOfMemoryException:
+        raise
     except duckdb.Error as error:
         first, *others = str(error).splitlines() or [""]
         raise QueryFailed(f"the query failed: {first}", details=_hints(first, others)) from error
@@ -61,6 +73,15 @@ def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     ]
     rows += (("runs", name, "", "from the run's manifest") for name in _MANIFEST_SCHEMA.names)
     return ("table", "column", "unit", "meaning"), rows
+
+
+def _require_memory() -> None:
+    """Raise when this process may use so little memory that the threads of DuckDB and Arrow would abort it."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < _LEAST_MEMORY_BYTES:
+        raise ResourcesShort(
+            f"a query needs {_LEAST_MEMORY_BYTES >> 30} GiB of memory, and this process may use {limit >> 20} MiB (ulimit -v)"
+        )
 
 
 def _named_tables(sql: str) -> list[str]:
@@ -87,7 +108,7 @@ def _connect(store: RunStore, tables: Iterable[str]) -> duckdb.DuckDBPyConnectio
         config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     )
     for name in tables:
-        connection.register(name, _dataset(runs, name))
+        connection.register(name, _dataset(store, runs, name))
     connection.register("runs", _manifest_table(run.manifest for run in runs))
     connection.execute("set enable_progress_bar = false")  # it would print to standard output
     connection.execute("set python_enable_replacements = false")
@@ -97,29 +118,56 @@ def _connect(store: RunStore, tables: Iterable[str]) -> duckdb.DuckDBPyConnectio
     return connection
 
 
-def _dataset(runs: list[Run], name: str) -> pa.Table | ds.Dataset:
+def _dataset(store: RunStore, runs: list[Run], name: str) -> pa.Table | ds.Dataset:
     """One table of all runs, in the order of the runs: a query without ORDER BY shows it."""
     schema, files, format = arrow_schema(name), LocalFileSystem(), ds.ParquetFileFormat()
-    parts: list[tuple[Path, list[int] | None]] = []
-    for path, groups in _parquet(runs, name):
-        if groups is None:
-            parts.append((path, None))
-        elif parts and parts[-1][0] == path and parts[-1][1] is not None:
-            parts[-1][1].extend(groups)
-        elif groups:
-            parts.append((path, list(groups)))
+    parts: list[_Part] = []
+    for part in _parts(store, runs, name):
+        last = parts[-1] if parts else None
+        if isinstance(part, pa.Table) or part[1] is None:
+            parts.append(part)
+        elif isinstance(last, tuple) and last[0] == part[0] and last[1] is not None:
+            last[1].extend(part[1])
+        elif part[1]:
+            parts.append((part[0], list(part[1])))
     if not parts:
         return schema.empty_table()
-    fragments = [format.make_fragment(str(path), files, row_groups=groups) for path, groups in parts]
-    return ds.FileSystemDataset(fragments, schema, format, files)
+    held = [
+        part if isinstance(part, pa.Table) else format.make_fragment(str(part[0]), files, row_groups=part[1])
+        for part in parts
+    ]
+    if not any(isinstance(one, pa.Table) for one in held):
+        return ds.FileSystemDataset(held, schema, format, files)
+    return ds.UnionDataset(
+        schema,
+        [
+            ds.dataset(one)
+            if isinstance(one, pa.Table)
+            else ds.FileSystemDataset([one], schema, format, files)
+            for one in held
+        ],
+    )
 
 
-def _parquet(runs: list[Run], name: str) -> Iterator[tuple[Path, range | None]]:
-    """Each run's verified file and row groups. From a URL, many are fetched at a time."""
+def _parts(store: RunStore, runs: list[Run], name: str) -> Iterator[_Part]:
+    """Each whole run's verified file and row groups. From a URL, many are fetched at a time.
+
+    Where the table of a whole pack is damaged, each run's part of it may still be whole, and is read alone.
+    """
     for start in range(0, len(runs), _AT_ONCE):
         some = runs[start : start + _AT_ONCE]
         read_ahead([run.files for run in some if run.is_far and isinstance(run.files, FolderFiles)], name)
-        yield from (run.parquet(name) for run in some)
+        for run in some:
+            try:
+                try:
+                    path, groups = run.parquet(name)
+                    yield path, None if groups is None else list(groups)
+                except RunDamaged:
+                    if isinstance(run.files, FolderFiles):
+                        raise
+                    yield run.table(name)
+            except RunDamaged as error:
+                store.leave_out(run.manifest.run_id, error)
 
 
 def _execute(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> pa.Table:

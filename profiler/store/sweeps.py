@@ -8,7 +8,7 @@ when the visit ends.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -150,15 +150,19 @@ class SweepStore:
         return UnfinishedSweep(self.root, key)
 
     def find(self, name: str, key: str) -> list[SweepManifest]:
-        """The sweeps with this name and key, newest first."""
-        return [manifest for manifest in self._manifests(name) if manifest.collection == key]
+        """The whole sweeps with this name and key, newest first."""
+        whole = (one for one in self._manifests(name) if not isinstance(one, RunDamaged))
+        return [manifest for manifest in whole if manifest.collection == key]
 
     def newest(self, name: str, workload: Mapping[str, int]) -> StoredSweep:
         """The newest sweep of this workload, whatever it tried; RunNotFound lists the workloads that were swept."""
-        manifests = self._manifests(name)
-        for manifest in manifests:
+        manifests: list[SweepManifest] = []
+        for manifest in self._manifests(name):
+            if isinstance(manifest, RunDamaged):
+                raise manifest  # it may be the newest of this workload
             if manifest.workload == workload:
                 return self.open(manifest.run_id)
+            manifests.append(manifest)
         others = dict.fromkeys(size_text(manifest.workload or {}) for manifest in manifests)
         raise RunNotFound(
             f"{self.root}: no sweep called {name!r} at {size_text(workload)}"
@@ -166,10 +170,14 @@ class SweepStore:
             remedy="Ask for one of these with --size, or --set-param." if others else _MEASURE_ONE,
         )
 
-    def _manifests(self, name: str) -> list[SweepManifest]:
-        """The manifests of the sweeps with this name, newest first."""
-        ids = [run_id for run_id in RunStore(self.root).ids() if run_id.name == name]
-        return [_read_manifest(self.root / str(run_id)) for run_id in reversed(ids)]
+    def _manifests(self, name: str) -> Iterator[SweepManifest | RunDamaged]:
+        """The manifests of the sweeps with this name, newest first, and the errors of damaged ones."""
+        for run_id in reversed(RunStore(self.root).ids()):
+            if run_id.name == name:
+                try:
+                    yield _read_manifest(self.root / str(run_id))
+                except RunDamaged as error:
+                    yield error
 
     def open(self, run_id: str) -> StoredSweep:
         """Open and verify a sweep; RunDamaged when its table is not the one recorded."""

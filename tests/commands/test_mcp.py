@@ -24,6 +24,7 @@ from anyio.from_thread import start_blocking_portal
 
 from profiler.ask.named.reach import Reach
 from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.seal import sealed
 
 TOOLS = ["compare", "ladder", "show", "sass", "list"]
 START = "from profiler.cli import main; main()"
@@ -447,7 +448,7 @@ def foreign_run(recorded, tmp_path):
     ladder.write_text("password = 'secret'\n")
 
     def change(manifest):
-        (folder / "run.json").write_text(json.dumps(manifest))
+        (folder / "run.json").write_bytes(sealed(json.dumps(manifest).encode()))
 
     return SimpleNamespace(
         folder=folder, ladder=ladder, manifest=json.loads((folder / "run.json").read_text()), change=change

@@ -31,6 +31,7 @@ from profiler.store.runs.file_names import is_report_file, is_table_file
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifest, encode_manifest
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.seal import sealed
 from profiler.store.sweeps import SweepStore
 from profiler.store.tables.schema import TABLES
 
@@ -101,7 +102,7 @@ def spoil_manifest(folder: Path, spoil: Spoil) -> None:
     path = folder / MANIFEST_FILE
     manifest = json.loads(path.read_text())
     spoil(manifest)
-    path.write_text(json.dumps(manifest))
+    path.write_bytes(sealed(json.dumps(manifest).encode()))
 
 
 def store_at(place: str) -> RunStore:
@@ -180,6 +181,12 @@ def test_verifying_such_a_run_removes_nothing(runs, tmp_path, published):
     assert target.read_bytes() == (run / "report.ncu-rep.zst").read_bytes()
 
 
+def read_manifests(place: Path) -> None:
+    store = RunStore(place)
+    list(store.manifests())
+    store.require_whole()
+
+
 @pytest.mark.parametrize(
     "file",
     [
@@ -193,7 +200,7 @@ def test_a_table_has_its_own_name(runs, file):
 
     spoil_manifest(the_run(runs), spoil)
     with pytest.raises(RunDamaged, match="is no name of a file of table 'launches'"):
-        list(RunStore(runs).manifests())
+        read_manifests(runs)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +218,7 @@ def test_a_table_has_its_own_name(runs, file):
 def test_a_report_has_the_name_and_the_hash_of_one(runs, report, fault):
     spoil_manifest(the_run(runs), lambda manifest: manifest["reports"][0].update(report))
     with pytest.raises(RunDamaged, match=fault):
-        list(RunStore(runs).manifests())
+        read_manifests(runs)
 
 
 # The name of a run
@@ -243,14 +250,14 @@ def test_an_export_stays_in_its_folder(runs, precious, published, prof_here, tmp
         ({"ladder": "../../kernels/gemm"}, "is no name of a ladder"),
         ({"ladder": "/tmp/ladder.toml"}, "is no name of a ladder"),
         ({"ladder": "ladder.toml"}, "is no name of a ladder"),
-        ({"ladder": "gemm", "kernel": -5}, "-5 is no number of a kernel"),
+        ({"ladder": "gemm", "kernel": -5}, "Expected `int` >= 0 - at `$.kernel`"),
         ({"ladder": "gemm", "kernel": 5, "origin": "collected"}, "its kernel is 5 of ladder 'gemm'"),
     ],
 )  # fmt: skip
 def test_an_id_is_made_of_what_the_run_says_of_itself(runs, changed, fault):
     spoil_manifest(the_run(runs), lambda manifest: manifest.update(changed))
     with pytest.raises(RunDamaged) as caught:
-        list(RunStore(runs).manifests())
+        read_manifests(runs)
     assert fault in str(caught.value)
     assert str(the_run(runs)) in str(caught.value)
 
@@ -309,6 +316,7 @@ def spoil_pack(folder: Path, index: Spoil = lambda _: None, line: Spoil = lambda
     for run_id, text in zip(made["runs"], (folder / MANIFESTS_FILE).read_bytes().splitlines(), strict=True):
         packed = json.loads(text)
         line(packed)
+        packed["manifest"] = json.loads(sealed(json.dumps(packed["manifest"]).encode()))
         lines.append(json.dumps(packed).encode() + b"\n")
         made["runs"][run_id] = [offset, len(lines[-1]), hashlib.sha256(lines[-1]).hexdigest()]
         offset += len(lines[-1])
@@ -322,7 +330,9 @@ def spoil_pack(folder: Path, index: Spoil = lambda _: None, line: Spoil = lambda
 
 def read_all(place: str) -> None:
     store = store_at(place)
-    for run in store.open_all(store.ids()):
+    runs = store.open_all(store.ids())
+    store.require_whole()
+    for run in runs:
         run.verify()
         for table in TABLES:
             run.parquet(table)

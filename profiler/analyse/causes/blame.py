@@ -61,7 +61,7 @@ def _producer(members: Sequence[Site], index: int, reason: str, loops: Iterable[
         return next((one for one in _before(members, index, loops) if one.kind in kinds), None)
     needed = registers_read(waiting.instruction)
     for one in _before(members, index, loops):
-        if one.kind in kinds and needed.intersection(_written(one.instruction)):
+        if one.kind in kinds and needed.intersection(registers_written(one.opcode, one.instruction.text)):
             return one
     return next((one for one in _before(members, index, loops) if one.kind in kinds), None)
 
@@ -75,13 +75,21 @@ def _before(members: Sequence[Site], index: int, loops: Iterable[Loop]) -> Itera
         yield from (one for one in reversed(members[index:]) if one.instruction in innermost)
 
 
-@lru_cache(maxsize=8192)
 def registers_read(instruction: Instruction) -> frozenset[str]:
     """Returns the registers named in the operands, both of a pair that is an address, also those that are written too."""
-    text = " ".join(instruction.operands)
+    return _registers_named(instruction.text)
+
+
+@lru_cache(maxsize=8192)
+def _registers_named(text: str) -> frozenset[str]:
     return frozenset({*_REGISTER.findall(text), *(f"R{int(number) + 1}" for number in _PAIR.findall(text))})
 
 
-@lru_cache(maxsize=4096)
-def _written(instruction: Instruction) -> frozenset[str]:
-    return frozenset(written_registers(instruction))
+@lru_cache(maxsize=8192)
+def registers_written(opcode: str, text: str) -> tuple[str, ...]:
+    """Returns the registers that an instruction writes, uniform ones too."""
+    instruction = Instruction(0, opcode, text)
+    written = written_registers(instruction)
+    if not written and instruction.operands and instruction.operands[0].startswith("UR"):
+        return (instruction.operands[0],)
+    return tuple(written)

@@ -7,12 +7,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
-from profiler.analyse.causes.blame import registers_read
+from profiler.analyse.causes.blame import registers_read, registers_written
 from profiler.analyse.causes.evidence import Evidence
 from profiler.analyse.causes.sites import ACCESSES, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import follow_loop, written_registers
+from profiler.analyse.code.registers import follow_loop
 
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _REGISTER = re.compile(r"U?R\d+")
@@ -56,8 +56,7 @@ def has_fixed_address(evidence: Evidence, site: Site) -> float:
     loop = evidence.innermost_loop(site)
     if loop is None or not (bases := _address_registers(site.instruction)):
         return 0.0
-    changed = {register for one in loop.body for register in _written(one)}
-    if bases & changed:
+    if bases & _changed_in(loop):
         return 0.0
     rounds = _rounds(evidence, site, loop)
     return 1 - 1 / rounds if rounds > 1 else 0.0
@@ -66,7 +65,7 @@ def has_fixed_address(evidence: Evidence, site: Site) -> float:
 def find_repeated_loads(evidence: Evidence) -> list[Site]:
     """Returns the loads from global memory whose address an earlier load had too, as unrolled loops repeat them."""
     repeated = []
-    for sites in _by_function(evidence):
+    for sites in evidence.by_function.values():
         writers = _nearest_writers(sites)
         seen = set()
         for index, site in enumerate(sites):
@@ -97,7 +96,12 @@ def is_chased(evidence: Evidence, site: Site) -> bool:
     return position in seen
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
+def _changed_in(loop: Loop) -> frozenset[str]:
+    return frozenset(register for one in loop.body for register in _written(one))
+
+
+@lru_cache(maxsize=64)
 def _sources(loop: Loop) -> tuple[frozenset[int], ...]:
     """Returns for each position of a loop the positions whose results it reads, in this iteration or the one before."""
     return tuple(
@@ -120,9 +124,8 @@ def _only_written(instruction: Instruction) -> frozenset[str]:
 
 def _rounds(evidence: Evidence, site: Site, loop: Loop) -> float:
     """Returns the iterations for each time that the loop is entered."""
-    function = [one for one in evidence.sites if one.function == site.function]
-    before = [one.executed for one in function if one.instruction.offset < loop.start]
-    return site.executed / before[-1] if before and before[-1] else 1.0
+    before = evidence.last_before(site.function, loop)
+    return site.executed / before.executed if before else 1.0
 
 
 def _address_registers(instruction: Instruction) -> frozenset[str]:
@@ -134,18 +137,15 @@ def _address_registers(instruction: Instruction) -> frozenset[str]:
     return frozenset(found)
 
 
-@lru_cache(maxsize=8192)
 def _written(instruction: Instruction) -> tuple[str, ...]:
-    written = written_registers(instruction)
-    if not written and instruction.operands and instruction.operands[0].startswith("UR"):
-        return (instruction.operands[0],)
-    return tuple(written)
+    """Returns the registers that an instruction writes, uniform ones too."""
+    return registers_written(instruction.opcode, instruction.text)
 
 
 def find_address_work(evidence: Evidence) -> set[Site]:
     """Returns the instructions whose results become addresses of memory accesses: work for finding data, not on it."""
     found: set[Site] = set()
-    for sites in _by_function(evidence):
+    for sites in evidence.by_function.values():
         writers = _nearest_writers(sites)
         wanted = [
             (index, register)
@@ -176,7 +176,7 @@ def find_block_independent(evidence: Evidence) -> list[Site]:
     any does is the block's own work, with its counters.
     """
     alike: list[Site] = []
-    for sites in _by_function(evidence):
+    for sites in evidence.by_function.values():
         loops = evidence.loops.get(sites[0].function, [])
         depending = _depending_on_block(sites, loops)
         own = [loop for loop in loops if any(one.instruction in loop for one in depending)]
@@ -190,7 +190,7 @@ def find_block_independent(evidence: Evidence) -> list[Site]:
 
 def sources_of(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the instructions that wrote what this one reads, the nearest first."""
-    sites = [one for one in evidence.sites if one.function == site.function]
+    sites = evidence.by_function[site.function]
     writers, here = _nearest_writers(sites), sites.index(site)
     found = {writers(here, register) for register in registers_read(site.instruction)}
     return [
@@ -229,13 +229,6 @@ def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Sit
 def _results(instruction: Instruction) -> set[str]:
     """Returns the registers and predicates that an instruction writes."""
     return {*_written(instruction), *(_PREDICATE.findall(", ".join(instruction.operands[:2])))}
-
-
-def _by_function(evidence: Evidence) -> list[list[Site]]:
-    functions: dict[int, list[Site]] = {}
-    for site in evidence.sites:
-        functions.setdefault(site.function, []).append(site)
-    return list(functions.values())
 
 
 def _nearest_writers(sites: list[Site]) -> Callable[[int, str], int | None]:

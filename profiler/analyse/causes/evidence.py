@@ -61,6 +61,7 @@ class Evidence:
     charged: Mapping[Site, Counter[str]]
     model: TimeModel
     has_samples: bool
+    has_costs: bool  # of each access, not estimated from totals
 
     def find(self, name: str) -> float | None:
         """Returns a figure by our name or a metric by ncu's."""
@@ -91,9 +92,42 @@ class Evidence:
             {number: find_loops(function) for number, function in enumerate(code.functions)} if code else {}
         )
 
+    @cached_property
+    def _innermost(self) -> dict[Site, Loop]:
+        found: dict[Site, Loop] = {}
+        for number, loops in self.loops.items():
+            inside = self.by_function.get(number, [])
+            for loop in sorted(loops, key=lambda one: one.start - one.end):  # longer ones first
+                found |= dict.fromkeys((site for site in inside if site.instruction in loop), loop)
+        return found
+
     def innermost_loop(self, site: Site) -> Loop | None:
-        around = [loop for loop in self.loops.get(site.function, ()) if site.instruction in loop]
-        return min(around, key=lambda loop: loop.end - loop.start, default=None)
+        return self._innermost.get(site)
+
+    @cached_property
+    def by_function(self) -> dict[int, list[Site]]:
+        functions: dict[int, list[Site]] = {}
+        for site in self.sites:
+            functions.setdefault(site.function, []).append(site)
+        return functions
+
+    @cached_property
+    def _by_loop(self) -> dict[Loop, list[Site]]:
+        loops = {loop: number for number, found in self.loops.items() for loop in found}
+        return {
+            loop: [one for one in self.by_function.get(number, []) if one.instruction in loop]
+            for loop, number in loops.items()
+        }
+
+    def around(self, site: Site) -> list[Site]:
+        """Returns the instructions of the innermost loop around a site, or of its function."""
+        loop = self.innermost_loop(site)
+        return self.by_function[site.function] if loop is None else self._by_loop[loop]
+
+    def last_before(self, function: int, loop: Loop) -> Site | None:
+        """Returns the last instruction that ran before the loop."""
+        before = (one for one in self.by_function[function] if one.instruction.offset < loop.start)
+        return max(before, key=lambda one: one.position, default=None)
 
     def of(self, *kinds: Kind) -> list[Site]:
         return [site for site in self.sites if site.kind in kinds]
@@ -151,7 +185,8 @@ def gather(profile: Profile) -> Evidence:
     """Returns the evidence on the launches of the shape that takes most of the time."""
     main = _of_main_shape(profile)
     figures = derive_figures(main)
-    sites = tuple(_estimated(read_sites(main), figures))
+    counted = read_sites(main)
+    sites = tuple(_estimated(counted, figures))
     has_samples = any(site.waits for site in sites)
     stalls = _stall_shares(figures, sites)
     code = main.code
@@ -167,12 +202,13 @@ def gather(profile: Profile) -> Evidence:
             _busy(main, figures, sites), _waits(figures, stalls), {"dram": _wasted_dram(figures, sites)}
         ),
         has_samples=has_samples,
+        has_costs=_has_costs(counted),
     )
 
 
 def _estimated(sites: Sequence[Site], figures: Mapping[str, float]) -> Sequence[Site]:
     """Returns the sites with estimates from the kernel's totals, where passes and sectors were not counted for each."""
-    if any(site.passes is not None or site.sectors is not None for site in sites):
+    if _has_costs(sites):
         return sites
     per_access = (
         figures.get("l1_cycles_per_access", 0.0)
@@ -180,6 +216,10 @@ def _estimated(sites: Sequence[Site], figures: Mapping[str, float]) -> Sequence[
         else 0.0
     )
     return [_with_sectors(_with_passes(site, sites, figures), per_access) for site in sites]
+
+
+def _has_costs(sites: Iterable[Site]) -> bool:
+    return any(site.passes is not None or site.sectors is not None for site in sites)
 
 
 def _with_passes(site: Site, sites: Sequence[Site], figures: Mapping[str, float]) -> Site:

@@ -45,7 +45,7 @@ from profiler.analyse.causes.shared_memory import (
     detect_redundant_shared,
     detect_too_little_reuse,
 )
-from profiler.analyse.causes.sites import Site, read_sites
+from profiler.analyse.causes.sites import Site
 from profiler.analyse.causes.waiting import (
     detect_barriers,
     detect_dependent_chain,
@@ -107,9 +107,7 @@ def find_unseen(evidence: Evidence) -> list[str]:
         lacking.append("how busy memory and pipes are")
     if not evidence.sites:
         lacking.append("which instructions ran how often")
-    elif not any(
-        site.sectors is not None or site.passes is not None for site in read_sites(evidence.profile)
-    ):
+    elif not evidence.has_costs:
         lacking.append("the sectors and passes of each access (estimated from totals)")
     if not evidence.has_samples:
         lacking.append("where warps wait (estimated from how often instructions ran)")

@@ -42,7 +42,7 @@ def next_text(causes: Sequence[Cause]) -> str:
 
 def saves_text(cause: Cause) -> str:
     saves = cause.saves_pct
-    return f"(saves about {saves.expected:.0f} %, {saves.at_most:.0f} % at most)"
+    return f"That would save about {saves.expected:.0f} %, and {saves.at_most:.0f} % at most."
 
 
 def place_text(place: Place) -> str:

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import TYPE_CHECKING, Literal
 
 from profiler.analyse.code.code import Code, Instruction, read_instructions
@@ -74,6 +74,7 @@ _NOT_WAITING = ("selected", "not_selected")
 _NO_CODE = -1  # of a dictionary
 
 
+@lru_cache(maxsize=1024)
 def kind_of(opcode: str) -> Kind:
     return next((kind for pattern, kind in _BY_OPCODE if pattern.match(opcode)), "other")
 
@@ -226,7 +227,9 @@ def _described(
     """Returns the source text and the waiting samples of each instruction."""
     tables, _ = read_instructions(run, kernel, ("function_index", "source", "stalls"), launches)
     found: dict[_Place, tuple[str | None, Counter[str]]] = {}
-    for table in tables:
+    for number, table in enumerate(tables):
+        if number and table.column("stalls").null_count == table.num_rows:
+            continue  # nothing but the text, which is the same in every launch
         columns = zip(
             table.column("function_index").to_pylist(),
             table.column("offset").to_pylist(),
@@ -235,7 +238,10 @@ def _described(
             strict=True,
         )
         for function, offset, text, stalls in columns:
-            _, waits = found.setdefault((function, offset), (text, Counter()))
+            place = (function, offset)
+            if place not in found:
+                found[place] = (text, Counter())
+            waits = found[place][1]
             for reason, count in stalls or ():
                 if reason not in _NOT_WAITING:
                     waits[_REASONS.get(reason, reason)] += count

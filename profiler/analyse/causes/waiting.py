@@ -52,13 +52,8 @@ def find_lonely_loads(evidence: Evidence) -> list[Site]:
 
 def _under_way(evidence: Evidence, site: Site) -> int:
     """Returns how many loads a warp issues around this one before it waits for any."""
-    loop = evidence.innermost_loop(site)
-    function = [
-        one
-        for one in evidence.sites
-        if one.function == site.function and (loop is None or one.instruction in loop)
-    ]
-    here = next(index for index, one in enumerate(function) if one is site)
+    function = evidence.around(site)
+    here = function.index(site)
     count = 1
     for direction in (range(here + 1, len(function)), range(here - 1, -1, -1)):
         for index in direction:

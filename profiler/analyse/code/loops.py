@@ -15,7 +15,7 @@ from profiler.analyse.code.code import Code, Instruction
 Span = tuple[int, int]  # positions of the first instruction and of the branch back to it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Loop:
     """`body` is everything between, loops inside of it included; `own_work` is what those leave.
 

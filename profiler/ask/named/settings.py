@@ -48,7 +48,7 @@ class Settings:
         """Returns the store of these runs, or the one at `location`; with a reach, it follows no links out of its folder."""
         from profiler.store.runs.run_store import RunStore
 
-        return RunStore(location or self.runs_to_read, confined=self.reach is not None)
+        return RunStore(location or self.runs_to_read, confined=self.reach is not None, note=self.note)
 
     @property
     def ladder_places(self) -> tuple[Path, ...]:

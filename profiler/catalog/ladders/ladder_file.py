@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -34,7 +33,7 @@ from profiler.catalog.ladders.ladder import (
 )
 from profiler.catalog.ladders.sweep import Sweep, read_sweep
 from profiler.catalog.ladders.toml_lines import KeyPath
-from profiler.catalog.ladders.toml_reader import TomlReader, nearest, syntax_error
+from profiler.catalog.ladders.toml_reader import TomlReader, nearest, parse_toml, syntax_error
 from profiler.catalog.patterns import check_pattern
 from profiler.errors import ExpressionError, LadderInvalid, LadderNotFound
 
@@ -69,8 +68,8 @@ def read_ladder(path: Path) -> Ladder:
 @lru_cache(maxsize=4)  # for the two sides of a comparison
 def _parsed(path: Path, text: str) -> Ladder:
     try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        table = parse_toml(text)
+    except ValueError as error:
         raise syntax_error(path, str(error)) from None
     return _LadderReader(path, text).ladder(table)
 

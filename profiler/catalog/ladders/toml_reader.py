@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
@@ -14,6 +15,10 @@ from typing import Any, NoReturn, TypeVar, cast
 from profiler.catalog.ladders.toml_lines import KeyPath, line_of
 from profiler.errors import LadderInvalid
 
+_MOST_CHARACTERS = 1 << 20
+_MOST_PARTS = 50
+_PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
+_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{_MOST_PARTS},}}")
 Value = TypeVar("Value")
 _KINDS: dict[type, str] = {
     str: "text in quotes",
@@ -69,6 +74,18 @@ class TomlReader:
     def _fail(self, place: KeyPath, reason: str) -> NoReturn:
         line = line_of(self._text, place)
         raise LadderInvalid(f"{self._path}:{line}: {reason}" if line else f"{self._path}: {reason}")
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Returns what a TOML file holds; ValueError for one that is not valid, or so large or deep that it is hostile."""
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError(f"more than {_MOST_CHARACTERS:,} characters")
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a dotted key of more than {_MOST_PARTS} parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def syntax_error(path: Path, message: str) -> LadderInvalid:

@@ -268,7 +268,7 @@ def _collect(
     spread: GroupBy,
     settings: VerbSettings,
 ) -> None:
-    store = RunStore(settings.runs_folder)
+    store = settings.open_store(settings.runs_folder)
     steps = [step for target in targets for step in steps_of(plan, target)]
     launches = next((target.selection.launches for target in targets if target.is_profiled), None)
     order = {target.label: place for place, target in enumerate(targets)}

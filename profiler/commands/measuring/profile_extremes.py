@@ -21,7 +21,6 @@ from profiler.measure.devices.device import LocalDevice
 from profiler.measure.tools.ncu import NcuOptions, find_ncu
 from profiler.measure.tune.sweep import SweepMeasurement
 from profiler.present.documents.comparison import comparison_document
-from profiler.store.runs.run_store import RunStore
 from profiler.store.sweeps import StoredSweep
 
 
@@ -65,7 +64,9 @@ def _collected(plan: CollectPlan, targets: list[Target], settings: VerbSettings)
     steps = [step for target in targets for step in steps_of(plan, target)]
     passes = plan.recording.preset.passes
     with CollectProgress(steps, LAUNCHES, plan.processes, passes, settings) as progress:
-        outcomes = list(collect_here(plan, targets, RunStore(settings.runs_folder), progress.observer()))
+        outcomes = list(
+            collect_here(plan, targets, settings.open_store(settings.runs_folder), progress.observer())
+        )
     for outcome in outcomes:
         if outcome.error is not None:
             raise outcome.error

@@ -32,7 +32,6 @@ from profiler.commands.shared.progress import Progress
 from profiler.measure.rungs.time_ladder import TimingPlan, time_ladder
 from profiler.measure.tools.toolchain import find_gpu
 from profiler.present.documents.rungs import time_row, timed_document
-from profiler.store.runs.run_store import RunStore
 
 
 def time_kernels(
@@ -86,7 +85,9 @@ def time_kernels(
     usable = usable_kernels(kernels, built)
     rows = []
     with Progress("timing", len(plan.shapes) * len(usable) * processes, settings) as progress:
-        for outcome in time_ladder(plan, usable, built, RunStore(settings.runs_folder), progress.advance):
+        for outcome in time_ladder(
+            plan, usable, built, settings.open_store(settings.runs_folder), progress.advance
+        ):
             if outcome.error is not None:
                 errors.append(outcome.error)
             else:

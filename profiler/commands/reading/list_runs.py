@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER
-from profiler.ask.listing import ladder_rows, newest_rows, require_whole, run_rows, why_nothing
+from profiler.ask.listing import ladder_rows, newest_rows, run_rows, why_nothing
 from profiler.ask.named.ladders import open_ladder, readable_ladder, require_ladder
 from profiler.ask.named.references import meant_by
 from profiler.commands.shared.options import (
@@ -57,10 +57,11 @@ def list_runs(
       prof list --ladder copy
     """
     settings = settings_of(context, runs, ladder, format)
-    store = settings.open_store()
+    store = RunStore(settings.runs_to_read)
     require_ladder(settings, lambda: store)
     wanted = kernels or (name is None and settings.format is Format.table)
     if wanted and _print_kernels(store, settings, required=kernels) and kernels:
+        store.require_whole()
         return
     is_meant = meant_by(name, settings)
     listed = newest_rows(store, is_meant) if name is None else run_rows(store, is_meant)
@@ -68,9 +69,9 @@ def list_runs(
         header = NAMES_HEADER if name is None else RUNS_HEADER
         rows = [tuple(row.values()) for row in listed]
         print_document(runs_document(header, rows), format=settings.format)
-        require_whole(store, listed)
     if not listed:
         print(printable(why_nothing(store, name, settings)), file=sys.stderr)
+    store.require_whole()
 
 
 def _print_kernels(store: RunStore, settings: VerbSettings, required: bool) -> bool:

@@ -30,6 +30,7 @@ def query(
       prof query --tables
     """
     settings = settings_of(context, runs, None, format)
+    store = None
     if tables:
         from profiler.store.query import describe_tables
 
@@ -39,5 +40,8 @@ def query(
     else:
         from profiler.store.query import run_query
 
-        header, rows = run_query(RunStore(settings.runs_to_read), sql)
+        store = RunStore(settings.runs_to_read)
+        header, rows = run_query(store, sql)
     print_document(rows_document(header, rows), format=settings.format)
+    if store is not None:
+        store.require_whole()

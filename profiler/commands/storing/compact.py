@@ -49,7 +49,7 @@ def compact(
       prof compact --runs s3://bucket/runs --older-than 7
     """
     settings = settings_of(context, runs, None, format)
-    store = RunStore(settings.runs_to_read)
+    store = settings.open_store()
     plan = plan_packs(store, older_than)
     before = stored_files(store.place)
     done = None

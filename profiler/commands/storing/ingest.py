@@ -121,7 +121,10 @@ def ingest(
         timeout_s=timeout,
     )
     outcomes = []
-    with _reading(reports, RunStore(settings.runs_folder), options, choice, settings) as (progress, read):
+    with _reading(reports, settings.open_store(settings.runs_folder), options, choice, settings) as (
+        progress,
+        read,
+    ):
         for outcome in read:
             if settings.format is Format.table and not outcome.error:
                 progress.result(_line(outcome))

@@ -145,10 +145,9 @@ class Collection:
         """Returns the id of a run of the very same collection, if one exists and may be used."""
         if not self.goes_on:
             return None
-        for run_id in reversed(self.store.ids()):
-            if run_id.name == self.run_name and self._is_answered_by(self.store.open(run_id).manifest):
-                return str(run_id)
-        return None
+        runs = self.store.open_all(one for one in self.store.ids() if one.name == self.run_name)
+        answers = (run.manifest.run_id for run in reversed(runs) if self._is_answered_by(run.manifest))
+        return next(answers, None)
 
     def _is_answered_by(self, run: Manifest) -> bool:
         lacking = set(run.missing_metrics) & set(self.plan.recording.preset.required)

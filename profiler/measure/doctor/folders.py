@@ -13,6 +13,7 @@ import msgspec
 
 from profiler.errors import ProfError, ReportError, StoreError
 from profiler.measure.doctor.checks import Ability, HealthCheck, Machine
+from profiler.store.fsck import examine_briefly
 from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location
 from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
@@ -20,6 +21,7 @@ from profiler.store.reports.privacy import find_home_directories
 from profiler.store.runs.commit import storage_error
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import UNFINISHED_FOLDER, CollectionPlan
+from profiler.store.tables.decoding import NOT_DECODED
 from profiler.text import counted, size
 
 _LITTLE_BYTES = 1 << 30  # ten times the report of a large program
@@ -39,6 +41,7 @@ def check_folders(root: Location, machine: Machine) -> list[HealthCheck]:
             "temporary folder", "reading", temporary, str(temporary), "Set TMPDIR to another folder."
         ),
         check_runs_folder(root),
+        check_stored_runs(root),
         check_unfinished(local),
         check_private_paths(local),
     ]
@@ -48,7 +51,9 @@ def check_runs_folder(root: Location) -> HealthCheck:
     """Checks that the runs folder can be written, or created if it does not exist yet."""
     name, remedy = "runs folder", "Choose another folder with --runs."
     try:
-        count = len(RunStore(root).ids())
+        store = RunStore(root)
+        count = len(store.ids())
+        store.require_whole()
     except ProfError as error:
         return HealthCheck(name, "storing", "failed", error.message, error.remedy)
     if not isinstance(root, Path):
@@ -58,6 +63,22 @@ def check_runs_folder(root: Location) -> HealthCheck:
         return _check_folder(name, "storing", place, f"{root}: {counted(count, 'run', 'runs')}", remedy)
     check = _check_folder(name, "storing", place, f"{root}: not there yet", remedy)
     return replace(check, remedy=_NOT_THERE_YET) if check.state == "ok" else check
+
+
+def check_stored_runs(root: Location) -> HealthCheck:
+    """Checks that every stored run can be opened, and for what killed processes left; reads no tables."""
+    name, remedy = "stored runs", "`prof fsck` lists what is wrong; `prof fsck --repair` sets it aside."
+    if not isinstance(root, Path):
+        return HealthCheck(name, "storing", "ok", "not read at a URL: `prof fsck` reads them")
+    faults = []
+    with suppress(StoreError):  # the check of the runs folder says so
+        faults = list(examine_briefly(RunStore(root)))
+    if damaged := [fault.name for fault in faults if fault.kind != "left"]:
+        return HealthCheck(name, "storing", "failed", f"damaged: {_listed(damaged)}", remedy)
+    if faults:
+        left = f"killed processes left {_listed([fault.name for fault in faults])}"
+        return HealthCheck(name, "storing", "warn", left, remedy)
+    return HealthCheck(name, "storing", "ok", "all of them can be opened")
 
 
 def check_unfinished(root: Path) -> HealthCheck:
@@ -154,7 +175,7 @@ def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: 
 
 
 def _planned_name(folder: Path) -> str:
-    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+    with suppress(OSError, *NOT_DECODED):
         return msgspec.json.decode((folder / "plan.json").read_bytes(), type=CollectionPlan).name
     return folder.name
 

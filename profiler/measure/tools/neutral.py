@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from profiler.store.scratch import scratch_folder
+
 _COMMON = Path("/tmp")
 
 
@@ -22,8 +24,8 @@ def neutral_folder() -> Iterator[Path]:
     place = Path(tempfile.gettempdir())
     if place.resolve().is_relative_to(Path.home()) and _COMMON.is_dir():
         place = _COMMON
-    with tempfile.TemporaryDirectory(prefix="prof-", dir=place, ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
+    with scratch_folder(place) as folder:
+        yield folder
 
 
 def bring_binary(binary: Path, folder: Path) -> Path:

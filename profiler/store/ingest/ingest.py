@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event, Lock
 from types import TracebackType
 
-from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreNotWritable
+from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreLocked, StoreNotWritable
 from profiler.store.reports.identity import REPORT_SUFFIX
 from profiler.store.reports.locate import RemoteReport, Report, fetch
 from profiler.store.reports.request import AlreadyStored, Request, stem_of
@@ -76,7 +76,7 @@ def ingest_reports(reports: Sequence[Report], store: RunStore, options: IngestOp
                     yield committer.known(report, request, extracted.sha256, verify=True)
                 else:
                     yield committer.commit(report, request, extracted)
-            except (DiskFull, StoreNotWritable):
+            except (DiskFull, StoreLocked, StoreNotWritable):
                 raise
             except ProfError as error:
                 committer.discard(request.folder)
@@ -135,7 +135,9 @@ class RunCommitter:
     def known(self, report: Report, request: Request, sha256: str, verify: bool = False) -> Ingested:
         """The outcome for a report that is stored already; with `verify`, its run is read to the last byte first."""
         run_id = self._known.get(sha256[:HASH_CHARACTERS])
-        run = self._store.open(run_id) if run_id is not None else self._store.with_hash(sha256)
+        run = self._store.open(run_id) if run_id is not None else None
+        if run is None or run.manifest.sha256 != sha256:
+            run = self._store.with_hash(sha256)
         if run is None:
             raise StoreNotWritable(f"{self._store.root}: the run of {report} vanished while it was looked up")
         if verify:

@@ -21,6 +21,7 @@ from profiler.store.reports.locate import RemoteReport, fetch
 from profiler.store.reports.request import AlreadyStored, Request
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import flush, storage_error
+from profiler.store.scratch import scratch_folder
 
 _MOST_RESULT_BYTES = 64_000_000  # when the result is larger, the rest of the batch waits for the next call
 _MOST_S = 10.0  # likewise, so that runs keep coming and a lost worker loses little
@@ -94,8 +95,8 @@ def write_files(files: dict[str, bytes], folder: Path) -> None:
 
 def _read(task: ReadTask, sandbox: Sandbox) -> ReadResult:
     try:
-        with tempfile.TemporaryDirectory(prefix="prof-read-", ignore_cleanup_errors=True) as scratch:
-            return _read_in(Path(scratch), task, sandbox)
+        with scratch_folder() as scratch:
+            return _read_in(scratch, task, sandbox)
     except OSError as error:
         return ReadResult(error=storage_error(error, Path(tempfile.gettempdir())))
     except ProfError as error:

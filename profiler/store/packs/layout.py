@@ -24,12 +24,12 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import RunDamaged
-from profiler.store.remote.places import Piece, Place
+from profiler.store.remote.places import Piece, Place, open_regular
 from profiler.store.runs.file_names import report_suffix, table_file
 from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import StoredReport
 from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
-from profiler.store.tables.decoding import decodable
+from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import TABLES
 
 PACK_FILE = "pack.json"
@@ -94,7 +94,7 @@ class Pack:
     place: Place
     name: str
     index: PackIndex
-    _verified: dict[str, Path] = field(default_factory=dict, repr=False)
+    _verified: dict[str, Path | RunDamaged] = field(default_factory=dict, repr=False)
 
     @classmethod
     def read(cls, place: Place, name: str) -> Pack:
@@ -105,7 +105,7 @@ class Pack:
             raise RunDamaged(f"{place.shown(file)}: not the one written (its SHA-256 differs)")
         try:
             index = msgspec.json.decode(data, type=PackIndex)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except NOT_DECODED as error:
             raise RunDamaged(f"{place.shown(file)}: not the index of a pack: {error}") from error
         if index.version > VERSION:
             raise RunDamaged(
@@ -123,7 +123,7 @@ class Pack:
         return sum(file.bytes for file in self.index.files.values())
 
     def lines(self, run_ids: Iterable[str]) -> dict[str, bytes]:
-        """The runs' lines of `manifests.jsonl`, as written; RunDamaged when one has changed."""
+        """The runs' lines of `manifests.jsonl` as they are now. `verified_line` refuses one that has changed."""
         wanted = {run_id: self.index.runs[run_id] for run_id in run_ids}
         file = f"{self.name}/{MANIFESTS_FILE}"
         found: dict[str, bytes] = {}
@@ -136,24 +136,30 @@ class Pack:
                 if isinstance(data, OSError):
                     raise data
                 found[one] = data
-        for one, line in wanted.items():
-            if hashlib.sha256(found[one]).hexdigest() != line.sha256:
-                raise RunDamaged(
-                    f"{self.place.shown(file)}: the line of {one} is not the one written (its SHA-256 differs)"
-                )
         return found
+
+    def verified_line(self, run_id: str, line: bytes) -> bytes:
+        """Return the line unchanged; RunDamaged when it is not the one written."""
+        if hashlib.sha256(line).hexdigest() != self.index.runs[run_id].sha256:
+            where = self.shown(MANIFESTS_FILE)
+            raise RunDamaged(f"{where}: the line of {run_id} is not the one written (its SHA-256 differs)")
+        return line
 
     def verified_table(self, table: str) -> Path:
         """The table of all runs as a file of this machine, whose hash is checked once."""
         if table not in self._verified:
             name = table_file(table)
             path = self.place.file(f"{self.name}/{name}")
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 actual = hashlib.file_digest(file, "sha256").hexdigest()
-            if actual != self.index.files[name].sha256:
-                raise RunDamaged(f"{self.shown(name)}: not the one written (its SHA-256 differs)")
-            self._verified[table] = path
-        return self._verified[table]
+            same = actual == self.index.files[name].sha256
+            self._verified[table] = (
+                path if same else RunDamaged(f"{self.shown(name)}: not the one written (its SHA-256 differs)")
+            )
+        found = self._verified[table]
+        if isinstance(found, RunDamaged):
+            raise found
+        return found
 
     def shown(self, file: str) -> str:
         return self.place.shown(f"{self.name}/{file}")
@@ -192,7 +198,7 @@ def packed_report(report: StoredReport) -> str:
 def read_line(line: bytes, where: str) -> PackedRun:
     try:
         packed = msgspec.json.decode(line, type=PackedRun)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except NOT_DECODED as error:
         raise RunDamaged(f"{where}: not a line of a pack: {error}") from error
     for table in packed.tables.keys() ^ TABLES.keys():
         raise RunDamaged(f"{where}: not a line of a pack: table {table!r} is out of place")

@@ -22,6 +22,7 @@ from profiler.store.packs.publish import PackPublisher, publisher_for
 from profiler.store.packs.write import PackWriter
 from profiler.store.runs.commit import Staging, storage_error, try_lock
 from profiler.store.runs.files import read_ahead
+from profiler.store.runs.manifest import MANIFEST_FILE, decode_manifest
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
@@ -87,7 +88,7 @@ def compact(
     """Carry out the plan; calls `advance` for every run that was written or left alone."""
     done = Compacted()
     store.ids()  # list the runs as they are now
-    with _alone(store.local), Staging(store.local) as staging:
+    with alone(store.local), Staging(store.local) as staging:
         try:
             publisher = publisher_for(store.place, staging)
             publisher.tidy(name for pack in store.packs for name in pack.index.runs)
@@ -151,6 +152,8 @@ def _opened(
             try:
                 run, manifest = store.open_raw(run_id)
                 _require_reports(run, publisher)
+                run.verify_reports(left_elsewhere=False)
+                run.forget_reports()
                 opened.append((run, manifest))
             except RunDamaged as error:
                 done.damaged.append(error)
@@ -165,14 +168,24 @@ def _require_reports(run: Run, publisher: PackPublisher) -> None:
 
 
 def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> list[str]:
-    """The folders whose run is whole in its pack, or is the double of another run."""
+    """The folders whose run is whole elsewhere: in a pack, or as another run of the same report."""
+    visible = {(run_id.time, run_id.hash): run_id for run_id in store.ids()}
     safe = []
     for name in names:
         run_id = RunId.parse(name)
         assert run_id is not None
         try:
-            if store.index.pack_of(name) is not None:
-                store.open(run_id).verify()
+            kept = store.open(visible[run_id.time, run_id.hash])
+            kept.verify()
+            file = f"{name}/{MANIFEST_FILE}"
+            if (
+                decode_manifest(store.place.read(file), store.place.shown(file)).sha256
+                == kept.manifest.sha256
+            ):
+                safe.append(name)
+            else:
+                done.damaged.append(RunDamaged(f"{store.place.shown(name)}: another run has the same id"))
+        except FileNotFoundError:  # another client removes it
             safe.append(name)
         except RunDamaged as error:
             done.damaged.append(error)
@@ -180,7 +193,7 @@ def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> l
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
     """Let one call at a time on this machine compact these runs."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = try_lock(folder / _LOCK_FILE)

@@ -7,7 +7,7 @@ may hold: a password, or the signature of a link.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -22,6 +22,11 @@ _URL = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DO
 _USER_INFO = re.compile(r"[^/]*@|[^/@\[]*:(?!\d*(?:/|$))[^@]*@")
 _CONNECT_S, _READ_S, _ATTEMPTS = 5, 10, 3  # give up on a dead endpoint within half a minute
 _MESSAGE_CHARACTERS = 300
+_ANY_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
+_SECRET_NAME = re.compile(
+    r"SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|ACCESS_KEY|ACCOUNT_KEY|CONNECTION_STRING", re.IGNORECASE
+)
+_A_WORD = 5  # so short a value may be a word of a message, and is no secret
 _S3 = ("s3", "s3a")
 # Raised when no credentials were given or found; listed by name, since each file system has a library of its own.
 _NO_CREDENTIALS = {
@@ -120,13 +125,32 @@ def _translated(url: str, error: Exception) -> ProfError:
 def error_text(url: str, error: Exception) -> str:
     """The error's message on one line, without the secrets of `url` or of any other URL in it."""
     text = " ".join(str(error).split()) or type(error).__name__
-    for user_info in filter(None, (_user_info(url), unquote(_user_info(url)))):
-        _, _, password = user_info.removesuffix("@").partition(":")
-        text = text.replace(user_info, "")
-        if password:
-            text = re.sub(rf"(?<!\w){re.escape(password)}(?!\w)", "…", text)
-    text = re.sub(r"(?<=://)[^/\s'\"]+@", "", text)
+    text = without_secrets(text, secrets_of([url], {}))
     return re.sub(r"\?[^\s'\"]+", "", text)[:_MESSAGE_CHARACTERS]
+
+
+def secrets_of(texts: Iterable[str], environment: Mapping[str, str]) -> list[str]:
+    """The users, passwords and signatures in URLs, and the secrets of the environment, the longest first."""
+    found = {
+        value for name, value in environment.items() if _SECRET_NAME.search(name) and len(value) > _A_WORD
+    }
+    for url in (match[0] for text in texts for match in _ANY_URL.finditer(text)):
+        user_info = _user_info(url)
+        query = re.split(r"[?#]", url, maxsplit=1)[1:]
+        values = [value for pair in "".join(query).split("&") for value in pair.partition("=")[2:]]
+        long = [value for value in (*query, *values) if len(value) > _A_WORD]
+        for part in (user_info, user_info[:-1].partition(":")[2], *long):
+            found |= {part, unquote(part)}
+    return sorted(filter(None, found), key=len, reverse=True)
+
+
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """The text without these secrets, and without users, passwords and signatures of any URL in it."""
+    for secret in secrets:
+        before, after = (r"(?<!\w)" if secret[0].isalnum() else "", r"(?!\w)" if secret[-1].isalnum() else "")
+        text = re.sub(before + re.escape(secret) + after, "" if secret.endswith("@") else "…", text)
+    text = re.sub(r"(?<=://)[^/\s'\"]+@", "", text)
+    return re.sub(r"(?<=\w)\?[^\s'\"]*=[^\s'\"]*", "", text)
 
 
 def _user_info(url: str) -> str:

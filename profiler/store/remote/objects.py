@@ -6,10 +6,10 @@ Listings are never cached, so that prof sees what another client wrote a moment 
 from __future__ import annotations
 
 import errno
-import shutil
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import cached_property
 from glob import has_magic
 from pathlib import Path
@@ -156,6 +156,12 @@ class ObjectPlace:
         with self._explained():
             self._system.cp_file(self._path(source), self._path(target))
 
+    def modified(self, name: str) -> datetime:
+        """The time of the last change of a file."""
+        with self._explained():
+            found: datetime = self._system.modified(self._path(name))
+            return found
+
     def remove(self, names: Iterable[str]) -> None:
         """Remove files; ignores missing ones."""
         paths = [self._path(name) for name in names]
@@ -176,11 +182,11 @@ class ObjectPlace:
     @cached_property
     def _spool(self) -> Path:
         """The folder for fetched files, which lasts as long as this object."""
-        import tempfile
+        from profiler.store.scratch import end_scratch, make_scratch
 
-        folder = tempfile.mkdtemp(prefix="prof-")
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        return Path(folder)
+        folder, lock = make_scratch()
+        weakref.finalize(self, end_scratch, folder, lock)
+        return folder
 
     def _copy_of(self, name: str) -> Path:
         """The path on this machine for a file of the place."""

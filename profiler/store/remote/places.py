@@ -12,18 +12,23 @@ import errno
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 
-from profiler.errors import RunDamaged, StoreError
+from profiler.errors import RunDamaged, StoreError, find_shortage
 from profiler.store.remote.files import is_url, public_url
 
 Location = Path | str  # a string is a URL
 Piece = tuple[
     str, int | None, int | None
 ]  # a name, and the first and the last (exclusive) of its bytes; None for all
+
+
+MOST_BYTES = 4 << 30  # of a manifest, an index or a table, which is read as a whole
 
 
 def stays_inside(name: str) -> bool:
@@ -90,10 +95,15 @@ class FolderPlace:
             ) from error
 
     def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:
-        with open(self._path(name), "rb") as file:
-            if start is None or end is None:
-                return file.read()
-            return os.pread(file.fileno(), end - start, start)
+        with open_regular(self._path(name)) as file:
+            size = os.fstat(file.fileno()).st_size
+            start, end = start or 0, size if end is None else end
+            if not 0 <= start <= end <= size:
+                raise OSError(errno.EINVAL, "it is too short")
+            if end - start > MOST_BYTES:
+                raise OSError(errno.EFBIG, f"larger than {MOST_BYTES >> 30} GiB")
+            file.seek(start)
+            return file.read(end - start)
 
     def read_all(self, pieces: Sequence[Piece]) -> list[bytes | OSError]:
         found: list[bytes | OSError] = []
@@ -106,7 +116,7 @@ class FolderPlace:
 
     def file(self, name: str) -> Path:
         path = self._path(name)
-        path.stat()
+        open_regular(path).close()
         return path
 
     def keep(self, name: str, data: bytes) -> Path:  # noqa: ARG002 - it is there already
@@ -123,6 +133,24 @@ class FolderPlace:
         if self._border is not None and not path.resolve().is_relative_to(self._border):
             raise PermissionError(errno.EACCES, f"a link there leads out of {self.root}", str(path))
         return path
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file to read it; OSError for anything else. A pipe would be waited for, and a device has no end."""
+    try:
+        file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - the caller closes it
+    except OSError as error:
+        if shortage := find_shortage(error):
+            raise shortage from error
+        raise
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def location_of(given: Location) -> Location:

@@ -6,30 +6,40 @@ of prof makes at this moment), the file gets a name of its own, which the manife
 uploaded last, by a request that fails when there is one already. It makes the run visible, so a visible run
 is whole.
 
-Two clients may commit the same report at once, even under two names. The two ids then share their time and
-hash, and every reader sees only the smaller one (`RunStore.ids`), whichever client was first or was killed.
-After its upload each client lists the runs again and removes the larger ids. The smallest is never removed,
-and the client that uploads last sees all of them, so no larger id stays for long.
+Two clients may commit the same report at once, even under two names. So a client first claims the report, by
+a file that only one can create, and removes its claim when the run is visible. The other waits, and finds the
+run. It takes the claim of a client that was killed after `_PATIENCE_S`, and a client that is merely slow sees
+that before it uploads its manifest. So no run that was acknowledged is ever removed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 
-from profiler.errors import RemoteDenied, RemoteFailed, StoreNotWritable
+from profiler.errors import IdTaken, RemoteDenied, RemoteFailed, StoreNotWritable
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import Location
-from profiler.store.runs.commit import Staging, storage_error
+from profiler.store.runs.commit import Staging, names_by_hash, storage_error
 from profiler.store.runs.file_names import own_name
-from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, encode_manifest, read_manifest
+from profiler.store.runs.index import RunIndex
+from profiler.store.runs.manifest import (
+    MANIFEST_FILE,
+    Manifest,
+    decode_manifest,
+    encode_manifest,
+    read_manifest,
+)
 from profiler.store.runs.run_id import RunId
 
 _AT_ONCE = 8
+_PATIENCE_S = 60.0
+_POLL_S = 0.2
 
 
 class UploadStaging(Staging):
@@ -40,14 +50,15 @@ class UploadStaging(Staging):
     def __init__(self, place: ObjectPlace, list_ids: Callable[[], Iterable[RunId]]) -> None:
         super().__init__(place.local)
         self._place = place
+        self._index = RunIndex(place)
         self._list_ids = list_ids
-        self._known_before: frozenset[str] | None = None
+        self._known_before: dict[str, list[str]] | None = None
 
     def commit(self, folder: Path, run_id: str) -> Location | None:
         run = RunId.parse(run_id)
         assert run is not None, run_id
         try:
-            committed = _upload(self._place, folder, run) if not self._is_known(run) else None
+            committed = _upload(self._place, folder, run) if not self._is_known(run, folder) else None
         except (RemoteDenied, RemoteFailed) as error:  # the next run would fail alike
             raise StoreNotWritable(error.message, details=error.details, remedy=error.remedy) from error
         except OSError as error:
@@ -55,41 +66,81 @@ class UploadStaging(Staging):
         self.discard(folder)
         return committed
 
-    def _is_known(self, run: RunId) -> bool:
+    def _is_known(self, run: RunId, folder: Path) -> bool:
         """Return whether there is a run of the same report.
 
         Lists all runs once; `_upload` finds those that were added since.
         """
         if self._known_before is None:
-            self._known_before = frozenset(one.hash for one in self._list_ids())
-        return run.hash in self._known_before
+            self._known_before = names_by_hash(map(str, self._list_ids()))
+        known = self._known_before.get(run.hash)
+        return known is not None and self._index.holds(read_manifest(folder).sha256, known)
 
 
 def _upload(place: ObjectPlace, folder: Path, run: RunId) -> Location | None:
     """Upload a run and return where it is; None when there is a run of the same report already."""
-    if _of_the_same(place, run):
-        return None
+    manifest = read_manifest(folder)
     files = [path for path in folder.iterdir() if path.name != MANIFEST_FILE]
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
-        names = dict(threads.map(lambda path: (path.name, _put(place, run, path)), files))
-    manifest = encode_manifest(_renamed(read_manifest(folder), names))
-    created = place.put_new(f"{run}/{MANIFEST_FILE}", manifest)
-    first, *others = sorted(map(str, _of_the_same(place, run))) or [str(run)]
-    for other in others:
-        remove_run(place, other)
-    return place.shown(str(run)) if created and first == str(run) else None
+    while _claim(place, run, manifest.sha256):
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            names = dict(threads.map(lambda path: (path.name, _put(place, run, path)), files))
+        if _claimant(place, run) != str(run):  # it took too long: another client has the report now
+            continue
+        created = place.put_new(f"{run}/{MANIFEST_FILE}", encode_manifest(_renamed(manifest, names)))
+        place.remove([_claim_file(run)])
+        return place.shown(str(run)) if created else None
+    return None
 
 
-def remove_run(place: ObjectPlace, name: str) -> None:
-    """Remove a run, its manifest first, so that a half-removed run is not visible."""
-    place.remove([f"{name}/{MANIFEST_FILE}"])
-    place.remove(place.listing(f"{name}/"))
+def _claim(place: ObjectPlace, run: RunId, sha256: str) -> bool:
+    """Claim the report; returns False when there is a run of it, and raises IdTaken when there is one of another."""
+    deadline, before = time.monotonic() + _PATIENCE_S, ""
+    while not place.put_new(_claim_file(run), str(run).encode()):
+        claimant = _claimant(place, run)
+        if claimant == str(
+            run
+        ):  # of a call that was killed, or of one at this moment: only one manifest is created
+            break
+        if claimant != before:
+            deadline, before = time.monotonic() + _PATIENCE_S, claimant
+        if _of_the_same(place, run, sha256):
+            return False
+        if time.monotonic() > deadline:
+            place.remove([_claim_file(run)])
+        time.sleep(_POLL_S)
+    try:
+        taken = _of_the_same(place, run, sha256)
+    except IdTaken:
+        place.remove([_claim_file(run)])
+        raise
+    if taken:
+        place.remove([_claim_file(run)])
+    return not taken
 
 
-def _of_the_same(place: ObjectPlace, run: RunId) -> list[RunId]:
-    """The visible runs of the same report. Lists only names that begin with the run's time."""
+def _claimant(place: ObjectPlace, run: RunId) -> str:
+    try:
+        return place.read(_claim_file(run)).decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _claim_file(run: RunId) -> str:
+    return f".claims/{run.time}-{run.hash}"
+
+
+def _of_the_same(place: ObjectPlace, run: RunId, sha256: str) -> list[str]:
+    """The visible runs of the same report; IdTaken when there is one of another report whose hash begins alike.
+
+    Lists only names that begin with the run's time.
+    """
     names = [name.removesuffix(f"/{MANIFEST_FILE}") for name in place.listing(f"{run.time}-")]
-    return [one for name in names if (one := RunId.parse(name)) and one.hash == run.hash]
+    alike = [name for name in names if (one := RunId.parse(name)) and one.hash == run.hash]
+    files = [f"{name}/{MANIFEST_FILE}" for name in alike]
+    for file, data in zip(files, place.read_all([(file, None, None) for file in files]), strict=True):
+        if isinstance(data, bytes) and decode_manifest(data, place.shown(file)).sha256 != sha256:
+            raise IdTaken(f"{place.shown(file)}: another report whose SHA-256 begins with {run.hash}")
+    return alike
 
 
 def _put(place: ObjectPlace, run: RunId, path: Path) -> str:
@@ -100,7 +151,8 @@ def _put(place: ObjectPlace, run: RunId, path: Path) -> str:
     if ours == theirs:
         return path.name
     name = own_name(path.name, ours)
-    place.put_new_file(f"{run}/{name}", path)
+    if not place.put_new_file(f"{run}/{name}", path) and _sha256(place.file(f"{run}/{name}")) != ours:
+        raise StoreNotWritable(f"{place.shown(f'{run}/{name}')}: is there already with other content")
     return name
 
 

@@ -4,7 +4,8 @@ In: the bytes of a report. Out: the session that made it, and the number of resu
 NVIDIA's reader silently accepts empty, random and truncated files. So this module first walks every block to the end of
 the file, and refuses a file whose blocks do not add up. Nsight Compute documents the layout (a magic number, then
 blocks of a protobuf header and a payload) in its `extras/FileFormat` folder. Only field numbers are used here, and
-unknown fields are skipped, so newer reports still read.
+unknown fields are skipped, so newer reports still read. Facts of the session that a report states twice, and launches
+out of order, show damage too.
 
     "NVR\\0"  u32 length, FileHeader  { u32 length, BlockHeader, payload }...
 """
@@ -25,6 +26,11 @@ _RESULT_COUNTS = {2: "kernels", 7: "ranges", 8: "command lists", 9: "graphs"}
 _SOURCES, _SESSION, _PAYLOAD_SIZE, _PROCESS = 1, 3, 5, 6
 # SessionDetails fields.
 _CREATED, _DEVICE, _SOFTWARE, _COMMAND_LINE = 2, 6, 8, 11
+_ONCE = {_CREATED, 3, 4, 5, _COMMAND_LINE}  # also the host, the target and an empty message
+_VERSIONS = ("Nsight Compute Target", "CUDA Version")
+# The fields of a result that say which process launched it, and its number among the calls of that process.
+_RESULT_PROCESS, _RESULT_LAUNCH = 1, 2
+_NUMBERED = {2, 7, 9}  # results with these fields: kernels, ranges and graphs
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _U32 = struct.Struct("<I")
@@ -57,6 +63,8 @@ class _Walk:
     command_line: str = ""
     devices: list[str] = field(default_factory=list)
     format_version: int = 0
+    stated: set[int] = field(default_factory=set)  # of _ONCE
+    last_launches: dict[int, int] = field(default_factory=dict)  # by process
 
 
 def read_envelope(data: bytes | memoryview, name: str) -> Envelope:
@@ -80,8 +88,8 @@ def read_envelope(data: bytes | memoryview, name: str) -> Envelope:
         results=walk.results,
         created=None if walk.created is None else datetime.fromtimestamp(walk.created, UTC),
         program=walk.programs[0] if walk.programs else "",
-        ncu_version=walk.software.get("Nsight Compute Target", "").split(" ")[0],
-        cuda_version=walk.software.get("CUDA Version", ""),
+        ncu_version=walk.software.get(_VERSIONS[0], "").split(" ")[0],
+        cuda_version=walk.software.get(_VERSIONS[1], ""),
         command_line=walk.command_line.strip(),
         devices=tuple(walk.devices),
         processes=len(walk.process_ids),
@@ -118,15 +126,15 @@ def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
     header, position = _sized(view, position, f"the header of the block at byte {start:,}")
     if not header:
         raise _Malformed(f"the block at byte {start:,} is blank")
-    payload_size = 0
-    results = 0
+    payload_size = results = sources = numbered = 0
     for number, wire, value in _fields(header):
         if number == _PAYLOAD_SIZE and wire == _VARINT:
             payload_size = _integer(value)
         elif number in _RESULT_COUNTS and wire == _VARINT:
             results += _integer(value)
+            numbered += _integer(value) if number in _NUMBERED else 0
         elif number == _SOURCES and wire == _VARINT:
-            walk.pending_sources += _integer(value)
+            sources += _integer(value)
         elif number == _SESSION and wire == _BYTES:
             _read_session(_bytes(value), walk)
         elif number == _PROCESS and wire == _BYTES:
@@ -135,18 +143,46 @@ def _read_block(view: memoryview, position: int, walk: _Walk) -> int:
     if end > len(view):
         missing = end - len(view)
         raise _Malformed(f"the block at byte {start:,} lacks its last {missing:,} bytes")
-    _check_entries(view[position:end], start)
+    entries = list(_entries(view[position:end], start))
+    if len(entries) != sources + results:
+        raise _Malformed(
+            f"the block at byte {start:,} announces {sources + results} entries and holds {len(entries)}"
+        )
+    if numbered == results:
+        for entry in entries[sources:]:
+            _check_order(entry, walk)
+    walk.pending_sources += sources
     if results:
         walk.results += results
         walk.pending_sources = 0
     return end
 
 
-def _check_entries(payload: memoryview, start: int) -> None:
-    """Raise _Malformed unless the payload is a sequence of length-prefixed messages that fills it exactly."""
+def _entries(payload: memoryview, start: int) -> Iterator[memoryview]:
+    """Yield the length-prefixed messages of a payload, which they must fill exactly."""
     position = 0
     while position < len(payload):
-        _, position = _sized(payload, position, f"an entry of the block at byte {start:,}")
+        entry, position = _sized(payload, position, f"an entry of the block at byte {start:,}")
+        yield entry
+
+
+def _check_order(result: memoryview, walk: _Walk) -> None:
+    """Raise _Malformed unless the launch comes after the one before it in the same process."""
+    process = launch = None
+    for number, wire, value in _fields(result):
+        if wire == _VARINT and number == _RESULT_PROCESS:
+            process = _integer(value)
+        elif wire == _VARINT and number == _RESULT_LAUNCH:
+            launch = _integer(value)
+        if number >= _RESULT_LAUNCH:
+            break
+    if process is None or launch is None:
+        raise _Malformed("a result lacks its process or its number")
+    if launch <= walk.last_launches.get(process, -1):
+        raise _Malformed(
+            f"launch {launch} of process {process} comes after launch {walk.last_launches[process]}"
+        )
+    walk.last_launches[process] = launch
 
 
 def _check_complete(walk: _Walk, name: str) -> None:
@@ -159,20 +195,28 @@ def _check_complete(walk: _Walk, name: str) -> None:
         raise ReportEmpty(f"{name}: the report holds no launches")
     if walk.format_version >= 7 and not (walk.devices and walk.command_line):
         raise ReportDamaged(f"{name}: damaged or cut short: it ends before its session details")
+    if walk.format_version >= 7 and (missing := [one for one in _VERSIONS if not walk.software.get(one)]):
+        raise ReportDamaged(f"{name}: damaged: it does not say its {missing[0]}")
 
 
 def _read_session(message: memoryview, walk: _Walk) -> None:
     for number, wire, value in _fields(message):
+        if number in _ONCE:
+            if number in walk.stated:
+                raise _Malformed("its session's details are there twice")
+            walk.stated.add(number)
         if number == _CREATED and wire == _VARINT:
-            walk.created = walk.created or _timestamp(_integer(value))
+            walk.created = _timestamp(_integer(value))
         elif number == _DEVICE and wire == _BYTES:
             names = [_text(v) for n, w, v in _fields(_bytes(value)) if n == 2 and w == _BYTES]
             walk.devices.extend(names)
         elif number == _SOFTWARE and wire == _BYTES:
             pair = {n: _text(v) for n, w, v in _fields(_bytes(value)) if w == _BYTES}
-            walk.software.setdefault(pair.get(1, ""), pair.get(2, ""))
+            if pair.get(1, "") in walk.software:
+                raise _Malformed("its session's versions are there twice")
+            walk.software[pair.get(1, "")] = pair.get(2, "")
         elif number == _COMMAND_LINE and wire == _BYTES:
-            walk.command_line = walk.command_line or _text(value)
+            walk.command_line = _text(value)
 
 
 def _read_process(message: memoryview, walk: _Walk) -> None:

@@ -41,6 +41,7 @@ from profiler.store.runs.manifest import (
 )
 from profiler.store.runs.run_id import RunId, content_sha256
 from profiler.store.tables.columns import TableBuilder, labels_of
+from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
     try:
         decoded = decode_contained(files, str(run_id), request.omitted)
         decoded.tables["timings"] = _timings(request, str(run_id))
+        _require_consistent(files, decoded)
         missing = _missing_metrics(request, decoded)
         tables = {name: write_table(request.folder, name, table) for name, table in decoded.tables.items()}
         reports = [_keep_report(request, file, process) for process, file in enumerate(files)]
@@ -92,6 +94,15 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
     )
     flush(write_manifest(manifest, request.folder))
     return manifest
+
+
+def _require_consistent(files: Sequence[ReportFile], decoded: Decoded) -> None:
+    """Raise ReportDamaged when a launch contradicts itself."""
+    launches = decoded.tables["launches"].select(["launch", "process"]).to_pylist()
+    paths = dict(enumerate(file.path for file in files))
+    for launch, how in find_contradictions(decoded.tables):
+        process = next((row["process"] for row in launches if row["launch"] == launch), 0)
+        raise ReportDamaged(f"{paths.get(process, files[0].path)}: damaged: in launch {launch}, {how}")
 
 
 def _timings(request: Request, run_id: str) -> pa.Table:

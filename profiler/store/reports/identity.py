@@ -6,6 +6,7 @@ Out: a `ReportFile`, or a `ReportError` that names the path and says what is wro
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import mmap
 import os
@@ -19,6 +20,7 @@ from profiler.errors import (
     NotAReport,
     ReportDamaged,
     ReportNotFound,
+    ReportTooLarge,
     ReportUnreadable,
 )
 from profiler.store.reports.envelope import Envelope, read_envelope
@@ -28,6 +30,9 @@ COMPRESSED_SUFFIX = ".ncu-rep.zst"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _CHUNK_BYTES = 1 << 22
 _FRAME_BYTES = 1 << 26
+_MOST_BYTES = 16 << 30  # of a report, which the reader holds in memory
+_ALWAYS_READ_BYTES = 64 << 20
+_MOST_RATIO = 200  # ncu's reports shrink to a twentieth
 _ZSTD_LEVEL = 9  # the highest level that takes no longer than reading the report
 
 
@@ -72,6 +77,8 @@ def identify_report(path: Path, scratch: Path) -> ReportFile:
         size = os.fstat(descriptor).st_size
         if size == 0:
             raise NotAReport(f"{path}: the file is empty")
+        if size > _MOST_BYTES:
+            raise ReportTooLarge(f"{path}: larger than {_MOST_BYTES >> 30} GiB")
         # Not closed explicitly: an error's traceback may still hold a view of it.
         view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
         envelope = read_envelope(view, str(path))
@@ -88,10 +95,21 @@ def sha256_of_report(path: Path) -> str:
 
 
 def read_plain(path: Path) -> Iterator[bytes]:
-    """Yield the bytes that ncu wrote, piece by piece. Unpacks compressed content, whatever the file is called."""
+    """Yield the bytes that ncu wrote, piece by piece. Unpacks compressed content, whatever the file is called.
+
+    ReportTooLarge when they are more than a report can have: a few megabytes may unpack to a full disk.
+    """
     with _opened(path) as descriptor:
         packed = _is_packed(descriptor)
-    yield from _chunks(path, unpack=packed)
+        stored_bytes = os.fstat(descriptor).st_size
+    most, count = _MOST_BYTES, 0
+    if packed:
+        most = min(most, max(_ALWAYS_READ_BYTES, stored_bytes * _MOST_RATIO))
+    for chunk in _chunks(path, unpack=packed):
+        count += len(chunk)
+        if count > most:
+            raise ReportTooLarge(f"{path}: unpacks to more than {most >> 20} MiB")
+        yield chunk
 
 
 def pack_report(plain: Path, packed: Path) -> None:
@@ -116,9 +134,17 @@ def copy_report(source: Path, target: Path) -> None:
 
 
 def unpack_report(source: Path, target: Path) -> None:
+    """Unpack a report. One that the disk has no room for is too large, which stops no other report."""
     with target.open("wb") as file:
         for chunk in read_plain(source):
-            file.write(chunk)
+            try:
+                file.write(chunk)
+                file.flush()
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                    raise
+                file.truncate(0)
+                raise ReportTooLarge(f"{source}: the disk has no room to unpack it") from error
 
 
 def _chunks(path: Path, *, unpack: bool = False, size: int = _CHUNK_BYTES) -> Iterator[bytes]:

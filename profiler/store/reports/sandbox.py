@@ -17,6 +17,7 @@ import resource
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, TimeoutError as FutureTimeoutError
 from contextlib import contextmanager, suppress
@@ -25,9 +26,10 @@ from importlib.abc import MetaPathFinder
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType, SimpleNamespace, TracebackType
 from typing import Any
 
+import pebble.pool.process
 from pebble import ProcessExpired, ProcessPool
 
 from profiler.errors import InternalError, ProfError, ReaderFailed
@@ -40,6 +42,10 @@ _GRACE_SECONDS = 5
 _NEVER_TOUCHED_BYTES = 2 << 30  # address space that the libraries reserve, which a limit counts as memory
 _CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV}
 _MAX_TASKS = 200  # the native library does not give all its memory back
+
+
+# Pebble's time limits follow the time of day: a clock that is set forward would end every reader.
+pebble.pool.process.time = SimpleNamespace(time=time.monotonic, sleep=time.sleep)  # type: ignore[attr-defined, assignment]
 
 
 class _ReaderProcess(SpawnProcess):

@@ -21,19 +21,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from profiler.errors import DiskFull, StoreNotWritable
+from profiler.errors import DiskFull, StoreLocked, StoreNotWritable
 from profiler.store.remote.places import FolderPlace, Location
 from profiler.store.runs.file_names import table_file
 from profiler.store.runs.index import RunIndex
-from profiler.store.runs.manifest import StoredTable
+from profiler.store.runs.manifest import StoredTable, read_manifest
 from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
+from profiler.text import shortened
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 STAGING_FOLDER = ".staging"
+DAMAGED_FOLDER = "damaged"
 _OWNER_FILE = "owner"
 _LOCK_FILE = ".lock"
+LOCK_S = 60.0  # a commit holds the lock for milliseconds, and on a slow network for seconds
+_POLL_S = 0.01
+_COMMAND_WIDTH = 60
 
 
 class Staging:
@@ -45,14 +50,15 @@ class Staging:
             root.mkdir(parents=True, exist_ok=True)
             with locked(root / _LOCK_FILE):
                 make_shared_folder(root / STAGING_FOLDER, root)
-                _sweep(root / STAGING_FOLDER)
+                for left in find_left_staging(root):
+                    shutil.rmtree(left, ignore_errors=True)
                 self._own = Path(tempfile.mkdtemp(dir=root / STAGING_FOLDER))
                 self._owner = try_lock(self._own / _OWNER_FILE)
         except OSError as error:
             raise storage_error(error, root) from error
         self._count = 0
         self._index = RunIndex(FolderPlace(root))
-        self._hashes: set[str] = set()
+        self._names: dict[str, list[str]] = {}  # of the runs, by the hash in their ids
         self._changed_ns: int | None = None  # the time of `root` after our last change to it
 
     def folder(self) -> Path:
@@ -70,7 +76,7 @@ class Staging:
         target = self.root / run_id
         try:
             with locked(self.root / _LOCK_FILE):
-                if self._is_known(run):
+                if self._is_known(run, folder):
                     self.discard(folder)
                     return None
                 flush(folder)
@@ -81,14 +87,15 @@ class Staging:
             raise storage_error(error, self.root) from error
         return target
 
-    def _is_known(self, run: RunId) -> bool:
-        """Return whether there is a run of the same report.
+    def _is_known(self, run: RunId, folder: Path) -> bool:
+        """Return whether there is a run of the same report as the one in `folder`.
 
         Lists the runs again only when another process has added one.
         """
         if self._changed_ns is None or self.root.stat().st_mtime_ns != self._changed_ns:
-            self._hashes = {name[-HASH_CHARACTERS:] for name in self._index.names()}
-        return run.hash in self._hashes
+            self._names = names_by_hash(self._index.names())
+        known = self._names.get(run.hash)
+        return known is not None and self._index.holds(read_manifest(folder).sha256, known)
 
     def _remember(self, run: RunId) -> None:
         """Note our own commit, and give the folder a time of our choice.
@@ -96,7 +103,7 @@ class Staging:
         The file system's clock may stand still for milliseconds, and would then hide another process's commit
         right after ours.
         """
-        self._hashes.add(run.hash)
+        self._names.setdefault(run.hash, []).append(str(run))
         self._changed_ns = None
         now_ns = time.time_ns()
         with suppress(OSError):  # another user's folder, or a file system without settable times
@@ -128,6 +135,29 @@ class Staging:
             raise storage_error(error, self.root) from error
         self.discard(away)
 
+    def set_aside(self, name: str, why: str) -> Path:
+        """Move a run or a pack to the folder of damaged ones, beside a file that says why, and return its new path.
+
+        The reason is written first: a call that is killed leaves at worst a reason without a run.
+        """
+        aside, number = self.root / DAMAGED_FOLDER, 1
+        while (aside / name).exists():
+            number += 1
+            aside = self.root / DAMAGED_FOLDER / str(number)
+        try:
+            make_shared_folder(self.root / DAMAGED_FOLDER, self.root)
+            make_shared_folder(aside, self.root)
+            reason = aside / f"{name}.txt"
+            reason.write_text(f"{why}\n", encoding="utf-8")
+            flush(reason)
+            with locked(self.root / _LOCK_FILE):
+                os.rename(self.root / name, aside / name)
+                flush(aside)
+                flush(self.root)
+        except OSError as error:
+            raise storage_error(error, self.root) from error
+        return aside / name
+
     def __enter__(self) -> Staging:
         return self
 
@@ -137,8 +167,16 @@ class Staging:
         shutil.rmtree(self._own, ignore_errors=True)
         if self._owner is not None:
             os.close(self._owner)
-        with suppress(OSError), locked(self.root / _LOCK_FILE):
+        with suppress(OSError, StoreLocked), locked(self.root / _LOCK_FILE):
             (self.root / STAGING_FOLDER).rmdir()
+
+
+def names_by_hash(names: Iterable[str]) -> dict[str, list[str]]:
+    """The names of runs by the hash in them."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(name[-HASH_CHARACTERS:], []).append(name)
+    return found
 
 
 def storage_error(error: OSError, place: Location) -> DiskFull | StoreNotWritable:
@@ -177,13 +215,25 @@ def make_shared_folder(folder: Path, root: Path) -> None:
         folder.chmod(stat.S_IMODE(root.stat().st_mode))
 
 
-def _sweep(staging: Path) -> None:
-    """Remove what dead processes left behind. A living process holds the lock on its owner file."""
-    for folder in staging.iterdir():
-        lock = try_lock(folder / _OWNER_FILE)
-        if lock is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
+def find_left_staging(root: Path) -> list[Path]:
+    """The folders that dead processes left behind. A living process holds the lock on its owner file."""
+    left = []
+    with suppress(FileNotFoundError):
+        for folder in sorted((root / STAGING_FOLDER).iterdir()):
+            if _is_left(folder / _OWNER_FILE):
+                left.append(folder)
+    return left
+
+
+def _is_left(owner: Path) -> bool:
+    try:
+        lock = try_lock(owner) if owner.exists() else None
+        is_left = lock is not None or not owner.exists()
+    except PermissionError:  # another user's, who may be at work
+        return False
+    if lock is not None:
+        os.close(lock)
+    return is_left
 
 
 def try_lock(path: Path) -> int | None:
@@ -201,14 +251,45 @@ def try_lock(path: Path) -> int | None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock; waits until no other process or thread has it. The file stays."""
+def locked(path: Path, limit_s: float = LOCK_S) -> Iterator[None]:
+    """Hold the lock; waits for another process or thread that has it, but not for ever. The file stays."""
     descriptor = _open_lock(path)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _wait_for(descriptor, path, limit_s)
         yield
     finally:
         os.close(descriptor)
+
+
+def _wait_for(descriptor: int, path: Path, limit_s: float) -> None:
+    """Take the lock within this time; StoreLocked names who holds it."""
+    deadline = time.monotonic() + limit_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() < deadline:
+                time.sleep(_POLL_S)
+                continue
+            raise StoreLocked(f"{path}: {_holder(descriptor)} has held the lock for {limit_s:g} s") from None
+        return
+
+
+def _holder(descriptor: int) -> str:
+    """The process that holds the lock, as far as the system knows it."""
+    inode = str(os.fstat(descriptor).st_ino)
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/locks").read_text().splitlines():
+            _, kind, _, _, process, file, *_ = line.split()
+            if kind == "FLOCK" and file.rpartition(":")[2] == inode and int(process) > 0:
+                command = (
+                    Path(f"/proc/{process}/cmdline")
+                    .read_bytes()
+                    .replace(b"\0", b" ")
+                    .decode(errors="replace")
+                )
+                return f"process {process} ({shortened(command.strip(), _COMMAND_WIDTH)})"
+    return "another process"
 
 
 def _open_lock(path: Path) -> int:
@@ -216,4 +297,4 @@ def _open_lock(path: Path) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except PermissionError:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

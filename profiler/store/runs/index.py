@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from profiler.errors import RunDamaged
-from profiler.store.packs.layout import MANIFESTS_FILE, Pack, PackedFiles, is_pack, read_line
+from profiler.errors import IdTaken, RunDamaged
+from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, Pack, PackedFiles, is_pack, read_line
 from profiler.store.remote.places import Place
 from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifest
-from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
 
 _LISTINGS = 5
 
@@ -33,6 +33,7 @@ class RunIndex:
         self._place = place
         self._packs: dict[str, Pack] = {}
         self._packed: dict[str, Pack] = {}  # by run id
+        self.damaged: dict[str, RunDamaged] = {}  # the packs that the last listing could not read
         self._ahead: dict[str, bytes] = {}
         self._listed: list[str] = []
 
@@ -50,26 +51,31 @@ class RunIndex:
         return self._packed.get(name)
 
     def names(self) -> list[str]:
-        """List the place: the names of all runs, in order, and of everything else in it."""
+        """List the place: the names of all runs, in order, and of everything else in it.
+
+        A pack that cannot be read is listed in `damaged`, and the runs of the others are found.
+        """
+        missing: set[str] = set()
         for _ in range(_LISTINGS):
             names = self._listed = self._place.names()
-            packs = [name for name in names if is_pack(name)]
-            if not packs and not self._packs:
-                return names
-            try:
-                self._packs = {name: self._packs.get(name) or Pack.read(self._place, name) for name in packs}
-            except FileNotFoundError:  # a larger pack replaced it after the listing
-                continue
-            except OSError as error:
-                raise RunDamaged(
-                    f"{self._place.root}: a pack cannot be read: {error.strerror or error}"
-                ) from error
-            self._packed = {name: pack for pack in self.packs for name in pack.index.runs}
-            return sorted({*names, *self._packed})
-        raise RunDamaged(
-            f"{self._place.root}: packs vanish as fast as they are listed",
-            remedy="Run the same command again.",
-        )
+            known, self.damaged = self._packs, {}
+            self._packs, gone = {}, set[str]()
+            for name in filter(is_pack, names):
+                try:
+                    self._packs[name] = known.get(name) or Pack.read(self._place, name)
+                except FileNotFoundError:  # a larger pack replaced it after the listing, or it lost its index
+                    gone.add(name)
+                except RunDamaged as error:
+                    self.damaged[name] = error
+                except OSError as error:
+                    self.damaged[name] = _unreadable_pack(self._place, name, error.strerror or str(error))
+            if gone <= missing:
+                break
+            missing |= gone
+        for name in gone:
+            self.damaged[name] = _unreadable_pack(self._place, name, "it has no index")
+        self._packed = {name: pack for pack in self.packs for name in pack.index.runs}
+        return sorted({*names, *self._packed})
 
     def find(self, name: str) -> Found:
         """Find a run by its whole name; FileNotFoundError when there is none, RunDamaged when its manifest is."""
@@ -78,6 +84,19 @@ class RunIndex:
         except FileNotFoundError:  # it may have moved into a pack since the listing
             self.names()
             return self._read(name)
+
+    def holds(self, sha256: str, names: Iterable[str]) -> bool:
+        """Return whether one of these runs, whose ids end in the start of this hash, is of the same report.
+
+        Raises IdTaken when all of them are of other reports, because an id must mean one report.
+        """
+        found = [self.find(name).manifest for name in names]
+        if found and all(manifest.sha256 != sha256 for manifest in found):
+            raise IdTaken(
+                f"{self._place.root}: another report whose SHA-256 begins with {sha256[:HASH_CHARACTERS]} "
+                f"is stored, as {found[0].run_id}"
+            )
+        return bool(found)
 
     def read_ahead(self, names: Iterable[str]) -> None:
         """Fetch the manifests that `find` will need next, in few requests. Ignores those that cannot be read."""
@@ -104,7 +123,12 @@ class RunIndex:
             written = known if known is not None else self._place.read(f"{name}/{MANIFEST_FILE}")
             manifest = decode_manifest(written, where)
             return Found(manifest, written, FolderFiles(self._place, name, manifest.tables))
-        line = read_line(known or pack.lines([name])[name], pack.shown(MANIFESTS_FILE))
+        data = pack.verified_line(name, known or pack.lines([name])[name])
+        line = read_line(data, pack.shown(MANIFESTS_FILE))
         written = bytes(line.manifest)
         manifest = decode_manifest(written, where)
         return Found(manifest, written, PackedFiles(self._place, name, manifest.tables, pack, line))
+
+
+def _unreadable_pack(place: Place, name: str, why: str) -> RunDamaged:
+    return RunDamaged(f"{place.shown(f'{name}/{PACK_FILE}')}: the pack cannot be read: {why}")

@@ -1,6 +1,7 @@
 """`run.json`: everything needed to believe a run, or to repeat it.
 
-Reading a manifest checks it: no name in it leads out of the run's folder, and its run id fits what it says.
+Reading a manifest checks it: its seal fits, no name in it leads out of the run's folder, and its run id fits what it
+says. Manifests have a seal since version 3.
 """
 
 from __future__ import annotations
@@ -9,18 +10,23 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar, overload
+from typing import Annotated, Any, Literal, TypeVar, overload
 
 import msgspec
 
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
+from profiler.store.remote.places import open_regular
 from profiler.store.runs.file_names import is_report_file, is_sha256, is_table_file
 from profiler.store.runs.run_id import RunId, rung_name
-from profiler.store.tables.decoding import decodable
+from profiler.store.runs.seal import seal_of, sealed
+from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
 
 MANIFEST_FILE = "run.json"
+MOST_MANIFEST_BYTES = 64 << 20
+_SEALED_SINCE = 3  # the first version of manifests with a seal
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]  # larger ones do not fit into a column of a table
 
 
 class StoredReport(msgspec.Struct, frozen=True):
@@ -30,20 +36,20 @@ class StoredReport(msgspec.Struct, frozen=True):
     """
 
     sha256: str
-    bytes: int
+    bytes: Count
     file: str | None = None
     reference: str | None = None
 
 
 class StoredTable(msgspec.Struct, frozen=True):
     file: str
-    rows: int
+    rows: Count
     sha256: str
 
 
 class KernelCount(msgspec.Struct, frozen=True):
     name: str
-    launches: int
+    launches: Count
 
 
 class Provenance(msgspec.Struct, frozen=True):
@@ -77,8 +83,8 @@ class Manifest(msgspec.Struct, frozen=True):
     kernels: list[KernelCount]
     tables: dict[str, StoredTable]
     ladder: str | None = None
-    kernel: int | None = None
-    workload: dict[str, int] | None = None
+    kernel: Count | None = None
+    workload: dict[str, Count] | None = None
     gpus: list[str] = []
     cuda_version: str = ""
     ncu_version: str = ""
@@ -104,6 +110,11 @@ class Manifest(msgspec.Struct, frozen=True):
     def sha256(self) -> str:
         """The hash that the run's id ends in."""
         return self.content_sha256 or self.reports[0].sha256
+
+    @property
+    def is_sealed(self) -> bool:
+        """Return whether the manifest was written with a seal, which then fitted when it was read."""
+        return self.schema_version >= _SEALED_SINCE
 
     @property
     def is_profiled(self) -> bool:
@@ -142,7 +153,9 @@ def write_manifest(manifest: Manifest, folder: Path) -> Path:
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+    """Encode and seal a manifest, in today's form even if it was read from an older one."""
+    today = msgspec.structs.replace(manifest, schema_version=SCHEMA_VERSION)
+    return msgspec.json.format(sealed(msgspec.json.encode(today)), indent=2) + b"\n"
 
 
 @overload
@@ -152,7 +165,8 @@ def read_manifest(folder: Path, kind: type[_Kind]) -> _Kind: ...
 def read_manifest(folder: Path, kind: type[Manifest] = Manifest) -> Manifest:
     path = folder / MANIFEST_FILE
     try:
-        return decode_manifest(path.read_bytes(), str(path), kind)
+        with open_regular(path) as file:
+            return decode_manifest(file.read(MOST_MANIFEST_BYTES + 1), str(path), kind)
     except OSError as error:
         raise RunDamaged(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -162,13 +176,21 @@ def decode_manifest(data: bytes, where: str) -> Manifest: ...
 @overload
 def decode_manifest(data: bytes, where: str, kind: type[_Kind]) -> _Kind: ...
 def decode_manifest(data: bytes, where: str, kind: type[Manifest] = Manifest) -> Manifest:
-    """Decode and check a manifest: RunDamaged when a name leads out of its folder, or the id does not fit the rest."""
+    """Decode and check a manifest.
+
+    Raises RunDamaged when it changed, a name leads out of its folder, or the id does not fit the rest.
+    """
+    if len(data) > MOST_MANIFEST_BYTES:
+        raise RunDamaged(f"{where}: not a valid manifest: larger than {MOST_MANIFEST_BYTES >> 20} MiB")
     try:
         raw = _upgraded(msgspec.json.decode(data))
         _require_known_schema(raw, where)
+        fits = seal_of(data)
         manifest = msgspec.convert(raw, kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except NOT_DECODED as error:
         raise RunDamaged(f"{where}: not a valid manifest: {error}") from error
+    if fits is False or (fits is None and manifest.is_sealed):
+        raise RunDamaged(f"{where}: not the manifest that was written (its SHA-256 differs)")
     for fault in _faults(manifest):
         raise RunDamaged(f"{where}: not a valid manifest: {fault}")
     return manifest
@@ -203,6 +225,8 @@ def _faults(manifest: Manifest) -> Iterator[str]:
         if not is_sha256(report.sha256):
             yield f"{report.sha256!r} is no SHA-256 of a report"
     yield from _faults_of_id(manifest)
+    if manifest.origin != "timed" and not manifest.reports:
+        yield f"a run that was {manifest.origin} has a report"
     yield from _faults_of_kernel(manifest)
 
 
@@ -241,8 +265,6 @@ def _faults_of_kernel(manifest: Manifest) -> Iterator[str]:
     ladder, kernel = manifest.ladder, manifest.kernel
     if ladder is not None and not is_ladder_name(ladder):
         yield f"{ladder!r} is no name of a ladder"
-    if kernel is not None and kernel < 0:
-        yield f"{kernel} is no number of a kernel"
     if manifest.origin != "ingested" and ladder is not None and kernel is not None:
         name = rung_name(ladder, kernel)
         if manifest.name != name and not manifest.name.startswith(f"{name}-"):

@@ -67,9 +67,7 @@ class Run:
     def verify(self) -> None:
         """Raise RunDamaged unless the stored reports and every table are as recorded."""
         self.verify_reports()
-        for report in self.manifest.reports:
-            if report.file is not None:
-                self.files.place.forget(self.files.report_name(report))
+        self.forget_reports()
         for name in self.manifest.tables:
             self.table_bytes(name)
 
@@ -81,7 +79,13 @@ class Run:
             self._fetch_reports()
         for report in self.manifest.reports:
             if left_elsewhere or report.file is not None:
-                self._verify_report(report)
+                self.verify_report(report)
+
+    def forget_reports(self) -> None:
+        """Remove the copies on this machine of reports at a URL."""
+        for report in self.manifest.reports:
+            if report.file is not None:
+                self.files.place.forget(self.files.report_name(report))
 
     def report_path(self, report: StoredReport) -> Path:
         """A file of this machine: the stored report, or the original when that was not copied."""
@@ -114,7 +118,7 @@ class Run:
         with ThreadPoolExecutor(_FETCHERS) as threads:
             list(threads.map(fetch, self.manifest.reports))
 
-    def _verify_report(self, report: StoredReport) -> None:
+    def verify_report(self, report: StoredReport) -> None:
         if report.file is None and not os.path.exists(
             report.reference or ""
         ):  # an original that was not copied may be gone

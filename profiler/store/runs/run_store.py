@@ -7,7 +7,7 @@ difference.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,9 +42,15 @@ class RunStore:
 
     A run is in a folder of its own or in a pack (`packs/layout.py`); a run in both, or in two packs, counts
     once. A `confined` store follows no link that leads out of its folder.
+
+    One damaged thing hides no other: `damaged` lists what was left out so far, and `note` gets a line about each.
     """
 
-    def __init__(self, location: Location, *, confined: bool = False) -> None:
+    def __init__(
+        self, location: Location, *, confined: bool = False, note: Callable[[str], None] | None = None
+    ) -> None:
+        self.damaged: dict[str, RunDamaged] = {}  # by the name of the run or the pack
+        self._note = note
         self.place = _place_of(location, confined=confined)
         self.index = RunIndex(self.place)
         self._ids: list[RunId] = []
@@ -87,7 +93,10 @@ class RunStore:
         hash, every reader keeps only the first.
         """
         unique: dict[tuple[str, str], RunId] = {}
-        for name in self.index.names():
+        names = self.index.names()
+        for pack, error in self.index.damaged.items():
+            self.leave_out(pack, error)
+        for name in names:
             if run_id := RunId.parse(name):
                 unique.setdefault((run_id.time, run_id.hash), run_id)
         self._ids, self._listed_s = list(unique.values()), time.monotonic()
@@ -123,18 +132,37 @@ class RunStore:
         self.index.read_ahead(map(str, run_ids))
 
     def open_all(self, run_ids: Iterable[RunId]) -> list[Run]:
-        """Open several runs; from a URL, all manifests are requested at once."""
+        """Open several runs, and leave out the damaged ones; from a URL, all manifests are requested at once."""
         wanted = list(run_ids)
         self.read_ahead(wanted)
-        return [self.open(run_id) for run_id in wanted]
+        runs = []
+        for run_id in wanted:
+            try:
+                runs.append(self.open(run_id))
+            except RunDamaged as error:
+                self.leave_out(str(run_id), error)
+        return runs
+
+    def require_whole(self) -> None:
+        """Raise RunDamaged when something was left out, with a line for each."""
+        first, *others = self.damaged.values() or [None]
+        if first is None:
+            return
+        if not others:
+            raise first
+        raise RunDamaged(
+            f"{self.root}: {len(self.damaged)} damaged runs or packs were left out:",
+            details=[f"  {error.message}" for error in self.damaged.values()],
+        )
 
     def manifests(self) -> Iterator[Manifest]:
+        """The manifests of all runs that are whole, oldest first."""
         ids = self.ids()
         for start in range(0, len(ids), _AT_ONCE):
             yield from (run.manifest for run in self.open_all(ids[start : start + _AT_ONCE]))
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row for each run, from its manifest, oldest first."""
+        """One row for each run that is whole, from its manifest, oldest first."""
         import pandas as pd
 
         return pd.DataFrame([msgspec.to_builtins(manifest) for manifest in self.manifests()])
@@ -160,7 +188,10 @@ class RunStore:
                 details=[f"  {run_id}" for run_id in starting[:8]],
                 remedy="Give more of the id.",
             )
-        raise RunNotFound(f"{self.root}: {nothing_found(reference, ladder, (run_id.name for run_id in ids))}")
+        raise RunNotFound(
+            f"{self.root}: {nothing_found(reference, ladder, (run_id.name for run_id in ids))}",
+            details=[f"  not searched: {error.message}" for error in self.damaged.values()],
+        )
 
     def find_all(self, reference: str, ladder: str) -> Iterator[Run | RunDamaged]:
         """Every run that a number or a name means, newest first, timings after profiles.
@@ -189,12 +220,17 @@ class RunStore:
         return ladders_of(run_id.name for run_id in self._recent_ids())
 
     def with_hash(self, sha256: str) -> Run | None:
-        """The run of the report with this hash, or None."""
-        known = [
-            run_id for run_id in self._ids if sha256.startswith(run_id.hash)
-        ]  # callers ask for many in a row
-        known = known or [run_id for run_id in self.ids() if sha256.startswith(run_id.hash)]
-        return self.open(known[0]) if known else None
+        """The run of the report with this hash, or None; IdTaken when the hash of another run begins alike."""
+        known = [run_id for run_id in self.ids() if sha256.startswith(run_id.hash)]
+        if not self.index.holds(sha256, map(str, known)):
+            return None
+        return next(run for run in self.open_all(known) if run.manifest.sha256 == sha256)
+
+    def leave_out(self, name: str, error: RunDamaged) -> None:
+        """Note that a damaged run or pack is not part of the answer."""
+        if name not in self.damaged and self._note is not None:
+            self._note(f"left out: {error.message}")
+        self.damaged[name] = error
 
     def _recent_ids(self) -> list[RunId]:
         """List the runs. At a URL, where a listing takes many requests, one from a moment ago is good enough."""
@@ -218,14 +254,14 @@ def open_report(path: Path) -> Run:
 
 def open_reports(paths: list[Path]) -> list[Run]:
     """Read several reports at once, each in a process of its own."""
-    import tempfile
     from concurrent.futures import wait
 
     from profiler.store.reports.request import AlreadyStored, Request
     from profiler.store.reports.sandbox import Sandbox, available_cores, outcome
+    from profiler.store.scratch import scratch_folder
 
-    with tempfile.TemporaryDirectory(prefix="prof-") as scratch:
-        folders = [Path(scratch) / str(index) for index in range(len(paths))]
+    with scratch_folder() as scratch:
+        folders = [scratch / str(index) for index in range(len(paths))]
         with Sandbox(workers=min(len(paths), available_cores())) as sandbox:
             futures = [
                 sandbox.submit(Request((path,), folder, copy=False))

@@ -1,8 +1,8 @@
 """Unfinished collections: keeps what each process recorded until the last one is done.
 
 A collection has the folder `runs/.pending/<key>/`. Its key is a hash of kernel, binary, workload and
-everything that ncu is asked for. Files are written aside, flushed and renamed, and a report's name holds its
-hash, so that the next call after a kill knows which files are whole.
+everything that ncu is asked for. Files are written aside, flushed and renamed. A report's name holds its hash, and
+every other file is sealed, so that the next call knows which files are whole and unchanged.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from profiler.errors import CollectBusy, ProfError
 from profiler.store.reports.identity import REPORT_SUFFIX, copy_report, sha256_of_report
 from profiler.store.reports.request import Timing
 from profiler.store.runs.commit import flush, make_shared_folder, storage_error, try_lock
-from profiler.store.tables.decoding import decodable
+from profiler.store.runs.seal import seal_of, sealed
+from profiler.store.tables.decoding import NOT_DECODED, decodable
 
 UNFINISHED_FOLDER = ".pending"
 _OWNER_FILE = "owner"
+_PLAN_FILE = "plan.json"
 _KEY_CHARACTERS = 24
 _Stored = TypeVar("_Stored")
 
@@ -61,12 +63,12 @@ class UnfinishedCollection:
 
         Discards what another GPU recorded, since no two GPUs are equally fast.
         """
-        known = self._read("plan.json", CollectionPlan)
+        known = self._read(_PLAN_FILE, CollectionPlan)
         if known is not None and known.gpu_uuid not in ("", fresh.gpu_uuid):
             self.discard()
             known = None
         if known is None:
-            self._write("plan.json", fresh)
+            self._write(_PLAN_FILE, fresh)
         return known or fresh
 
     def report(self, process: int) -> Path | None:
@@ -116,14 +118,12 @@ class UnfinishedCollection:
             self.folder.parent.rmdir()
 
     def _read(self, name: str, kind: type[_Stored]) -> _Stored | None:
-        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-            return msgspec.json.decode((self.folder / name).read_bytes(), type=kind)
-        return None
+        return _read_sealed(self.folder / name, kind)
 
     def _write(self, name: str, value: msgspec.Struct) -> None:
         try:
             aside = self._aside(name)
-            aside.write_bytes(msgspec.json.encode(value))
+            aside.write_bytes(sealed(msgspec.json.encode(value)))
             flush(aside)
             os.replace(aside, self.folder / name)
         except OSError as error:
@@ -146,11 +146,17 @@ def has_unfinished(root: Path) -> bool:
 
 def planned_gpu(root: Path, key: str) -> str:
     """The UUID of the GPU on which an unfinished collection was begun; empty when it is not known."""
-    with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.json.decode(
-            (_folder_of(root, key) / "plan.json").read_bytes(), type=CollectionPlan
-        ).gpu_uuid
-    return ""
+    plan = _read_sealed(_folder_of(root, key) / _PLAN_FILE, CollectionPlan)
+    return plan.gpu_uuid if plan else ""
+
+
+def _read_sealed(path: Path, kind: type[_Stored]) -> _Stored | None:
+    """Decode a file; None when it is missing, or its seal does not fit."""
+    with suppress(OSError, *NOT_DECODED):
+        data = path.read_bytes()
+        if seal_of(data):
+            return msgspec.json.decode(data, type=kind)
+    return None
 
 
 def _folder_of(root: Path, key: str) -> Path:

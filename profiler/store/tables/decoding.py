@@ -9,6 +9,8 @@ from typing import TypeVar
 
 import msgspec
 
+# Raised for JSON that is not the value expected; RecursionError for one that is nested too deeply.
+NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _Kind = TypeVar("_Kind", bound=type[msgspec.Struct])
 
 

@@ -40,7 +40,7 @@ def test_a_machine_without_a_gpu_reads_and_compares(recorded: RunStore, machine:
     checks = examine(recorded.root, machine)
 
     assert states(checks) == {
-        "reader": "ok", "containment": "ok", "temporary folder": "ok", "runs folder": "ok", "unfinished": "ok", "private paths": "ok",
+        "reader": "ok", "containment": "ok", "temporary folder": "ok", "runs folder": "ok", "stored runs": "ok", "unfinished": "ok", "private paths": "ok",
         "nvcc": "missing", "GPU": "missing", "ncu": "missing",
     }  # fmt: skip
     assert derive_readiness(checks) == [
@@ -61,7 +61,7 @@ def test_a_machine_with_everything_is_ready(tmp_path: Path, machine: Machine, sc
     checks = examine(tmp_path / "runs", machine)
 
     assert states(checks) == {
-        "reader": "ok", "containment": "ok", "temporary folder": "ok", "runs folder": "ok", "unfinished": "ok", "private paths": "ok",
+        "reader": "ok", "containment": "ok", "temporary folder": "ok", "runs folder": "ok", "stored runs": "ok", "unfinished": "ok", "private paths": "ok",
         "nvcc": "ok", "g++": "ok", "cuBLAS": "warn",
         "GPU": "ok", "ncu": "ok", "counters": "ok", "ncu lock": "ok", "DCGM": "ok", "MPS": "ok",
     }  # fmt: skip

@@ -16,6 +16,7 @@ from profiler.measure.doctor.folders import (
     check_folders,
     check_private_paths,
     check_runs_folder,
+    check_stored_runs,
     check_unfinished,
     newest_reports,
     smallest_report,
@@ -64,7 +65,7 @@ def test_a_machine_in_order(recorded: RunStore, machine: Machine) -> None:
     checks = check_folders(recorded.root, machine)
 
     assert [check.name for check in checks] == [
-        "temporary folder", "runs folder", "unfinished", "private paths",
+        "temporary folder", "runs folder", "stored runs", "unfinished", "private paths",
     ]  # fmt: skip
     assert {check.state for check in checks} == {"ok"}
     assert checks[0].found.startswith(f"{machine.temporary_folder}, ")
@@ -126,7 +127,7 @@ def test_an_interrupted_collection_is_named_with_its_size(tmp_path: Path, report
     left = check_unfinished(tmp_path)
 
     assert left.state == "warn"
-    assert left.found == "not complete: gemm-6 (151.6 kB)"
+    assert left.found == "not complete: gemm-6 (151.7 kB)"
     assert str(tmp_path / ".pending") in left.remedy
 
 
@@ -201,3 +202,20 @@ def test_reports_come_newest_first_and_the_smallest_is_known(runs) -> None:
     assert [report.parent.name.split("-")[1] for report in newest_reports(root)] == ["run3", "run2", "run1"]
     assert smallest_report(root) == newest_reports(root)[2]
     assert smallest_report(root / "nowhere") is None
+
+
+def test_a_damaged_store_is_named_in_a_line(recorded: RunStore, tmp_path: Path) -> None:
+    for run_id in recorded.ids()[:2]:
+        shutil.copytree(recorded.root / str(run_id), tmp_path / "runs" / str(run_id))
+    assert check_stored_runs(tmp_path / "runs").state == "ok"
+    dead = tmp_path / "runs" / ".staging" / "dead"
+    dead.mkdir(parents=True)
+    left = check_stored_runs(tmp_path / "runs")
+    assert (left.state, left.found) == ("warn", f"killed processes left {dead}")
+
+    manifest = tmp_path / "runs" / str(run_id) / "run.json"
+    manifest.write_text(manifest.read_text().replace("NVIDIA", "AVIDIA"))
+
+    check = check_stored_runs(tmp_path / "runs")
+    assert (check.state, check.found) == ("failed", f"damaged: {run_id}")
+    assert "`prof fsck --repair` sets it aside" in check.remedy

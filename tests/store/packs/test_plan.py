@@ -17,14 +17,13 @@ from msgspec.structs import replace
 
 from profiler.errors import CompactBusy, ProfError, RunDamaged
 from profiler.store.packs.layout import PackedFiles, is_pack
-
-# private: holds the lock as a compaction under way does
-from profiler.store.packs.plan import Limits, _alone, compact, plan_packs
+from profiler.store.packs.plan import Limits, alone, compact, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.remote.places import Location
 from profiler.store.runs.manifest import Manifest, StoredReport, write_manifest
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.seal import sealed
 from profiler.store.tables.schema import TABLES
 
 NAMES = count()
@@ -180,7 +179,8 @@ def test_whatever_the_runs_hold_packing_loses_nothing(make_run, tmp_path_factory
 def test_a_manifest_keeps_what_this_version_does_not_know(make_runs):
     store = make_runs(FEW)
     path = store.root / str(store.ids()[0]) / "run.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"from_the_future": [1, {"a": None}]}))
+    made = json.loads(path.read_text()) | {"from_the_future": [1, {"a": None}]}
+    path.write_bytes(sealed(json.dumps(made).encode()))
     before = json.loads(path.read_text())
     store = packed(store)
     assert json.loads(store.open_raw(store.ids()[0])[1]) == before
@@ -274,7 +274,7 @@ def test_runs_of_an_older_schema_get_a_pack_of_their_own(make_runs, make_run):
     manifest["tables"]["launches"]["sha256"] = hashlib.sha256(
         (folder / "launches.parquet").read_bytes()
     ).hexdigest()
-    (folder / "run.json").write_text(json.dumps(manifest))
+    (folder / "run.json").write_bytes(sealed(json.dumps(manifest).encode()))
     before = contents(store.root)
     after = packed(store)
     assert contents(after.root) == before
@@ -370,7 +370,7 @@ def put_back(folder: Path, store: RunStore) -> None:
 
 def test_one_call_at_a_time_packs_a_folder(make_runs, prof_here):
     store = make_runs(FEW)
-    with _alone(store.local):
+    with alone(store.local):
         result = prof_here("--runs", store.root, "compact")
     assert result.returncode == CompactBusy.exit_code
     assert len(loose(RunStore(store.root))) == FEW
@@ -466,6 +466,7 @@ def read_all_of(root: Path) -> None:
     store = RunStore(root)
     for run_id in store.ids():
         store.open(run_id).verify()
+    store.require_whole()
     for table in TABLES:
         store.packs[0].verified_table(table)
 

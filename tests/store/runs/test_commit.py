@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 from profiler.errors import StoreNotWritable
 from profiler.store.remote.places import FolderPlace
 from profiler.store.runs.commit import STAGING_FOLDER, Staging
+from profiler.store.runs.manifest import Manifest, read_manifest, write_manifest
+from profiler.store.runs.run_id import RunId
 
 RUN_ID = "20260101t000000z-name-0123456789ab"
 
@@ -23,27 +26,31 @@ def run_id(number: int, name: str = "name") -> str:
     return f"20260101t000000z-{name}-{number:012x}"
 
 
-def prepared(staging: Staging) -> Path:
+def prepared(staging: Staging, run: str = RUN_ID) -> Path:
+    """A run that says of itself what its id says."""
     folder = staging.folder()
     folder.mkdir()
-    (folder / "run.json").write_text("{}")
+    run_id = RunId.parse(run)
+    recorded = datetime.strptime(run_id.time, "%Y%m%dt%H%M%Sz").replace(tzinfo=UTC).isoformat()
+    facts = {"name": run_id.name, "recorded": recorded, "content_sha256": run_id.hash.ljust(64, "0")}
+    write_manifest(Manifest(3, run, origin="timed", reports=[], kernels=[], tables={}, **facts), folder)
     return folder
 
 
 def test_a_commit_moves_the_folder_into_place_and_leaves_nothing(tmp_path: Path) -> None:
     with Staging(tmp_path / "a" / "runs") as staging:
-        target = staging.commit(prepared(staging), RUN_ID)
+        target = staging.commit(prepared(staging, RUN_ID), RUN_ID)
 
     assert target == tmp_path / "a" / "runs" / RUN_ID
-    assert (target / "run.json").read_text() == "{}"
+    assert read_manifest(target).run_id == RUN_ID
     assert sorted(path.name for path in target.parent.iterdir()) == [".lock", RUN_ID]
 
 
 def test_a_second_run_of_the_same_report_is_not_committed(tmp_path: Path) -> None:
     with Staging(tmp_path) as staging:
-        assert staging.commit(prepared(staging), RUN_ID)
+        assert staging.commit(prepared(staging, RUN_ID), RUN_ID)
         other_name = RUN_ID.replace("name", "other")
-        folder = prepared(staging)
+        folder = prepared(staging, other_name)
 
         assert staging.commit(folder, other_name) is None
         assert not folder.exists()
@@ -58,19 +65,19 @@ def test_the_runs_are_listed_again_only_where_another_changed_the_folder(
     monkeypatch.setattr(FolderPlace, "names", lambda folder: listings.append(1) or names(folder))
     with Staging(tmp_path) as ours, Staging(tmp_path) as other:
         for number in range(5):
-            assert ours.commit(prepared(ours), run_id(number))
+            assert ours.commit(prepared(ours, run_id(number)), run_id(number))
         assert len(listings) == 1
 
-        assert other.commit(prepared(other), run_id(5))
-        assert ours.commit(prepared(ours), run_id(5)) is None
+        assert other.commit(prepared(other, run_id(5)), run_id(5))
+        assert ours.commit(prepared(ours, run_id(5)), run_id(5)) is None
         assert len(listings) == 3
 
-        assert ours.commit(prepared(ours), run_id(6))
-        shutil.copytree(tmp_path / run_id(6), tmp_path / run_id(7))  # by hand
-        assert ours.commit(prepared(ours), run_id(7)) is None
+        assert ours.commit(prepared(ours, run_id(6)), run_id(6))
+        prepared(other, run_id(7)).rename(tmp_path / run_id(7))  # by hand
+        assert ours.commit(prepared(ours, run_id(7)), run_id(7)) is None
 
         shutil.rmtree(tmp_path / run_id(7))
-        assert ours.commit(prepared(ours), run_id(7))
+        assert ours.commit(prepared(ours, run_id(7)), run_id(7))
 
 
 @pytest.mark.parametrize("step_ns", [100, 4_000_000, 1_000_000_000])
@@ -84,8 +91,8 @@ def test_where_times_are_coarse_the_commit_of_another_is_seen_all_the_same(
     with Staging(tmp_path) as ours, Staging(tmp_path) as other:
         for number in range(20):
             first, second = (ours, other) if number % 2 else (other, ours)
-            assert first.commit(prepared(first), run_id(number, "first"))
-            assert second.commit(prepared(second), run_id(number, "second")) is None
+            assert first.commit(prepared(first, run_id(number, "first")), run_id(number, "first"))
+            assert second.commit(prepared(second, run_id(number, "second")), run_id(number, "second")) is None
 
 
 def test_processes_that_commit_the_same_reports_at_once_store_each_once(tmp_path: Path) -> None:
@@ -105,7 +112,7 @@ def commit_all(root: Path, count: int, name: str) -> None:
     numbers = random.Random(name).sample(range(count), count)
     with Staging(root) as staging:
         for number in numbers:
-            staging.commit(prepared(staging), run_id(number, name))
+            staging.commit(prepared(staging, run_id(number, name)), run_id(number, name))
 
 
 def test_what_a_living_process_stages_is_left_alone_and_what_a_dead_one_left_is_swept(tmp_path: Path) -> None:
@@ -144,7 +151,7 @@ def test_a_stray_file_among_the_staging_folders_is_no_obstacle(tmp_path: Path) -
     (tmp_path / STAGING_FOLDER / "stray").touch()
 
     with Staging(tmp_path) as staging:
-        assert staging.commit(prepared(staging), RUN_ID)
+        assert staging.commit(prepared(staging, RUN_ID), RUN_ID)
 
 
 def test_a_store_that_cannot_be_made_is_refused_with_its_path(tmp_path: Path) -> None:
@@ -161,8 +168,10 @@ def test_several_users_stage_in_one_folder(open_folder: Path, as_nobody) -> None
         dead.mkdir(0o700)
         (dead / "owner").touch(0o644)
         with as_nobody(), Staging(open_folder) as other:
-            assert other.commit(prepared(other), RUN_ID)
-        assert living.commit(prepared(living), RUN_ID.replace("name-0", "name-1"))
+            assert other.commit(prepared(other, RUN_ID), RUN_ID)
+        assert living.commit(
+            prepared(living, RUN_ID.replace("name-0", "name-1")), RUN_ID.replace("name-0", "name-1")
+        )
 
     with as_nobody():
         assert len(list(open_folder.iterdir())) == 4  # two runs, .lock, .staging

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.errors import DiskFull
+from profiler.errors import DiskFull, ReportTooLarge
 from profiler.store.runs.run_store import RunStore
 
 KIB = 1024
@@ -79,7 +79,8 @@ def test_a_compressed_report_that_cannot_be_unpacked_for_lack_of_room_says_so(
 
     done = prof("--runs", disk / "runs", "ingest", packed)
 
-    assert done.returncode == DiskFull.exit_code, done.stderr
+    assert done.returncode == ReportTooLarge.exit_code, done.stderr
+    assert "the disk has no room to unpack it" in done.stderr
     assert RunStore(disk / "runs").ids() == []
 
 

@@ -15,6 +15,7 @@ from profiler.store.reports.identity import pack_report, sha256_of_report
 from profiler.store.runs.manifest import MANIFEST_FILE, read_manifest
 from profiler.store.runs.run_id import RunId, path_name
 from profiler.store.runs.run_store import Run, RunStore, open_report, open_reports
+from profiler.store.runs.seal import sealed
 from profiler.store.tables.schema import TABLES
 
 GRAPH_ID = "20261121t085400z-graph-dd9b57cb58c9"
@@ -182,7 +183,8 @@ def test_any_text_becomes_a_name_that_is_safe_in_a_path(text: str, name: str) ->
 
 
 def rewrite(folder: Path, manifest: object) -> None:
-    (folder / MANIFEST_FILE).write_text(json.dumps(manifest))
+    data = json.dumps(manifest).encode()
+    (folder / MANIFEST_FILE).write_bytes(sealed(data) if isinstance(manifest, dict) else data)
 
 
 def flip(path: Path) -> None:
@@ -264,9 +266,9 @@ def test_show_compare_and_ingest_refuse_a_damaged_run(
 
 def test_a_run_of_a_newer_schema_asks_for_a_newer_prof(copy: RunStore, graph: Path) -> None:
     manifest = json.loads((graph / MANIFEST_FILE).read_text())
-    rewrite(graph, {**manifest, "schema_version": 3, "invented_later": [1]})
+    rewrite(graph, {**manifest, "schema_version": 4, "invented_later": [1]})
 
-    with pytest.raises(RunDamaged, match=r"written by a newer prof \(schema 3, this one reads 2\)") as caught:
+    with pytest.raises(RunDamaged, match=r"written by a newer prof \(schema 4, this one reads 3\)") as caught:
         copy.open(copy.ids()[0])
     assert "Upgrade prof" in caught.value.remedy
 

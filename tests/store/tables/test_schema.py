@@ -10,6 +10,7 @@ import pytest
 
 from profiler.errors import RunDamaged
 from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.seal import sealed
 from profiler.store.tables.columns import TableBuilder
 from profiler.store.tables.schema import (
     SCHEMA_VERSION,
@@ -90,7 +91,7 @@ def test_a_table_as_declared_passes(good: pa.Table) -> None:
     ids=["missing column", "column too many", "text for numbers", "other width", "other name", "other order"],
 )
 def test_a_table_with_other_columns_is_refused(good: pa.Table, spoil) -> None:
-    with pytest.raises(RunDamaged, match=r"^here: the columns are not those of table 'timings', version 2$"):
+    with pytest.raises(RunDamaged, match=r"^here: the columns are not those of table 'timings', version 3$"):
         check_table(spoil(good), "timings", "here")
 
 
@@ -119,7 +120,7 @@ def test_a_table_that_was_written_by_hand_is_checked_when_it_is_read(
     manifest["tables"]["timings"]["sha256"] = hashlib.sha256(
         (folder / "timings.parquet").read_bytes()
     ).hexdigest()
-    (folder / "run.json").write_text(json.dumps(manifest))
+    (folder / "run.json").write_bytes(sealed(json.dumps(manifest).encode()))
 
     changed = RunStore(tmp_path).find("graph", ladder="gemm")
     with pytest.raises(RunDamaged, match=r"timings\.parquet: the columns are not those"):

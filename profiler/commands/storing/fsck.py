@@ -1,0 +1,67 @@
+"""`prof fsck` examines everything that is stored, and repairs it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from profiler.commands.shared.options import Format, FormatOption, RunsOption, settings_of
+from profiler.commands.shared.output import print_document
+from profiler.commands.shared.progress import Progress
+from profiler.errors import StoreDamaged
+from profiler.present.document import Column
+from profiler.present.documents.parts.rows import rows_document
+from profiler.store.fsck import Examined, examine
+from profiler.store.repair import repair
+from profiler.store.runs.run_store import RunStore
+from profiler.text import counted, printable
+
+_HEADER = ("kind", "name", "found", "done")
+_COLUMNS = [Column("kind"), Column("name"), Column("found", folds=True), Column("done", prose=True)]
+
+
+def fsck(
+    context: typer.Context,
+    mend: Annotated[
+        bool,
+        typer.Option(
+            "--repair", help="Set damaged runs aside, write damaged packs again, and sweep leftovers."
+        ),
+    ] = False,
+    runs: RunsOption = None,
+    format: FormatOption = None,
+) -> None:
+    """Examine everything that is stored, and repair it.
+
+    Reads every manifest, table, report, sweep and pack. Prints one line for each run, pack or sweep with something
+    wrong, and for what killed processes left behind. With --repair, damaged runs move to the folder `damaged` of the
+    runs, beside a file with the reason. A damaged pack is written again from its runs that are whole. No data is
+    deleted. The exit code is 28 if something is wrong and was not repaired.
+
+    Examples:
+
+      prof fsck
+
+      prof fsck --repair --runs s3://bucket/runs
+    """
+    settings = settings_of(context, runs, None, format)
+    store = RunStore(settings.runs_to_read)
+    counts = Examined()
+    with Progress("reading", len(store.place.names()), settings) as progress:
+        faults = list(examine(store, counts, progress.advance))
+    if mend and any(fault.kind != "note" for fault in faults):
+        faults = list(repair(store, faults))
+    wrong = [fault for fault in faults if fault.kind != "note" and not fault.done]
+    if faults or settings.format is not Format.table:
+        rows = [(fault.kind, fault.name, fault.found, fault.done) for fault in faults]
+        print_document(rows_document(_HEADER, rows, _COLUMNS), format=settings.format)
+    if not settings.quiet:
+        read = [counted(counts.runs, "run", "runs"), counted(counts.packs, "pack", "packs")]
+        read.append(counted(counts.sweeps, "sweep", "sweeps"))
+        print(printable(f"{store.root}: read {', '.join(read)}"), file=sys.stderr)
+    if wrong:
+        raise StoreDamaged(
+            f"{store.root}: {counted(len(wrong), 'thing is', 'things are')} not as they should be"
+        )

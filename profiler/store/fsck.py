@@ -1,0 +1,281 @@
+"""Examines everything that is stored: every hash, every table, every report, and what killed processes left behind.
+
+In: a store. Out: what is wrong, one `Fault` for each run, pack or leftover. Nothing is changed; `repair.py` does that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from profiler.errors import ProfError, RunDamaged
+from profiler.store.packs.layout import (
+    MANIFESTS_FILE,
+    VERSION,
+    Pack,
+    PackedFiles,
+    PackIndex,
+    is_pack,
+    read_line,
+)
+from profiler.store.packs.publish import stored_files
+from profiler.store.remote.objects import ObjectPlace
+from profiler.store.remote.places import FolderPlace, Place
+from profiler.store.reports.identity import identify_report
+from profiler.store.runs.commit import find_left_staging
+from profiler.store.runs.files import FolderFiles, RunFiles
+from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, StoredReport, decode_manifest
+from profiler.store.runs.run import Run
+from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
+from profiler.store.scratch import find_left_scratch, scratch_folder
+from profiler.store.sweeps import SweepStore
+from profiler.store.tables.contradictions import find_contradictions
+from profiler.store.tables.schema import TABLES
+
+Kind = Literal["run", "sweep", "pack", "left", "note"]
+_UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload under way
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with one thing in the store. A `note` is nothing wrong; `done` says what a repair did about it."""
+
+    kind: Kind
+    name: str  # of the run or the pack, relative to the runs; or a path
+    found: str
+    done: str = ""
+
+
+@dataclass
+class Examined:
+    """How much was read."""
+
+    runs: int = 0
+    packs: int = 0
+    sweeps: int = 0
+    unsealed: int = 0
+
+
+def examine(store: RunStore, counts: Examined, advance: Callable[[], None] = lambda: None) -> Iterator[Fault]:
+    """Read everything, and yield what is wrong. Counts in `counts`, and calls `advance` for each folder that was read."""
+    place = store.place
+    for name in place.names():
+        if RunId.parse(name):
+            counts.runs += 1
+            found = faults_of_folder(place, name, counts)
+            yield from _fault("run", name, found)
+        elif is_pack(name):
+            counts.packs += 1
+            yield from _faults_of_pack(place, name, counts)
+        advance()
+    yield from _faults_of_sweeps(store, counts, advance)
+    yield from _left_behind(store)
+    if counts.unsealed:
+        yield Fault(
+            "note",
+            f"{counts.unsealed} runs",
+            "no checksum: an older prof wrote them, so a change in run.json could not be noticed",
+        )
+
+
+def examine_briefly(store: RunStore) -> Iterator[Fault]:
+    """Yield the runs and packs that cannot be opened, and what killed processes left in the store.
+
+    Reads no table and no report.
+    """
+    for name in store.place.names():
+        if RunId.parse(name):
+            yield from _fault("run", name, _open_folder(store.place, name, Examined())[1])
+        elif is_pack(name):
+            yield from _fault("pack", name, _checked(store.place, name, Pack.read, store.place, name))
+    yield from _left_in(_staging_left(store))
+
+
+def faults_of_folder(place: Place, name: str, counts: Examined) -> list[str]:
+    """The faults of a run in a folder of its own."""
+    manifest, found = _open_folder(place, name, counts)
+    return faults_of_run(manifest, FolderFiles(place, name, manifest.tables)) if manifest else found
+
+
+def _open_folder(place: Place, name: str, counts: Examined) -> tuple[Manifest | None, list[str]]:
+    """The manifest of a run in a folder of its own, or what is wrong with it."""
+    file = f"{name}/{MANIFEST_FILE}"
+    try:
+        manifest = decode_manifest(place.read(file), place.shown(file))
+    except RunDamaged as error:
+        return None, [_shortened(error, place, name)]
+    except OSError as error:
+        return None, [f"{MANIFEST_FILE}: cannot be read: {error.strerror or 'it is not there'}"]
+    counts.unsealed += not manifest.is_sealed
+    return manifest, []
+
+
+def faults_of_run(manifest: Manifest, files: RunFiles) -> list[str]:
+    """The faults of a run whose manifest is whole."""
+    if manifest.run_id != files.name or set(manifest.tables) != set(TABLES):
+        return ["the folder and its manifest do not belong together"]
+    run = Run(files.where, manifest, _files=files)
+    found: list[str] = []
+    for report in manifest.reports:
+        if report.file is not None:
+            found += _checked(files.place, files.name, _check_report, run, report)
+    for table in TABLES:
+        found += _checked(files.place, files.name, _check_table, run, table)
+    if not found:
+        tables = {table: run.table(table) for table in TABLES}
+        found += [
+            f"launch {launch} contradicts itself: {how}" for launch, how in find_contradictions(tables)
+        ][:1]
+    return found
+
+
+def open_pack(place: Place, name: str) -> Pack:
+    """The pack, with an empty index when its own is damaged."""
+    try:
+        return Pack.read(place, name)
+    except (RunDamaged, OSError):
+        return Pack(place, name, PackIndex(VERSION, {}, {}))
+
+
+def runs_of_pack(pack: Pack) -> Iterator[tuple[str, Manifest | str, bytes, RunFiles | None]]:
+    """Yield each run's id, its manifest, the manifest as written, and its files; or what is wrong instead of the manifest.
+
+    Where the index is damaged, every line is a run, and its own seal says whether it is whole.
+    """
+    try:
+        whole = pack.place.read(f"{pack.name}/{MANIFESTS_FILE}")
+    except OSError:
+        whole = b""
+    lines = {run_id: whole[one.offset : one.offset + one.length] for run_id, one in pack.index.runs.items()}
+    if not pack.index.files:
+        lines = {str(number): line for number, line in enumerate(whole.splitlines(keepends=True), 1)}
+    for run_id, data in lines.items():
+        stated = pack.index.runs.get(run_id)
+        if stated is not None and hashlib.sha256(data).hexdigest() != stated.sha256:
+            yield (
+                run_id,
+                "its line in manifests.jsonl is not the one written (its SHA-256 differs)",
+                b"",
+                None,
+            )
+            continue
+        try:
+            line = read_line(data, pack.shown(MANIFESTS_FILE))
+            manifest = decode_manifest(bytes(line.manifest), pack.shown(MANIFESTS_FILE))
+        except RunDamaged as error:
+            yield run_id, _shortened(error, pack.place, pack.name), b"", None
+        else:
+            files = PackedFiles(pack.place, manifest.run_id, manifest.tables, pack, line)
+            yield manifest.run_id, manifest, bytes(line.manifest), files
+
+
+def orphans(place: Place, days: float = _UPLOAD_DAYS) -> dict[str, list[str]]:
+    """The files of an object store's runs and packs that lack their last file, by folder; none of an upload under way."""
+    if not isinstance(place, ObjectPlace):
+        return {}
+    folders: dict[str, list[str]] = {}
+    for file in stored_files(place):
+        folder, _, rest = file.partition("/")
+        if rest and (RunId.parse(folder) or is_pack(folder)):
+            folders.setdefault(folder, []).append(file)
+    whole = set(place.names())
+    oldest = datetime.now(UTC) - timedelta(days=days)
+    return {
+        folder: files
+        for folder, files in folders.items()
+        if folder not in whole and max(map(place.modified, files)) < oldest
+    }
+
+
+def _faults_of_pack(place: Place, name: str, counts: Examined) -> Iterator[Fault]:
+    found = _checked(place, name, Pack.read, place, name)
+    pack = open_pack(place, name)
+    if not found:
+        found += _checked(place, name, _check_manifests, pack)
+        for table in TABLES:
+            found += _checked(place, name, pack.verified_table, table)
+    damaged = []
+    for run_id, manifest, _, files in runs_of_pack(pack):
+        counts.runs += 1
+        if isinstance(manifest, str) or files is None:
+            damaged.append(f"{run_id}: {manifest}")
+            continue
+        counts.unsealed += not manifest.is_sealed
+        damaged += [f"{run_id}: {fault}" for fault in faults_of_run(manifest, files)]
+    yield from _fault("pack", name, [*found, *damaged])
+
+
+def _faults_of_sweeps(store: RunStore, counts: Examined, advance: Callable[[], None]) -> Iterator[Fault]:
+    if not isinstance(store.root, Path):
+        return
+    sweeps = SweepStore(store.root)
+    for run_id in store.sweep_ids():
+        counts.sweeps += 1
+        found = _checked(FolderPlace(sweeps.root), str(run_id), sweeps.open, str(run_id))
+        yield from _fault("sweep", f"{SWEEPS_FOLDER}/{run_id}", found)
+        advance()
+
+
+def _staging_left(store: RunStore) -> list[Path]:
+    sweeps = find_left_staging(store.root / SWEEPS_FOLDER) if isinstance(store.root, Path) else []
+    return find_left_staging(store.local) + sweeps
+
+
+def _left_in(folders: Iterable[Path]) -> Iterator[Fault]:
+    return (Fault("left", str(folder), "a process that was killed left it") for folder in folders)
+
+
+def _left_behind(store: RunStore) -> Iterator[Fault]:
+    yield from _left_in([*_staging_left(store), *find_left_scratch()])
+    for name, files in orphans(store.place).items():
+        yield Fault(
+            "left", name, f"{len(files)} files of an upload that never ended, or that lost its last file"
+        )
+
+
+def _check_report(run: Run, report: StoredReport) -> None:
+    with scratch_folder() as scratch:
+        actual = identify_report(run.report_path(report), scratch).sha256
+    if not isinstance(run.path, Path):
+        run.files.place.forget(run.files.report_name(report))
+    if actual != report.sha256:
+        raise RunDamaged(f"{report.file}: not the report that was recorded (its SHA-256 differs)")
+
+
+def _check_table(run: Run, table: str) -> None:
+    rows = run.table(table).num_rows
+    if rows != run.manifest.tables[table].rows:
+        raise RunDamaged(f"{table}: {rows} rows, and {run.manifest.tables[table].rows} were recorded")
+    if table == "launches" and run.manifest.launches != rows:
+        raise RunDamaged(f"{table}: {rows} launches, and run.json counts {run.manifest.launches}")
+
+
+def _check_manifests(pack: Pack) -> None:
+    data = pack.place.read(f"{pack.name}/{MANIFESTS_FILE}")
+    if hashlib.sha256(data).hexdigest() != pack.index.files[MANIFESTS_FILE].sha256:
+        raise RunDamaged(f"{MANIFESTS_FILE}: not the one written (its SHA-256 differs)")
+
+
+def _checked(place: Place, name: str, check: Callable[..., object], *given: object) -> list[str]:
+    """Run a check of a folder, and return its error without the folder's path, which the row names."""
+    try:
+        check(*given)
+    except ProfError as error:
+        return [_shortened(error, place, name)]
+    except OSError as error:
+        return [f"{Path(error.filename or name).name}: cannot be read: {error.strerror or 'it is not there'}"]
+    return []
+
+
+def _shortened(error: ProfError, place: Place, name: str) -> str:
+    return error.message.replace(f"{place.shown(name)}/", "")
+
+
+def _fault(kind: Kind, name: str, found: Iterable[str]) -> Iterator[Fault]:
+    if text := "; ".join(found):
+        yield Fault(kind, name, text)

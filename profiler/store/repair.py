@@ -1,0 +1,148 @@
+"""Repairs a store: damaged things are set aside with a reason, and what killed processes left is swept. Deletes no data.
+
+A damaged pack is written again from the runs in it that are whole, under a new index, and the old one is set aside. So
+whenever a call is killed, a run is in the old pack, in the new one, or in both, which counts as one run, and the next
+call continues.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from profiler.errors import StoreNotWritable
+from profiler.store.fsck import (
+    Examined,
+    Fault,
+    faults_of_folder,
+    faults_of_run,
+    open_pack,
+    orphans,
+    runs_of_pack,
+)
+from profiler.store.packs.layout import PACK_FILE, Pack, is_pack
+from profiler.store.packs.plan import alone
+from profiler.store.packs.publish import publisher_for
+from profiler.store.packs.write import PackWriter
+from profiler.store.remote.objects import ObjectPlace
+from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, storage_error
+from profiler.store.runs.manifest import MANIFEST_FILE
+from profiler.store.runs.run import Run
+from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
+from profiler.store.scratch import find_left_scratch
+
+_POLL_S = 0.02
+
+
+def repair(store: RunStore, faults: Sequence[Fault]) -> Iterator[Fault]:
+    """Repair what `examine` found, and yield each fault with what was done about it."""
+    try:
+        with alone(store.local), Staging(store.local) as staging:
+            for fault in faults:
+                yield replace(fault, done=_repaired(store, staging, fault))
+    except OSError as error:
+        raise storage_error(error, store.root) from error
+
+
+def _repaired(store: RunStore, staging: Staging, fault: Fault) -> str:
+    if fault.kind == "pack":
+        again = _write_again(store, staging, fault.name)
+        aside = _set_aside(store, staging, fault.name, fault.found)
+        return f"{again}; set aside as {aside}"
+    if fault.kind == "run":
+        return f"set aside as {_set_aside(store, staging, fault.name, fault.found)}"
+    if fault.kind == "sweep":
+        with Staging(staging.root / SWEEPS_FOLDER) as sweeps:
+            return f"set aside as {sweeps.set_aside(Path(fault.name).name, fault.found)}"
+    if fault.kind == "left":
+        return _sweep(store, staging, fault)
+    return ""
+
+
+def _sweep(store: RunStore, staging: Staging, fault: Fault) -> str:
+    folder = Path(fault.name)
+    if folder.is_absolute():
+        if folder in find_left_scratch():
+            shutil.rmtree(folder, ignore_errors=True)
+        elif folder.exists():  # beside the sweeps: `staging` has removed those beside the runs
+            with Staging(folder.parent.parent):
+                pass
+        return "left alone: somebody uses it" if folder.exists() else "removed"
+    if fault.name not in orphans(store.place):
+        return "left alone: somebody goes on with it"
+    return f"set aside as {_set_aside(store, staging, fault.name, fault.found)}"
+
+
+def _set_aside(store: RunStore, staging: Staging, name: str, why: str) -> str:
+    """Move a run or a pack out of the way, and return where it is now."""
+    if not isinstance(store.place, ObjectPlace):
+        return str(staging.set_aside(name, why))
+    place, files = store.place, store.place.listing(f"{name}/")
+    taken = {
+        file.rpartition(f"/{name}/")[0] for file in place.listing(f"{DAMAGED_FOLDER}/") if f"/{name}/" in file
+    }
+    aside, number = DAMAGED_FOLDER, 1
+    while aside in taken:
+        number += 1
+        aside = f"{DAMAGED_FOLDER}/{number}"
+    place.put(f"{aside}/{name}.txt", f"{why}\n".encode())
+    for file in files:
+        place.copy(file, f"{aside}/{file}")
+    if set(place.listing(f"{aside}/{name}/")) != {f"{aside}/{file}" for file in files}:
+        raise StoreNotWritable(f"{place.shown(aside)}: not all files of {name} arrived")
+    place.remove([f"{name}/{PACK_FILE if is_pack(name) else MANIFEST_FILE}"])
+    place.remove(files)
+    return place.shown(f"{aside}/{name}")
+
+
+def _write_again(store: RunStore, staging: Staging, name: str) -> str:
+    """Write a new pack of the runs that are whole in a damaged one, and nowhere else; returns what was done."""
+    publisher = publisher_for(store.place, staging)
+    elsewhere = _whole_elsewhere(store, name)
+    writers: list[PackWriter] = []
+    for run_id, manifest, written, files in runs_of_pack(open_pack(store.place, name)):
+        if (
+            files is None
+            or isinstance(manifest, str)
+            or run_id in elsewhere
+            or faults_of_run(manifest, files)
+        ):
+            continue
+        elsewhere.add(run_id)
+        run = Run(files.where, manifest, _files=files)
+        if not any(writer.add(run, written) for writer in writers):
+            writers.append(PackWriter(staging.folder()))
+            writers[-1].add(run, written)
+    while datetime.now(UTC).strftime("%Y%m%dt%H%M%Sz") == name.split("-")[1]:
+        time.sleep(_POLL_S)  # a pack of the same runs that was made in the same second has the same name
+    packs = [publisher.publish(writer) for writer in writers]
+    if not packs:
+        return "no run in it is whole that is not elsewhere too"
+    return f"{sum(len(writer.runs) for writer in writers)} of its runs are in {' and '.join(packs)}"
+
+
+def _whole_elsewhere(store: RunStore, name: str) -> set[str]:
+    """The runs of the pack that are whole in a folder of their own, or in another pack."""
+    ids = {run_id for run_id, *_ in runs_of_pack(open_pack(store.place, name))}
+    found: set[str] = set()
+    for other in store.place.names():
+        if other in ids and not faults_of_folder(store.place, other, Examined()):
+            found.add(other)
+        elif is_pack(other) and other != name:
+            found |= _whole_in(open_pack(store.place, other), ids)
+    return found
+
+
+def _whole_in(pack: Pack, ids: set[str]) -> set[str]:
+    return {
+        run_id
+        for run_id, manifest, _, files in runs_of_pack(pack)
+        if run_id in ids
+        and files is not None
+        and not isinstance(manifest, str)
+        and not faults_of_run(manifest, files)
+    }

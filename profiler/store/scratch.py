@@ -1,0 +1,72 @@
+"""Folders for work in progress outside the runs, of which one can tell whether their process lives.
+
+The process that made a folder holds a lock on it until it removes it. A folder of an older prof has no lock, and is
+taken for left behind when nothing in it changed for a day.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_PREFIX, _LOCKED = "prof-", "-locked"
+_LEFT_S = 86_400
+_NEW_S = 10  # whoever makes a folder may not have its lock yet
+
+
+def make_scratch(place: Path | None = None) -> tuple[Path, int | None]:
+    """Make a folder in `place`, and return it with the lock that its owner keeps open."""
+    folder = Path(tempfile.mkdtemp(_LOCKED, _PREFIX, place))
+    return folder, _try_lock(folder)
+
+
+def end_scratch(folder: Path, lock: int | None) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)
+
+
+@contextmanager
+def scratch_folder(place: Path | None = None) -> Iterator[Path]:
+    """Yield a folder in `place` that is removed at the end."""
+    folder, lock = make_scratch(place)
+    try:
+        yield folder
+    finally:
+        end_scratch(folder, lock)
+
+
+def find_left_scratch() -> list[Path]:
+    """The folders that this user's killed processes left."""
+    found = []
+    for folder in sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")):
+        with suppress(OSError):
+            if not folder.is_symlink() and folder.is_dir() and folder.stat().st_uid == os.getuid():
+                found += [folder] if _is_left(folder) else []
+    return found
+
+
+def _is_left(folder: Path) -> bool:
+    age_s = time.time() - max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
+    if age_s < (_NEW_S if folder.name.endswith(_LOCKED) else _LEFT_S):
+        return False
+    lock = _try_lock(folder)
+    if lock is not None:
+        os.close(lock)
+    return lock is not None
+
+
+def _try_lock(folder: Path) -> int | None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # its owner has it, or the file system knows no locks
+        os.close(descriptor)
+        return None
+    return descriptor

@@ -1,0 +1,102 @@
+"""Finds launches whose tables contradict themselves, as only damage makes them.
+
+Nsight Compute states some counts more than once. A metric with instances is their sum, and the executed instructions of
+each opcode are counted by opcode and by address. Other metrics have instances that are no parts of a sum: addresses,
+times, limits. Only the counts below are added up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from profiler.store.tables.columns import labels_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ADDED = (
+    r"^((thread_)?inst_executed(_true)?|sass__(thread_)?inst_executed(_true)?_per_opcode.*|smsp__pcsamp_.*)$"
+)
+_BY_OPCODE = "sass__inst_executed_per_opcode"
+_BY_WHOLE_OPCODE = "sass__inst_executed_per_opcode_with_modifier_all"
+_TOLERANCE = 1e-12  # of sums beyond 2^53, where float64 rounds
+
+_Counts = dict[int, dict[str, float]]  # by launch, by name
+
+
+def find_contradictions(tables: Mapping[str, pa.Table]) -> Iterator[tuple[int, str]]:
+    """Yield each launch that contradicts itself, and how."""
+    yield from _wrong_sums(tables["metrics"], tables["instances"])
+    yield from _wrong_opcodes(tables["instances"], tables["instructions"])
+
+
+def _wrong_sums(metrics: pa.Table, instances: pa.Table) -> Iterator[tuple[int, str]]:
+    import pyarrow.compute as pc
+
+    def counts(table: pa.Table) -> pa.Table:
+        names = table.column("metric").cast("string")
+        short = table.select(["launch", "value"]).append_column("metric", names)
+        return short.filter(pc.match_substring_regex(names, _ADDED))
+
+    stated = {(row["launch"], row["metric"]): row["value"] for row in counts(metrics).to_pylist()}
+    added = counts(instances).group_by(["launch", "metric"])
+    keeps_nulls = pc.ScalarAggregateOptions(
+        skip_nulls=False
+    )  # nothing can be said of a sum with a part missing
+    for row in added.aggregate([("value", "sum", keeps_nulls)]).to_pylist():
+        value, total = stated.get((row["launch"], row["metric"])), row["value_sum"]
+        if value is not None and total is not None and not math.isclose(value, total, rel_tol=_TOLERANCE):
+            yield row["launch"], f"{row['metric']} is {value:,.0f}, and its instances add up to {total:,.0f}"
+
+
+def _wrong_opcodes(instances: pa.Table, instructions: pa.Table) -> Iterator[tuple[int, str]]:
+    whole = _executed(instructions)
+    for metric, counted in ((_BY_WHOLE_OPCODE, whole), (_BY_OPCODE, _without_modifiers(whole))):
+        for launch, stated in _named_instances(instances, metric).items():
+            executed = counted.get(launch)
+            if not executed:  # the report has no counts by address, or its machine code was not read
+                continue
+            for opcode in sorted(stated.keys() | executed.keys()):
+                if stated.get(opcode, 0) != executed.get(opcode, 0):
+                    yield (
+                        launch,
+                        (
+                            f"{metric} has {stated.get(opcode, 0):,.0f} of {opcode}, and the instructions add up to "
+                            f"{executed.get(opcode, 0):,.0f}"
+                        ),
+                    )
+
+
+def _executed(instructions: pa.Table) -> _Counts:
+    executed = instructions.filter(instructions.column("executed").is_valid())
+    short = executed.select(["launch", "executed"]).append_column(
+        "opcode", executed.column("opcode").cast("string")
+    )
+    counts: _Counts = defaultdict(dict)
+    for row in short.group_by(["launch", "opcode"]).aggregate([("executed", "sum")]).to_pylist():
+        counts[row["launch"]][row["opcode"]] = row["executed_sum"]
+    return counts
+
+
+def _without_modifiers(counts: _Counts) -> _Counts:
+    plain: _Counts = {}
+    for launch, by_opcode in counts.items():
+        added = plain[launch] = defaultdict(float)
+        for opcode, count in by_opcode.items():
+            added[opcode.partition(".")[0]] += count
+    return plain
+
+
+def _named_instances(instances: pa.Table, metric: str) -> _Counts:
+    import pyarrow.compute as pc
+
+    found = instances.filter(pc.equal(instances.column("metric").cast("string"), metric))
+    counts: _Counts = defaultdict(dict)
+    launches, values = found.column("launch").to_pylist(), found.column("value").to_pylist()
+    for launch, opcode, value in zip(launches, labels_of(found, "id_name"), values, strict=True):
+        if opcode is not None and value is not None:
+            counts[launch][opcode] = value
+    return counts

@@ -1,0 +1,164 @@
+"""Makes the n-th call to the system fail, or lets the power go out there.
+
+Calls are counted by Python's audit events (open, rename, mkdir, remove, link, listing, ...), at `os.fsync`, at each
+write to a file, and at each request to fsspec's file system in memory. A hook cannot be removed, so one hook of the
+process asks for the faults of the moment.
+"""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+FILE_CALLS = {
+    "open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link", "os.listdir", "os.scandir", "os.utime",
+    "os.truncate", "fcntl.flock",
+}  # fmt: skip
+REQUESTS = ("pipe_file", "put_file", "cat_ranges", "find", "rm", "rm_file", "cp_file", "exists", "get_file")
+KINDS = ("EIO", "ENOSPC", "short write", "out of memory", "power loss")
+
+
+class PowerLoss(BaseException):
+    """Nothing of the process runs any more: every later call raises this too."""
+
+
+@dataclass
+class Faults:
+    """The calls below `root`, of which the one called `at` fails; with `at` 0 they are only counted."""
+
+    root: Path
+    kind: str = ""
+    at: int = 0
+    count: int = 0
+    dead: bool = False
+    unsynced: set[Path] = field(default_factory=set)  # written, and not flushed since
+    renamed: list[tuple[Path, Path]] = field(default_factory=list)  # and their folder not flushed since
+
+    def call(self, half: Callable[[], object] | None = None) -> None:
+        """Count a call. `half` does half of a write."""
+        if self.dead:
+            raise PowerLoss
+        self.count += 1
+        if self.count != self.at:
+            return
+        if self.kind == "power loss":
+            self.dead = True
+            raise PowerLoss
+        if self.kind == "out of memory":
+            raise MemoryError
+        if self.kind == "short write" and half is not None:
+            half()
+        code = errno.EIO if self.kind == "EIO" else errno.ENOSPC
+        raise OSError(code, os.strerror(code))
+
+    def note(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Remember what a power loss takes with it."""
+        if event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR):
+            self.unsynced.add(Path(os.fspath(arguments[0])))
+        elif event == "os.rename":
+            source, target = Path(arguments[0]), Path(arguments[1])
+            self.renamed.append((source, target))
+            moved = {path for path in self.unsynced if path.is_relative_to(source)}
+            self.unsynced = self.unsynced - moved | {target / path.relative_to(source) for path in moved}
+
+    def synced(self, path: Path) -> None:
+        self.unsynced.discard(path)
+        self.renamed = [pair for pair in self.renamed if pair[1].parent != path]
+
+    def lose_power(self) -> None:
+        """Leave on the disk what the system must have kept, and no more."""
+        for path in self.unsynced:
+            if path.is_file() and path.name not in (".lock", ".compact", "owner"):
+                os.truncate(path, path.stat().st_size // 2)
+        for source, target in reversed(self.renamed):
+            if target.exists() and not source.exists() and source.parent.is_dir():
+                target.rename(source)
+
+
+_ACTIVE: list[Faults] = []
+
+
+def _below(arguments: tuple[Any, ...], root: Path) -> bool:
+    return bool(arguments) and (
+        isinstance(arguments[0], int) or str(os.fspath(arguments[0] or "")).startswith(str(root))
+    )
+
+
+def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    if _ACTIVE and event in FILE_CALLS and _below(arguments, _ACTIVE[0].root):
+        _ACTIVE[0].call()
+        _ACTIVE[0].note(event, arguments)
+
+
+class _File(io.FileIO):
+    """A file whose writes are calls."""
+
+    def write(self, data: Any) -> int:
+        if _ACTIVE:
+            _ACTIVE[0].call(lambda: io.FileIO.write(self, memoryview(data)[: len(data) // 2]))
+        return super().write(data)
+
+
+def _open(file: Any, mode: str = "r", buffering: int = -1, *rest: Any, **options: Any) -> Any:
+    if _ACTIVE and mode in ("wb", "ab") and _below((file,), _ACTIVE[0].root):
+        return io.BufferedWriter(_File(file, mode))
+    return _real_open(file, mode, buffering, *rest, **options)
+
+
+_real_open = io.open
+
+
+def _fsync(descriptor: int) -> None:
+    faults = _ACTIVE[0]
+    faults.call()
+    _real_fsync(descriptor)
+    faults.synced(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+
+
+_real_fsync = os.fsync
+
+
+@cache
+def _add_hook() -> None:
+    sys.addaudithook(_hook)
+
+
+@contextmanager
+def injected(faults: Faults) -> Iterator[Faults]:
+    """Counts the calls in here, and fails the one asked for. The failure itself is what the caller sees."""
+    _add_hook()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", _fsync)
+        patch.setattr(io, "open", _open)
+        patch.setattr(builtins, "open", _open)
+        for name in REQUESTS:
+            patch.setattr(MemoryFileSystem, name, _counted(getattr(MemoryFileSystem, name)))
+        _ACTIVE.append(faults)
+        try:
+            yield faults
+        except PowerLoss:
+            _ACTIVE.clear()
+            faults.lose_power()
+        finally:
+            _ACTIVE.clear()
+
+
+def _counted(method: Callable[..., Any]) -> Callable[..., Any]:
+    def request(*arguments: Any, **options: Any) -> Any:
+        if _ACTIVE:
+            _ACTIVE[0].call()
+        return method(*arguments, **options)
+
+    return request

@@ -1,0 +1,258 @@
+"""What the machine refuses is an error of its own: never a bug in prof, and never exit code 1, which means a regression."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from profiler.errors import (
+    LadderInvalid,
+    OutputNotWritable,
+    PathUnusable,
+    QueryFailed,
+    ReportTooLarge,
+    ResourcesShort,
+    RunDamaged,
+    StoreLocked,
+    ThresholdsInvalid,
+)
+from profiler.store.remote.files import secrets_of, without_secrets
+from profiler.store.reports.identity import read_plain
+from profiler.store.reports.request import Request
+from profiler.store.runs.commit import locked
+from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.run_store import RunStore
+
+FULL = Path("/dev/full")
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+
+
+def shell(
+    recorded: RunStore, words: str, redirected: str, limit: str = "true"
+) -> subprocess.CompletedProcess[str]:
+    program = f"{sys.executable} -c 'from profiler.cli import main; main()' --runs {recorded.root}"
+    return subprocess.run(
+        ["bash", "-c", f"{limit}; {program} {words} {redirected}"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+# Output
+
+
+@needs_full
+@pytest.mark.parametrize("words", ["list", "--help", "list --help", "--version", "show 5 --format json"])
+@pytest.mark.parametrize("redirected", [">/dev/full", ">/dev/full 2>/dev/full"])
+def test_a_full_disk_behind_the_output_is_an_error_of_the_output(recorded, words, redirected):
+    done = shell(recorded, words, redirected)
+    assert done.returncode == OutputNotWritable.exit_code
+    if "2>" not in redirected:
+        assert done.stderr.startswith("prof: standard output cannot be written: No space left on device")
+
+
+@needs_full
+@pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-"])
+def test_an_error_keeps_its_code_when_nobody_can_read_it(recorded, redirected):
+    assert shell(recorded, "show nothing", redirected).returncode == 21
+
+
+@needs_full
+def test_a_remark_that_cannot_be_written_is_not_taken_for_a_regression(recorded):
+    assert shell(recorded, "list no-such-name", "2>/dev/full").returncode == OutputNotWritable.exit_code
+
+
+@pytest.mark.parametrize("redirected", [">&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_a_closed_output_is_an_error_of_the_output(recorded, redirected):
+    assert shell(recorded, "list", redirected).returncode == OutputNotWritable.exit_code
+
+
+def test_a_closed_input_and_closed_errors_stop_nothing(recorded):
+    done = shell(recorded, "list --kernels", "<&- 2>&-")
+    assert done.returncode == 0
+    assert "kernel" in done.stdout
+
+
+# Limits of the process
+
+
+def test_a_query_with_too_little_memory_says_so(recorded):
+    done = shell(recorded, "query 'select 1'", "", "ulimit -v 1000000")
+    assert done.returncode == ResourcesShort.exit_code, done.stderr
+    assert "ulimit -v" in done.stderr
+
+
+def test_readers_that_cannot_be_started_are_no_bug(recorded, reports, tmp_path):
+    words = f"--runs {tmp_path / 'runs'} ingest {reports / 'gemm_6.ncu-rep'}"
+    done = shell(recorded, words, "", "ulimit -n 12")
+    assert done.returncode == ResourcesShort.exit_code, done.stderr
+
+
+def test_few_open_files_damage_no_run(recorded):
+    done = shell(recorded, "list", "", "ulimit -n 16")
+    assert done.returncode == 0
+    assert "damaged" not in done.stdout
+
+
+# Paths and texts
+
+
+@pytest.mark.parametrize("words", [("show",), ("sass",), ("export",), ("--ladder",), ("--runs",)])
+@pytest.mark.parametrize("path", ["a" * 5000, "/tmp/" + "a" * 5000, "/a" * 3000])
+def test_an_overlong_path_is_no_bug(prof_here, recorded, words, path):
+    before, after = (words, ("list",)) if words[0].startswith("-") else ((), ())
+    done = prof_here("--runs", recorded.root, *before, *(() if before else words), path, *after)
+    assert done.returncode in (PathUnusable.exit_code, 11, 12, 20, 21, 44, 45), done.stderr
+    assert "bug in prof" not in done.stderr
+
+
+def test_a_statement_that_is_no_unicode_is_refused(prof, recorded):
+    done = prof("--runs", recorded.root, "query", b"select '\xff'".decode(errors="surrogateescape"))
+    assert done.returncode == QueryFailed.exit_code, done.stderr
+
+
+HOSTILE_TOML = {
+    "5,000 digits": "a = " + "9" * 5000,
+    "400 digits": "a = " + "9" * 400,
+    "a key of 20,000 parts": ".".join(["a"] * 20_000) + " = 1",
+    "a quoted key of 20,000 parts": ".".join(['"a"'] * 20_000) + " = 1",
+    "deep lists": "a = " + "[" * 50_000 + "]" * 50_000,
+    "deep tables": "a = " + "{a=" * 5000 + "1" + "}" * 5000,
+    "2 MB": "# comment\n" * 200_000,
+    "a NUL": 'a = "\0"',
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE_TOML.values(), ids=HOSTILE_TOML.keys())
+def test_a_hostile_ladder_file_is_refused_in_no_time(prof_here, recorded, tmp_path, text):
+    ladder = tmp_path / "ladder.toml"
+    ladder.write_text(text)
+    done = prof_here("--runs", recorded.root, "--ladder", ladder, "list", "--kernels")
+    assert done.returncode == LadderInvalid.exit_code, done.stderr
+    limits = tmp_path / "prof.toml"
+    limits.write_text(f"[check]\n{text}")
+    done = prof_here("--runs", recorded.root, "check", "5", "--baseline", "6", cwd=tmp_path)
+    assert done.returncode in (0, 1, ThresholdsInvalid.exit_code, 31, 80), done.stderr
+
+
+# Files that are none
+
+
+@pytest.mark.parametrize("file", ["run.json", "metrics.parquet", "report.ncu-rep.zst"])
+@pytest.mark.parametrize("kind", ["pipe", "zero"])
+def test_only_regular_files_are_opened(recorded, tmp_path, file, kind):
+    (run_id,) = (str(one) for one in recorded.ids() if one.name == "textbook-5")
+    shutil.copytree(recorded.root / run_id, tmp_path / run_id)
+    odd = tmp_path / run_id / file
+    odd.unlink()
+    os.mkfifo(odd) if kind == "pipe" else odd.symlink_to("/dev/zero")
+    store = RunStore(tmp_path)
+    with pytest.raises(RunDamaged):
+        store.open(store.ids()[0]).verify()
+
+
+def test_a_bomb_is_refused_while_it_is_unpacked(tmp_path):
+    """As many zeros as a hundred times the limit would shrink to: nothing of it is kept in memory or on the disk."""
+    bomb = tmp_path / "bomb.ncu-rep.zst"
+    frame = pa.Codec("zstd", compression_level=9).compress(b"NVR\0" + bytes((8 << 20) - 4))
+    bomb.write_bytes(bytes(frame) * 400)
+    with pytest.raises(ReportTooLarge, match="unpacks to more than 64 MiB"):
+        sum(map(len, read_plain(bomb)))
+
+
+def test_a_bomb_in_a_batch_fails_alone(tmp_path, reports, prof_here):
+    bomb = tmp_path / "bomb.ncu-rep.zst"
+    bomb.write_bytes(bytes(pa.Codec("zstd", compression_level=9).compress(bytes(8 << 20))) * 400)
+    done = prof_here("--runs", tmp_path / "runs", "ingest", bomb, reports / "gemm_6.ncu-rep")
+    assert done.returncode == 42
+    assert "1 stored, 1 not ingested" in done.stderr
+    assert [path.name for path in (tmp_path / "runs").glob(".staging/*/*/*")] == []
+
+
+# Locks and signals
+
+
+def test_a_lock_is_waited_for_with_the_name_of_its_holder_and_not_for_ever(tmp_path):
+    path = tmp_path / ".lock"
+    code = f"import fcntl, time; f = open({str(path)!r}, 'w'); fcntl.flock(f, fcntl.LOCK_EX); print('held', flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(StoreLocked, match=f"process {holder.pid} .*has held the lock"), locked(path, 0.2):
+            pass
+        holder.kill()
+    with locked(path, 0.2):
+        pass
+
+
+def test_a_terminated_ingest_prints_no_warning_of_python_and_leaves_nothing(tmp_path, reports):
+    command = [
+        sys.executable,
+        "-c",
+        "from profiler.cli import main; main()",
+        "--runs",
+        tmp_path / "runs",
+        "ingest",
+        reports,
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        staging = tmp_path / "runs" / ".staging"
+        while not staging.exists() and running.poll() is None:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        running.send_signal(signal.SIGTERM)
+        _, errors = running.communicate(timeout=60)
+    assert running.returncode in (143, -signal.SIGTERM)
+    assert "semaphore" not in errors
+    assert not staging.exists()
+
+
+def test_a_clock_that_jumps_an_hour_ends_no_reader(monkeypatch, tmp_path, reports, reader):
+    jumped = time.time() + 3600
+    asked = reader.submit(Request((reports / "gemm_6.ncu-rep",), tmp_path / "run", copy=False))
+    monkeypatch.setattr(time, "time", lambda: jumped)
+    assert isinstance(asked.result(timeout=60), Manifest)
+
+
+# Secrets
+
+URL = "https://anna:pass%21word@host/x.ncu-rep?X-Amz-Signature=0123456789abcdef&n=1"
+LEAKS = [
+    "GET https://anna:pass%21word@host/x failed",
+    "login of anna:pass!word failed",
+    "password pass!word refused",
+    "url='https://host/x.ncu-rep?X-Amz-Signature=0123456789abcdef&n=1'",
+    "signature 0123456789abcdef does not match",
+    "key of-the-environment-1 refused",
+]
+
+
+@pytest.mark.parametrize("text", LEAKS)
+def test_a_message_has_no_secret_of_a_url_or_the_environment(text):
+    shown = without_secrets(
+        text, secrets_of([URL], {"AWS_SECRET_ACCESS_KEY": "of-the-environment-1", "SHELL": "bash"})
+    )
+    for secret in ("pass!word", "pass%21word", "0123456789abcdef", "of-the-environment-1"):
+        assert secret not in shown
+
+
+@pytest.mark.parametrize("verb", [("list",), ("show", "5"), ("query", "select 1")])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://anna:pass%21word@127.0.0.1:9/runs?sig=0123456789abcdef",
+        "sftp://anna:pass%21word@127.0.0.1:9/runs",
+    ],
+)
+def test_a_traceback_has_no_secret_of_a_url(prof_here, verb, url):
+    done = prof_here("--verbose", "--runs", url, *verb)
+    assert done.returncode not in (1, 70)
+    for secret in ("pass!word", "pass%21word", "0123456789abcdef"):
+        assert secret not in done.stdout + done.stderr
