@@ -44,7 +44,7 @@ def test_the_table_tells_the_story_from_top_to_bottom(compare):
         "after   gemm 6",
         "duration_ns",
         "four-way: confirmed",
-        "LDS.128",
+        "executed instructions",
     ]
     places = [page.index(words) for words in story]
     assert places == sorted(places)

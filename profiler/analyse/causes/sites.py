@@ -7,10 +7,11 @@ each instruction, beside the fewest that its accesses could have needed. What wa
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from profiler.analyse.code.code import Code, Instruction, read_instructions
@@ -71,7 +72,6 @@ _REASONS = {
     "dispatch_stall": "dispatch", "no_instructions": "no_instruction", "warpgroup_arrive": "gmma",
 }  # fmt: skip
 _NOT_WAITING = ("selected", "not_selected")
-_NO_CODE = -1  # of a dictionary
 
 
 @lru_cache(maxsize=1024)
@@ -215,9 +215,9 @@ def _rows_of_metrics(table: pa.Table, names: Collection[str]) -> pa.Table:
     masks = []
     for chunk in table.column("metric").chunks:
         codes = [code for code, name in enumerate(chunk.dictionary.to_pylist()) if name in names]
-        # One comparison for each: an array of codes to look them up in would import pandas.
-        matches = (pc.equal(chunk.indices, code) for code in (_NO_CODE, *codes))
-        masks.append(reduce(pc.or_, matches))
+        held = pa.py_buffer(array("i", codes))  # as a buffer: pyarrow imports pandas to look at a list
+        wanted = pa.Array.from_buffers(pa.int32(), len(codes), [None, held])
+        masks.append(pc.is_in(chunk.indices, value_set=wanted))
     return table.filter(pa.chunked_array(masks, pa.bool_()))
 
 

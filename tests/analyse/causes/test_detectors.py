@@ -220,7 +220,7 @@ def lone_saving(loads):
 
 
 def test_four_loads_under_way_are_enough():
-    assert lone_saving(1) == lone_saving(3) == 0.75
+    assert lone_saving(1) == lone_saving(3) == 7 / 8
     assert lone_saving(4) == 0.25
 
 
@@ -236,8 +236,8 @@ def test_barriers_count_less_where_warps_come_late_because_of_loads():
     alone = evidence_of(*lines, facts={3: {"waits": {"barrier": 10}}})
     behind = evidence_of(*lines, facts={3: {"waits": {"barrier": 10}}, 1: {"waits": {"long_scoreboard": 10}}})
     (one,), (other,) = detect_barriers(alone), detect_barriers(behind)
-    assert one.effect.waits["barrier"] == pytest.approx(0.75)
-    assert other.effect.waits["barrier"] == pytest.approx(0.75 / 2)
+    assert one.effect.waits["barrier"] == pytest.approx(7 / 8)
+    assert other.effect.waits["barrier"] == pytest.approx(7 / 16)
 
 
 def test_dispatch_stalls_at_three_operands_are_register_banks():
