@@ -271,7 +271,7 @@ def _durations(profile: Profile) -> dict[int, float]:
     }
 
 
-def _busy(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
+def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
     """Returns the share of the time that each resource needs at the rate within reach."""
     names = {"dram": "dram_throughput_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
              "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "tensor": "tensor_pipe_pct"}  # fmt: skip
@@ -285,7 +285,7 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site])
         units = [figures[name] for name in ("mem_busy_pct", "max_bandwidth_pct") if name in figures]
         busy["l2"] = min([figures["l2_throughput_pct"], *([max(units)] if units else [])]) / 100
     cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
-    if cycles and sms and cycles.mean and sms.mean:
+    if sites and cycles and sms and cycles.mean and sms.mean:
         for resource, kinds, lanes in (
             ("fp64", ("fp64",), _fp64_lanes(profile)),
             ("xu", ("special", "conversion"), _SPECIAL_LANES),
