@@ -68,4 +68,5 @@ def evidence_of(
         charged=charged,
         model=TimeModel(BUSY | (busy or {}), sampled if waits is None else waits),
         has_samples=True,
+        has_costs=True,
     )

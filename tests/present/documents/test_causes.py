@@ -43,13 +43,13 @@ def test_each_cause_has_what_it_saves_its_name_its_place_and_what_to_try():
     assert "  47 %  uncoalesced-loads" in lines
     assert "  10 %  grid-too-small" in lines
     assert "At kernel.cu:66 `sum += a[k * n];`, LDG.E at 0x1a0. Try: Exchange the indices." in flat(text_of())
-    assert "(saves about 47 %, 56 % at most)" in flat(text_of())
+    assert "That would save about 47 %, and 56 % at most." in flat(text_of())
 
 
 def test_a_ceiling_saves_nothing_and_says_no_percentage():
     page = flat(text_of([CEILING]))
     assert "at-memory-bandwidth" in page
-    assert "saves" not in page.split("at-memory-bandwidth")[1]
+    assert "would save" not in page.split("at-memory-bandwidth")[1]
 
 
 def test_no_cause_is_said_in_a_sentence():
