@@ -215,14 +215,11 @@ def test_what_is_kept_says_what_the_whole_says(pairs):
 def test_what_matters_most_is_there_for_every_pair(pairs):
     for whole, small in pairs:
         recorded = [name for name in HEADLINE if any(one.name == name for one in whole.metrics)]
-        kept = [one.name for one in small.metrics][: len(recorded)]
-        assert kept == recorded[: len(kept)]
-        assert len(kept) >= min(4, len(recorded))  # long causes may take the room of the last ones
+        assert [one.name for one in small.metrics][: len(recorded)] == recorded
         assert small.speedup.ratio == rounded(whole.speedup.ratio)
         assert len(small.confirmations) == len(whole.confirmations)
         assert (small.attribution is None) == (whole.attribution is None)
         assert len(small.causes) >= min(2, len(whole.causes))
-        assert len(small.suspects) >= min(1, len(whole.suspects))
 
 
 def test_a_ladder_of_eleven_rungs_stands_whole_in_the_short_form(climb):
@@ -277,7 +274,7 @@ def test_of_many_kernels_the_slowest_come_first(store):
         if metric.name == "duration_ns"
     ]
     assert times == sorted(times, reverse=True)
-    assert len(times) >= 2
+    assert len(times) == 3
 
 
 def test_of_many_runs_the_newest_stay(recorded):
@@ -410,7 +407,7 @@ def test_every_sentence_stands_beside_its_figures(pairs):
         told += len(holders)
         if any("SM clock" in caution for caution in found["comparable"]["warnings"]):
             assert "sm_frequency_hz" in {delta["name"] for delta in found["metrics"]}
-    assert told > 3 * len(pairs)
+    assert told > len(pairs)
 
 
 def test_the_check_above_would_notice_a_figure_that_is_not_there():
