@@ -27,6 +27,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import cause_record
 import recorded_tables
 import typer
 from rich.console import Console
@@ -55,8 +56,9 @@ PAGES = (README, *sorted((ROOT / "docs").glob("*.md")), KERNELS / "gemm" / "NOTE
 COMPARISON = ROOT / "dashboards" / "compare.svg"
 CLIMB = KERNELS / "gemm" / "climb.svg"
 TUNING = KERNELS / "gemm" / "tuning.svg"
+EXPECTED = ROOT / "docs" / "causes.svg"
 _BLOCK = re.compile(
-    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|commands|errors)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
+    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|commands|errors|causes|cause record)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
 _CUT = re.compile(r"(?P<command>.+?)(?: \| first (?P<lines>\d+) lines)?")
@@ -85,6 +87,8 @@ def _content(block: re.Match[str]) -> str:
         "best": lambda: recorded_tables.best_table(KERNELS, RunStore(RUNS)),
         "commands": commands_reference,
         "errors": errors_table,
+        "causes": cause_record.causes_table,
+        "cause record": cause_record.record_tables,
     }
     return fill[block["kind"]]()
 
@@ -185,7 +189,17 @@ def generated_tuning() -> str:
     return render(tuning_chart(derive_tuning(sweep, current, len(sweep.points))), ".svg").decode()
 
 
-PICTURES = {COMPARISON: generated_comparison, CLIMB: generated_climb, TUNING: generated_tuning}
+def generated_expectations() -> str:
+    """What was expected of each change in the record of the diagnosis, against what it saved."""
+    return render(cause_record.expected_chart(), ".svg").decode()
+
+
+PICTURES = {
+    COMPARISON: generated_comparison,
+    CLIMB: generated_climb,
+    TUNING: generated_tuning,
+    EXPECTED: generated_expectations,
+}
 
 
 def main() -> int:

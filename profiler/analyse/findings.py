@@ -252,11 +252,11 @@ class Comparison(Struct, frozen=True):
     confirmations: Annotated[list[Confirmation], Importance(98, each=6)]
     attribution: Annotated[Attribution | None, Importance(97)]
     instructions: Instructions
-    suspects: Annotated[list[Suspect], Importance(95, each=7)]
+    suspects: Annotated[list[Suspect], Importance(78, each=7)]
     suspects_missing: Annotated[list[str], Importance(94, each=0.5)] = []
     attribution_missing: Annotated[list[MissingMetric], Importance(96, each=0.5)] = []
     headline: Headline | None = None
-    causes: Annotated[list[Cause], Importance(98.5, each=2)] = []
+    causes: Annotated[list[Cause], Importance(95, each=7)] = []
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
     causes_gone: list[str] = []
     causes_new: list[str] = []

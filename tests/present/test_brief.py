@@ -219,7 +219,7 @@ def test_what_matters_most_is_there_for_every_pair(pairs):
         assert small.speedup.ratio == rounded(whole.speedup.ratio)
         assert len(small.confirmations) == len(whole.confirmations)
         assert (small.attribution is None) == (whole.attribution is None)
-        assert len(small.suspects) >= min(2, len(whole.suspects))
+        assert len(small.causes) >= min(2, len(whole.causes))
 
 
 def test_a_ladder_of_eleven_rungs_stands_whole_in_the_short_form(climb):
@@ -407,7 +407,7 @@ def test_every_sentence_stands_beside_its_figures(pairs):
         told += len(holders)
         if any("SM clock" in caution for caution in found["comparable"]["warnings"]):
             assert "sm_frequency_hz" in {delta["name"] for delta in found["metrics"]}
-    assert told > 4 * len(pairs)
+    assert told > len(pairs)
 
 
 def test_the_check_above_would_notice_a_figure_that_is_not_there():

@@ -144,8 +144,8 @@ def test_the_sentences_are_those_of_prof_compare(document, compared):
     assert speedup_sentence(compared.attribution) in text
     assert "four-way: confirmed" in text
     assert "A operand: 8 LDS -> 2 LDS.128 per k-step" in text
-    for suspect in compared.suspects:
-        assert suspect.sentence in text
+    for cause in compared.causes:
+        assert cause.sentence in text
 
 
 def test_a_fingerprint_that_does_not_apply_is_a_title_without_checks(recorded):

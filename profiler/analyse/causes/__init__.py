@@ -1,5 +1,5 @@
-"""Names what limits a kernel now, from its own counters.
+"""Names the causes of a kernel's time: what can be changed, where, and what that would save.
 
-A `Profile` comes in; suspects go out, the most binding first, each with the figures that say so.
-`patterns.py` holds the suspects as data, and `time_shares.py` the figures that they read.
+A `Profile` comes in; a `Diagnosis` goes out. `evidence.py` gathers what is known, the detectors of each group read it,
+`time_model.py` estimates and bounds what a change saves, and `find.py` ranks. `suspects.py` names the units that are busy.
 """

@@ -41,7 +41,8 @@ def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
     for instruction in following:
         if instruction.name in ("STS", "STSM") and held & set(_REGISTER.findall(instruction.operands[-1])):
             return True
-        if instruction.name in ("PRMT", "MOV", "F2FP", "HADD2") and held & registers_read(instruction):
+        sources = registers_read(instruction) - _only_written(instruction)
+        if instruction.name in ("PRMT", "MOV", "F2FP", "HADD2") and held & sources:
             held |= set(_written(instruction))
         elif instruction.predicate is None:
             held -= set(_written(instruction))

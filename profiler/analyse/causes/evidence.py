@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from profiler.analyse.causes.blame import charge
+from profiler.analyse.causes.charging import charge_waits
 from profiler.analyse.causes.sites import GLOBAL, SHARED, Kind, Site, read_sites
 from profiler.analyse.causes.time_model import NO_WARP, REACHABLE, Effect, TimeModel
 from profiler.analyse.causes.time_shares import derive_figures
@@ -30,24 +30,7 @@ _SECTOR_BITS = 256
 _SECTORS_A_CYCLE = 4.0
 _COALESCED_CYCLES = 4.0
 _MOSTLY_SHARED = 50.0
-_QUEUED = ("long_scoreboard", "short_scoreboard", "lg_throttle", "mio_throttle", "drain")
-# An access that misses every cache takes 600 to 1,000 cycles on an H200 (pointer chase); twice that is no latency of its own.
-_LONGEST_LATENCY = 2_000.0
-_MEMORY_IS_BUSY = 50.0
 
-# Which instructions a warp may be waiting for, where no samples say it.
-_SUSPECTED: dict[str, tuple[Kind, ...]] = {
-    "long_scoreboard": ("global load", "local", "atomic"),
-    "lg_throttle": GLOBAL,
-    "drain": ("global store", "atomic"),
-    "short_scoreboard": ("shared load", "shared atomic", "special", "conversion"),
-    "mio_throttle": ("shared load", "shared store", "shared atomic", "special", "conversion"),
-    "barrier": ("barrier",),
-    "membar": ("barrier",),
-    "math_pipe_throttle": ("fp64", "fp32", "integer", "tensor"),
-    "gmma": ("tensor",),
-    "tex_throttle": ("global load",),
-}
 _ALU_ON_FMA = ("IMAD", "UIMAD", "IMUL")
 
 
@@ -187,12 +170,8 @@ def gather(profile: Profile) -> Evidence:
     figures = derive_figures(main)
     counted = read_sites(main)
     sites = tuple(_estimated(counted, figures))
-    has_samples = any(site.waits for site in sites)
     stalls = _stall_shares(figures, sites)
-    code = main.code
-    charged = charge(code, sites) if has_samples and code else _suspected(sites, stalls)
-    _share_queues(charged)
-    _charge_atomics(main, figures, charged)
+    charged = charge_waits(main, sites, figures, stalls)
     return Evidence(
         profile=main,
         figures=figures,
@@ -201,7 +180,7 @@ def gather(profile: Profile) -> Evidence:
         model=TimeModel(
             _busy(main, figures, sites), _waits(figures, stalls), {"dram": _wasted_dram(figures, sites)}
         ),
-        has_samples=has_samples,
+        has_samples=any(site.waits for site in sites),
         has_costs=_has_costs(counted),
     )
 
@@ -271,7 +250,7 @@ def _durations(profile: Profile) -> dict[int, float]:
     }
 
 
-def _busy(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
+def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
     """Returns the share of the time that each resource needs at the rate within reach."""
     names = {"dram": "dram_throughput_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
              "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "tensor": "tensor_pipe_pct"}  # fmt: skip
@@ -285,7 +264,7 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site])
         units = [figures[name] for name in ("mem_busy_pct", "max_bandwidth_pct") if name in figures]
         busy["l2"] = min([figures["l2_throughput_pct"], *([max(units)] if units else [])]) / 100
     cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
-    if cycles and sms and cycles.mean and sms.mean:
+    if sites and cycles and sms and cycles.mean and sms.mean:
         for resource, kinds, lanes in (
             ("fp64", ("fp64",), _fp64_lanes(profile)),
             ("xu", ("special", "conversion"), _SPECIAL_LANES),
@@ -336,74 +315,6 @@ def _waits(figures: Mapping[str, float], stalls: Mapping[str, float]) -> dict[st
     if idle <= 0:
         return {}
     return {NO_WARP: empty / idle} | {reason: share * stalled / idle for reason, share in stalls.items()}
-
-
-def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, Counter[str]]:
-    """Charges the waiting to the instructions that may cause it, by how often they ran: without samples, no more is known."""
-    charged: dict[Site, Counter[str]] = {site: Counter() for site in sites}
-    for reason, share in stalls.items():
-        kinds = _SUSPECTED.get(reason)
-        among = [site for site in charged if kinds is None or site.kind in kinds]
-        total = sum(site.executed for site in among)
-        for site in among:
-            charged[site][reason] += share * site.executed / total  # type: ignore[assignment]
-    return charged
-
-
-def _share_queues(charged: Mapping[Site, Counter[str]]) -> None:
-    """Divides the waiting for a queue among those who fill it: a sampled warp is only the one that came too late."""
-    for reason, kinds, cost in (
-        ("lg_throttle", GLOBAL, _global_cost),
-        ("drain", ("global store", "atomic"), _global_cost),
-        (
-            "mio_throttle",
-            ("shared load", "shared store", "shared atomic", "special", "conversion"),
-            _shared_cost,
-        ),
-    ):
-        among = {site: cost(site) for site in charged if site.kind in kinds}
-        total, samples = sum(among.values()), sum(waits[reason] for waits in charged.values())
-        if total and samples:
-            for waits in charged.values():
-                waits.pop(reason, None)
-            for site, part in among.items():
-                charged[site][reason] = samples * part / total  # type: ignore[assignment]
-
-
-def _charge_atomics(
-    profile: Profile, figures: Mapping[str, float], charged: Mapping[Site, Counter[str]]
-) -> None:
-    """Charges the waiting for memory to atomics, where it is longer than memory can take: requests queue behind them.
-
-    Nothing else keeps a request for thousands of cycles while no unit of memory is busy.
-    """
-    atomics = {site: _global_cost(site) for site in charged if site.kind == "atomic"}
-    requests = sum(site.executed for site in charged if site.kind in GLOBAL)
-    issued, busiest = profile.find("smsp__inst_issued.sum"), figures.get("mem_busy_pct", 100.0)
-    waited = sum(figures.get(f"stall_{reason}", 0.0) for reason in _QUEUED)
-    if (
-        not atomics
-        or not issued
-        or busiest > _MEMORY_IS_BUSY
-        or issued.mean * waited / requests < _LONGEST_LATENCY
-    ):
-        return
-    total = sum(atomics.values())
-    for reason in _QUEUED:
-        samples = sum(waits.pop(reason, 0) for waits in charged.values())
-        for site, part in atomics.items():
-            charged[site][reason] = samples * part / total  # type: ignore[assignment]
-
-
-def _global_cost(site: Site) -> float:
-    """Returns sectors, and for atomics lanes: those of one address are served one after the other."""
-    if site.kind == "atomic":
-        return site.executed * (site.acting or _WARP)
-    return site.sectors or site.executed
-
-
-def _shared_cost(site: Site) -> float:
-    return site.passes or site.executed
 
 
 def _on_fma(site: Site) -> bool:

@@ -29,20 +29,29 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         ("global load", "uncoalesced-loads", "loads", "read neighbouring elements"),
         ("global store", "uncoalesced-stores", "stores", "write neighbouring elements"),
     )
+    found = {
+        kind: [site for site in _accesses(evidence, kind) if _extra(site) > _MISALIGNED_SECTORS]
+        for kind, *_ in variants
+    }
+    together = [site for sites in found.values() for site in sites]
     for kind, name, verb, advice in variants:
-        sites = [site for site in _accesses(evidence, kind) if _extra(site) > _MISALIGNED_SECTORS]
-        if sites:
-            request, needed = _per_request(sites)
-            yield Candidate(
-                name,
-                f"A warp {verb} {request:.1f} sectors of 32 bytes a request where {needed:.1f} would hold its data: its lanes "
-                f"use {100 * needed / request:.0f} % of what is moved.",
-                f"Let neighbouring threads {advice} (now a request spreads over {request:.1f} sectors): exchange the "
-                "roles of the indices, change the layout, or pass a tile through shared memory.",
-                _cheaper(evidence, sites),
-                {site: site.excess_sectors for site in sites},
-                {"sectors_per_request": request, "ideal_sectors_per_request": needed},
-            )
+        if not (sites := found[kind]):
+            continue
+        request, needed = _per_request(sites)
+        # Where loads and stores lie apart alike, it is the same index that does it, and one change mends both.
+        is_most = (
+            sum(site.excess_sectors for site in sites) >= sum(site.excess_sectors for site in together) / 2
+        )
+        yield Candidate(
+            name,
+            f"A warp {verb} {request:.1f} sectors of 32 bytes a request where {needed:.1f} would hold its data: its lanes "
+            f"use {100 * needed / request:.0f} % of what is moved.",
+            f"Let neighbouring threads {advice} (now a request spreads over {request:.1f} sectors): exchange the "
+            "roles of the indices, change the layout, or pass a tile through shared memory.",
+            _cheaper(evidence, together if is_most else sites),
+            {site: site.excess_sectors for site in sites},
+            {"sectors_per_request": request, "ideal_sectors_per_request": needed},
+        )
 
 
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:

@@ -7,6 +7,7 @@ each instruction, beside the fewest that its accesses could have needed. What wa
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -214,7 +215,9 @@ def _rows_of_metrics(table: pa.Table, names: Collection[str]) -> pa.Table:
     masks = []
     for chunk in table.column("metric").chunks:
         codes = [code for code, name in enumerate(chunk.dictionary.to_pylist()) if name in names]
-        masks.append(pc.is_in(chunk.indices, value_set=pa.array(codes, pa.int32())))
+        held = pa.py_buffer(array("i", codes))  # as a buffer: pyarrow imports pandas to look at a list
+        wanted = pa.Array.from_buffers(pa.int32(), len(codes), [None, held])
+        masks.append(pc.is_in(chunk.indices, value_set=wanted))
     return table.filter(pa.chunked_array(masks, pa.bool_()))
 
 

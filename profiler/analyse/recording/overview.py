@@ -76,11 +76,11 @@ class Sheet(Struct, frozen=True):
     rules: Annotated[list[SheetRule], Importance(84, each=3)]
     rules_left_out: int = 0
     cautions: Annotated[list[str], Importance(99, each=1)] = []
-    suspects: Annotated[list[Suspect], Importance(98, each=3)] = []
+    suspects: Annotated[list[Suspect], Importance(83, each=3)] = []
     suspects_missing: Annotated[list[str], Importance(85, each=1)] = []
     shapes: list[LaunchShape] = []
     headline: Headline | None = None
-    causes: Annotated[list[Cause], Importance(99.5, each=2)] = []
+    causes: Annotated[list[Cause], Importance(98, each=3)] = []
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
 
 

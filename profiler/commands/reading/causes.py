@@ -17,7 +17,7 @@ def causes(
     name: Annotated[str | None, typer.Argument(help="Print only this cause.")] = None,
     format: FormatOption = None,
 ) -> None:
-    """Print the causes that a diagnosis may name, or everything about one of them.
+    """Print the causes that a diagnosis may name, or one of them.
 
     A cause is something in the code that can be changed. `prof show` names those of a recording.
 

@@ -56,7 +56,8 @@ _REFUSED = "The two were not measured alike, so they are not compared."
 def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairFindings]) -> Document:
     """Returns the recordings that a user named, each with its step from the one before."""
     after = {pair.after: pair for pair in pairs}
-    rows = [Row((*_recording(one), _step(after.get(one.anchor)))) for one in kernels]
+    many_gpus = len({_gpu(one) for one in kernels}) > 1
+    rows = [Row((*_recording(one, many_gpus=many_gpus), _step(after.get(one.anchor)))) for one in kernels]
     return Document("At a glance", [[Table(_RECORDING_COLUMNS, rows, drops_empty=True)]])
 
 
@@ -74,18 +75,23 @@ def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Seq
     return replace(document, title="The ladder at a glance", sections=sections)
 
 
-def _recording(found: KernelFindings) -> tuple[str | float | Linked | None, ...]:
+def _recording(found: KernelFindings, *, many_gpus: bool) -> tuple[str | float | Linked | None, ...]:
+    """Returns the row of one recording. The GPU of all of them stands above the views, so only differing ones are repeated."""
     sheet = found.sheet
     return (
         Linked(found.anchor, found.anchor),
         Linked(shortened(found.name, _NAME_WIDTH), found.anchor),
         shortened(sheet.kernel, _NAME_WIDTH) if sheet and sheet.kernel != found.name else "",
-        sheet.gpu if sheet else ", ".join(found.run.manifest.gpus),
+        _gpu(found) if many_gpus else "",
         sheet.launches if sheet else None,
         (found.timing.timing.median_ns or None) if found.timing else None,
         profiled_duration_ns(sheet) or None,
         sheet.causes[0].cause if sheet and sheet.causes else "",
     )
+
+
+def _gpu(found: KernelFindings) -> str:
+    return found.sheet.gpu if found.sheet else ", ".join(found.run.manifest.gpus)
 
 
 def _step(pair: PairFindings | None) -> Linked | None:

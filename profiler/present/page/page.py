@@ -56,6 +56,12 @@ class Page:
     overview: str  # the name of the first view in the navigation
     charts: Mapping[Chart, Future[Picture | None]] = field(default_factory=dict)
 
+    @property
+    def first(self) -> View:
+        """Returns the view that the page opens on: of two recordings, their comparison is the answer."""
+        pairs = self.of_kind("pair")
+        return pairs[0] if len(pairs) == 1 else self.views[0]
+
     def of_kind(self, kind: str) -> list[View]:
         return [view for view in self.views if view.kind == kind]
 

@@ -18,6 +18,8 @@ from profiler.present.document import Chart, Column, Folded, Heading, Nested, Ro
 MOST_PARTS = 5
 _LARGEST_GAP_PCT = 1.0
 _LARGEST_MAGNITUDE = 4
+# Of a speedup of 5 %, a factor that is uncertain by 0.1 % is uncertain by 2 % of its share.
+_LEAST_SHARED = 0.05
 
 _VIEWS = {"issue": "by the issue of instructions", "bytes": "by the bytes moved"}
 # How to name a factor that speeds up, slows down, or does neither.
@@ -125,8 +127,8 @@ def factor_columns(attribution: Attribution) -> tuple[Column, ...]:
 
 
 def _has_shares(attribution: Attribution) -> bool:
-    """Returns whether shares mean anything; shares of a speedup close to 1x are large and mean nothing."""
-    return abs(math.log(attribution.profiled_ratio)) >= SMALLEST_RELATIVE_EFFECT
+    """Returns whether shares mean anything: shares of a speedup close to 1x are large, and noise becomes a share."""
+    return abs(math.log(attribution.profiled_ratio)) >= _LEAST_SHARED
 
 
 def factor_rows(attribution: Attribution, most: int | None) -> list[Row]:
@@ -140,7 +142,8 @@ def factor_rows(attribution: Attribution, most: int | None) -> list[Row]:
         return Row(values[:columns])
 
     def effect(ratio: float, share: float) -> tuple[str, str]:
-        return _ratio(ratio, digits), f"{round(100 * share, 1) + 0.0:,.1f} %"
+        explains = abs(math.log(ratio)) >= SMALLEST_RELATIVE_EFFECT if ratio > 0 else True
+        return _ratio(ratio, digits), f"{round(100 * share, 1) + 0.0:,.1f} %" if explains else ""
 
     def rows(factors: Sequence[Factor], depth: int) -> Iterator[Row]:
         for factor in factors:

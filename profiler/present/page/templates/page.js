@@ -4,6 +4,7 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const root = document.documentElement;
   const views = all(".view");
+  const first = views.find((view) => "first" in view.dataset) || views[0]; // what the page opens on
   const search = document.querySelector("nav form");
   const box = search.querySelector("input");
   const told = search.querySelector("output");
@@ -16,7 +17,7 @@
   const current = () => views.find((view) => view.classList.contains("current"));
 
   function show(moved) {
-    const view = views.find((one) => one.id === named()) || views[0];
+    const view = views.find((one) => one.id === named()) || first;
     for (const one of views) one.classList.toggle("current", one === view);
     for (const link of all("nav a")) {
       if (link.hash === `#${view.id}`) link.setAttribute("aria-current", "page");

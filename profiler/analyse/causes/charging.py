@@ -1,0 +1,112 @@
+"""Charges the waiting of a kernel to the instructions that cause it.
+
+Samples say at which instruction warps wait, and `blame.py` what they wait for. Two corrections follow: those who wait
+for a full queue wait for all who fill it, and where requests queue behind atomics, they wait for these. Without samples,
+the waiting by reason is divided among the instructions that may cause it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from profiler.analyse.causes.blame import charge
+from profiler.analyse.causes.sites import GLOBAL, LANES, Kind, Site
+from profiler.analyse.recording.profile import Profile
+
+# Which instructions a warp may be waiting for, where no samples say it.
+_SUSPECTED: dict[str, tuple[Kind, ...]] = {
+    "long_scoreboard": ("global load", "local", "atomic"),
+    "lg_throttle": GLOBAL,
+    "drain": ("global store", "atomic"),
+    "short_scoreboard": ("shared load", "shared atomic", "special", "conversion"),
+    "mio_throttle": ("shared load", "shared store", "shared atomic", "special", "conversion"),
+    "barrier": ("barrier",),
+    "membar": ("barrier",),
+    "math_pipe_throttle": ("fp64", "fp32", "integer", "tensor"),
+    "gmma": ("tensor",),
+    "tex_throttle": ("global load",),
+}
+_QUEUED = ("long_scoreboard", "short_scoreboard", "lg_throttle", "mio_throttle", "drain")
+# An access that misses every cache takes 600 to 1,000 cycles on an H200 (pointer chase); twice that is no latency of its own.
+_LONGEST_LATENCY = 2_000.0
+_MEMORY_IS_BUSY = 50.0
+
+
+def charge_waits(
+    profile: Profile, sites: Sequence[Site], figures: Mapping[str, float], stalls: Mapping[str, float]
+) -> dict[Site, Counter[str]]:
+    """Returns the waiting that each instruction causes, by reason, in any unit; `stalls` is how it divides in total."""
+    has_samples = any(site.waits for site in sites)
+    charged = charge(profile.code, sites) if has_samples and profile.code else _suspected(sites, stalls)
+    _share_queues(charged)
+    _charge_atomics(profile, figures, charged)
+    return charged
+
+
+def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, Counter[str]]:
+    """Charges the waiting to the instructions that may cause it, by how often they ran: without samples, no more is known."""
+    charged: dict[Site, Counter[str]] = {site: Counter() for site in sites}
+    for reason, share in stalls.items():
+        kinds = _SUSPECTED.get(reason)
+        among = [site for site in charged if kinds is None or site.kind in kinds]
+        total = sum(site.executed for site in among)
+        for site in among:
+            charged[site][reason] += share * site.executed / total  # type: ignore[assignment]
+    return charged
+
+
+def _share_queues(charged: Mapping[Site, Counter[str]]) -> None:
+    """Divides the waiting for a queue among those who fill it: a sampled warp is only the one that came too late."""
+    for reason, kinds, cost in (
+        ("lg_throttle", GLOBAL, _global_cost),
+        ("drain", ("global store", "atomic"), _global_cost),
+        (
+            "mio_throttle",
+            ("shared load", "shared store", "shared atomic", "special", "conversion"),
+            _shared_cost,
+        ),
+    ):
+        among = {site: cost(site) for site in charged if site.kind in kinds}
+        total, samples = sum(among.values()), sum(waits[reason] for waits in charged.values())
+        if total and samples:
+            for waits in charged.values():
+                waits.pop(reason, None)
+            for site, part in among.items():
+                charged[site][reason] = samples * part / total  # type: ignore[assignment]
+
+
+def _charge_atomics(
+    profile: Profile, figures: Mapping[str, float], charged: Mapping[Site, Counter[str]]
+) -> None:
+    """Charges the waiting for memory to atomics, where it is longer than memory can take: requests queue behind them.
+
+    Nothing else keeps a request for thousands of cycles while no unit of memory is busy.
+    """
+    atomics = {site: _global_cost(site) for site in charged if site.kind == "atomic"}
+    requests = sum(site.executed for site in charged if site.kind in GLOBAL)
+    issued, busiest = profile.find("smsp__inst_issued.sum"), figures.get("mem_busy_pct", 100.0)
+    waited = sum(figures.get(f"stall_{reason}", 0.0) for reason in _QUEUED)
+    if (
+        not atomics
+        or not issued
+        or busiest > _MEMORY_IS_BUSY
+        or issued.mean * waited / requests < _LONGEST_LATENCY
+    ):
+        return
+    total = sum(atomics.values())
+    for reason in _QUEUED:
+        samples = sum(waits.pop(reason, 0) for waits in charged.values())
+        for site, part in atomics.items():
+            charged[site][reason] = samples * part / total  # type: ignore[assignment]
+
+
+def _global_cost(site: Site) -> float:
+    """Returns sectors, and for atomics lanes: those of one address are served one after the other."""
+    if site.kind == "atomic":
+        return site.executed * (site.acting or LANES)
+    return site.sectors or site.executed
+
+
+def _shared_cost(site: Site) -> float:
+    return site.passes or site.executed

@@ -1,0 +1,66 @@
+"""Whom an instruction waits for: waiting is charged to what produces the result, not to the one that stalls."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import given, strategies as st
+
+from profiler.analyse.causes.blame import charge
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import code_of, sites_of
+
+
+def charged_places(*lines, waits):
+    """`{place: samples}` of each reason, for waits by the place of the instruction that stalls."""
+    code = code_of(*lines)
+    sites = sites_of(code, {place: {"waits": reasons} for place, reasons in waits.items()})
+    return {site.position: dict(found) for site, found in charge(code, sites).items() if found}
+
+
+def test_the_load_is_charged_and_not_the_addition_that_waits_for_it():
+    lines = ("LDG.E R4, [R2.64]", "LDG.E R6, [R8.64]", "FADD R5, R5, R4", "EXIT")
+    assert charged_places(*lines, waits={2: {"long_scoreboard": 9}}) == {0: {"long_scoreboard": 9}}
+
+
+def test_a_load_at_the_end_of_a_loop_is_charged_for_what_waits_at_its_start():
+    lines = ("MOV R4, RZ", "FADD R5, R5, R4", "LDG.E R4, [R2.64]", "@P0 BRA 0x10", "EXIT")
+    assert charged_places(*lines, waits={1: {"long_scoreboard": 9}}) == {2: {"long_scoreboard": 9}}
+
+
+def test_the_upper_half_of_an_address_is_a_register_that_is_read():
+    lines = ("LDG.E R3, [R8.64]", "LDG.E R6, [R10.64]", "LDG.E R4, [R2.64]", "EXIT")
+    assert charged_places(*lines, waits={2: {"long_scoreboard": 9}}) == {0: {"long_scoreboard": 9}}
+
+
+def test_shared_memory_and_special_functions_are_behind_short_scoreboards():
+    lines = ("LDG.E R4, [R2.64]", "LDS R6, [R8]", "MUFU.EX2 R7, R9", "FADD R5, R6, R7", "EXIT")
+    assert charged_places(*lines, waits={3: {"short_scoreboard": 9}}) == {2: {"short_scoreboard": 9}}
+
+
+def test_a_warp_seen_after_a_barrier_waits_for_the_barrier():
+    lines = ("BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R6, [R8]", "EXIT")
+    assert charged_places(*lines, waits={1: {"barrier": 9}}) == {0: {"barrier": 9}}
+
+
+def test_a_wait_that_nothing_before_explains_stays_where_it_was_seen():
+    lines = ("MOV R4, RZ", "FADD R5, R5, R4", "EXIT")
+    assert charged_places(*lines, waits={1: {"long_scoreboard": 9, "wait": 2}}) == {
+        1: {"long_scoreboard": 9, "wait": 2}
+    }
+
+
+LINES = ("LDG.E R4, [R2.64]", "LDS R6, [R8]", "FADD R5, R5, R4", "BAR.SYNC.DEFER_BLOCKING 0x0", "@P0 BRA 0x10", "EXIT")  # fmt: skip
+some_waits = st.dictionaries(
+    st.sampled_from(["long_scoreboard", "short_scoreboard", "barrier", "wait"]), st.integers(1, 50)
+)
+
+
+@given(st.dictionaries(st.integers(0, len(LINES) - 1), some_waits))
+def test_every_sample_is_charged_to_one_instruction(waits):
+    total = sum((Counter(reasons) for reasons in waits.values()), Counter())
+    charged = charged_places(*LINES, waits=waits).values()
+    assert sum((Counter(found) for found in charged), Counter()) == total

@@ -1,0 +1,78 @@
+"""What is followed through registers: lists, fixed addresses, and what every block computes alike."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from profiler.analyse.causes.dataflow import (
+    feeds_shared_memory,
+    find_address_work,
+    find_block_independent,
+    find_repeated_loads,
+    has_fixed_address,
+    is_chased,
+)
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+LIST = (("MOV R2, R8", 10), ("LDG.E.64 R2, [R2.64]", 1000), ("ISETP.NE.AND P0, PT, R2, RZ, PT", 1000), ("@P0 BRA 0x10", 1000), ("EXIT", 10))  # fmt: skip
+ARRAY = (("MOV R2, R8", 10), ("LDG.E R4, [R2.64]", 1000), ("IADD3 R2, R2, 0x4, RZ", 1000), ("@P0 BRA 0x10", 1000), ("EXIT", 10))  # fmt: skip
+
+
+def test_a_load_whose_address_it_loaded_itself_follows_a_list():
+    evidence = evidence_of(*LIST)
+    assert is_chased(evidence, evidence.sites[1])
+
+
+def test_a_load_whose_address_is_counted_up_does_not():
+    evidence = evidence_of(*ARRAY)
+    assert not is_chased(evidence, evidence.sites[1])
+
+
+def test_an_address_that_its_loop_does_not_change_is_loaded_once_too_often_in_all_rounds_but_one():
+    fixed = [line for line in ARRAY if not line[0].startswith("IADD3")]
+    evidence = evidence_of(*fixed)
+    assert has_fixed_address(evidence, evidence.sites[1]) == 1 - 1 / 100
+
+
+def test_an_address_that_its_loop_counts_up_is_not_fixed():
+    evidence = evidence_of(*ARRAY)
+    assert has_fixed_address(evidence, evidence.sites[1]) == 0
+
+
+def test_the_same_address_loaded_twice_is_repeated():
+    evidence = evidence_of("MOV R2, R8", "LDG.E R4, [R2.64]", "LDG.E R5, [R2.64]", "EXIT")
+    assert find_repeated_loads(evidence) == [evidence.sites[2]]
+
+
+def test_an_address_that_was_changed_between_is_not_the_same():
+    evidence = evidence_of("MOV R2, R8", "LDG.E R4, [R2.64]", "MOV R2, R9", "LDG.E R5, [R2.64]", "EXIT")
+    assert find_repeated_loads(evidence) == []
+
+
+def test_what_is_stored_to_shared_memory_is_used_by_the_whole_block():
+    evidence = evidence_of("LDG.E R4, [R2.64]", "STS [R8], R4", "LDG.E R5, [R2.64+0x4]", "FADD R6, R6, R5")
+    assert feeds_shared_memory(evidence, evidence.sites[0])
+    assert not feeds_shared_memory(evidence, evidence.sites[2])
+
+
+def test_a_register_that_was_written_again_carries_no_loaded_value_to_shared_memory():
+    evidence = evidence_of("LDG.E R4, [R2.64]", "MOV R4, RZ", "STS [R8], R4")
+    assert not feeds_shared_memory(evidence, evidence.sites[0])
+
+
+def test_only_what_leads_to_an_address_is_address_work():
+    evidence = evidence_of("IMAD R0, R1, 0x4, R3", "IADD3 R2, R0, R8, RZ", "IADD3 R9, R10, R11, RZ", "LDG.E R4, [R2]")  # fmt: skip
+    assert find_address_work(evidence) == set(evidence.sites[:2])
+
+
+def test_what_every_block_does_alike_comes_before_anything_that_depends_on_its_index():
+    evidence = evidence_of("S2R R1, SR_TID.X", "FADD R4, R5, R6", "S2R R0, SR_CTAID.X", "IMAD R2, R0, 0x100, R1", "FADD R7, R2, R4")  # fmt: skip
+    assert find_block_independent(evidence) == list(evidence.sites[:2])
+
+
+def test_a_loop_in_which_anything_depends_on_the_block_is_its_own_work():
+    evidence = evidence_of("S2R R0, SR_CTAID.X", "FADD R4, R4, R6", "IADD3 R0, R0, 0x1, RZ", "@P0 BRA 0x10", "EXIT")  # fmt: skip
+    assert evidence.sites[1] not in find_block_independent(evidence)

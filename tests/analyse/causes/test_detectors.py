@@ -1,0 +1,326 @@
+"""Each detector on both sides of its threshold, with made-up evidence."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes.ceilings import detect_ceilings
+from profiler.analyse.causes.find import DETECTORS
+from profiler.analyse.causes.global_memory import (
+    detect_atomics,
+    detect_misaligned,
+    detect_narrow,
+    detect_redundant_loads,
+    detect_spills,
+    detect_uncoalesced,
+)
+from profiler.analyse.causes.instructions import (
+    detect_conversions,
+    detect_fp64,
+    detect_idle_lanes,
+    detect_integer_overhead,
+    detect_loop_overhead,
+    detect_redundant_instructions,
+)
+from profiler.analyse.causes.launch import (
+    detect_imbalance,
+    detect_last_wave,
+    detect_occupancy,
+    detect_short_launch,
+    detect_small_grid,
+)
+from profiler.analyse.causes.shared_memory import (
+    detect_bank_conflicts,
+    detect_redundant_shared,
+    detect_too_little_reuse,
+)
+from profiler.analyse.causes.waiting import (
+    detect_barriers,
+    detect_dependent_chain,
+    detect_instruction_cache,
+    detect_register_banks,
+    detect_unoverlapped_loads,
+)
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import evidence_of
+
+LOAD = "LDG.E R4, [R2.64]"
+LOOP = "@P0 BRA 0x10"
+
+
+def names(detect, evidence):
+    return [candidate.name for candidate in detect(evidence)]
+
+
+def load_with(sectors, opcode="LDG.E", **more):
+    """One load, executed 100 times, that touches so many sectors each time; 4 are what its lanes' 4 bytes fill."""
+    facts = {"sectors": 100 * sectors, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 50}} | more
+    return evidence_of(f"{opcode} R4, [R2.64]", "EXIT", facts={0: facts})
+
+
+@pytest.mark.parametrize(
+    ("sectors", "found"),
+    [
+        (4.0, []),
+        (4.1, []),  # a few edges
+        (5.0, ["misaligned-accesses"]),  # every request touches one sector more
+        (5.2, ["uncoalesced-loads"]),  # more than one: the lanes lie apart
+        (32.0, ["uncoalesced-loads"]),
+    ],
+)
+def test_one_sector_too_many_is_a_matter_of_alignment_and_more_of_the_layout(sectors, found):
+    evidence = load_with(sectors)
+    assert names(detect_uncoalesced, evidence) + names(detect_misaligned, evidence) == found
+
+
+def test_stores_that_lie_apart_are_named_apart_from_loads():
+    facts = {"sectors": 3200.0, "ideal_sectors": 400.0}
+    evidence = evidence_of("STG.E [R2.64], R4", "EXIT", facts={0: facts})
+    assert names(detect_uncoalesced, evidence) == ["uncoalesced-stores"]
+
+
+@pytest.mark.parametrize(
+    ("opcode", "sectors", "found"),
+    [
+        ("LDG.E", 4.0, ["narrow-accesses"]),
+        ("LDG.E.64", 8.0, ["narrow-accesses"]),
+        ("LDG.E.128", 16.0, []),  # there is no wider one
+        ("LDG.E", 1.0, []),  # a broadcast
+        ("LDG.E", 32.0, []),  # lanes that lie apart
+    ],
+)
+def test_contiguous_accesses_below_16_bytes_are_narrow(opcode, sectors, found):
+    assert names(detect_narrow, load_with(sectors, opcode)) == found
+
+
+@pytest.mark.parametrize(("delivered", "hits", "found"), [(3000.0, 90.0, 1), (7000.0, 90.0, 0), (3000.0, 40.0, 0)])  # fmt: skip
+def test_loads_are_redundant_if_caches_near_by_serve_most_bytes_more_than_twice(delivered, hits, found):
+    """100 loads of 128 bytes ask for 12,800."""
+    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    evidence = evidence_of(
+        LOAD, "EXIT", facts=facts, figures={"dram_bytes_read": delivered, "l1_hit_pct": hits}
+    )
+    assert names(detect_redundant_loads, evidence) == ["redundant-global-loads"] * found
+
+
+def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
+    code = [("MOV R2, R8", 10), ("LDG.E.STRONG.GPU R4, [R2.64]", 1000), (LOOP, 1000), ("EXIT", 10)]
+    assert names(detect_redundant_loads, evidence_of(*code)) == []
+    code[1] = (LOAD, 1000)
+    assert names(detect_redundant_loads, evidence_of(*code)) == ["redundant-global-loads"]
+
+
+def test_local_memory_is_a_spill_whether_registers_or_an_array_went_there():
+    assert names(detect_spills, evidence_of("LDL R4, [R1]", "EXIT")) == ["register-spills"]
+    assert names(detect_spills, evidence_of("LDG.E R4, [R2.64]", "EXIT")) == []
+
+
+def test_atomics_that_warps_wait_for_are_named():
+    evidence = evidence_of("RED.E.ADD [R2.64], R4", "EXIT", facts={0: {"waits": {"lg_throttle": 9}}})
+    assert names(detect_atomics, evidence) == ["atomic-contention"]
+    assert names(detect_atomics, evidence_of(LOAD)) == []
+
+
+@pytest.mark.parametrize(("passes", "found"), [(1.0, []), (2.0, ["bank-conflicts"]), (32.0, ["bank-conflicts"])])  # fmt: skip
+def test_more_passes_than_needed_are_conflicts(passes, found):
+    facts = {0: {"passes": 100 * passes, "ideal_passes": 100.0, "waits": {"short_scoreboard": 9}}}
+    assert names(detect_bank_conflicts, evidence_of("LDS R4, [R2]", "EXIT", facts=facts)) == found
+
+
+def test_a_wide_access_needs_several_passes():
+    facts = {0: {"passes": 400.0, "ideal_passes": 400.0}}
+    assert names(detect_bank_conflicts, evidence_of("LDS.128 R4, [R2]", "EXIT", facts=facts)) == []
+
+
+@pytest.mark.parametrize(("fmas", "saves"), [(1, True), (16, False)])
+def test_a_load_from_shared_memory_that_feeds_sixteen_multiplications_is_reused_enough(fmas, saves):
+    lines = [("MOV R9, RZ", 1), ("LDS R4, [R2]", 100), *[("FFMA R6, R4, R5, R6", 100)] * fmas, (LOOP, 100)]
+    (candidate,) = detect_too_little_reuse(evidence_of(*lines))
+    assert (candidate.effect.resources["issue"] > 0) == saves
+
+
+def test_an_accumulator_in_shared_memory_could_be_a_register():
+    lines = [("MOV R2, RZ", 1), ("LDS R4, [R2]", 100), ("FADD R4, R4, R5", 100), ("STS [R2], R4", 100), (LOOP, 100)]  # fmt: skip
+    assert names(detect_redundant_shared, evidence_of(*lines)) == ["redundant-shared-accesses"]
+    lines[2] = ("IADD3 R2, R2, 0x4, RZ", 100)
+    assert names(detect_redundant_shared, evidence_of(*lines)) == []
+
+
+@pytest.mark.parametrize(("integers", "found"), [(2, []), (6, ["integer-overhead"])])
+def test_two_integer_instructions_for_each_access_are_what_an_address_takes(integers, found):
+    lines = ["IADD3 R2, R2, R8, RZ"] * integers
+    assert names(detect_integer_overhead, evidence_of(*lines, "LDG.E R4, [R2]")) == found
+
+
+def test_what_does_not_change_in_a_loop_is_computed_once_too_often():
+    lines = [("MOV R9, RZ", 1), ("MUFU.SIN R4, R5", 100), ("FADD R6, R6, R4", 100), (LOOP, 100)]
+    (candidate,) = detect_redundant_instructions(evidence_of(*lines))
+    assert [site.opcode for site in candidate.weights] == ["MUFU.SIN"]
+    lines[2] = ("FADD R5, R5, R4", 100)
+    assert names(detect_redundant_instructions, evidence_of(*lines)) == []
+
+
+def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_product():
+    assert names(detect_redundant_instructions, evidence_of("FMUL R4, R1, R2", "FADD R5, R4, R3")) == [
+        "redundant-instructions"
+    ]
+    assert names(detect_redundant_instructions, evidence_of("FMUL R4, R1, R2", "STG.E [R8.64], R4")) == []
+
+
+@pytest.mark.parametrize(("length", "found"), [(21, ["loop-overhead"]), (22, [])])
+def test_a_loop_of_more_than_24_instructions_hides_what_keeps_it_going(length, found):
+    """With its counter, its test and its branch."""
+    body = [("FFMA R6, R4, R5, R6", 100)] * length
+    keeping = [("IADD3 R2, R2, 0x1, RZ", 100), ("ISETP.NE.AND P0, PT, R2, R3, PT", 100), (LOOP, 100)]
+    assert names(detect_loop_overhead, evidence_of(("MOV R2, RZ", 1), *body, *keeping)) == found
+
+
+def test_conversions_count_unless_they_belong_to_a_division_of_integers():
+    assert names(detect_conversions, evidence_of("I2F.S8 R4, R5")) == ["type-conversions"]
+    assert names(detect_conversions, evidence_of("I2F.U32.RP R4, R5")) == []
+
+
+def test_double_precision_is_named_with_how_busy_it_keeps_its_units():
+    (candidate,) = detect_fp64(evidence_of("DADD R4, R4, R6", "EXIT", busy={"fp64": 0.8}))
+    assert candidate.evidence["fp64_busy_pct"] == pytest.approx(80)
+    assert names(detect_fp64, evidence_of("FADD R4, R4, R6")) == []
+
+
+@pytest.mark.parametrize(("lanes", "found"), [(32.0, []), (31.5, []), (24.0, ["idle-lanes"])])
+def test_lanes_are_idle_where_more_than_a_few_do_nothing(lanes, found):
+    facts = {place: {"lanes": lanes, "acting": lanes} for place in range(2)}
+    assert names(detect_idle_lanes, evidence_of("FADD R4, R4, R6", "EXIT", facts=facts)) == found
+
+
+def test_two_sides_of_a_branch_that_share_a_warp_diverge():
+    lanes = (32.0, 20.0, 12.0, 32.0)
+    facts = {place: {"lanes": count, "acting": count} for place, count in enumerate(lanes)}
+    evidence = evidence_of("MOV R1, R2", "FADD R4, R4, R6", "FMUL R4, R4, R6", "EXIT", facts=facts)
+    assert names(detect_idle_lanes, evidence) == ["divergent-branches"]
+
+
+def test_loads_that_nobody_waits_for_overlap_well_enough():
+    waits = {"long_scoreboard": 9}
+    assert names(detect_unoverlapped_loads, evidence_of(LOAD, "FADD R5, R5, R4", facts={1: {"waits": waits}})) == [
+        "loads-not-overlapped"
+    ]  # fmt: skip
+    assert names(detect_unoverlapped_loads, evidence_of(LOAD, "FADD R5, R5, R4", facts={1: {"waits": {"wait": 9}}})) == []  # fmt: skip
+
+
+def lone_saving(loads):
+    """The part of the waiting that goes, where a warp has so many loads under way."""
+    lines = [f"LDG.E R{10 + number}, [R2.64+{number:#x}]" for number in range(loads)]
+    facts = {loads: {"waits": {"long_scoreboard": 9}}}
+    (candidate,) = detect_unoverlapped_loads(evidence_of(*lines, "FADD R5, R5, R10", facts=facts))
+    return candidate.effect.waits["long_scoreboard"]
+
+
+def test_four_loads_under_way_are_enough():
+    assert lone_saving(1) == lone_saving(3) == 7 / 8
+    assert lone_saving(4) == 0.25
+
+
+def test_a_list_is_a_dependent_chain_and_an_array_is_loads_that_do_not_overlap():
+    chased = [("MOV R2, R8", 10), ("LDG.E.64 R2, [R2.64]", 1000), (LOOP, 1000)]
+    facts = {1: {"waits": {"long_scoreboard": 9}}}
+    assert names(detect_dependent_chain, evidence_of(*chased, facts=facts)) == ["dependent-chain"]
+    assert names(detect_unoverlapped_loads, evidence_of(*chased, facts=facts)) == []
+
+
+def test_barriers_count_less_where_warps_come_late_because_of_loads():
+    lines = (LOAD, "STS [R8], R4", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R6, [R8]")
+    alone = evidence_of(*lines, facts={3: {"waits": {"barrier": 10}}})
+    behind = evidence_of(*lines, facts={3: {"waits": {"barrier": 10}}, 1: {"waits": {"long_scoreboard": 10}}})
+    (one,), (other,) = detect_barriers(alone), detect_barriers(behind)
+    assert one.effect.waits["barrier"] == pytest.approx(7 / 8)
+    assert other.effect.waits["barrier"] == pytest.approx(7 / 16)
+
+
+def test_dispatch_stalls_at_three_operands_are_register_banks():
+    waits = {0: {"waits": {"dispatch": 9}}}
+    assert names(detect_register_banks, evidence_of("FFMA R1, R2, R3, R4", facts=waits)) == [
+        "register-bank-conflicts"
+    ]
+    assert names(detect_register_banks, evidence_of("FADD R1, R2, R3", facts=waits)) == []
+
+
+@pytest.mark.parametrize(("instructions", "found"), [(768, []), (769, ["instruction-cache-misses"])])
+def test_code_that_fits_in_12_kib_misses_no_instruction_cache(instructions, found):
+    evidence = evidence_of(*["FADD R4, R4, R6"] * instructions, facts={0: {"waits": {"no_instruction": 9}}})
+    assert names(detect_instruction_cache, evidence) == found
+
+
+@pytest.mark.parametrize(("duration", "found"), [(9_999.0, ["launch-too-short"]), (10_000.0, [])])
+def test_a_launch_below_10_us_is_short(duration, found):
+    assert names(detect_short_launch, evidence_of(LOAD, figures={"duration_ns": duration})) == found
+
+
+@pytest.mark.parametrize(("waves", "found"), [(0.99, ["grid-too-small"]), (1.0, [])])
+def test_a_grid_that_fills_the_gpu_once_is_not_too_small(waves, found):
+    evidence = evidence_of(LOAD, grid=64, figures={"waves": waves, "launch__sm_count": 132.0})
+    assert names(detect_small_grid, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("waves", "found"), [(1.0, []), (1.01, ["uneven-last-wave"]), (2.0, []), (9.9, ["uneven-last-wave"]), (10.1, [])]
+)  # fmt: skip
+def test_a_last_round_matters_where_there_are_few(waves, found):
+    assert names(detect_last_wave, evidence_of(LOAD, figures={"waves": waves})) == found
+
+
+def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_empty():
+    figures = {"waves": 1.25, "occupancy_pct": 10.0, "occupancy_limit_pct": 100.0}
+    (candidate,) = detect_last_wave(evidence_of(LOAD, figures=figures))
+    assert candidate.saves <= candidate.at_most == pytest.approx(0.375)
+
+
+def test_sms_that_work_alike_are_in_balance():
+    def cycles(mean):
+        return {
+            "waves": 20.0,
+            "launch__sm_count": 132.0,
+            "l1tex__cycles_active.min": mean,
+            "l1tex__cycles_active.avg": mean,
+            "l1tex__cycles_active.max": 100.0,
+        }
+
+    assert names(detect_imbalance, evidence_of(LOAD, figures=cycles(100.0))) == []
+    assert names(detect_imbalance, evidence_of(LOAD, figures=cycles(60.0))) == ["load-imbalance"]
+
+
+@pytest.mark.parametrize(
+    ("binding", "cause"),
+    [
+        ("launch__occupancy_limit_blocks", "block-too-small"),
+        ("launch__occupancy_limit_warps", "block-size-limits-occupancy"),
+        ("blocks_by_registers", "registers-limit-occupancy"),
+        ("blocks_by_shared", "shared-memory-limits-occupancy"),
+    ],
+)
+def test_the_smallest_limit_on_blocks_is_what_limits_occupancy(binding, cause):
+    limits = dict.fromkeys(("launch__occupancy_limit_blocks", "launch__occupancy_limit_warps", "blocks_by_registers", "blocks_by_shared"), 8.0)  # fmt: skip
+    assert names(detect_occupancy, evidence_of(LOAD, figures={**limits, binding: 4.0, "occupancy_limit_pct": 50.0})) == [cause]  # fmt: skip
+    assert names(detect_occupancy, evidence_of(LOAD, figures={**limits, binding: 4.0, "occupancy_limit_pct": 95.0})) == []  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("resource", "enough", "cause"),
+    [
+        ("dram", 0.9, "at-memory-bandwidth"),
+        ("l2", 0.85, "at-l2-bandwidth"),
+        ("fma", 0.75, "at-fma-rate"),
+        ("tensor", 0.75, "at-tensor-rate"),
+    ],
+)
+def test_a_resource_near_its_peak_is_a_ceiling(resource, enough, cause):
+    assert names(detect_ceilings, evidence_of(LOAD, busy={resource: enough})) == [cause]
+    assert names(detect_ceilings, evidence_of(LOAD, busy={resource: enough - 0.01})) == []
+
+
+@pytest.mark.parametrize("detect", DETECTORS, ids=lambda detect: detect.__name__)
+def test_a_detector_finds_nothing_where_there_is_no_code_and_no_figure(detect):
+    assert names(detect, evidence_of()) == []

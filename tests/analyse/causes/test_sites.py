@@ -1,0 +1,55 @@
+"""Kinds of instructions, and what a site's counts amount to."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes.sites import kind_of
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import code_of, sites_of
+
+
+@pytest.mark.parametrize(
+    ("opcodes", "kind"),
+    [
+        ("LDG.E LDG.E.128.CONSTANT LD.E LDGSTS.E.BYPASS.128 UBLKCP UTMALDG.2D TEX.SCR.LL", "global load"),
+        ("STG.E STG.E.64 ST.E UTMASTG.2D", "global store"),
+        ("LDS LDS.U8 LDS.128 LDSM.16.M88.4", "shared load"),
+        ("STS STS.128 STSM.16.M88.4", "shared store"),
+        ("LDL LDL.LU STL STL.128", "local"),
+        ("ATOMG.E.ADD.STRONG.GPU ATOM.E.CAS RED.E.ADD.F32.FTZ.RN.STRONG.GPU", "atomic"),
+        ("ATOMS.POPC.INC.32 ATOMS.CAST.SPIN ATOMS.ADD", "shared atomic"),
+        ("HMMA.16816.F32 IMMA.16832.S8.S8 HGMMA.64x256x16.F32 DMMA.884 WARPGROUP.ARRIVE", "tensor"),
+        ("DADD DFMA DSETP.GT.AND MUFU.RCP64H F2F.F64.F32 F2F.F32.F64 I2F.F64 F2I.F64.TRUNC", "fp64"),
+        ("MUFU.RCP MUFU.EX2 MUFU.SIN", "special"),
+        ("F2I.FTZ.U32.TRUNC.NTZ I2F.U32.RP F2FP.BF16.F32.PACK_AB I2FP.F32.S32 FRND.FLOOR", "conversion"),
+        ("FFMA FADD.FTZ FSETP.GT.AND FMNMX HFMA2 HADD2.F32 FCHK", "fp32"),
+        ("IMAD.WIDE IADD3 LEA.HI.X ISETP.GE.AND LOP3.LUT SHF.R.U32.HI UIADD3 VIMNMX PRMT SEL", "integer"),
+        ("BRA EXIT CALL.REL.NOINC RET.REL.NODEC BSSY BSYNC", "control"),
+        ("BAR.SYNC.DEFER_BLOCKING MEMBAR.SC.GPU", "barrier"),
+        ("MOV IMAD.MOV.U32 S2R ULDC R2UR SHFL.BFLY VOTE.ANY NOP", "other"),
+    ],
+)
+def test_every_opcode_has_the_kind_of_its_unit(opcodes, kind):
+    assert {kind_of(opcode) for opcode in opcodes.split()} == {kind}
+
+
+def test_lanes_that_are_predicated_off_are_idle():
+    (site,) = sites_of(code_of("@P0 FADD R1, R1, R2"), {0: {"lanes": 32.0, "acting": 8.0}})
+    assert site.idle_share == 0.75
+
+
+def test_an_access_never_has_fewer_sectors_or_passes_than_its_ideal():
+    facts = {"sectors": 3.0, "ideal_sectors": 4.0, "passes": 1.0, "ideal_passes": 2.0}
+    (site,) = sites_of(code_of("LDG.E R1, [R2.64]"), {0: facts})
+    assert (site.excess_sectors, site.excess_passes) == (0, 0)
+
+
+@pytest.mark.parametrize(("opcode", "width"), [("LDG.E", 32), ("LDG.E.64", 64), ("STG.E.128", 128), ("LDG.E.U8", 8)])  # fmt: skip
+def test_the_width_is_what_one_lane_accesses(opcode, width):
+    (site,) = sites_of(code_of(f"{opcode} R4, [R2.64]"))
+    assert site.width == width

@@ -1,0 +1,78 @@
+"""The model of a kernel's time: what a change saves, and what it cannot save more than."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from profiler.analyse.causes.time_model import Effect, TimeModel
+
+RESOURCES = ("dram", "l1", "fma", "issue")
+REASONS = ("long_scoreboard", "barrier", "wait")
+fractions = st.floats(0, 1)
+
+
+@st.composite
+def models(draw):
+    shares = [draw(st.floats(0.01, 1)) for _ in REASONS]
+    return TimeModel(
+        {name: draw(fractions) for name in RESOURCES},
+        {name: share / sum(shares) for name, share in zip(REASONS, shares, strict=True)},
+        {"dram": draw(fractions)},
+    )
+
+
+effects = st.builds(
+    Effect,
+    st.dictionaries(st.sampled_from(RESOURCES), fractions),
+    st.dictionaries(st.sampled_from(REASONS), fractions),
+)
+some_resources = st.sets(st.sampled_from(RESOURCES))
+
+
+def test_a_kernel_that_only_computes_saves_what_its_pipe_no_longer_does():
+    model = TimeModel({"fma": 1.0, "issue": 0.5}, {})
+    assert model.saved(Effect({"fma": 0.25})) == pytest.approx(0.25)
+
+
+def test_the_next_resource_is_what_remains_when_the_busiest_is_gone():
+    model = TimeModel({"fma": 1.0, "issue": 0.5}, {})
+    assert model.saved(Effect({"fma": 1.0})) == pytest.approx(0.5)
+
+
+def test_waiting_is_saved_in_its_part_of_the_time_in_which_the_busiest_resource_idles():
+    model = TimeModel({"dram": 0.6}, {"long_scoreboard": 0.75, "barrier": 0.25})
+    assert model.wait_share("long_scoreboard") == pytest.approx(0.3)
+    assert model.saved(Effect(waits={"barrier": 1.0})) == pytest.approx(0.1)
+
+
+def test_a_bound_is_what_the_work_that_stays_leaves():
+    model = TimeModel({"l1": 0.9, "dram": 0.4, "fma": 0.2}, {"short_scoreboard": 1.0})
+    conflicts_gone = Effect({"l1": 0.5}, {"short_scoreboard": 0.5})
+    assert model.bound(conflicts_gone, ("dram", "fma")) == pytest.approx(0.6)
+
+
+def test_traffic_that_no_code_needs_does_not_hold_a_bound_up():
+    model = TimeModel({"dram": 0.8}, {"long_scoreboard": 1.0}, {"dram": 0.5})
+    assert model.bound(Effect(), ("dram",)) == pytest.approx(0.6)
+
+
+@given(models())
+def test_a_change_of_nothing_saves_nothing(model):
+    assert model.saved(Effect()) == pytest.approx(0, abs=1e-9)
+
+
+@given(models(), effects, some_resources)
+def test_nothing_saves_more_than_its_bound_or_than_all_the_time(model, effect, leaves):
+    assert 0 <= model.saved(effect) <= model.bound(effect, leaves) <= 1
+
+
+@given(models(), effects, some_resources, some_resources)
+def test_a_bound_is_no_larger_where_a_change_leaves_more_as_it_is(model, effect, leaves, more):
+    assert model.bound(effect, leaves | more) <= model.bound(effect, leaves) + 1e-12
+
+
+@given(models(), effects, st.sampled_from(RESOURCES), st.sampled_from(REASONS))
+def test_taking_more_away_saves_no_less(model, effect, resource, reason):
+    more = Effect({**effect.resources, resource: 1.0}, {**effect.waits, reason: 1.0})
+    assert model.saved(more) >= model.saved(effect) - 1e-12

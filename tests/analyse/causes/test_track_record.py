@@ -1,0 +1,182 @@
+"""The diagnosis on kernels with a known change: it answers as the published record says, whatever the names are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import sys
+import tarfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from profiler.analyse.causes.cause import Cause
+from profiler.analyse.causes.find import diagnose
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.catalog.causes import BY_NAME
+from profiler.store.runs.run_store import Run, RunStore
+
+ROOT = Path(__file__).resolve().parents[3]
+DATA = ROOT / "tests" / "data" / "causes"
+sys.path[:0] = [str(DATA), str(ROOT / "docs")]
+import cause_record  # noqa: E402
+import track_record  # noqa: E402
+from pairs import read_pairs  # noqa: E402
+
+LISTED = read_pairs()
+RECORD = json.loads(track_record.RECORD.read_text())
+SAMPLE = random.Random(20261122).sample(LISTED["pair"], 8)
+
+
+@pytest.fixture(scope="module")
+def like():
+    return RunStore(ROOT / "runs").find("gemm-4", "gemm")
+
+
+@pytest.fixture(scope="module")
+def sampled_runs():
+    names = {pair[side] for pair in SAMPLE for side in ("before", "after")}
+    return {name.lower(): run for name, run in track_record.open_kernels(names).items()}
+
+
+def recorded(pair):
+    (row,) = [row for row in RECORD["pairs"] if (row["before"], row["after"]) == (pair["before"], pair["after"])]  # fmt: skip
+    return {key: value for key, value in row.items() if key != "full"}
+
+
+@pytest.mark.parametrize("pair", SAMPLE, ids=lambda pair: f"{pair['before']}-{pair['after']}")
+def test_a_pair_is_diagnosed_as_recorded(pair, sampled_runs, like):
+    (row,) = track_record.judge_pairs([pair], sampled_runs, {}, like)
+    assert json.loads(json.dumps(row)) == recorded(pair), "run tests/data/causes/track_record.py"
+
+
+@pytest.mark.campaign
+def test_the_whole_record_is_current(tmp_path):
+    runs = track_record.read_store(track_record.PACKS, tmp_path / "source")
+    full = track_record.read_store(["full"], tmp_path / "full")
+    assert track_record.as_text(track_record.measure(runs, full)) == track_record.RECORD.read_text()
+
+
+# What the record says
+
+
+def test_the_record_has_every_pair_ceiling_and_decoy():
+    assert [(row["before"], row["after"]) for row in RECORD["pairs"]] == [
+        (pair["before"], pair["after"]) for pair in LISTED["pair"]
+    ]
+    for kind in ("ceiling", "decoy"):
+        assert [row["kernel"] for row in RECORD[f"{kind}s"]] == [one["kernel"] for one in LISTED[kind]]
+
+
+def test_no_bound_was_broken_with_or_without_the_profiler():
+    broken = [
+        (row["before"], row["saved"], row["saved_alone"], row["at_most"])
+        for row in RECORD["pairs"]
+        if row["at_most"] is not None
+        and max(row["saved"], row["saved_alone"]) > row["at_most"] + track_record.TOLERANCE
+    ]
+    assert broken == []
+
+
+def test_every_failure_is_explained_and_nothing_else_is():
+    assert set(cause_record.explanations()) == {kernel for kernel, _ in cause_record.failures(RECORD)}
+
+
+def test_a_cause_that_remains_is_no_mistake_and_no_hit():
+    pair = {"before": "a", "after": "b", "file": "a.cu", "causes": ["barriers"], "also": ["bank-conflicts"]}
+    causes = [_cause("bank-conflicts", 50.0), _cause("barriers", 10.0)]
+    judged = track_record.judge(pair, causes, saved=20.0)
+    assert (judged["first_is"], judged["rank"]) == ("left", 2)
+    assert track_record.judge(pair | {"also": []}, causes, saved=20.0)["first_is"] == "wrong"
+    assert track_record.judge(pair, causes[1:], saved=20.0)["first_is"] == "right"
+
+
+@pytest.mark.parametrize(("saved", "broken"), [(63.0, False), (63.1, True)])
+def test_a_bound_is_broken_by_more_than_three_points(saved, broken):
+    pair = {"before": "a", "after": "b", "file": "a.cu", "causes": ["barriers"]}
+    assert track_record.judge(pair, [_cause("barriers", 10.0, 60.0)], saved)["broken"] == broken
+
+
+def _cause(name, expected, at_most=99.0):
+    from profiler.analyse.causes.cause import Savings
+
+    return Cause(name, "", "", Savings(expected, at_most), [], {})
+
+
+# The list of pairs
+
+
+def test_every_mark_and_every_cause_of_the_list_resolves():
+    for pair in LISTED["pair"]:
+        assert set(pair["causes"]) | set(pair.get("also", ())) <= set(BY_NAME)
+        if "lines" in pair:
+            first, last = pair["lines"]
+            assert 1 <= first <= last <= len((DATA / pair["file"]).read_text().splitlines())
+    for kind, asked in (("ceiling", "causes"), ("decoy", "never")):
+        for one in LISTED[kind]:
+            assert set(one[asked]) <= set(BY_NAME)
+
+
+def test_every_kernel_of_the_list_was_recorded_and_timed():
+    held = set()
+    for pack in track_record.PACKS:
+        with tarfile.open(DATA / f"{pack}.tar.xz") as packed:
+            held |= {name.removesuffix(".ncu-rep") for name in packed.getnames()}
+    wanted = set(track_record.names_of(LISTED))
+    assert wanted <= held
+    assert wanted <= set(track_record.times())
+
+
+def test_every_cause_with_a_remedy_has_a_pair_but_one_that_no_source_here_brings_about():
+    named = {name for pair in LISTED["pair"] for name in pair["causes"]}
+    ceilings = {name for one in LISTED["ceiling"] for name in one["causes"]}
+    assert set(BY_NAME) - named - ceilings == {"register-bank-conflicts"}
+
+
+# Names do not matter
+
+
+def renamed(run: Run) -> Run:
+    """Returns the run with other names for its kernel and files, and other text for its source."""
+    tables = {name: run.table(name) for name in run.manifest.tables}
+    columns = {
+        "launches": ("function", "kernel", "mangled"),
+        "instructions": ("file", "source"),
+        "rules": ("file",),
+    }
+    for table, names in columns.items():
+        for name in names:
+            at = tables[table].schema.get_field_index(name)
+            field = tables[table].schema.field(at)
+            values = [
+                value and hashlib.sha256(value.encode()).hexdigest()
+                for value in tables[table].column(at).to_pylist()
+            ]
+            tables[table] = tables[table].set_column(at, field, pa.array(values).cast(field.type))
+    return Run(run.path, run.manifest, stored=False, _tables=tables)
+
+
+def without_names(causes):
+    return [
+        (one.cause, one.sentence, one.try_, one.saves_pct, [(place.opcode, place.offset, place.line) for place in one.where])
+        for one in causes
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [pair["before"] for pair in SAMPLE[:4]])
+def test_names_of_kernels_and_files_have_no_influence(name, sampled_runs):
+    run = sampled_runs[name.lower()]
+    other = renamed(run)
+    (kernel,) = set(other.table("launches").column("kernel").to_pylist())
+    assert without_names(diagnose(profile_kernel(other, kernel)).causes) == without_names(
+        track_record.causes_of(run)
+    )
+
+
+def test_the_part_that_the_default_preset_records_has_no_samples_and_says_so(sampled_runs, like):
+    run = track_record.as_default(next(iter(sampled_runs.values())), like)
+    unseen = diagnose(profile_kernel(run, track_record.kernel_of(run))).unseen
+    assert any("where warps wait" in one for one in unseen)
+    assert any("the sectors and passes of each access" in one for one in unseen)

@@ -1,0 +1,125 @@
+"""Causes on a page: what each saves, its name, its place and what to try, and what could not be seen."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from markdown_it import MarkdownIt
+
+from profiler.analyse.causes.cause import Cause, Place, Savings
+from profiler.analyse.causes.headline import NOTHING_FOUND
+from profiler.catalog.causes import CAUSES, find_cause
+from profiler.present.document import Document, Records
+from profiler.present.documents.parts.causes import cause_blocks
+from profiler.present.render.markdown import document_markdown
+from profiler.present.render.terminal import Window, document_text
+
+PLACES = [
+    Place("LDG.E", 0x150, 80.0, "kernel.cu", 66, "sum += a[k * n];"),
+    Place("LDG.E", 0x1A0, 20.0),
+]
+CAUSES_FOUND = [
+    Cause("uncoalesced-loads", "A warp loads 32 sectors. " * 4, "Exchange the indices.", Savings(46.6, 55.5), PLACES, {}),
+    Cause("grid-too-small", "64 blocks for 132 SMs.", "Split the work.", Savings(9.6, 80.0), [], {}),
+]  # fmt: skip
+CEILING = Cause("at-memory-bandwidth", "Device memory is used to 98 %.", "Move fewer bytes.", Savings(0.0, 0.0), [], {})  # fmt: skip
+
+
+def document_of(causes, unseen=()):
+    return Document("", [cause_blocks(causes, unseen)], Records((), ()))
+
+
+def text_of(causes=CAUSES_FOUND, unseen=(), width=80, colour=False):
+    return document_text(document_of(causes, unseen), Window(colour, width))
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+def test_each_cause_has_what_it_saves_its_name_its_place_and_what_to_try():
+    lines = text_of().splitlines()
+    assert "  47 %  uncoalesced-loads" in lines
+    assert "  10 %  grid-too-small" in lines
+    assert "At kernel.cu:66 `sum += a[k * n];`, LDG.E at 0x1a0. Try: Exchange the indices." in flat(text_of())
+    assert "That would save about 47 %, and 56 % at most." in flat(text_of())
+
+
+def test_a_ceiling_saves_nothing_and_says_no_percentage():
+    page = flat(text_of([CEILING]))
+    assert "at-memory-bandwidth" in page
+    assert "would save" not in page.split("at-memory-bandwidth")[1]
+
+
+def test_no_cause_is_said_in_a_sentence():
+    assert NOTHING_FOUND in flat(text_of([]))
+
+
+def test_what_could_not_be_seen_is_named_with_the_preset_that_records_it():
+    page = flat(text_of(unseen=["where warps wait"]))
+    assert page.endswith("not recorded: where warps wait. `prof collect --preset source` records it.")
+    assert "not recorded" not in text_of()
+
+
+@pytest.mark.parametrize("width", [40, 80, 200, None])
+def test_the_page_fits_the_window_and_stays_readable(width):
+    assert max(map(len, text_of(width=width).splitlines())) <= min(width or 100, 100)
+
+
+def test_colour_changes_nothing_but_colour():
+    coloured = text_of(colour=True)
+    assert "\x1b[1muncoalesced-loads\x1b[0m" in coloured
+    assert coloured.replace("\x1b[1m", "").replace("\x1b[0m", "") == text_of()
+
+
+def test_markdown_has_a_row_for_each_cause():
+    tokens = MarkdownIt().enable("table").parse(document_markdown(document_of(CAUSES_FOUND)))
+    assert [token.type for token in tokens].count("tr_open") == 1 + len(CAUSES_FOUND)
+
+
+def test_show_and_compare_name_the_same_causes_of_the_same_kernel(prof_here, recorded):
+    in_full = ("--full", "--format", "json")
+    (shown,) = json.loads(prof_here("--runs", recorded.root, "show", "6", *in_full).stdout)["kernels"]
+    compared = json.loads(prof_here("--runs", recorded.root, "compare", "5", "6", *in_full).stdout)
+    assert shown["causes"] == compared["causes"] != []
+    for page in (
+        prof_here("--runs", recorded.root, "show", "6").stdout,
+        prof_here("--runs", recorded.root, "compare", "5", "6").stdout,
+    ):
+        for cause in shown["causes"]:
+            assert f"{cause['saves_pct']['expected']:.0f} %  {cause['cause']}" in page
+            assert cause["sentence"] in " ".join(page.split())
+
+
+# prof causes
+
+
+def test_prof_causes_lists_every_cause(prof_here):
+    page = prof_here("causes").stdout
+    assert [line.split()[0] for line in page.splitlines()[1:] if not line.startswith(" ")] == [
+        one.name for one in CAUSES
+    ]
+
+
+@pytest.mark.parametrize("format", ["json", "csv", "markdown"])
+def test_prof_causes_holds_everything_in_every_format(prof_here, format):
+    text = prof_here("causes", "--format", format).stdout
+    for one in CAUSES:
+        assert one.name.replace("-", "\\-") in text or one.name in text
+    if format == "json":
+        rows = json.loads(text)
+        rows = rows if isinstance(rows, list) else next(v for v in rows.values() if isinstance(v, list))
+        assert set(rows[0]) == {"cause", "group", "what", "detected", "example", "remedy"}
+
+
+def test_prof_causes_says_everything_about_one(prof_here):
+    kind = find_cause("bank-conflicts")
+    page = flat(prof_here("causes", "bank-conflicts").stdout)
+    assert all(flat(text) in page for text in (kind.what, kind.detected, kind.example, kind.remedy))
+
+
+def test_a_cause_that_does_not_exist_is_an_error_with_the_nearest_name(prof_here):
+    done = prof_here("causes", "bank-conflict")
+    assert done.returncode != 0
+    assert "no cause 'bank-conflict'; nearest: bank-conflicts" in done.stderr
