@@ -84,9 +84,8 @@
     ├── IngestIncomplete       some reports were ingested, some were not
     └── InternalError          a bug in prof
 
-Exit codes 0, 1 and 2 are taken: success, a regression found by `prof check`, and the
-command line parser. Each class has a code of its own, and a test checks that. An error that
-can be raised has a remedy; a group has none, so code that raises a group gives one.
+Exit codes 0, 1 and 2 are taken: success, a regression found by `prof check`, and the command line parser.
+Each class has a code of its own. A group has no remedy, so code that raises one gives it.
 """
 
 from __future__ import annotations
@@ -117,10 +116,8 @@ class ProfError(Exception):
 
     def changed(self, message: str | None = None, details: Iterable[str] | None = None) -> Self:
         """Returns the same failure with another message or other details."""
-        new_message = self.message if message is None else message
-        return type(self)(
-            new_message, details=self.details if details is None else details, remedy=self.remedy
-        )
+        lines = self.details if details is None else details
+        return type(self)(self.message if message is None else message, details=lines, remedy=self.remedy)
 
     def __str__(self) -> str:
         return "\n".join([self.message, *self.details])
@@ -134,9 +131,8 @@ def _rebuild(cls: type[ProfError], message: str, details: tuple[str, ...], remed
     return cls(message, details=details, remedy=remedy)
 
 
-# One line apart, so that the whole list can be read in one sitting.
 # fmt: off
-
+# One line apart, so that the whole list can be read in one sitting.
 class ReportError(ProfError, exit_code=10): ...
 
 class ReportNotFound(ReportError, exit_code=11):
@@ -158,10 +154,7 @@ class ReportTooLarge(ReportError, exit_code=17):
     remedy = "Record fewer launches in one report, or free some disk space."
 
 class ReaderFailed(ReportError, exit_code=16):
-    remedy = (
-        "The structure of the file adds up, so the report need not be damaged. Open it in the Nsight Compute UI, "
-        "or try another version of the Python package ncu-report."
-    )
+    remedy = "The structure of the file adds up, so the report need not be damaged. Open it in the Nsight Compute UI, or try another version of the Python package ncu-report."
 
 class StoreError(ProfError, exit_code=20): ...
 
