@@ -11,7 +11,9 @@
     │   └── ReaderFailed           NVIDIA's reader crashed or hung on the report
     ├── StoreError             the runs folder cannot be used
     │   ├── RunNotFound
-    │   ├── RunDamaged             a stored run differs from what its manifest records
+    │   ├── RunUnusable            a stored run cannot be used
+    │   │   ├── RunDamaged             it differs from what its manifest records
+    │   │   └── RunUnreadable          the system does not read it: no permission, or a disk that fails
     │   ├── DiskFull
     │   ├── StoreNotWritable
     │   ├── RunNotProfiled         the run holds timings alone, and a profile was asked for
@@ -166,8 +168,13 @@ class StoreError(ProfError, exit_code=20): ...
 class RunNotFound(StoreError, exit_code=21):
     remedy = "`prof list` shows what is stored; `prof ingest REPORT` adds a report."
 
-class RunDamaged(StoreError, exit_code=22):
+class RunUnusable(StoreError, exit_code=109): ...
+
+class RunDamaged(RunUnusable, exit_code=22):
     remedy = "Restore the run from a backup or version control; or `prof fsck --repair` sets it aside, and its report can be ingested again."
+
+class RunUnreadable(RunUnusable, exit_code=110):
+    remedy = "Check the permissions and the disk, and run the same command again: nothing says that the run is damaged."
 
 class DiskFull(StoreError, exit_code=23):
     remedy = "Free some space, or choose another folder with --runs, and run the same command again."
@@ -179,7 +186,7 @@ class RunNotProfiled(StoreError, exit_code=25):
     remedy = "Profile the same kernel with `ncu`, and `prof ingest` the report."
 
 class StoredUnderAnotherName(StoreError, exit_code=26):
-    remedy = "Delete the folder of that run and ingest the report again under the name it should have."
+    remedy = "Use the run under the name that it has, or ingest the report under another one into another folder with --runs."
 
 class IdTaken(StoreError, exit_code=29):
     remedy = "One folder cannot hold both: store this one in another folder with --runs."

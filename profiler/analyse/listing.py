@@ -12,7 +12,7 @@ from profiler.analyse.importance import Importance
 NAMES_HEADER = ("name", "runs", "recorded", "launches", "gpu", "ncu", "origin", "run_id")
 RUNS_HEADER = ("name", "workload", *NAMES_HEADER[2:])
 LADDER_HEADER = ("kernel", "name", "profiled", "timed", "tuned", "idea")
-DAMAGED = "damaged"
+DAMAGED, UNREADABLE = "damaged", "unreadable"
 
 
 class Listing(Struct, frozen=True):

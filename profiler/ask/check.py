@@ -14,7 +14,7 @@ from profiler.ask.named.references import is_report_path, open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_one, profile_pairs
 from profiler.catalog.thresholds import Threshold, find_thresholds
-from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNotFound, RunDamaged
+from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNotFound, RunUnusable
 from profiler.store.remote.files import is_url
 from profiler.store.remote.places import location_of
 from profiler.store.runs.run_store import RunStore
@@ -38,7 +38,7 @@ def check(
                     run.verify_reports()
             checks += _check_kernels(title, pair, settings, kernel_name, every, thresholds.limits)
             alone = unmatched_kernels(*pair, kernel_name) if every else []
-        except (ComparisonError, MetricNotFound, RunDamaged) as error:
+        except (ComparisonError, MetricNotFound, RunUnusable) as error:
             if len(pairs) == 1 and not checks:
                 raise
             before, after = (run.manifest.run_id if run.stored else run.label for run in pair)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
-from profiler.analyse.listing import DAMAGED, LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, Listing
+from profiler.analyse.listing import DAMAGED, LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, UNREADABLE, Listing
 from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
 from profiler.ask.named.references import meant_by
 from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import Ladder, size_text
-from profiler.errors import RunDamaged, RunNotFound
+from profiler.errors import RunDamaged, RunNotFound, RunUnusable
 from profiler.store.runs.names import no_such_name
 from profiler.store.runs.run_id import RunId, rung_name, sweep_name, timed_name
 from profiler.store.runs.run_store import RunStore
@@ -96,14 +96,15 @@ def why_nothing(store: RunStore, name: str | None, settings: Settings) -> str:
 def _row(store: RunStore, run_id: RunId, runs: int | None = None) -> dict[str, _Cell]:
     """Returns the row of a run, with its workload, or with the number of `runs` if that is given.
 
-    A damaged run is listed too, with what the name of its folder says.
+    A run that cannot be used is listed too, with what the name of its folder says.
     """
     header = RUNS_HEADER if runs is None else NAMES_HEADER
     try:
         manifest = store.open(run_id).manifest
-    except RunDamaged as error:
+    except RunUnusable as error:
         store.leave_out(str(run_id), error)
-        return _named(header, run_id.name, "" if runs is None else runs, "", 0, "", "", DAMAGED, str(run_id))
+        state = DAMAGED if isinstance(error, RunDamaged) else UNREADABLE
+        return _named(header, run_id.name, "" if runs is None else runs, "", 0, "", "", state, str(run_id))
     return _named(
         header,
         manifest.name,

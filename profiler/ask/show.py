@@ -20,7 +20,7 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import is_choice
 from profiler.ask.profiles import profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
-from profiler.errors import RunDamaged, RunNotProfiled
+from profiler.errors import RunNotProfiled, RunUnusable
 from profiler.store.runs.run_store import Run
 
 _MOST_ALIKE = 200  # each is a manifest to read
@@ -78,6 +78,6 @@ def find_other_workloads(source: str, run: Run, settings: Settings) -> list[str]
     store.read_ahead(alike)
     found: dict[str, None] = {}
     for run_id in reversed(alike):
-        with suppress(RunDamaged):  # other runs were not asked for, so their damage is not reported
+        with suppress(RunUnusable):  # other runs were not asked for, so their damage is not reported
             found[size_text(store.open(run_id).manifest.workload or {})] = None
     return [size for size in found if size and size != size_text(run.manifest.workload or {})]

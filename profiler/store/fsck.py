@@ -6,13 +6,15 @@ In: a store. Out: what is wrong, one `Fault` for each run, pack or leftover. Not
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from profiler.errors import ProfError, RunDamaged
+from profiler.errors import NotAReport, ProfError, ReportDamaged, ReportNotFound, RunDamaged
 from profiler.store.packs.layout import (
     MANIFESTS_FILE,
     VERSION,
@@ -24,7 +26,8 @@ from profiler.store.packs.layout import (
 )
 from profiler.store.packs.publish import stored_files
 from profiler.store.remote.objects import ObjectPlace
-from profiler.store.remote.places import FolderPlace, Place
+from profiler.store.remote.places import FolderPlace, Place, unreadable
+from profiler.store.remote.upload import CLAIM_S, CLAIMS_FOLDER
 from profiler.store.reports.identity import identify_report
 from profiler.store.runs.commit import find_left_staging
 from profiler.store.runs.files import FolderFiles, RunFiles
@@ -37,13 +40,18 @@ from profiler.store.sweeps import SweepStore
 from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.schema import TABLES
 
-Kind = Literal["run", "sweep", "pack", "left", "note"]
+Kind = Literal["run", "sweep", "pack", "unread", "left", "note"]
+# Any other error leaves open whether the thing is whole: no permission, no memory, no room to unpack a report.
+_DAMAGE = (RunDamaged, ReportDamaged, NotAReport, ReportNotFound)
 _UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload under way
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with one thing in the store. A `note` is nothing wrong; `done` says what a repair did about it."""
+    """What is wrong with one thing in the store; `done` says what a repair did about it.
+
+    A `note` is nothing wrong, and what is `unread` may be whole: the system does not let prof read it.
+    """
 
     kind: Kind
     name: str  # of the run or the pack, relative to the runs; or a path
@@ -96,31 +104,29 @@ def examine_briefly(store: RunStore) -> Iterator[Fault]:
     yield from _left_in(_staging_left(store))
 
 
-def faults_of_folder(place: Place, name: str, counts: Examined) -> list[str]:
+def faults_of_folder(place: Place, name: str, counts: Examined) -> list[ProfError]:
     """The faults of a run in a folder of its own."""
     manifest, found = _open_folder(place, name, counts)
     return faults_of_run(manifest, FolderFiles(place, name, manifest.tables)) if manifest else found
 
 
-def _open_folder(place: Place, name: str, counts: Examined) -> tuple[Manifest | None, list[str]]:
+def _open_folder(place: Place, name: str, counts: Examined) -> tuple[Manifest | None, list[ProfError]]:
     """The manifest of a run in a folder of its own, or what is wrong with it."""
     file = f"{name}/{MANIFEST_FILE}"
     try:
         manifest = decode_manifest(place.read(file), place.shown(file))
-    except RunDamaged as error:
-        return None, [_shortened(error, place, name)]
-    except OSError as error:
-        return None, [f"{MANIFEST_FILE}: cannot be read: {error.strerror or 'it is not there'}"]
+    except (ProfError, OSError) as error:
+        return None, [_noted(error, place, name)]
     counts.unsealed += not manifest.is_sealed
     return manifest, []
 
 
-def faults_of_run(manifest: Manifest, files: RunFiles) -> list[str]:
+def faults_of_run(manifest: Manifest, files: RunFiles) -> list[ProfError]:
     """The faults of a run whose manifest is whole."""
     if manifest.run_id != files.name or set(manifest.tables) != set(TABLES):
-        return ["the folder and its manifest do not belong together"]
+        return [RunDamaged("the folder and its manifest do not belong together")]
     run = Run(files.where, manifest, _files=files)
-    found: list[str] = []
+    found: list[ProfError] = []
     for report in manifest.reports:
         if report.file is not None:
             found += _checked(files.place, files.name, _check_report, run, report)
@@ -128,9 +134,8 @@ def faults_of_run(manifest: Manifest, files: RunFiles) -> list[str]:
         found += _checked(files.place, files.name, _check_table, run, table)
     if not found:
         tables = {table: run.table(table) for table in TABLES}
-        found += [
-            f"launch {launch} contradicts itself: {how}" for launch, how in find_contradictions(tables)
-        ][:1]
+        for launch, how in islice(find_contradictions(tables), 1):
+            found.append(RunDamaged(f"launch {launch} contradicts itself: {how}"))
     return found
 
 
@@ -142,7 +147,7 @@ def open_pack(place: Place, name: str) -> Pack:
         return Pack(place, name, PackIndex(VERSION, {}, {}))
 
 
-def runs_of_pack(pack: Pack) -> Iterator[tuple[str, Manifest | str, bytes, RunFiles | None]]:
+def runs_of_pack(pack: Pack) -> Iterator[tuple[str, Manifest | ProfError, bytes, RunFiles | None]]:
     """Yield each run's id, its manifest, the manifest as written, and its files; or what is wrong instead of the manifest.
 
     Where the index is damaged, every line is a run, and its own seal says whether it is whole.
@@ -157,18 +162,14 @@ def runs_of_pack(pack: Pack) -> Iterator[tuple[str, Manifest | str, bytes, RunFi
     for run_id, data in lines.items():
         stated = pack.index.runs.get(run_id)
         if stated is not None and hashlib.sha256(data).hexdigest() != stated.sha256:
-            yield (
-                run_id,
-                "its line in manifests.jsonl is not the one written (its SHA-256 differs)",
-                b"",
-                None,
-            )
+            changed = RunDamaged(f"its line in {MANIFESTS_FILE} is not the one written (its SHA-256 differs)")
+            yield run_id, changed, b"", None
             continue
         try:
             line = read_line(data, pack.shown(MANIFESTS_FILE))
             manifest = decode_manifest(bytes(line.manifest), pack.shown(MANIFESTS_FILE))
         except RunDamaged as error:
-            yield run_id, _shortened(error, pack.place, pack.name), b"", None
+            yield run_id, _noted(error, pack.place, pack.name), b"", None
         else:
             files = PackedFiles(pack.place, manifest.run_id, manifest.tables, pack, line)
             yield manifest.run_id, manifest, bytes(line.manifest), files
@@ -199,15 +200,15 @@ def _faults_of_pack(place: Place, name: str, counts: Examined) -> Iterator[Fault
         found += _checked(place, name, _check_manifests, pack)
         for table in TABLES:
             found += _checked(place, name, pack.verified_table, table)
-    damaged = []
     for run_id, manifest, _, files in runs_of_pack(pack):
         counts.runs += 1
-        if isinstance(manifest, str) or files is None:
-            damaged.append(f"{run_id}: {manifest}")
-            continue
-        counts.unsealed += not manifest.is_sealed
-        damaged += [f"{run_id}: {fault}" for fault in faults_of_run(manifest, files)]
-    yield from _fault("pack", name, [*found, *damaged])
+        if isinstance(manifest, ProfError) or files is None:
+            of_run = [manifest] if isinstance(manifest, ProfError) else []
+        else:
+            counts.unsealed += not manifest.is_sealed
+            of_run = faults_of_run(manifest, files)
+        found += [error.changed(f"{run_id}: {error.message}") for error in of_run]
+    yield from _fault("pack", name, found)
 
 
 def _faults_of_sweeps(store: RunStore, counts: Examined, advance: Callable[[], None]) -> Iterator[Fault]:
@@ -230,12 +231,26 @@ def _left_in(folders: Iterable[Path]) -> Iterator[Fault]:
     return (Fault("left", str(folder), "a process that was killed left it") for folder in folders)
 
 
+def left_claims(place: Place) -> list[str]:
+    """The files by which killed uploads claim a report: those for which no other client would wait any more."""
+    if not isinstance(place, ObjectPlace):
+        return []
+    oldest = datetime.now(UTC) - timedelta(seconds=CLAIM_S)
+    found = []
+    for file in place.listing(f"{CLAIMS_FOLDER}/"):
+        with suppress(FileNotFoundError):  # its client has removed it just now
+            found += [file] if place.modified(file) < oldest else []
+    return found
+
+
 def _left_behind(store: RunStore) -> Iterator[Fault]:
     yield from _left_in([*_staging_left(store), *find_left_scratch()])
     for name, files in orphans(store.place).items():
         yield Fault(
             "left", name, f"{len(files)} files of an upload that never ended, or that lost its last file"
         )
+    for file in left_claims(store.place):
+        yield Fault("left", file, f"an upload claimed a report more than {CLAIM_S:.0f} s ago and never ended")
 
 
 def _check_report(run: Run, report: StoredReport) -> None:
@@ -261,21 +276,23 @@ def _check_manifests(pack: Pack) -> None:
         raise RunDamaged(f"{MANIFESTS_FILE}: not the one written (its SHA-256 differs)")
 
 
-def _checked(place: Place, name: str, check: Callable[..., object], *given: object) -> list[str]:
-    """Run a check of a folder, and return its error without the folder's path, which the row names."""
+def _checked(place: Place, name: str, check: Callable[..., object], *given: object) -> list[ProfError]:
+    """Run a check of a folder, and return its error."""
     try:
         check(*given)
-    except ProfError as error:
-        return [_shortened(error, place, name)]
-    except OSError as error:
-        return [f"{Path(error.filename or name).name}: cannot be read: {error.strerror or 'it is not there'}"]
+    except (ProfError, OSError) as error:
+        return [_noted(error, place, name)]
     return []
 
 
-def _shortened(error: ProfError, place: Place, name: str) -> str:
-    return error.message.replace(f"{place.shown(name)}/", "")
+def _noted(error: ProfError | OSError, place: Place, name: str) -> ProfError:
+    """The error of a folder without the folder's path, which the row names."""
+    if isinstance(error, OSError):
+        return unreadable(error, Path(error.filename or f"{name}/{MANIFEST_FILE}").name)
+    return error.changed(error.message.replace(f"{place.shown(name)}/", ""))
 
 
-def _fault(kind: Kind, name: str, found: Iterable[str]) -> Iterator[Fault]:
-    if text := "; ".join(found):
-        yield Fault(kind, name, text)
+def _fault(kind: Kind, name: str, found: Sequence[ProfError]) -> Iterator[Fault]:
+    if found:
+        surely = all(isinstance(error, _DAMAGE) for error in found)
+        yield Fault(kind if surely else "unread", name, "; ".join(error.message for error in found))

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
-from profiler.errors import QueryFailed, ResourcesShort, RunDamaged
+from profiler.errors import QueryFailed, ResourcesShort, RunUnusable
 from profiler.store.runs.files import FolderFiles, read_ahead
 from profiler.store.tables.schema import TABLES, arrow_schema
 
@@ -162,11 +162,11 @@ def _parts(store: RunStore, runs: list[Run], name: str) -> Iterator[_Part]:
                 try:
                     path, groups = run.parquet(name)
                     yield path, None if groups is None else list(groups)
-                except RunDamaged:
+                except RunUnusable:
                     if isinstance(run.files, FolderFiles):
                         raise
                     yield run.table(name)
-            except RunDamaged as error:
+            except RunUnusable as error:
                 store.leave_out(run.manifest.run_id, error)
 
 

@@ -14,12 +14,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from profiler.errors import StoreNotWritable
+from profiler.errors import ProfError, StoreNotWritable
 from profiler.store.fsck import (
     Examined,
     Fault,
     faults_of_folder,
     faults_of_run,
+    left_claims,
     open_pack,
     orphans,
     runs_of_pack,
@@ -29,6 +30,7 @@ from profiler.store.packs.plan import alone
 from profiler.store.packs.publish import publisher_for
 from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
+from profiler.store.remote.upload import CLAIMS_FOLDER
 from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, storage_error
 from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
@@ -60,7 +62,7 @@ def _repaired(store: RunStore, staging: Staging, fault: Fault) -> str:
             return f"set aside as {sweeps.set_aside(Path(fault.name).name, fault.found)}"
     if fault.kind == "left":
         return _sweep(store, staging, fault)
-    return ""
+    return ""  # what could not be read may be whole
 
 
 def _sweep(store: RunStore, staging: Staging, fault: Fault) -> str:
@@ -72,9 +74,20 @@ def _sweep(store: RunStore, staging: Staging, fault: Fault) -> str:
             with Staging(folder.parent.parent):
                 pass
         return "left alone: somebody uses it" if folder.exists() else "removed"
+    if fault.name.startswith(f"{CLAIMS_FOLDER}/"):
+        return _set_claim_aside(store, fault.name)
     if fault.name not in orphans(store.place):
         return "left alone: somebody goes on with it"
     return f"set aside as {_set_aside(store, staging, fault.name, fault.found)}"
+
+
+def _set_claim_aside(store: RunStore, name: str) -> str:
+    assert isinstance(store.place, ObjectPlace)
+    if name not in left_claims(store.place):
+        return "left alone: somebody goes on with it"
+    store.place.copy(name, f"{DAMAGED_FOLDER}/{name}")
+    store.place.remove([name])
+    return f"set aside as {store.place.shown(f'{DAMAGED_FOLDER}/{name}')}"
 
 
 def _set_aside(store: RunStore, staging: Staging, name: str, why: str) -> str:
@@ -107,7 +120,7 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
     for run_id, manifest, written, files in runs_of_pack(open_pack(store.place, name)):
         if (
             files is None
-            or isinstance(manifest, str)
+            or isinstance(manifest, ProfError)
             or run_id in elsewhere
             or faults_of_run(manifest, files)
         ):
@@ -143,6 +156,6 @@ def _whole_in(pack: Pack, ids: set[str]) -> set[str]:
         for run_id, manifest, _, files in runs_of_pack(pack)
         if run_id in ids
         and files is not None
-        and not isinstance(manifest, str)
+        and not isinstance(manifest, ProfError)
         and not faults_of_run(manifest, files)
     }

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from profiler.catalog.ladders.ladder import size_text
-from profiler.errors import RunDamaged, RunNotFound, StoreNotWritable
+from profiler.errors import RunDamaged, RunNotFound, RunUnusable, StoreNotWritable
 from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location, location_of
 from profiler.store.runs.commit import Staging, flush, storage_error, write_table
@@ -151,14 +151,14 @@ class SweepStore:
 
     def find(self, name: str, key: str) -> list[SweepManifest]:
         """The whole sweeps with this name and key, newest first."""
-        whole = (one for one in self._manifests(name) if not isinstance(one, RunDamaged))
+        whole = (one for one in self._manifests(name) if not isinstance(one, RunUnusable))
         return [manifest for manifest in whole if manifest.collection == key]
 
     def newest(self, name: str, workload: Mapping[str, int]) -> StoredSweep:
         """The newest sweep of this workload, whatever it tried; RunNotFound lists the workloads that were swept."""
         manifests: list[SweepManifest] = []
         for manifest in self._manifests(name):
-            if isinstance(manifest, RunDamaged):
+            if isinstance(manifest, RunUnusable):
                 raise manifest  # it may be the newest of this workload
             if manifest.workload == workload:
                 return self.open(manifest.run_id)
@@ -170,13 +170,13 @@ class SweepStore:
             remedy="Ask for one of these with --size, or --set-param." if others else _MEASURE_ONE,
         )
 
-    def _manifests(self, name: str) -> Iterator[SweepManifest | RunDamaged]:
+    def _manifests(self, name: str) -> Iterator[SweepManifest | RunUnusable]:
         """The manifests of the sweeps with this name, newest first, and the errors of damaged ones."""
         for run_id in reversed(RunStore(self.root).ids()):
             if run_id.name == name:
                 try:
                     yield _read_manifest(self.root / str(run_id))
-                except RunDamaged as error:
+                except RunUnusable as error:
                     yield error
 
     def open(self, run_id: str) -> StoredSweep:

@@ -11,6 +11,7 @@ import builtins
 import errno
 import io
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ FILE_CALLS = {
     "os.truncate", "fcntl.flock",
 }  # fmt: skip
 REQUESTS = ("pipe_file", "put_file", "cat_ranges", "find", "rm", "rm_file", "cp_file", "exists", "get_file")
+LOCKS = (".lock", ".compact", "owner")
 KINDS = ("EIO", "ENOSPC", "short write", "out of memory", "power loss")
 
 
@@ -44,7 +46,9 @@ class Faults:
     count: int = 0
     dead: bool = False
     unsynced: set[Path] = field(default_factory=set)  # written, and not flushed since
-    renamed: list[tuple[Path, Path]] = field(default_factory=list)  # and their folder not flushed since
+    made: set[Path] = field(default_factory=set)  # and their folder not flushed since
+    renamed: list[tuple[Path, Path]] = field(default_factory=list)  # and the new folder not flushed since
+    gone: set[Path] = field(default_factory=set)  # of these, where the old folder was flushed
 
     def call(self, half: Callable[[], object] | None = None) -> None:
         """Count a call. `half` does half of a write."""
@@ -66,25 +70,41 @@ class Faults:
     def note(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Remember what a power loss takes with it."""
         if event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR):
-            self.unsynced.add(Path(os.fspath(arguments[0])))
+            path = Path(os.fspath(arguments[0]))
+            self.unsynced.add(path)
+            self.made |= set() if path.exists() else {path}
+        elif event in ("os.mkdir", "os.link"):
+            path = Path(arguments[event == "os.link"])
+            self.made |= set() if path.exists() else {path}
         elif event == "os.rename":
             source, target = Path(arguments[0]), Path(arguments[1])
             self.renamed.append((source, target))
-            moved = {path for path in self.unsynced if path.is_relative_to(source)}
-            self.unsynced = self.unsynced - moved | {target / path.relative_to(source) for path in moved}
+            self.unsynced, self.made = (_moved(paths, source, target) for paths in (self.unsynced, self.made))
 
     def synced(self, path: Path) -> None:
         self.unsynced.discard(path)
+        self.made = {one for one in self.made if one.parent != path}
         self.renamed = [pair for pair in self.renamed if pair[1].parent != path]
+        self.gone |= {target for source, target in self.renamed if source.parent == path}
 
     def lose_power(self) -> None:
-        """Leave on the disk what the system must have kept, and no more."""
+        """Leave on the disk what the system must have kept, and no more: neither bytes nor names that were not flushed."""
         for path in self.unsynced:
-            if path.is_file() and path.name not in (".lock", ".compact", "owner"):
+            if path.is_file() and path.name not in LOCKS:
                 os.truncate(path, path.stat().st_size // 2)
+        for path in self.made | (self.gone & {target for _, target in self.renamed}):
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name not in LOCKS:
+                path.unlink(missing_ok=True)
         for source, target in reversed(self.renamed):
             if target.exists() and not source.exists() and source.parent.is_dir():
                 target.rename(source)
+
+
+def _moved(paths: set[Path], source: Path, target: Path) -> set[Path]:
+    moved = {path for path in paths if path.is_relative_to(source)}
+    return paths - moved | {target / path.relative_to(source) for path in moved}
 
 
 _ACTIVE: list[Faults] = []
@@ -97,6 +117,8 @@ def _below(arguments: tuple[Any, ...], root: Path) -> bool:
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open" and arguments and isinstance(arguments[0], int):  # it is open already
+        return
     if _ACTIVE and event in FILE_CALLS and _below(arguments, _ACTIVE[0].root):
         _ACTIVE[0].call()
         _ACTIVE[0].note(event, arguments)

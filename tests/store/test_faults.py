@@ -1,5 +1,7 @@
 """Whichever call fails, and wherever the power goes out: old runs are intact, and the new one is whole or absent.
 
+The failure is an error of prof, and never damage.
+
 Afterwards the same command, without a fault, completes the work. The suite takes a seeded sample of the calls;
 `just campaign` takes every one.
 """
@@ -16,10 +18,11 @@ from pathlib import Path
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from profiler.errors import ProfError
+from profiler.errors import ProfError, RunDamaged
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.reports.extract import extract_report
 from profiler.store.reports.request import Request, Timing
+from profiler.store.runs.commit import Staging
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
@@ -119,16 +122,43 @@ def fail_each(
         try:
             with injected(faults):
                 run(place, reports)
-        except (ProfError, MemoryError, OSError) as error:
+        except (ProfError, MemoryError) as error:
             outcome = type(error).__name__
         if faults.dead:
             outcome = "power lost"
+        assert outcome != RunDamaged.__name__, at  # every byte is as it was written
         left = runs_of(place)
         assert before <= left <= whole, (at, outcome)
         run(place, reports)
         assert runs_of(place) == whole, (at, outcome)
         outcomes[outcome] += 1
+    if kind == "power loss":
+        place = world(at_url)
+        with injected(Faults(tmp_path)) as afterwards:
+            run(place, reports)
+        afterwards.lose_power()
+        assert runs_of(place) == whole, "what was acknowledged is there after the power went out"
     return outcomes
+
+
+def test_the_first_run_of_a_new_folder_is_there_after_a_power_loss(tmp_path, reports):
+    place = tmp_path / "new" / "runs"
+    with injected(Faults(tmp_path)) as faults:
+        commit(place, reports)
+    faults.lose_power()
+    assert len(runs_of(place)) == 1
+
+
+def test_a_run_that_was_set_aside_is_there_after_a_power_loss(world, tmp_path):
+    """Also in a folder of its own, because one of the same name was set aside before."""
+    place = Path(world(False))
+    run_id = str(RunStore(place).ids()[0])
+    (place / "damaged" / run_id).mkdir(parents=True)
+    with injected(Faults(tmp_path)) as faults, Staging(place) as staging:
+        aside = staging.set_aside(run_id, "damaged again")
+    faults.lose_power()
+    assert aside == place / "damaged" / "2" / run_id
+    assert (aside / "run.json").exists()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -34,10 +34,11 @@ FEW = 9
 
 
 @pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A temporary folder of its own, since others leave things in the machine's."""
-    folder = tmp_path / "temporary"
+    folder = open_folder / "temporary"
     folder.mkdir()
+    folder.chmod(0o777)
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     return folder
 
@@ -298,6 +299,54 @@ def test_what_killed_processes_left_is_swept_and_what_living_ones_use_is_not(loo
     assert used.exists()
     assert not any(path.exists() for path in (dead, left, old))
     scratch.end_scratch(used, lock)
+
+
+def test_the_claim_of_a_killed_upload_is_set_aside_and_that_of_a_living_one_is_not(monkeypatch):
+    store = RunStore(f"memory://claims-{next(NAMES)}")
+    claim = ".claims/20261122t012549z-0123456789ab"
+    store.place.put(claim, b"20261122t012549z-gemm-5-0123456789ab")
+    assert list(examine(store, Examined())) == []
+
+    monkeypatch.setattr(fsck, "CLAIM_S", 0)
+    (fault,) = repair(store, list(examine(store, Examined())))
+
+    assert (fault.kind, fault.name) == ("left", claim)
+    assert fault.done == f"set aside as {store.root}/damaged/{claim}"
+    assert store.place.listing("") == [f"damaged/{claim}"]
+    assert list(examine(store, Examined())) == []
+
+
+def test_a_claim_that_its_client_has_removed_meanwhile_is_left_alone(monkeypatch):
+    store = RunStore(f"memory://claims-{next(NAMES)}")
+    store.place.put(".claims/20261122t012549z-0123456789ab", b"")
+    monkeypatch.setattr(fsck, "CLAIM_S", 0)
+    found = list(examine(store, Examined()))
+    store.place.remove([found[0].name])
+    (fault,) = repair(store, found)
+    assert fault.done == "left alone: somebody goes on with it"
+
+
+@pytest.mark.parametrize("form", ["loose", "packed"])
+@pytest.mark.parametrize("file", ["*.json", "metrics.parquet", "**/*.zst"])
+def test_what_the_system_does_not_let_prof_read_is_listed_and_stays(
+    form, file, request, open_folder, as_nobody
+):
+    """A disk that fails, or missing rights, say nothing about a run."""
+    store = RunStore(open_folder / "runs")
+    shutil.copytree(request.getfixturevalue(form).root, store.root)
+    folder = store.root / str(store.ids()[0]) if form == "loose" else pack_in(store)
+    hidden = min(folder.glob(file))
+    hidden.chmod(0)
+
+    with as_nobody():
+        (fault,) = faults(store)
+
+    assert (fault.kind, fault.name) == ("unread", folder.name)
+    assert hidden.name in fault.found
+    assert "Permission denied" in fault.found
+    (left,) = repair(store, [fault])
+    assert left.done == ""
+    assert hidden.exists()
 
 
 def test_a_new_scratch_folder_is_nobodys_leftover(temporary):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from profiler.errors import RunDamaged
+from profiler.errors import RunDamaged, RunUnreadable
 from profiler.store.packs.layout import PACK_FILE
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.query import run_query
@@ -110,6 +110,18 @@ def test_a_damaged_table_of_a_pack_is_one_run_in_a_query(pack):
     left = run_query(store, "select run_id, count(*) from timings group by 1 order by 1")
     assert left[1] == whole[1][1:]
     assert list(store.damaged) == [str(store.ids()[0])]
+
+
+def test_a_run_that_may_not_be_read_is_one_line_and_not_called_damaged(recorded, open_folder, as_nobody):
+    ids = [str(one) for one in recorded.ids() if one.name in ("gemm-5", "gemm-6")]
+    for run_id in ids:
+        shutil.copytree(recorded.root / run_id, open_folder / run_id)
+    (open_folder / ids[0] / "run.json").chmod(0)
+    store = RunStore(open_folder)
+    with as_nobody():
+        assert [manifest.run_id for manifest in store.manifests()] == ids[1:]
+    with pytest.raises(RunUnreadable, match=r"run\.json: cannot be read: Permission denied"):
+        store.require_whole()
 
 
 @pytest.mark.parametrize(

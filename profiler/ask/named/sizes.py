@@ -16,9 +16,9 @@ from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import Workload, is_path, size_text
 from profiler.errors import (
     NotComparable,
-    RunDamaged,
     RunNotFound,
     RunNotProfiled,
+    RunUnusable,
     WorkloadInvalid,
 )
 from profiler.store.runs.manifest import Manifest
@@ -39,10 +39,10 @@ def find_run(reference: str, store: RunStore, settings: Settings, size: str | in
     if size is None:
         return store.find(reference, ladder_name(settings))
     runs: list[Run] = []
-    damaged: list[RunDamaged] = []
+    damaged: list[RunUnusable] = []
     wanted: dict[str, int] = {}
     for run in store.find_all(reference, ladder_name(settings)):
-        if isinstance(run, RunDamaged):
+        if isinstance(run, RunUnusable):
             damaged.append(run)
             continue
         wanted = wanted or _wanted(run.manifest, size, settings)
@@ -137,7 +137,7 @@ def _has_a_size(run: Run, settings: Settings) -> bool:
 # Errors that list the stored sizes
 
 
-def _note_damaged(damaged: Sequence[RunDamaged], reference: str, settings: Settings) -> None:
+def _note_damaged(damaged: Sequence[RunUnusable], reference: str, settings: Settings) -> None:
     for error in damaged[:_MOST_NAMED]:
         settings.note(f"skipped, since its size cannot be read: {error.message}")
     if more := len(damaged[_MOST_NAMED:]):
@@ -180,7 +180,7 @@ def _sizes_of(manifest: Manifest, store: RunStore, wanted_first: str = "") -> li
     runs = store.find_all(str(manifest.kernel), str(manifest.ladder)) if known else ()
     names: dict[str, dict[str, None]] = {}
     for run in (*runs, *store.find_all(manifest.name, "")):
-        if isinstance(run, RunDamaged):
+        if isinstance(run, RunUnusable):
             continue
         size = size_text(run.manifest.workload or {}) or _UNKNOWN_SIZE
         shown = run.manifest.name if run.manifest.is_profiled else f"{run.manifest.name} (timings alone)"

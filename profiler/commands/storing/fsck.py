@@ -37,8 +37,8 @@ def fsck(
 
     Reads every manifest, table, report, sweep and pack. Prints one line for each run, pack or sweep with something
     wrong, and for what killed processes left behind. With --repair, damaged runs move to the folder `damaged` of the
-    runs, beside a file with the reason. A damaged pack is written again from its runs that are whole. No data is
-    deleted. The exit code is 28 if something is wrong and was not repaired.
+    runs, beside a file with the reason. A damaged pack is written again from its runs that are whole. What cannot be
+    read, and so may be whole, is `unread` and stays. No data is deleted. The exit code is 28 if something is wrong and was not repaired.
 
     Examples:
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from profiler.errors import ProfError, ReportError, StoreError
+from profiler.errors import ProfError, ReportError, RunUnreadable, StoreError
 from profiler.measure.doctor.checks import Ability, HealthCheck, Machine
 from profiler.store.fsck import examine_briefly
 from profiler.store.remote.files import public_url
@@ -73,8 +73,11 @@ def check_stored_runs(root: Location) -> HealthCheck:
     faults = []
     with suppress(StoreError):  # the check of the runs folder says so
         faults = list(examine_briefly(RunStore(root)))
-    if damaged := [fault.name for fault in faults if fault.kind != "left"]:
+    if damaged := [fault.name for fault in faults if fault.kind not in ("left", "unread")]:
         return HealthCheck(name, "storing", "failed", f"damaged: {_listed(damaged)}", remedy)
+    if unread := [fault.name for fault in faults if fault.kind == "unread"]:
+        remedy = RunUnreadable.remedy
+        return HealthCheck(name, "storing", "failed", f"cannot be read: {_listed(unread)}", remedy)
     if faults:
         left = f"killed processes left {_listed([fault.name for fault in faults])}"
         return HealthCheck(name, "storing", "warn", left, remedy)

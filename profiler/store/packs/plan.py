@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from profiler.errors import CompactBusy, RunDamaged
+from profiler.errors import CompactBusy, RunDamaged, RunUnusable
 from profiler.store.packs.layout import Pack
 from profiler.store.packs.publish import PackPublisher, publisher_for
 from profiler.store.packs.write import PackWriter
@@ -55,7 +55,7 @@ class Compacted:
 
     packed: int = 0
     packs: list[str] = field(default_factory=list)
-    damaged: list[RunDamaged] = field(default_factory=list)  # these runs stay as they are
+    damaged: list[RunUnusable] = field(default_factory=list)  # these runs stay as they are
 
 
 def plan_packs(store: RunStore, older_than_days: float = 0, limits: Limits | None = None) -> PackPlan:
@@ -88,14 +88,14 @@ def compact(
     """Carry out the plan; calls `advance` for every run that was written or left alone."""
     done = Compacted()
     store.ids()  # list the runs as they are now
-    with alone(store.local), Staging(store.local) as staging:
-        try:
+    try:
+        with alone(store.local), Staging(store.local) as staging:
             publisher = publisher_for(store.place, staging)
             publisher.tidy(name for pack in store.packs for name in pack.index.runs)
             publisher.remove(_safe_to_remove(store, plan.redundant, done))
             _pack(store, plan, staging, publisher, limits or Limits(), done, advance)
-        except OSError as error:
-            raise storage_error(error, store.root) from error
+    except OSError as error:
+        raise storage_error(error, store.root) from error
     return done
 
 
@@ -131,7 +131,7 @@ def _written(
             else:
                 under_way.append(writer := PackWriter(staging.folder()))
                 writer.add(run, manifest)
-        except RunDamaged as error:
+        except RunUnusable as error:
             done.damaged.append(error)
         advance()
         if len(writer.runs) >= limits.runs or writer.size_bytes >= limits.table_bytes:
@@ -155,7 +155,7 @@ def _opened(
                 run.verify_reports(left_elsewhere=False)
                 run.forget_reports()
                 opened.append((run, manifest))
-            except RunDamaged as error:
+            except RunUnusable as error:
                 done.damaged.append(error)
         read_ahead([run.files for run, _ in opened if run.is_far])
         yield from opened
@@ -187,7 +187,7 @@ def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> l
                 done.damaged.append(RunDamaged(f"{store.place.shown(name)}: another run has the same id"))
         except FileNotFoundError:  # another client removes it
             safe.append(name)
-        except RunDamaged as error:
+        except RunUnusable as error:
             done.damaged.append(error)
     return safe
 

@@ -58,6 +58,8 @@ class ObjectPlace:
                 found = self._system.find(folder.rstrip("/"), detail=True, **prefix)
             except FileNotFoundError as error:  # an empty place gives an empty listing
                 raise self._no_bucket(error) from error
+            if not found:
+                self._require_answer(folder)
             sizes = {
                 path.removeprefix(folder): entry.get("size", 0)
                 for path, entry in found.items()
@@ -204,6 +206,12 @@ class ObjectPlace:
     @property
     def _creates_only(self) -> bool:
         return "s3" in (self._system.protocol, *self._system.protocol)
+
+    def _require_answer(self, folder: str) -> None:
+        """Raise RemoteFailed when a web server has no such folder or does not answer, which `find` hides."""
+        if {self._system.protocol, *self._system.protocol} & {"http", "https"}:
+            with remote_errors(self._url, missing=RemoteFailed):
+                self._system.ls(folder, detail=False)
 
     def _path(self, name: str) -> str:
         return f"{self._connected[1]}/{inside(name)}"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 
-from profiler.errors import RunDamaged, StoreError, find_shortage
+from profiler.errors import RunDamaged, RunUnreadable, RunUnusable, StoreError, find_shortage
 from profiler.store.remote.files import is_url, public_url
 
 Location = Path | str  # a string is a URL
@@ -28,6 +28,16 @@ Piece = tuple[
 ]  # a name, and the first and the last (exclusive) of its bytes; None for all
 
 
+# What the system answers about a file that prof did not write so: none, a folder, a pipe, or one of another size.
+_NOT_AS_WRITTEN = (
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENXIO,
+    errno.EINVAL,
+    errno.EFBIG,
+)
 MOST_BYTES = 4 << 30  # of a manifest, an index or a table, which is read as a whole
 
 
@@ -89,8 +99,9 @@ class FolderPlace:
         except FileNotFoundError:
             return []
         except OSError as error:
+            what = "not a folder of runs" if isinstance(error, NotADirectoryError) else "cannot be listed"
             raise StoreError(
-                f"{self.root}: not a folder of runs: {error.strerror}",
+                f"{self.root}: {what}: {error.strerror}",
                 remedy="Choose another folder with --runs.",
             ) from error
 
@@ -147,6 +158,16 @@ def open_regular(path: Path) -> BufferedReader:
         file.close()
         raise OSError(errno.EINVAL, "it is not a regular file")
     return file
+
+
+def unreadable(error: OSError, where: str) -> RunUnusable:
+    """Return the error for a file of a run: it is damaged when it is missing or no such file, else it may be whole."""
+    kind = (
+        RunDamaged
+        if isinstance(error, FileNotFoundError) or error.errno in _NOT_AS_WRITTEN
+        else RunUnreadable
+    )
+    return kind(f"{where}: cannot be read: {error.strerror or str(error) or 'it is not there'}")
 
 
 def _without_waiting(path: str, flags: int) -> int:

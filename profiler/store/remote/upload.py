@@ -8,7 +8,7 @@ is whole.
 
 Two clients may commit the same report at once, even under two names. So a client first claims the report, by
 a file that only one can create, and removes its claim when the run is visible. The other waits, and finds the
-run. It takes the claim of a client that was killed after `_PATIENCE_S`, and a client that is merely slow sees
+run. It takes the claim of a client that was killed after `CLAIM_S`, and a client that is merely slow sees
 that before it uploads its manifest. So no run that was acknowledged is ever removed.
 """
 
@@ -38,7 +38,8 @@ from profiler.store.runs.manifest import (
 from profiler.store.runs.run_id import RunId
 
 _AT_ONCE = 8
-_PATIENCE_S = 60.0
+CLAIM_S = 60.0  # whoever has not finished an upload by then loses its claim to another client
+CLAIMS_FOLDER = ".claims"
 _POLL_S = 0.2
 
 
@@ -94,7 +95,7 @@ def _upload(place: ObjectPlace, folder: Path, run: RunId) -> Location | None:
 
 def _claim(place: ObjectPlace, run: RunId, sha256: str) -> bool:
     """Claim the report; returns False when there is a run of it, and raises IdTaken when there is one of another."""
-    deadline, before = time.monotonic() + _PATIENCE_S, ""
+    deadline, before = time.monotonic() + CLAIM_S, ""
     while not place.put_new(_claim_file(run), str(run).encode()):
         claimant = _claimant(place, run)
         if claimant == str(
@@ -102,7 +103,7 @@ def _claim(place: ObjectPlace, run: RunId, sha256: str) -> bool:
         ):  # of a call that was killed, or of one at this moment: only one manifest is created
             break
         if claimant != before:
-            deadline, before = time.monotonic() + _PATIENCE_S, claimant
+            deadline, before = time.monotonic() + CLAIM_S, claimant
         if _of_the_same(place, run, sha256):
             return False
         if time.monotonic() > deadline:
@@ -126,7 +127,7 @@ def _claimant(place: ObjectPlace, run: RunId) -> str:
 
 
 def _claim_file(run: RunId) -> str:
-    return f".claims/{run.time}-{run.hash}"
+    return f"{CLAIMS_FOLDER}/{run.time}-{run.hash}"
 
 
 def _of_the_same(place: ObjectPlace, run: RunId, sha256: str) -> list[str]:

@@ -47,7 +47,7 @@ class Staging:
     def __init__(self, root: Path) -> None:
         self.root = root
         try:
-            root.mkdir(parents=True, exist_ok=True)
+            _make_root(root)
             with locked(root / _LOCK_FILE):
                 make_shared_folder(root / STAGING_FOLDER, root)
                 for left in find_left_staging(root):
@@ -152,8 +152,8 @@ class Staging:
             flush(reason)
             with locked(self.root / _LOCK_FILE):
                 os.rename(self.root / name, aside / name)
-                flush(aside)
-                flush(self.root)
+                for folder in (aside, aside.parent, self.root):
+                    flush(folder)
         except OSError as error:
             raise storage_error(error, self.root) from error
         return aside / name
@@ -206,6 +206,14 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _make_root(root: Path) -> None:
+    """Make the folder of runs, so that a power failure does not take it away with the first run."""
+    missing = [folder for folder in (root, *root.parents) if not folder.exists()]
+    root.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        flush(folder.parent)
 
 
 def make_shared_folder(folder: Path, root: Path) -> None:

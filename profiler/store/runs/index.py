@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from profiler.errors import IdTaken, RunDamaged
+from profiler.errors import IdTaken, RunDamaged, RunUnusable
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, Pack, PackedFiles, is_pack, read_line
-from profiler.store.remote.places import Place
+from profiler.store.remote.places import Place, unreadable
 from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifest
 from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
@@ -33,7 +33,7 @@ class RunIndex:
         self._place = place
         self._packs: dict[str, Pack] = {}
         self._packed: dict[str, Pack] = {}  # by run id
-        self.damaged: dict[str, RunDamaged] = {}  # the packs that the last listing could not read
+        self.damaged: dict[str, RunUnusable] = {}  # the packs that the last listing could not read
         self._ahead: dict[str, bytes] = {}
         self._listed: list[str] = []
 
@@ -65,15 +65,16 @@ class RunIndex:
                     self._packs[name] = known.get(name) or Pack.read(self._place, name)
                 except FileNotFoundError:  # a larger pack replaced it after the listing, or it lost its index
                     gone.add(name)
-                except RunDamaged as error:
+                except RunUnusable as error:
                     self.damaged[name] = error
                 except OSError as error:
-                    self.damaged[name] = _unreadable_pack(self._place, name, error.strerror or str(error))
+                    self.damaged[name] = unreadable(error, self._place.shown(f"{name}/{PACK_FILE}"))
             if gone <= missing:
                 break
             missing |= gone
         for name in gone:
-            self.damaged[name] = _unreadable_pack(self._place, name, "it has no index")
+            where = self._place.shown(f"{name}/{PACK_FILE}")
+            self.damaged[name] = RunDamaged(f"{where}: the pack has lost its index")
         self._packed = {name: pack for pack in self.packs for name in pack.index.runs}
         return sorted({*names, *self._packed})
 
@@ -90,7 +91,12 @@ class RunIndex:
 
         Raises IdTaken when all of them are of other reports, because an id must mean one report.
         """
-        found = [self.find(name).manifest for name in names]
+        found: list[Manifest] = []
+        for name in names:
+            try:
+                found.append(self.find(name).manifest)
+            except OSError as error:
+                raise unreadable(error, self._place.shown(f"{name}/{MANIFEST_FILE}")) from error
         if found and all(manifest.sha256 != sha256 for manifest in found):
             raise IdTaken(
                 f"{self._place.root}: another report whose SHA-256 begins with {sha256[:HASH_CHARACTERS]} "
@@ -108,7 +114,7 @@ class RunIndex:
             else:
                 folders.append(name)
         for pack_name, packed in by_pack.items():
-            with suppress(OSError, RunDamaged):
+            with suppress(OSError, RunUnusable):
                 self._ahead |= self._packs[pack_name].lines(packed)
         if not isinstance(self._place.root, Path):
             found = self._place.read_all([(f"{name}/{MANIFEST_FILE}", None, None) for name in folders])
@@ -128,7 +134,3 @@ class RunIndex:
         written = bytes(line.manifest)
         manifest = decode_manifest(written, where)
         return Found(manifest, written, PackedFiles(self._place, name, manifest.tables, pack, line))
-
-
-def _unreadable_pack(place: Place, name: str, why: str) -> RunDamaged:
-    return RunDamaged(f"{place.shown(f'{name}/{PACK_FILE}')}: the pack cannot be read: {why}")

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from profiler.errors import ReportError, RunDamaged
-from profiler.store.remote.places import FolderPlace, Location
+from profiler.errors import ReportError, ReportUnreadable, RunDamaged, RunUnreadable
+from profiler.store.remote.places import FolderPlace, Location, unreadable
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import Manifest, StoredReport
@@ -128,10 +128,11 @@ class Run:
             path = self.report_path(report)
             actual = sha256_of_report(path)
         except ReportError as error:
+            kind = RunUnreadable if isinstance(error, ReportUnreadable) else RunDamaged
             message = error.message.replace(str(path), str(shown))
-            raise RunDamaged(f"{message} (it is the run's report)") from error
+            raise kind(f"{message} (it is the run's report)") from error
         except OSError as error:
-            raise RunDamaged(f"{shown}: the run's report cannot be read: {error}") from error
+            raise unreadable(error, str(shown)) from error
         if actual != report.sha256:
             raise RunDamaged(f"{shown}: the run's report is not the one recorded (its SHA-256 differs)")
 
@@ -152,7 +153,7 @@ class Run:
             return self._reading(read)
         except OSError as error:
             where = self.files.shown_table(name)
-            raise RunDamaged(f"{where}: cannot be read: {error.strerror or error}") from error
+            raise unreadable(error, where) from error
 
     def _reading(self, read: Callable[[], _Read]) -> _Read:
         """Read; when `prof compact` has moved the run since it was found, find it again and read once more."""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from profiler.errors import RunDamaged, RunNotFound
+from profiler.errors import RunDamaged, RunNotFound, RunUnusable
 from profiler.store.packs.layout import PACK_FILE, Pack
 from profiler.store.remote.objects import ObjectPlace
-from profiler.store.remote.places import FolderPlace, Location, Place, location_of
+from profiler.store.remote.places import FolderPlace, Location, Place, location_of, unreadable
 from profiler.store.runs.index import RunIndex
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest
 from profiler.store.runs.names import kernels_of, ladders_of, names_of, nothing_found
@@ -43,13 +43,13 @@ class RunStore:
     A run is in a folder of its own or in a pack (`packs/layout.py`); a run in both, or in two packs, counts
     once. A `confined` store follows no link that leads out of its folder.
 
-    One damaged thing hides no other: `damaged` lists what was left out so far, and `note` gets a line about each.
+    What is damaged or cannot be read hides nothing else: `damaged` lists what was left out so far, and `note` gets a line about each.
     """
 
     def __init__(
         self, location: Location, *, confined: bool = False, note: Callable[[str], None] | None = None
     ) -> None:
-        self.damaged: dict[str, RunDamaged] = {}  # by the name of the run or the pack
+        self.damaged: dict[str, RunUnusable] = {}  # what cannot be used, by the name of the run or the pack
         self._note = note
         self.place = _place_of(location, confined=confined)
         self.index = RunIndex(self.place)
@@ -115,7 +115,7 @@ class RunStore:
         try:
             found = self.index.find(str(run_id))
         except OSError as error:
-            raise RunDamaged(f"{where}: cannot be read: {error.strerror or error}") from error
+            raise unreadable(error, where) from error
         where_found, manifest = found.files.where, found.manifest
         if manifest.run_id != str(run_id) or set(manifest.tables) != set(TABLES):
             raise RunDamaged(f"{where_found}: the folder and its manifest do not belong together")
@@ -139,21 +139,20 @@ class RunStore:
         for run_id in wanted:
             try:
                 runs.append(self.open(run_id))
-            except RunDamaged as error:
+            except RunUnusable as error:
                 self.leave_out(str(run_id), error)
         return runs
 
     def require_whole(self) -> None:
-        """Raise RunDamaged when something was left out, with a line for each."""
-        first, *others = self.damaged.values() or [None]
-        if first is None:
-            return
-        if not others:
-            raise first
-        raise RunDamaged(
-            f"{self.root}: {len(self.damaged)} damaged runs or packs were left out:",
-            details=[f"  {error.message}" for error in self.damaged.values()],
-        )
+        """Raise the error of what was left out; of several, one with a line for each, RunDamaged if one of them is."""
+        errors = sorted(self.damaged.values(), key=lambda error: not isinstance(error, RunDamaged))
+        if len(errors) > 1:
+            raise type(errors[0])(
+                f"{self.root}: {len(errors)} runs or packs were left out:",
+                details=[f"  {error.message}" for error in self.damaged.values()],
+            )
+        for error in errors:
+            raise error
 
     def manifests(self) -> Iterator[Manifest]:
         """The manifests of all runs that are whole, oldest first."""
@@ -193,7 +192,7 @@ class RunStore:
             details=[f"  not searched: {error.message}" for error in self.damaged.values()],
         )
 
-    def find_all(self, reference: str, ladder: str) -> Iterator[Run | RunDamaged]:
+    def find_all(self, reference: str, ladder: str) -> Iterator[Run | RunUnusable]:
         """Every run that a number or a name means, newest first, timings after profiles.
 
         Yields errors for damaged ones.
@@ -206,7 +205,7 @@ class RunStore:
             for run_id in named[start : start + _AT_ONCE]:
                 try:
                     run = self.open(run_id)
-                except RunDamaged as error:
+                except RunUnusable as error:
                     yield error
                 else:
                     yield run
@@ -226,7 +225,7 @@ class RunStore:
             return None
         return next(run for run in self.open_all(known) if run.manifest.sha256 == sha256)
 
-    def leave_out(self, name: str, error: RunDamaged) -> None:
+    def leave_out(self, name: str, error: RunUnusable) -> None:
         """Note that a damaged run or pack is not part of the answer."""
         if name not in self.damaged and self._note is not None:
             self._note(f"left out: {error.message}")

@@ -9,8 +9,11 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
+from threading import Thread
 
 import fsspec
 import pytest
@@ -300,6 +303,25 @@ def test_an_endpoint_that_does_not_answer_is_given_up_soon(s3, prof_here):
     assert result.returncode == RemoteFailed.exit_code
     assert "Could not connect to the endpoint" in result.stderr
     assert "AWS_ENDPOINT_URL" in result.stderr
+
+
+def test_a_web_server_that_does_not_answer_has_no_empty_folder(prof_here):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    result = answer(prof_here, f"http://127.0.0.1:{port}/runs")
+    assert result.returncode == RemoteFailed.exit_code, result.stderr
+    assert f"prof: http://127.0.0.1:{port}/runs: " in result.stderr
+
+
+@pytest.mark.parametrize(("folder", "code"), [("no-such-folder", RemoteFailed.exit_code), ("empty", 0)])
+def test_a_folder_that_a_web_server_lacks_is_not_an_empty_one(prof_here, tmp_path, folder, code):
+    (tmp_path / "empty").mkdir()
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        result = answer(prof_here, f"http://127.0.0.1:{server.server_port}/{folder}")
+        server.shutdown()
+    assert result.returncode == code, result.stderr
 
 
 def test_without_credentials(s3, prof_here):

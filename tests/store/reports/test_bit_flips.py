@@ -86,6 +86,7 @@ def test_reports_with_flipped_bits(reports: Path, tmp_path: Path, prof, seed: in
 
     outcomes = ingest_mutants(prof, tmp_path / "mutants", tmp_path / "runs")
 
+    print(f"seed {seed}: {count} reports: {dict(outcomes)}")
     assert sum(outcomes.values()) == count
     assert set(outcomes) <= {"stored", *REFUSALS}, "a refusal of a new kind: a bug in prof?"
     assert outcomes["damaged"] > count / 10, "these mutants hardly differ from the reports"
