@@ -7,6 +7,7 @@ The functions behind the commands, for notebooks and scripts:
     runs = profiler.open_runs("runs")
     finding = profiler.compare(runs.find("5", ladder="gemm"), runs.find("6", ladder="gemm"))
     ladder = profiler.ladder("gemm", runs)
+    profiler.show("mine.ncu-rep").causes
     report = profiler.read_report("mine.ncu-rep")
     report.to_pandas("metrics")
 """
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
     from profiler.analyse.findings import Comparison
     from profiler.analyse.ladder.climb import Climb, LadderSheet
     from profiler.analyse.ladder.roofline import Roofline
+    from profiler.analyse.recording.overview import Sheet
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.ask.named.settings import Settings
     from profiler.store.runs.run_store import Run, RunStore
 
-__all__ = ["compare", "ladder", "open_runs", "read_report", "roofline", "source_lines"]
+__all__ = ["compare", "ladder", "open_runs", "read_report", "roofline", "show", "source_lines"]
 
 
 def open_runs(location: str | Path = "runs") -> RunStore:
@@ -40,6 +42,14 @@ def read_report(path: str | Path) -> Run:
     from profiler.store.runs.run_store import open_report
 
     return open_report(Path(path))
+
+
+def show(run: Run | str | Path, *, kernel_name: str | None = None) -> Sheet:
+    """Returns what `prof show` prints of one kernel, given as a run or as the path of a report: `.causes`, `.metrics`, `.rules`."""
+    from profiler.ask.named.settings import Settings
+    from profiler.ask.show import show_kernel
+
+    return show_kernel(read_report(run) if isinstance(run, (str, Path)) else run, Settings(), kernel_name)
 
 
 def compare(

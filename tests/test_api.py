@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import profiler
+from profiler.errors import KernelAmbiguous
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +37,20 @@ def test_a_report_is_read_without_storing_it(reports, tmp_path, monkeypatch):
     assert set(report.to_pandas("launches")["workload"]) == {"graph"}
     assert report.table("metrics").num_rows == len(report.to_pandas("metrics"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_kernel_is_shown_with_its_causes(reports, runs):
+    sheet = profiler.show(reports / "triton_add_full.ncu-rep")
+    assert [one.cause for one in sheet.causes][:1] == ["at-memory-bandwidth"]
+    assert sheet.headline.next == sheet.causes[0].try_
+    stored = profiler.show(runs.find("5", ladder="gemm"))
+    assert stored.causes == profiler.compare(*(runs.find(one, ladder="gemm") for one in ("4", "5"))).causes
+
+
+def test_of_several_kernels_one_is_chosen(reports):
+    with pytest.raises(KernelAmbiguous):
+        profiler.show(reports / "several.ncu-rep")
+    assert profiler.show(reports / "several.ncu-rep", kernel_name="offset").kernel.startswith("offset")
 
 
 def test_reports_compare_by_path(reports, runs):

@@ -5,7 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 
 from profiler.analyse.ladder.climb import derive_stalls
-from profiler.analyse.recording.overview import Recording, TimingSheet, derive_sheet, derive_timing_sheet
+from profiler.analyse.recording.overview import (
+    Recording,
+    Sheet,
+    TimingSheet,
+    derive_sheet,
+    derive_timing_sheet,
+)
 from profiler.analyse.recording.profile import Profile, choose_kernel, choose_kernels
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
 from profiler.ask.named.ladders import rung_of
@@ -14,7 +20,7 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import is_choice
 from profiler.ask.profiles import profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
-from profiler.errors import RunUnusable
+from profiler.errors import RunNotProfiled, RunUnusable
 from profiler.store.runs.run_store import Run
 
 _MOST_ALIKE = 200  # each is a manifest to read
@@ -36,6 +42,13 @@ def show(
     (kernels,) = choose_kernels([run], kernel_name)
     sheets = [derive_sheet(run, profile_run(run, kernel, settings), full) for kernel in kernels]
     return Recording(run, sheets, timing_of(run, settings) if run.table("timings").num_rows else None)
+
+
+def show_kernel(run: Run, settings: Settings, kernel_name: str | None) -> Sheet:
+    """Returns the sheet of the one kernel meant, with every metric."""
+    if not run.manifest.is_profiled:
+        raise RunNotProfiled(f"{run.label}: a run of timings alone, without counters")
+    return derive_sheet(run, profile_one(run, settings, kernel_name), full=True)
 
 
 def timing_of(run: Run, settings: Settings) -> TimingSheet:

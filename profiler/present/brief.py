@@ -26,7 +26,7 @@ LIMIT_BYTES = 8000
 
 Finding = TypeVar("Finding", bound=Struct)
 
-_SENTENCES = {"sentence", "why", "message", "warnings", "cautions", "refused"}
+_SENTENCES = {"sentence", "what", "why", "next", "try_", "message", "warnings", "cautions", "refused"}
 _FIGURES = {"evidence", "metrics", "delta"}  # what sentences speak of
 _SMALLEST_ENTRY = 8
 _NO_PARTS: Mapping[str, Importance] = {}

@@ -56,6 +56,7 @@ from profiler.analyse.causes.waiting import (
 from profiler.analyse.code.code import Code
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import BY_NAME
+from profiler.catalog.metrics import DURATION
 
 DETECTORS: tuple[Detector, ...] = (
     detect_ceilings, detect_uncoalesced, detect_misaligned, detect_narrow, detect_redundant_loads, detect_spills,
@@ -81,6 +82,11 @@ class Diagnosis:
 
     causes: list[Cause]
     unseen: list[str]
+    duration_ns: float | None = (
+        None  # of the launches diagnosed: those of the shape that takes most of the time
+    )
+    launches: int = 0
+    can_look: bool = True  # False where nothing is recorded from which a cause could be found
 
 
 # A page asks for the same kernel several times; a diagnosis is kept as long as the code that it is of.
@@ -94,7 +100,13 @@ def diagnose(profile: Profile) -> Diagnosis:
     known = _diagnosed.get(profile.code) if profile.code else None
     if known is None:
         evidence = gather(profile)
-        known = Diagnosis(_find_causes(evidence), find_unseen(evidence))
+        known = Diagnosis(
+            causes=_find_causes(evidence),
+            unseen=find_unseen(evidence),
+            duration_ns=evidence.find(DURATION),
+            launches=evidence.profile.launches,
+            can_look=bool(evidence.model.busy),
+        )
         if profile.code:
             _diagnosed[profile.code] = known
     return known

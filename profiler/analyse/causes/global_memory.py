@@ -44,9 +44,9 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         )
         yield Candidate(
             name,
-            f"A warp {verb} {request:.1f} sectors of 32 bytes a request where {needed:.1f} would hold its data: its lanes "
-            f"use {100 * needed / request:.0f} % of what is moved.",
-            f"Let neighbouring threads {advice} (now a request spreads over {request:.1f} sectors): exchange the "
+            f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {needed:.3g} would hold its data: its lanes "
+            f"use {100 * needed / request:.3g} % of what is moved.",
+            f"Let neighbouring threads {advice}: exchange the "
             "roles of the indices, change the layout, or pass a tile through shared memory.",
             _cheaper(evidence, together if is_most else sites),
             {site: site.excess_sectors for site in sites},

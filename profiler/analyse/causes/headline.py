@@ -12,6 +12,8 @@ from profiler.catalog.metrics import DURATION
 from profiler.text import duration
 
 _NAME_WIDTH = 60
+_WEAK_PCT = 10.0
+NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
 
@@ -19,8 +21,16 @@ def headline_of(profile: Profile, diagnosis: Diagnosis) -> Headline | None:
     """Returns the headline of one recording; None without a duration."""
     if DURATION not in profile.series:
         return None
-    took = duration(profile.series[DURATION].mean)
-    what = f"{brief_name(profile.kernel, _NAME_WIDTH)} takes {took} under the profiler on {profile.gpu}."
+    took = duration(diagnosis.duration_ns or profile.series[DURATION].mean)
+    some = diagnosis.launches and diagnosis.launches < profile.launches
+    of = (
+        f" in the {diagnosis.launches} of its {profile.launches} launches that take most of the time"
+        if some
+        else ""
+    )
+    what = f"{brief_name(profile.kernel, _NAME_WIDTH)} takes {took} under the profiler on {profile.gpu}{of}."
+    if not diagnosis.can_look:
+        return Headline(what, NOTHING_RECORDED, "Record it with `prof collect --preset source`.")
     return Headline(what, why_text(diagnosis.causes), next_text(diagnosis.causes))
 
 
@@ -29,26 +39,38 @@ def why_text(causes: Sequence[Cause]) -> str:
         return NOTHING_FOUND
     first = causes[0]
     where = f" at {place_text(first.where[0])}" if has_place(first) else ""
-    return f"{first.cause}{where}: {first.sentence}"
+    weak = (
+        "No cause would save 10 % of the time. "
+        if not is_ceiling(first) and first.saves_pct.expected < _WEAK_PCT
+        else ""
+    )
+    return f"{weak}{first.cause}{where}: {first.sentence}"
 
 
 def next_text(causes: Sequence[Cause]) -> str:
     """Returns the change that saves most; where nothing is to be gained, what would be another kernel."""
-    open_ones = [one for one in causes if BY_NAME[one.cause].group != "nothing to gain"]
+    open_ones = [one for one in causes if not is_ceiling(one)]
     if causes and causes[0] not in open_ones:
-        return causes[0].try_
+        return f"No change of this kernel alone saves much. {causes[0].try_}"
     return f"{open_ones[0].try_} {saves_text(open_ones[0])}" if open_ones else ""
+
+
+def is_ceiling(cause: Cause) -> bool:
+    """Returns whether the cause says that nothing is to be gained."""
+    return BY_NAME[cause.cause].group == "nothing to gain"
 
 
 def saves_text(cause: Cause) -> str:
     saves = cause.saves_pct
-    return f"That would save about {saves.expected:.0f} %, and {saves.at_most:.0f} % at most."
+    return f"Likely to save {saves.expected:.0f} % of the time, and never more than {saves.at_most:.0f} %."
 
 
 def place_text(place: Place) -> str:
     """Returns `kernel.cu:66`, or the instruction's offset where no line is known."""
     return (
-        f"{place.file}:{place.line}" if place.file and place.line else f"{place.opcode} at {place.offset:#x}"
+        f"{place.file}:{place.line}"
+        if place.file and place.line
+        else f"{place.opcode} at offset {place.offset:#x}"
     )
 
 

@@ -287,7 +287,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
             lanes = _mean_lanes(fractions)
             yield Candidate(
                 name,
-                f"{sentence}: {lanes:.1f} of 32 lanes act on average there, which wastes {100 * wasted:.0f} % of the issued lanes.",
+                f"{sentence}: where that happens, {lanes:.1f} of 32 lanes act; {100 * wasted:.0f} % of all issued lanes are wasted.",
                 advice,
                 _for_acting_lanes(evidence, fractions),
                 {site: part * site.executed for site, part in fractions.items()},

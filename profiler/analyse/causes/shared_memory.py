@@ -74,7 +74,7 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
         stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
         yield Candidate(
             "too-little-reuse",
-            "The tensor cores are idle most of the time, while tiles are loaded and staged for them.",
+            f"The tensor cores are used {100 * evidence.model.busy.get('tensor', 0.0):.0f} % of the time, while tiles are loaded and staged for them.",
             "Let a block compute a larger tile (such as 128 x 128), so that each staged value is multiplied more often.",
             evidence.without(dict.fromkeys([*staged, *stores, *(one for one in tensor if one.passes)], 0.5)),
             {site: sum(evidence.charged[site].values()) or site.executed for site in [*staged, *stores]},

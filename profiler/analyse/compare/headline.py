@@ -71,7 +71,7 @@ def _what(labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speed
     one, other = labels if labels[0] != labels[1] else ("the first", "the second")
     times = " -> ".join(map(duration, times_ns))
     if speedup.ci and speedup.ci[0] <= 1 <= speedup.ci[1]:
-        return f"{one} and {other} take the same time within the noise ({times})."
+        return f"Which of {one} and {other} is faster is not certain ({times})."
     spread = ""
     if speedup.ci and speedup.ci[0] < speedup.ci[1]:
         spread = f", ± {50 * (speedup.ci[1] - speedup.ci[0]) / speedup.ratio:.1f} %"
@@ -87,7 +87,7 @@ def _why(
     after: Sequence[Cause],
 ) -> str:
     gone, come = compare_causes(before, after)
-    parts = [_factors(attribution), _loads(instructions)]
+    parts = []
     where = {one.cause: one.where for one in (*after, *before)}
     for names, what in ((gone, "gone"), (come, "new")):
         if names:
@@ -96,7 +96,7 @@ def _why(
                 for name in names[:_MOST_FACTORS]
             )
             parts.append(f"{what}: {', '.join(places)}")
-    return "; ".join(filter(None, parts))
+    return "; ".join(filter(None, [*parts, _loads(instructions), _factors(attribution)]))
 
 
 def _factors(attribution: Attribution | None) -> str:

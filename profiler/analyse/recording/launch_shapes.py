@@ -53,4 +53,4 @@ def mixed_shapes(shapes: Sequence[LaunchShape]) -> str | None:
     if len(shapes) < 2:
         return None
     launches = sum(shape.launches for shape in shapes)
-    return f"{launches} launches of {len(shapes)} shapes: grid, block, registers or shared memory differ, and every figure is of all together"
+    return f"{launches} launches of {len(shapes)} shapes: grid, block, registers or shared memory differ; causes are of those that take most of the time, every other figure is of all together"

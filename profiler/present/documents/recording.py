@@ -49,7 +49,7 @@ def recording_document(run: Run, sheets: Sequence[Sheet], timing: TimingSheet | 
     is_only_timed = timing is not None and not run.manifest.is_profiled
     return Document(
         run.manifest.name or run.label,
-        [timing_section(timing), *kernels, origin_section(run)],
+        [*kernels, timing_section(timing), origin_section(run)],
         _timing_records(timing) if timing is not None and is_only_timed else _records(sheets),
         titled=True,
     )

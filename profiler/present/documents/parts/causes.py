@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.headline import NOTHING_FOUND, has_place, place_text, saves_text
-from profiler.catalog.causes import BY_NAME
+from profiler.analyse.causes.headline import has_place, is_ceiling, place_text, saves_text
 from profiler.present.document import Block, Item, Items, Section, Text
 
 _TITLES = ("could save", "cause", "why")
-_MEANING = "what causes its time, by the share of it that a change is likely to save"
+_MEANING = "what causes its time, by the share of it that a change is likely to save (what several save does not add up)"
 _SHOWN_TEXT = 60
 
 
@@ -30,18 +29,15 @@ def cause_blocks(causes: Sequence[Cause], unseen: Sequence[str]) -> Section:
     blocks: list[Block] = []
     if causes:
         blocks.append(Items(_MEANING, [_item(one) for one in causes], _TITLES))
-    else:
-        blocks.append(Text(NOTHING_FOUND))
     if unseen:
         blocks.append(Text(f"not recorded: {'; '.join(unseen)}. `prof collect --preset source` records it."))
     return blocks
 
 
 def _item(cause: Cause) -> Item:
-    at_ceiling = BY_NAME[cause.cause].group == "nothing to gain"
-    saves = "" if at_ceiling else f" {saves_text(cause)}"
+    saves = "" if is_ceiling(cause) else f" {saves_text(cause)}"
     where = f" At {_places(cause)}." if has_place(cause) else ""
-    weight = None if at_ceiling else cause.saves_pct.expected
+    weight = 0.0 if is_ceiling(cause) else cause.saves_pct.expected
     return Item(weight, cause.cause, f"{cause.sentence}{where} Try: {cause.try_}{saves}")
 
 
@@ -49,4 +45,5 @@ def _places(cause: Cause) -> str:
     first, *others = cause.where
     text = f" `{first.text[:_SHOWN_TEXT]}`" if first.text else ""
     more = f", {', '.join(map(place_text, others))}" if others else ""
-    return f"{place_text(first)}{text}{more}"
+    hint = "" if first.line else " (no source lines are recorded: compile with -lineinfo)"
+    return f"{place_text(first)}{text}{more}{hint}"
