@@ -46,14 +46,21 @@ def charge_waits(
 
 def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, Counter[str]]:
     """Charges the waiting to the instructions that may cause it, by how often they ran: without samples, no more is known."""
-    charged: dict[Site, Counter[str]] = {site: Counter() for site in sites}
+    executed: Counter[str] = Counter()
+    for site in sites:
+        executed[site.kind] += site.executed  # type: ignore[assignment]
+    each: dict[str, dict[str, float]] = {
+        kind: {} for kind in executed
+    }  # of one execution, by kind and reason
     for reason, share in stalls.items():
-        kinds = _SUSPECTED.get(reason)
-        among = [site for site in charged if kinds is None or site.kind in kinds]
-        total = sum(site.executed for site in among)
-        for site in among:
-            charged[site][reason] += share * site.executed / total  # type: ignore[assignment]
-    return charged
+        kinds = [kind for kind in executed if kind in _SUSPECTED.get(reason, executed)]
+        total = sum(executed[kind] for kind in kinds)
+        for kind in kinds:
+            each[kind][reason] = share / total
+    return {
+        site: Counter({reason: part * site.executed for reason, part in each[site.kind].items()})
+        for site in sites
+    }
 
 
 def _share_queues(charged: Mapping[Site, Counter[str]]) -> None:

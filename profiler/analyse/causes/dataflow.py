@@ -20,6 +20,7 @@ _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 _COMPUTED = ("integer", "conversion", "special", "other")
 # What was stored there may depend on anything.
 _CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
+_LONGEST_CHASE = 512  # instructions of a loop; one that follows a list is short
 _REACH = 64  # instructions after a load in which its consumer is looked for
 
 
@@ -83,7 +84,7 @@ def find_repeated_loads(evidence: Evidence) -> list[Site]:
 def is_chased(evidence: Evidence, site: Site) -> bool:
     """Returns whether a load's address comes from its own result in the iteration before: a list that is followed."""
     loop = evidence.innermost_loop(site)
-    if loop is None:
+    if loop is None or len(loop.body) > _LONGEST_CHASE:
         return False
     position = next(index for index, one in enumerate(loop.body) if one.offset == site.instruction.offset)
     sources = _sources(loop)
@@ -179,12 +180,9 @@ def find_block_independent(evidence: Evidence) -> list[Site]:
     for sites in evidence.by_function.values():
         loops = evidence.loops.get(sites[0].function, [])
         depending = _depending_on_block(sites, loops)
-        own = [loop for loop in loops if any(one.instruction in loop for one in depending)]
-        alike += [
-            site
-            for site in sites
-            if site not in depending and not any(site.instruction in loop for loop in own)
-        ]
+        own = [evidence.inside(loop) for loop in loops]
+        in_loops = {site for inside in own if not depending.isdisjoint(inside) for site in inside}
+        alike += [site for site in sites if site not in depending and site not in in_loops]
     return alike
 
 

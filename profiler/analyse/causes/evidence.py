@@ -6,6 +6,7 @@ count, because a mean over large and small launches describes neither.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -77,12 +78,8 @@ class Evidence:
 
     @cached_property
     def _innermost(self) -> dict[Site, Loop]:
-        found: dict[Site, Loop] = {}
-        for number, loops in self.loops.items():
-            inside = self.by_function.get(number, [])
-            for loop in sorted(loops, key=lambda one: one.start - one.end):  # longer ones first
-                found |= dict.fromkeys((site for site in inside if site.instruction in loop), loop)
-        return found
+        loops = sorted(self._by_loop, key=lambda loop: loop.start - loop.end)  # longer ones first
+        return {site: loop for loop in loops for site in self._by_loop[loop]}
 
     def innermost_loop(self, site: Site) -> Loop | None:
         return self._innermost.get(site)
@@ -96,11 +93,17 @@ class Evidence:
 
     @cached_property
     def _by_loop(self) -> dict[Loop, list[Site]]:
-        loops = {loop: number for number, found in self.loops.items() for loop in found}
-        return {
-            loop: [one for one in self.by_function.get(number, []) if one.instruction in loop]
-            for loop, number in loops.items()
-        }
+        found = {}
+        for number, loops in self.loops.items():
+            sites = self.by_function.get(number, [])
+            offsets = [site.instruction.offset for site in sites]
+            for loop in loops:
+                found[loop] = sites[bisect_left(offsets, loop.start) : bisect_right(offsets, loop.end)]
+        return found
+
+    def inside(self, loop: Loop) -> list[Site]:
+        """Returns the instructions of a loop that ran."""
+        return self._by_loop[loop]
 
     def around(self, site: Site) -> list[Site]:
         """Returns the instructions of the innermost loop around a site, or of its function."""
@@ -189,27 +192,28 @@ def _estimated(sites: Sequence[Site], figures: Mapping[str, float]) -> Sequence[
     """Returns the sites with estimates from the kernel's totals, where passes and sectors were not counted for each."""
     if _has_costs(sites):
         return sites
+    weights: Counter[str] = Counter()
+    for site in sites:
+        weights[site.kind] += site.executed * site.width  # type: ignore[assignment]
     per_access = (
         figures.get("l1_cycles_per_access", 0.0)
         if figures.get("shared_of_l1_pct", 0.0) < _MOSTLY_SHARED
         else 0.0
     )
-    return [_with_sectors(_with_passes(site, sites, figures), per_access) for site in sites]
+    return [_with_sectors(_with_passes(site, weights, figures), per_access) for site in sites]
 
 
 def _has_costs(sites: Iterable[Site]) -> bool:
     return any(site.passes is not None or site.sectors is not None for site in sites)
 
 
-def _with_passes(site: Site, sites: Sequence[Site], figures: Mapping[str, float]) -> Site:
+def _with_passes(site: Site, weights: Mapping[str, float], figures: Mapping[str, float]) -> Site:
     """Divides the passes of all shared loads, or of all stores, among them by how often they ran and how wide they are."""
     kind = {"shared load": "load", "shared store": "store"}.get(site.kind)
     total = figures.get(f"shared_{kind}_wavefronts", 0.0)
     if kind is None or not total:
         return site
-    part = (
-        site.executed * site.width / sum(one.executed * one.width for one in sites if one.kind == site.kind)
-    )
+    part = site.executed * site.width / weights[site.kind]
     wasted = figures.get(f"shared_{kind}_conflicts", 0.0) / total
     return replace(site, passes=total * part, ideal_passes=total * part * (1 - wasted))
 

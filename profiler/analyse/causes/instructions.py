@@ -101,15 +101,20 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
 
 def _invariant(evidence: Evidence) -> list[Site]:
     repeated: list[Site] = []
-    for number, loops in evidence.loops.items():
+    for loops in evidence.loops.values():
         for loop in loops:
-            inside = [site for site in evidence.sites if site.function == number and site.instruction in loop]
+            inside = evidence.inside(loop)
             changed = {word for site in inside for word in _targets(site)}
             for site in inside:
-                sources = set(re.findall(r"U?R\d+", " ".join(site.instruction.operands[1:])))
-                if site.kind in ("fp32", "fp64", "special") and sources and not sources & changed:
-                    repeated.append(site)
+                if site.kind in ("fp32", "fp64", "special"):
+                    sources = _sources(site)
+                    if sources and not sources & changed:
+                        repeated.append(site)
     return repeated
+
+
+def _sources(site: Site) -> set[str]:
+    return set(re.findall(r"U?R\d+", " ".join(site.instruction.operands[1:])))
 
 
 def _unfused(evidence: Evidence) -> list[Site]:
@@ -123,8 +128,7 @@ def _unfused(evidence: Evidence) -> list[Site]:
         for later in sites[index + 1 : index + 1 + _NEAR]:
             if later.function != site.function:
                 break
-            read = re.findall(r"U?R\d+", " ".join(later.instruction.operands[1:]))
-            if target[0] in read:
+            if target[0] in _sources(later):
                 if later.instruction.name == addition:
                     found += [site, later]
                 break
@@ -141,9 +145,9 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     """Names short loops, in which counting and branching is a large part."""
     found: dict[Site, float] = {}
     length = 0
-    for number, loops in evidence.loops.items():
+    for loops in evidence.loops.values():
         for loop in loops:
-            inside = [site for site in evidence.sites if site.function == number and site.instruction in loop]
+            inside = evidence.inside(loop)
             if any(
                 other is not loop and other.start >= loop.start and other.end <= loop.end for other in loops
             ):

@@ -12,6 +12,7 @@ from profiler.analyse.causes.time_model import Effect
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 _ENOUGH_LOADS = 4
+_REACH = 128  # instructions around a load in which others are taken to be under way with it
 # Of the waiting for one load at a time, what goes when eight are under way.
 _HIDDEN = 7 / 8
 # The innermost instruction cache of an SM's quarter holds 12 KiB on Volta and later (Jia et al., "Dissecting the NVIDIA
@@ -22,15 +23,16 @@ _INSTRUCTION_BYTES = 16
 
 def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     loads = [site for site in evidence.of("global load") if not is_chased(evidence, site)]
+    under_way = {site: _under_way(evidence, site) for site in loads}
     fractions = {}
     for site in loads:
         useful = 1 - site.excess_sectors / site.sectors if site.sectors else 1.0
-        fractions[site] = useful * (_HIDDEN if _under_way(evidence, site) < _ENOUGH_LOADS else 0.25)
+        fractions[site] = useful * (_HIDDEN if under_way[site] < _ENOUGH_LOADS else 0.25)
     waiting = 100 * evidence.time_of(dict.fromkeys(loads, 1.0), "long_scoreboard")
     if not loads or not waiting:
         return
     warps = evidence.find("active_warps")
-    few = sum(_under_way(evidence, site) * site.executed for site in loads) / sum(
+    few = sum(count * site.executed for site, count in under_way.items()) / sum(
         site.executed for site in loads
     )
     yield Candidate(
@@ -55,7 +57,8 @@ def _under_way(evidence: Evidence, site: Site) -> int:
     function = evidence.around(site)
     here = function.index(site)
     count = 1
-    for direction in (range(here + 1, len(function)), range(here - 1, -1, -1)):
+    ahead = range(here + 1, min(len(function), here + _REACH))
+    for direction in (ahead, range(here - 1, max(-1, here - _REACH), -1)):
         for index in direction:
             one = function[index]
             if one.kind == "global load":

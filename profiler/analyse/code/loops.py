@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from profiler.analyse.code.code import Code, Instruction
 
@@ -27,11 +28,11 @@ class Loop:
     iterations: float
     own_work: float
 
-    @property
+    @cached_property
     def start(self) -> int:
         return self.body[0].offset
 
-    @property
+    @cached_property
     def end(self) -> int:
         return self.body[-1].offset
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Protocol
 
 from msgspec import Struct
 
-from profiler.analyse.causes.find import diagnose
+from profiler.analyse.causes.suspects import find_suspects
 from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
 from profiler.analyse.compare.compare import typical_ns
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
@@ -327,5 +327,6 @@ def _deltas(step: LadderStep, headline: Sequence[str]) -> dict[str, RungDelta]:
 
 
 def _binding(rung: Rung) -> str | None:
-    causes = diagnose(rung.profile).causes
-    return causes[0].cause if causes else None
+    # A diagnosis of fifteen rungs would take longer than all else that the ladder does; `prof show` gives it for one.
+    suspects = find_suspects(rung.profile) if rung.profile.launches else []
+    return suspects[0].name if suspects else None
