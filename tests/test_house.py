@@ -200,7 +200,7 @@ def test_analysis_touches_no_file_and_the_catalogue_runs_no_process(path):
 
 
 def test_the_facade_promises_what_a_notebook_needs():
-    asked = {"compare", "ladder", "roofline", "source_lines"}
+    asked = {"compare", "ladder", "roofline", "show", "source_lines"}
     assert set(profiler.__all__) == {"open_runs", "read_report", *asked}
     for name in profiler.__all__:
         assert getattr(profiler, name).__doc__

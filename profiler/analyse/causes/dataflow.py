@@ -67,7 +67,7 @@ def find_repeated_loads(evidence: Evidence) -> list[Site]:
     """Returns the loads from global memory whose address an earlier load had too, as unrolled loops repeat them."""
     repeated = []
     for sites in evidence.by_function.values():
-        writers = _nearest_writers(sites)
+        writers = _nearest_writers(tuple(sites))
         seen = set()
         for index, site in enumerate(sites):
             if site.kind != "global load" or ".STRONG" in site.opcode:
@@ -118,9 +118,13 @@ def _sources(loop: Loop) -> tuple[frozenset[int], ...]:
 
 def _only_written(instruction: Instruction) -> frozenset[str]:
     """Returns the registers of the first operand, unless others name them too."""
-    first = set(_REGISTER.findall(instruction.operands[0])) if instruction.operands else set()
-    others = set(_REGISTER.findall(" ".join(instruction.operands[1:])))
-    return frozenset(first - others) if _written(instruction) else frozenset()
+    return _first_alone(", ".join(instruction.operands)) if _written(instruction) else frozenset()
+
+
+@lru_cache(maxsize=8192)
+def _first_alone(operands: str) -> frozenset[str]:
+    first, _, others = operands.partition(", ")
+    return frozenset(set(_REGISTER.findall(first)) - set(_REGISTER.findall(others)))
 
 
 def _rounds(evidence: Evidence, site: Site, loop: Loop) -> float:
@@ -147,7 +151,7 @@ def find_address_work(evidence: Evidence) -> set[Site]:
     """Returns the instructions whose results become addresses of memory accesses: work for finding data, not on it."""
     found: set[Site] = set()
     for sites in evidence.by_function.values():
-        writers = _nearest_writers(sites)
+        writers = _nearest_writers(tuple(sites))
         wanted = [
             (index, register)
             for index, site in enumerate(sites)
@@ -189,7 +193,7 @@ def find_block_independent(evidence: Evidence) -> list[Site]:
 def sources_of(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the instructions that wrote what this one reads, the nearest first."""
     sites = evidence.by_function[site.function]
-    writers, here = _nearest_writers(sites), sites.index(site)
+    writers, here = _nearest_writers(tuple(sites)), sites.index(site)
     found = {writers(here, register) for register in registers_read(site.instruction)}
     return [
         sites[index]
@@ -206,14 +210,8 @@ def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Sit
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        sources = registers_read(instruction) - _only_written(instruction) | set(
-            _PREDICATE.findall(instruction.text)
-        )
-        if (
-            "SR_CTAID" in instruction.text
-            or site.kind in ("shared load", "shared atomic")
-            or sources & tainted
-        ):
+        sources = registers_read(instruction) - _only_written(instruction) | _predicates(instruction.text)
+        if "SR_CTAID" in instruction.text or site.kind in _CHANGED_BY_OTHERS or sources & tainted:
             depending.add(site)
             tainted |= _results(instruction)
         elif instruction.predicate is None:
@@ -226,10 +224,16 @@ def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Sit
 
 def _results(instruction: Instruction) -> set[str]:
     """Returns the registers and predicates that an instruction writes."""
-    return {*_written(instruction), *(_PREDICATE.findall(", ".join(instruction.operands[:2])))}
+    return {*_written(instruction), *_predicates(", ".join(instruction.operands[:2]))}
 
 
-def _nearest_writers(sites: list[Site]) -> Callable[[int, str], int | None]:
+@lru_cache(maxsize=8192)
+def _predicates(text: str) -> frozenset[str]:
+    return frozenset(_PREDICATE.findall(text))
+
+
+@lru_cache(maxsize=8)
+def _nearest_writers(sites: tuple[Site, ...]) -> Callable[[int, str], int | None]:
     """Returns what finds the instruction that last wrote a register before a position, or else after it in a loop."""
     positions: dict[str, list[int]] = {}
     for index, site in enumerate(sites):

@@ -112,8 +112,9 @@ class Evidence:
 
     def last_before(self, function: int, loop: Loop) -> Site | None:
         """Returns the last instruction that ran before the loop."""
-        before = (one for one in self.by_function[function] if one.instruction.offset < loop.start)
-        return max(before, key=lambda one: one.position, default=None)
+        sites = self.by_function[function]
+        count = bisect_left(sites, loop.start, key=lambda site: site.instruction.offset)
+        return sites[count - 1] if count else None
 
     def of(self, *kinds: Kind) -> list[Site]:
         return [site for site in self.sites if site.kind in kinds]
