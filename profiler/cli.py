@@ -29,7 +29,7 @@ _BROKEN_PIPE = 141
 _TERMINATED = 143
 _PATH_WIDTH = 120
 # Commands are short-lived, so the garbage collector mostly wastes time: 7 % of `prof compare`.
-_GC_THRESHOLD = 50_000
+_GC_THRESHOLD = 500_000
 _FLAGS = ("--quiet", "-q", "--verbose", "-v")
 
 

@@ -8,8 +8,7 @@ registers read and whose results arrive late.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from profiler.analyse.causes.sites import Kind, Site
@@ -17,7 +16,13 @@ from profiler.analyse.code.code import Code, Instruction
 from profiler.analyse.code.loops import Loop, find_loops
 from profiler.analyse.code.registers import written_registers
 
-Waits = Mapping[str, float]  # by stall reason
+
+class Waits(dict[str, float]):
+    """Waiting by stall reason; none where a reason is not there."""
+
+    def __missing__(self, reason: str) -> float:
+        return 0.0
+
 
 # What a warp waits for by each scoreboard: the long one guards L1 and beyond, the short one the units of the MIO.
 _PRODUCERS: dict[str, tuple[Kind, ...]] = {
@@ -31,9 +36,9 @@ _PAIR = re.compile(r"(?<![\w.])R(\d+)\.64")
 _WAITS_FOR_COPIES = ("LDGDEPBAR", "DEPBAR", "SYNCS", "BAR", "FENCE", "WARPGROUP")
 
 
-def charge(code: Code, sites: Sequence[Site]) -> dict[Site, Counter[str]]:
+def charge(code: Code, sites: Sequence[Site]) -> dict[Site, Waits]:
     """Returns the waiting samples that each instruction causes, by reason; every sample is charged to one instruction."""
-    charged: dict[Site, Counter[str]] = {site: Counter() for site in sites}
+    charged: dict[Site, Waits] = {site: Waits() for site in sites}
     by_function: dict[int, list[Site]] = {}
     for site in sites:
         by_function.setdefault(site.function, []).append(site)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.blame import charge
+from profiler.analyse.causes.blame import Waits, charge
 from profiler.analyse.causes.sites import GLOBAL, LANES, Kind, Site
 from profiler.analyse.recording.profile import Profile
 
@@ -35,7 +35,7 @@ _MEMORY_IS_BUSY = 50.0
 
 def charge_waits(
     profile: Profile, sites: Sequence[Site], figures: Mapping[str, float], stalls: Mapping[str, float]
-) -> dict[Site, Counter[str]]:
+) -> dict[Site, Waits]:
     """Returns the waiting that each instruction causes, by reason, in any unit; `stalls` is how it divides in total."""
     has_samples = any(site.waits for site in sites)
     charged = charge(profile.code, sites) if has_samples and profile.code else _suspected(sites, stalls)
@@ -44,7 +44,7 @@ def charge_waits(
     return charged
 
 
-def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, Counter[str]]:
+def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, Waits]:
     """Charges the waiting to the instructions that may cause it, by how often they ran: without samples, no more is known."""
     executed: Counter[str] = Counter()
     for site in sites:
@@ -58,12 +58,12 @@ def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site,
         for kind in kinds:
             each[kind][reason] = share / total
     return {
-        site: Counter({reason: part * site.executed for reason, part in each[site.kind].items()})
+        site: Waits({reason: part * site.executed for reason, part in each[site.kind].items()})
         for site in sites
     }
 
 
-def _share_queues(charged: Mapping[Site, Counter[str]]) -> None:
+def _share_queues(charged: Mapping[Site, Waits]) -> None:
     """Divides the waiting for a queue among those who fill it: a sampled warp is only the one that came too late."""
     for reason, kinds, cost in (
         ("lg_throttle", GLOBAL, _global_cost),
@@ -80,12 +80,10 @@ def _share_queues(charged: Mapping[Site, Counter[str]]) -> None:
             for waits in charged.values():
                 waits.pop(reason, None)
             for site, part in among.items():
-                charged[site][reason] = samples * part / total  # type: ignore[assignment]
+                charged[site][reason] = samples * part / total
 
 
-def _charge_atomics(
-    profile: Profile, figures: Mapping[str, float], charged: Mapping[Site, Counter[str]]
-) -> None:
+def _charge_atomics(profile: Profile, figures: Mapping[str, float], charged: Mapping[Site, Waits]) -> None:
     """Charges the waiting for memory to atomics, where it is longer than memory can take: requests queue behind them.
 
     Nothing else keeps a request for thousands of cycles while no unit of memory is busy.
@@ -105,7 +103,7 @@ def _charge_atomics(
     for reason in _QUEUED:
         samples = sum(waits.pop(reason, 0) for waits in charged.values())
         for site, part in atomics.items():
-            charged[site][reason] = samples * part / total  # type: ignore[assignment]
+            charged[site][reason] = samples * part / total
 
 
 def _global_cost(site: Site) -> float:

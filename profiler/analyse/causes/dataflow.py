@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.blame import registers_read, registers_written
 from profiler.analyse.causes.evidence import Evidence
@@ -20,12 +21,23 @@ _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 _COMPUTED = ("integer", "conversion", "special", "other")
 # What was stored there may depend on anything.
 _CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
+_NEARLY_ALL = 0.95
 _LONGEST_CHASE = 512  # instructions of a loop; one that follows a list is short
 _REACH = 64  # instructions after a load in which its consumer is looked for
 
 
+_staged: WeakKeyDictionary[Evidence, dict[Site, bool]] = WeakKeyDictionary()
+
+
 def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
     """Returns whether what is loaded goes to shared memory, so that it is used by the whole block."""
+    known = _staged.setdefault(evidence, {})
+    if site not in known:
+        known[site] = _feeds_shared_memory(evidence, site)
+    return known[site]
+
+
+def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
     if site.opcode.startswith(("LDGSTS", "UBLKCP", "UTMALDG")):
         return True
     code = evidence.profile.code
@@ -42,7 +54,7 @@ def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
     for instruction in following:
         if instruction.name in ("STS", "STSM") and held & set(_REGISTER.findall(instruction.operands[-1])):
             return True
-        sources = registers_read(instruction) - _only_written(instruction)
+        sources = registers_read(instruction) - only_written(instruction)
         if instruction.name in ("PRMT", "MOV", "F2FP", "HADD2") and held & sources:
             held |= set(_written(instruction))
         elif instruction.predicate is None:
@@ -108,7 +120,7 @@ def _sources(loop: Loop) -> tuple[frozenset[int], ...]:
     return tuple(
         frozenset(
             value[0]
-            for register in registers_read(loop.body[position]) - _only_written(loop.body[position])
+            for register in registers_read(loop.body[position]) - only_written(loop.body[position])
             for value in state.get(register, ())
         )
         for position, state in follow_loop(loop.body)
@@ -116,7 +128,7 @@ def _sources(loop: Loop) -> tuple[frozenset[int], ...]:
     )
 
 
-def _only_written(instruction: Instruction) -> frozenset[str]:
+def only_written(instruction: Instruction) -> frozenset[str]:
     """Returns the registers of the first operand, unless others name them too."""
     return _first_alone(", ".join(instruction.operands)) if _written(instruction) else frozenset()
 
@@ -165,9 +177,7 @@ def find_address_work(evidence: Evidence) -> set[Site]:
             if writer is None or sites[writer].kind not in _COMPUTED:
                 continue
             found.add(sites[writer])
-            for source in registers_read(sites[writer].instruction) - _only_written(
-                sites[writer].instruction
-            ):
+            for source in registers_read(sites[writer].instruction) - only_written(sites[writer].instruction):
                 if (writer, source) not in seen:
                     seen.add((writer, source))
                     wanted.append((writer, source))
@@ -182,12 +192,24 @@ def find_block_independent(evidence: Evidence) -> list[Site]:
     """
     alike: list[Site] = []
     for sites in evidence.by_function.values():
+        if _is_one_loop_over_shared_memory(evidence, sites):
+            continue
         loops = evidence.loops.get(sites[0].function, [])
         depending = _depending_on_block(sites, loops)
         own = [evidence.inside(loop) for loop in loops]
         in_loops = {site for inside in own if not depending.isdisjoint(inside) for site in inside}
         alike += [site for site in sites if site not in depending and site not in in_loops]
     return alike
+
+
+def _is_one_loop_over_shared_memory(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether nearly all is one loop that reads shared memory: it depends on the block, and the rest is little."""
+    executed = sum(site.executed for site in sites)
+    return any(
+        any(one.kind == "shared load" for one in inside)
+        and sum(one.executed for one in inside) > _NEARLY_ALL * executed
+        for inside in map(evidence.inside, evidence.loops.get(sites[0].function, ()))
+    )
 
 
 def sources_of(evidence: Evidence, site: Site) -> list[Site]:
@@ -210,7 +232,7 @@ def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Sit
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        sources = registers_read(instruction) - _only_written(instruction) | _predicates(instruction.text)
+        sources = registers_read(instruction) - only_written(instruction) | _predicates(instruction.text)
         if "SR_CTAID" in instruction.text or site.kind in _CHANGED_BY_OTHERS or sources & tainted:
             depending.add(site)
             tainted |= _results(instruction)

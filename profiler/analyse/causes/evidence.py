@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from profiler.analyse.causes.blame import Waits
 from profiler.analyse.causes.charging import charge_waits
 from profiler.analyse.causes.sites import GLOBAL, SHARED, Kind, Site, read_sites
 from profiler.analyse.causes.time_model import NO_WARP, REACHABLE, Effect, TimeModel
@@ -42,7 +43,7 @@ class Evidence:
     profile: Profile
     figures: Mapping[str, float]
     sites: tuple[Site, ...]
-    charged: Mapping[Site, Counter[str]]
+    charged: Mapping[Site, Waits]
     model: TimeModel
     has_samples: bool
     has_costs: bool  # of each access, not estimated from totals
@@ -59,10 +60,11 @@ class Evidence:
         return self.profile.shapes[0] if self.profile.shapes else None
 
     @cached_property
-    def waits_by_reason(self) -> Counter[str]:
-        total: Counter[str] = Counter()
+    def waits_by_reason(self) -> Waits:
+        total = Waits()
         for waits in self.charged.values():
-            total.update(waits)
+            for reason, waiting in waits.items():
+                total[reason] += waiting
         return total
 
     @cached_property

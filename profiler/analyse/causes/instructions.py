@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from profiler.analyse.causes.blame import registers_read
 from profiler.analyse.causes.candidate import Candidate
-from profiler.analyse.causes.dataflow import find_address_work
+from profiler.analyse.causes.dataflow import find_address_work, only_written
 from profiler.analyse.causes.evidence import Evidence
 from profiler.analyse.causes.sites import ACCESSES, LANES, Site
 from profiler.analyse.causes.time_model import Effect
+from profiler.analyse.code.code import Instruction
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
 _INTEGERS_PER_ACCESS = 2.0
@@ -17,7 +19,8 @@ _INTEGERS_PER_ACCESS = 2.0
 _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
 # A function's signature in machine code: its unit, a test for the slow path, or the constant that reduces its argument
 # (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
-_FUNCTION = re.compile(r"MUFU\.(EX2|LG2|SIN|COS|TANH|SQRT)|FCHK|0\.6366197|1\.44269|0\.693147")
+_FUNCTIONS = ("MUFU.EX2", "MUFU.LG2", "MUFU.SIN", "MUFU.COS", "MUFU.TANH", "MUFU.SQRT", "FCHK")
+_CONSTANTS = ("0.6366197", "1.44269", "0.693147")
 _FAST_INSTRUCTIONS = 4.0  # what a fast form takes: scale, evaluate, scale back
 _EVALUATING = ("fp32", "special", "integer", "control", "conversion", "other")
 _NEAR = 24  # instructions behind a product in which its sum is looked for
@@ -113,8 +116,8 @@ def _invariant(evidence: Evidence) -> list[Site]:
     return repeated
 
 
-def _sources(site: Site) -> set[str]:
-    return set(re.findall(r"U?R\d+", " ".join(site.instruction.operands[1:])))
+def _sources(site: Site) -> frozenset[str]:
+    return registers_read(site.instruction) - only_written(site.instruction)
 
 
 def _unfused(evidence: Evidence) -> list[Site]:
@@ -223,7 +226,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         if site.kind in _EVALUATING:
             lines.setdefault(site.instruction.place or site.function, []).append(site)
     for sites in lines.values():
-        functions = sum(site.executed for site in sites if _FUNCTION.search(site.instruction.text))
+        functions = sum(site.executed for site in sites if _evaluates(site.instruction))
         executed = sum(site.executed for site in sites)
         if functions:
             fast = max(0.0, 1 - _FAST_INSTRUCTIONS * functions / executed)
@@ -245,6 +248,13 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         {site: part * site.executed for site, part in fractions.items()},
         {"special_pct": share, "special_busy_pct": 100 * busy},
     )
+
+
+def _evaluates(instruction: Instruction) -> bool:
+    if instruction.opcode.startswith(_FUNCTIONS):
+        return True
+    text = instruction.text
+    return "." in text and any(constant in text for constant in _CONSTANTS)
 
 
 def _called(evidence: Evidence) -> list[Site]:

@@ -10,11 +10,11 @@ from profiler.analyse.causes.evidence import Evidence
 from profiler.analyse.causes.sites import SHARED, Site
 from profiler.analyse.causes.time_model import Effect
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.opcodes import fmas_of
 
 # An 8 x 8 tile of a thread takes 64 multiply-adds for four loads of 16 bytes, 16 for each. A next step gets half of that.
 _FMAS_PER_LOAD = 8.0
 # A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
+_FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _FMAS_OF_A_PRODUCT = 0.5
 _WAITS = ("short_scoreboard", "mio_throttle")
 
@@ -51,7 +51,7 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
 def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     """Names shared loads, or staged tiles, that feed few multiplications each."""
     loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
-    fmas = sum(site.executed * fmas_of(site.instruction) for site in evidence.sites if site.kind == "fp32")
+    fmas = sum(site.executed * _FMAS.get(site.instruction.name, 0) for site in evidence.of("fp32"))
     count = sum(site.executed for site in loads)
     if count and fmas / count >= _FMAS_OF_A_PRODUCT:
         each = fmas / count

@@ -230,7 +230,10 @@ def _rows_of_metrics(table: pa.Table, names: Collection[str]) -> pa.Table:
 def _described(
     run: Run, kernel: str, launches: Collection[int]
 ) -> dict[_Place, tuple[str | None, Counter[str]]]:
-    """Returns the source text and the waiting samples of each instruction."""
+    """Returns the source text and the waiting samples of each instruction; nothing where neither is recorded."""
+    instructions = run.table("instructions")
+    if all(instructions.column(name).null_count == instructions.num_rows for name in ("source", "stalls")):
+        return {}
     tables, _ = read_instructions(run, kernel, ("function_index", "source", "stalls"), launches)
     found: dict[_Place, tuple[str | None, Counter[str]]] = {}
     for number, table in enumerate(tables):

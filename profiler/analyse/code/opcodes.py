@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.findings import Opcode
@@ -43,6 +44,12 @@ def fmas_of(instruction: Instruction) -> float:
     A matrix instruction's are shared out over the threads of its warp, or of the four
     warps that execute it together.
     """
+    return _fmas_in(instruction.opcode, instruction.text)
+
+
+@lru_cache(maxsize=16_384)
+def _fmas_in(opcode: str, text: str) -> float:
+    instruction = Instruction(0, opcode, text)
     if "MMA" in instruction.name and (tensor := _TENSOR.match(instruction.opcode)):
         rows, columns, depth = (int(size) for size in tensor.groups() if size)
         warps = _WARPS_OF_A_GROUP if tensor.group(1) else 1

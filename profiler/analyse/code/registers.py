@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import width_bits
@@ -35,6 +36,16 @@ def register_of(operand: str) -> str | None:
 
 
 def written_registers(instruction: Instruction) -> list[str]:
+    return list(_written_by(instruction.opcode, instruction.text))
+
+
+@lru_cache(maxsize=16_384)
+def _written_by(opcode: str, text: str) -> tuple[str, ...]:
+    """Returns the registers that an instruction writes, as its text says; several analyses ask for each."""
+    return tuple(_find_written(Instruction(0, opcode, text)))
+
+
+def _find_written(instruction: Instruction) -> list[str]:
     if instruction.name in _WRITE_NO_REGISTER or instruction.never_acts:
         return []
     operands = instruction.operands
