@@ -424,7 +424,7 @@ def test_a_run_that_is_a_link_out_of_the_runs_is_not_opened(ask, places):
         runs=places / "runs", cwd=places / "reports",
     )  # fmt: skip
     assert "leads out of" in failure_of(by_name)["message"]
-    assert [run["origin"] for run in listed.structured_content["runs"]] == ["damaged"]
+    assert [run["origin"] for run in listed.structured_content["runs"]] == ["unreadable"]
     assert failure_of(by_path)["exit_code"] == 87
 
 

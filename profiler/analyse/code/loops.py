@@ -16,7 +16,7 @@ from profiler.analyse.code.code import Code, Instruction
 Span = tuple[int, int]  # positions of the first instruction and of the branch back to it
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Loop:
     """`body` is everything between, loops inside of it included; `own_work` is what those leave.
 
@@ -27,6 +27,10 @@ class Loop:
     body: tuple[Instruction, ...]
     iterations: float
     own_work: float
+
+    def __hash__(self) -> int:
+        """Returns a hash of few figures: that of all instructions takes longer than most analyses."""
+        return hash((self.start, self.end, self.iterations))
 
     @cached_property
     def start(self) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.seal import sealed
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -279,7 +280,7 @@ def narrow(prof_here, shipped_runs, tmp_path):
     manifest = RunStore(tmp_path).find("1", "embedding").path / "run.json"
     text = manifest.read_text()
     assert text.count('"hidden": 1024') == 1
-    manifest.write_text(text.replace('"hidden": 1024', '"hidden": 512'))
+    manifest.write_bytes(sealed(text.replace('"hidden": 1024', '"hidden": 512').encode()))
     return lambda *words: prof_here("--runs", tmp_path, *words, "--ladder", "embedding", cwd=ROOT)
 
 
