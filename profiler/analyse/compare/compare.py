@@ -37,6 +37,7 @@ Basis = Literal["unprofiled", "profiled"]
 
 _UNKNOWN = "unknown"
 _CLOCK_TOLERANCE = 0.05
+_SAMPLES = "SourceCounters"  # the section that samples where warps wait
 _SAME_SESSION_HOURS = 2
 
 # What a large value of a unit is; other units are weighed by relative change.
@@ -59,7 +60,10 @@ def compare_profiles(
         compare_opcodes(before.opcodes, after.opcodes), compare_hot_loops(before, after)
     )
     speedup = derive_speedup(before, after)
-    causes, diagnosis = diagnose(before).causes, diagnose(after)
+    diagnosis = diagnose(after)
+    # Without samples, causes rest on estimates: good enough to name one, not to say that it went away.
+    are_sampled = all(_SAMPLES in side.manifest.sections for side in (before, after))
+    causes = diagnose(before).causes if are_sampled else diagnosis.causes
     gone, new = compare_causes(causes, diagnosis.causes)
     return Comparison(
         schema_version=SCHEMA_VERSION,
