@@ -10,12 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from profiler.analyse.causes.candidate import Candidate, Detector
 from profiler.analyse.causes.cause import Cause, Place, Savings
-from profiler.analyse.causes.ceilings import detect_ceilings
-from profiler.analyse.causes.dataflow import sources_of
-from profiler.analyse.causes.evidence import Evidence, gather
-from profiler.analyse.causes.global_memory import (
+from profiler.analyse.causes.detectors.candidate import Candidate, Detector
+from profiler.analyse.causes.detectors.ceilings import detect_ceilings
+from profiler.analyse.causes.detectors.global_memory import (
     detect_atomics,
     detect_misaligned,
     detect_narrow,
@@ -23,7 +21,7 @@ from profiler.analyse.causes.global_memory import (
     detect_spills,
     detect_uncoalesced,
 )
-from profiler.analyse.causes.instructions import (
+from profiler.analyse.causes.detectors.instructions import (
     detect_conversions,
     detect_fp64,
     detect_idle_lanes,
@@ -32,7 +30,7 @@ from profiler.analyse.causes.instructions import (
     detect_redundant_instructions,
     detect_special_functions,
 )
-from profiler.analyse.causes.launch import (
+from profiler.analyse.causes.detectors.launch import (
     detect_imbalance,
     detect_last_wave,
     detect_little_work,
@@ -40,19 +38,21 @@ from profiler.analyse.causes.launch import (
     detect_short_launch,
     detect_small_grid,
 )
-from profiler.analyse.causes.shared_memory import (
+from profiler.analyse.causes.detectors.shared_memory import (
     detect_bank_conflicts,
     detect_redundant_shared,
     detect_too_little_reuse,
 )
-from profiler.analyse.causes.sites import Site
-from profiler.analyse.causes.waiting import (
+from profiler.analyse.causes.detectors.waiting import (
     detect_barriers,
     detect_dependent_chain,
     detect_instruction_cache,
     detect_register_banks,
     detect_unoverlapped_loads,
 )
+from profiler.analyse.causes.evidence.dataflow import sources_of
+from profiler.analyse.causes.evidence.evidence import Evidence, gather
+from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.code import Code
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import BY_NAME

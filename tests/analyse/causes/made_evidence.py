@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from profiler.analyse.causes.blame import charge
-from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import Site
-from profiler.analyse.causes.time_model import TimeModel
+from profiler.analyse.causes.evidence.blame import charge
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.code.code import Code, Instruction
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.profile import Profile

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.ceilings import detect_ceilings
-from profiler.analyse.causes.find import DETECTORS
-from profiler.analyse.causes.global_memory import (
+from profiler.analyse.causes.detectors.ceilings import detect_ceilings
+from profiler.analyse.causes.detectors.global_memory import (
     detect_atomics,
     detect_misaligned,
     detect_narrow,
@@ -17,7 +16,7 @@ from profiler.analyse.causes.global_memory import (
     detect_spills,
     detect_uncoalesced,
 )
-from profiler.analyse.causes.instructions import (
+from profiler.analyse.causes.detectors.instructions import (
     detect_conversions,
     detect_fp64,
     detect_idle_lanes,
@@ -25,25 +24,26 @@ from profiler.analyse.causes.instructions import (
     detect_loop_overhead,
     detect_redundant_instructions,
 )
-from profiler.analyse.causes.launch import (
+from profiler.analyse.causes.detectors.launch import (
     detect_imbalance,
     detect_last_wave,
     detect_occupancy,
     detect_short_launch,
     detect_small_grid,
 )
-from profiler.analyse.causes.shared_memory import (
+from profiler.analyse.causes.detectors.shared_memory import (
     detect_bank_conflicts,
     detect_redundant_shared,
     detect_too_little_reuse,
 )
-from profiler.analyse.causes.waiting import (
+from profiler.analyse.causes.detectors.waiting import (
     detect_barriers,
     detect_dependent_chain,
     detect_instruction_cache,
     detect_register_banks,
     detect_unoverlapped_loads,
 )
+from profiler.analyse.causes.find import DETECTORS
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of

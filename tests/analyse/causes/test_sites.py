@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.sites import kind_of
+from profiler.analyse.causes.evidence.sites import kind_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import code_of, sites_of

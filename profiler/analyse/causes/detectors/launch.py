@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from profiler.analyse.causes.candidate import Candidate
-from profiler.analyse.causes.dataflow import find_block_independent
-from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import Site
-from profiler.analyse.causes.time_model import NO_WARP, Effect
-from profiler.analyse.causes.waiting import find_lonely_loads
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.waiting import find_lonely_loads
+from profiler.analyse.causes.evidence.dataflow import find_block_independent
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.time_model import NO_WARP, Effect
 
 # Starting a kernel and draining it takes 2 to 4 us on an H100 (measured by empty kernels); below three times that, it counts.
 _START_NS = 3_000.0

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from profiler.analyse.causes.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.code.code import Code, Instruction
 from profiler.analyse.code.loops import Loop, find_loops
 from profiler.analyse.code.registers import written_registers

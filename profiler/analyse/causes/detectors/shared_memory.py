@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profiler.analyse.causes.candidate import Candidate
-from profiler.analyse.causes.dataflow import feeds_shared_memory, has_fixed_address
-from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import SHARED, Site
-from profiler.analyse.causes.time_model import Effect
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, has_fixed_address
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import SHARED, Site
+from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.analyse.code.code import Instruction
 
 # An 8 x 8 tile of a thread takes 64 multiply-adds for four loads of 16 bytes, 16 for each. A next step gets half of that.

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
-from profiler.analyse.causes.blame import registers_read, registers_written
-from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.blame import registers_read, registers_written
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import follow_loop

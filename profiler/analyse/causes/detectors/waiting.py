@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profiler.analyse.causes.candidate import Candidate
-from profiler.analyse.causes.dataflow import is_chased
-from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import Site
-from profiler.analyse.causes.time_model import Effect
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.dataflow import is_chased
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.time_model import Effect
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 _ENOUGH_LOADS = 4

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profiler.analyse.causes.candidate import Candidate
-from profiler.analyse.causes.evidence import Evidence
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.evidence import Evidence
 
 # Of what is within reach (see REACHABLE). A copy of GB-sized arrays reads 0.98 to 1.0; what is left beyond 0.9 is
 # within what sizes and the mix of reads and writes change.

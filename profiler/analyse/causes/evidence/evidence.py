@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from profiler.analyse.causes.blame import Waits
-from profiler.analyse.causes.charging import charge_waits
-from profiler.analyse.causes.sites import GLOBAL, SHARED, Kind, Site, read_sites
-from profiler.analyse.causes.time_model import NO_WARP, REACHABLE, Effect, TimeModel
-from profiler.analyse.causes.time_shares import derive_figures
+from profiler.analyse.causes.evidence.blame import Waits
+from profiler.analyse.causes.evidence.charging import charge_waits
+from profiler.analyse.causes.evidence.sites import GLOBAL, SHARED, Kind, Site, read_sites
+from profiler.analyse.causes.evidence.time_model import NO_WARP, REACHABLE, Effect, TimeModel
+from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.code.loops import Loop, find_loops
 from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape
 from profiler.analyse.recording.profile import Profile, profile_kernel

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.blame import Waits, charge
-from profiler.analyse.causes.sites import GLOBAL, LANES, Kind, Site
+from profiler.analyse.causes.evidence.blame import Waits, charge
+from profiler.analyse.causes.evidence.sites import GLOBAL, LANES, Kind, Site
 from profiler.analyse.recording.profile import Profile
 
 # Which instructions a warp may be waiting for, where no samples say it.

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.candidate import Candidate
-from profiler.analyse.causes.dataflow import feeds_shared_memory, find_repeated_loads, has_fixed_address
-from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import LANES, SHARED, Kind, Site
-from profiler.analyse.causes.time_model import Effect
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.dataflow import (
+    feeds_shared_memory,
+    find_repeated_loads,
+    has_fixed_address,
+)
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import LANES, SHARED, Kind, Site
+from profiler.analyse.causes.evidence.time_model import Effect
 
 _SECTOR_BYTES = 32
 _SECTOR_BITS = 8 * _SECTOR_BYTES

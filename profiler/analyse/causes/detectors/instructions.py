@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from profiler.analyse.causes.blame import registers_read
-from profiler.analyse.causes.candidate import Candidate
-from profiler.analyse.causes.dataflow import find_address_work, only_written
-from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import ACCESSES, LANES, Site
-from profiler.analyse.causes.time_model import Effect
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.blame import registers_read
+from profiler.analyse.causes.evidence.dataflow import find_address_work, only_written
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import ACCESSES, LANES, Site
+from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.analyse.code.code import Instruction
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
