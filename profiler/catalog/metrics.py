@@ -18,6 +18,13 @@ Direction = Literal["lower", "higher"]
 
 OPCODES = "sass__inst_executed_per_opcode_with_modifier_all"
 
+LANES = 32  # threads of a warp
+SECTOR_BYTES = 32  # what memory moves at least
+# The reasons for which a warp stalls that NVIDIA's sampler calls otherwise than its counters do, and so than we do.
+STALLS_AS_SAMPLED = {
+    "dispatch_stall": "dispatch", "no_instructions": "no_instruction", "warpgroup_arrive": "gmma",
+}  # fmt: skip
+
 ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 
 # Opcodes that issue to the load/store unit: memory through L1, shared memory, shuffles.

@@ -19,6 +19,9 @@ Values = frozenset[Value]
 State = dict[str, Values]
 
 _REGISTER = re.compile(r"(?<![A-Z])R\d+")
+_WRITTEN = re.compile(r"U?R\d+")
+_NAMED = re.compile(r"(?<![\w.])U?R\d+")
+_PAIR = re.compile(r"(?<![\w.])R(\d+)\.64")
 _PREDICATE = re.compile(r"!?U?P(T|\d+)")
 _COPIES = {"MOV": 1, "IMAD.MOV.U32": 3, "IMAD.MOV": 3}  # and which operand is copied
 _WRITE_NO_REGISTER = frozenset({"BAR", "BRX", "CALL", "JMX", "NANOSLEEP", "R2P", "RET", "WARPSYNC"})
@@ -35,29 +38,51 @@ def register_of(operand: str) -> str | None:
     return match.group() if match and "[" not in operand else None
 
 
-def written_registers(instruction: Instruction) -> list[str]:
-    return list(_written_by(instruction.opcode, instruction.text))
+def written_registers(instruction: Instruction) -> tuple[str, ...]:
+    """Returns the registers that an instruction writes, uniform ones too."""
+    return _written_by(instruction.opcode, instruction.text)
 
 
 @lru_cache(maxsize=16_384)
 def _written_by(opcode: str, text: str) -> tuple[str, ...]:
-    """Returns the registers that an instruction writes, as its text says; several analyses ask for each."""
-    return tuple(_find_written(Instruction(0, opcode, text)))
-
-
-def _find_written(instruction: Instruction) -> list[str]:
+    """Returns what the text of an instruction says that it writes; several analyses ask for each."""
+    instruction = Instruction(0, opcode, text)
     if instruction.name in _WRITE_NO_REGISTER or instruction.never_acts:
-        return []
+        return ()
     operands = instruction.operands
     if instruction.name in _WRITE_BOTH:
         operands = [operand for operand in operands if not _PREDICATE.fullmatch(operand)]
-    first = _REGISTER.match(operands[0]) if operands else None
-    return words_from(first.group(), _words_written(instruction.opcode)) if first else []
+    first = _WRITTEN.match(operands[0]) if operands else None
+    return tuple(words_from(first.group(), _words_written(opcode))) if first else ()
+
+
+def read_registers(instruction: Instruction) -> frozenset[str]:
+    """Returns the registers named in the operands, both of a pair that is an address, also those that are written too."""
+    return _read_by(instruction.text)
+
+
+@lru_cache(maxsize=16_384)
+def _read_by(text: str) -> frozenset[str]:
+    return frozenset({*_NAMED.findall(text), *(f"R{int(number) + 1}" for number in _PAIR.findall(text))})
+
+
+def only_written(instruction: Instruction) -> frozenset[str]:
+    """Returns the registers of the first operand, unless others name them too."""
+    return _only_written_by(instruction.opcode, instruction.text)
+
+
+@lru_cache(maxsize=16_384)
+def _only_written_by(opcode: str, text: str) -> frozenset[str]:
+    if not _written_by(opcode, text):
+        return frozenset()
+    first, *others = Instruction(0, opcode, text).operands
+    return frozenset(_NAMED.findall(first)).difference(_NAMED.findall(", ".join(others)))
 
 
 def words_from(register: str, words: int) -> list[str]:
-    start = int(register[1:])
-    return [f"R{number}" for number in range(start, start + words)]
+    """Returns R4 and R5 for two words from R4; of uniform registers, UR4 and UR5."""
+    file, number = ("UR", register[2:]) if register.startswith("U") else ("R", register[1:])
+    return [f"{file}{one}" for one in range(int(number), int(number) + words)]
 
 
 def _words_written(opcode: str) -> int:

@@ -34,13 +34,12 @@ def code_of(*lines: str | tuple[str, float]) -> Code:
 
 def sites_of(code: Code, facts: dict[int, dict[str, Any]] | None = None) -> tuple[Site, ...]:
     """`facts` are those of an instruction by its place in the code: `{1: {"waits": {"long_scoreboard": 9}}}`."""
-    nothing: dict[str, Any] = dict.fromkeys(
-        ("text", "lanes", "acting", "sectors", "ideal_sectors", "passes", "ideal_passes")
-    )
-    return tuple(
-        Site(instruction, 0, place, **nothing | (facts or {}).get(place, {}))
-        for place, instruction in enumerate(code.functions[0])
-    )
+    sites = []
+    for place, instruction in enumerate(code.functions[0]):
+        sites.append(Site(instruction, 0, place))
+        for name, value in (facts or {}).get(place, {}).items():
+            setattr(sites[-1], name, value)
+    return tuple(sites)
 
 
 def evidence_of(

@@ -11,11 +11,10 @@ from profiler.analyse.causes.evidence.dataflow import (
     has_fixed_address,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import LANES, SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
 from profiler.analyse.causes.evidence.time_model import Effect
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
-_SECTOR_BYTES = 32
-_SECTOR_BITS = 8 * _SECTOR_BYTES
 # A warp's neighbouring lanes that start inside a sector touch one more than their bytes fill. Beyond that, lanes lie apart.
 _MISALIGNED_SECTORS = 1.05
 # Below, the requests of a few edge warps; a constant offset costs every request its sector.
@@ -139,7 +138,7 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
 def _times_requested(evidence: Evidence) -> float:
     """Returns how often loads that do not fill shared memory ask for each byte that device memory delivers."""
     loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
-    requested = sum((site.ideal_sectors or 0.0) * _SECTOR_BYTES for site in loads)
+    requested = sum((site.ideal_sectors or 0.0) * SECTOR_BYTES for site in loads)
     delivered = evidence.find("dram_bytes_read")
     return requested / delivered if delivered else 0.0
 
@@ -208,8 +207,7 @@ def _per_request(sites: Sequence[Site]) -> tuple[float, float]:
 def _cheaper(evidence: Evidence, sites: Sequence[Site]) -> Effect:
     """Returns the effect of accesses that touch no more sectors than their data fills."""
     fractions: Mapping[Site, float] = {site: site.excess_sectors / (site.sectors or 1.0) for site in sites}
-    every = sum(site.sectors or 0.0 for site in evidence.sites)
-    excess = sum(site.excess_sectors for site in sites) / every
+    excess = sum(site.excess_sectors for site in sites) / evidence.sectors
     return Effect(
         resources={
             "l2": excess,
@@ -224,7 +222,7 @@ def _is_contiguous(site: Site) -> bool:
     """Returns whether the lanes touch as many bytes as they ask for: no broadcast, and no gaps."""
     if not site.sectors:
         return site.sectors is None
-    asked = (site.acting or LANES) * site.width / _SECTOR_BITS
+    asked = (site.acting or LANES) * site.width / 8 / SECTOR_BYTES
     return 0.9 * asked <= site.sectors / site.executed <= asked + _MISALIGNED_SECTORS
 
 

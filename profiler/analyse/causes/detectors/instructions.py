@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.evidence.blame import registers_read
-from profiler.analyse.causes.evidence.dataflow import find_address_work, only_written
+from profiler.analyse.causes.evidence.dataflow import find_address_work
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, LANES, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.registers import only_written, read_registers
+from profiler.catalog.metrics import LANES
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
 _INTEGERS_PER_ACCESS = 2.0
@@ -117,7 +118,7 @@ def _invariant(evidence: Evidence) -> list[Site]:
 
 
 def _sources(site: Site) -> frozenset[str]:
-    return registers_read(site.instruction) - only_written(site.instruction)
+    return read_registers(site.instruction) - only_written(site.instruction)
 
 
 def _unfused(evidence: Evidence) -> list[Site]:
@@ -318,7 +319,7 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     effect, busy = evidence.without(fractions), evidence.model.busy
     kept = {"l2": 0.0, "l1": 0.0}
     if busy.get("lsu", 0.0) >= _COUNTED_BY_INSTRUCTIONS * busy.get("l1", 0.0):
-        kept["l1"] = effect.resources["lsu"]
+        kept["l1"] = effect.resources.get("lsu", 0.0)
     alone = _waited_for_at_barriers(evidence, fractions)
     return Effect(
         {**effect.resources, **kept},

@@ -11,6 +11,7 @@ from profiler.analyse.causes.evidence.dataflow import find_block_independent
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, Effect
+from profiler.catalog.metrics import LANES
 
 # Starting a kernel and draining it takes 2 to 4 us on an H100 (measured by empty kernels); below three times that, it counts.
 _START_NS = 3_000.0
@@ -205,4 +206,4 @@ def _blocks(evidence: Evidence) -> float:
 
 
 def _warps(evidence: Evidence) -> float:
-    return _blocks(evidence) * math.ceil(math.prod(evidence.shape.block) / 32) if evidence.shape else 0.0
+    return _blocks(evidence) * math.ceil(math.prod(evidence.shape.block) / LANES) if evidence.shape else 0.0

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.evidence.blame import Waits, charge
-from profiler.analyse.causes.evidence.sites import GLOBAL, LANES, Kind, Site
+from profiler.analyse.causes.evidence.sites import GLOBAL, Kind, Site
 from profiler.analyse.recording.profile import Profile
+from profiler.catalog.metrics import LANES
 
 # Which instructions a warp may be waiting for, where no samples say it.
 _SUSPECTED: dict[str, tuple[Kind, ...]] = {
