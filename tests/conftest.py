@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import hashlib
 import os
@@ -10,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -55,6 +57,9 @@ for _name in (
 ):
     os.environ.pop(_name, None)
 sys.dont_write_bytecode = False
+# Nor may what the user's cache holds, and it shall hold nothing of the tests.
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="prof-tests-cache-")
+atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 # A script's background job ignores interrupts, and what `nohup` starts hangups; every process they start would too.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.cause import Cause, Place, Savings
@@ -200,7 +201,12 @@ def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
 
 
 def _is_toolkit(site: Site) -> bool:
-    return bool(_TOOLKIT.search((site.instruction.file or "").replace("\\", "/")))
+    return _is_of_toolkit(site.instruction.file or "")
+
+
+@lru_cache(maxsize=1024)
+def _is_of_toolkit(file: str) -> bool:
+    return bool(_TOOLKIT.search(file.replace("\\", "/")))
 
 
 def _place(group: Mapping[Site, float], total: float) -> Place:

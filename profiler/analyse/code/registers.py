@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.code import Instruction, operands_of
 from profiler.analyse.code.opcodes import width_bits
 
 Value = tuple[int, int]
@@ -28,6 +28,7 @@ _WRITE_NO_REGISTER = frozenset({"BAR", "BRX", "CALL", "JMX", "NANOSLEEP", "R2P",
 # Their first operand is a predicate they write, and the register comes after it.
 _WRITE_BOTH = frozenset({"ATOM", "ATOMG", "ATOMS", "MATCH", "SHFL", "VOTE"})
 _PAIRS = re.compile(r"^D(ADD|FMA|MUL)\b|^[FI]2F\.F64|^CS2R(?!\.32)|\.WIDE|\.64\b")
+_NEVER_ACTS = "@!PT "
 _TIMES_ROUND = 3  # an iteration to fill the registers, one a copy may lag behind, and the one that counts
 NOTHING: Values = frozenset()
 
@@ -46,11 +47,11 @@ def written_registers(instruction: Instruction) -> tuple[str, ...]:
 @lru_cache(maxsize=16_384)
 def _written_by(opcode: str, text: str) -> tuple[str, ...]:
     """Returns what the text of an instruction says that it writes; several analyses ask for each."""
-    instruction = Instruction(0, opcode, text)
-    if instruction.name in _WRITE_NO_REGISTER or instruction.never_acts:
+    name = opcode.partition(".")[0]
+    if name in _WRITE_NO_REGISTER or text.startswith(_NEVER_ACTS):
         return ()
-    operands = instruction.operands
-    if instruction.name in _WRITE_BOTH:
+    operands = operands_of(text)
+    if name in _WRITE_BOTH:
         operands = [operand for operand in operands if not _PREDICATE.fullmatch(operand)]
     first = _WRITTEN.match(operands[0]) if operands else None
     return tuple(words_from(first.group(), _words_written(opcode))) if first else ()
@@ -75,7 +76,7 @@ def only_written(instruction: Instruction) -> frozenset[str]:
 def _only_written_by(opcode: str, text: str) -> frozenset[str]:
     if not _written_by(opcode, text):
         return frozenset()
-    first, *others = Instruction(0, opcode, text).operands
+    first, *others = operands_of(text)
     return frozenset(_NAMED.findall(first)).difference(_NAMED.findall(", ".join(others)))
 
 

@@ -37,7 +37,6 @@ Basis = Literal["unprofiled", "profiled"]
 
 _UNKNOWN = "unknown"
 _CLOCK_TOLERANCE = 0.05
-_SAMPLES = "SourceCounters"  # the section that samples where warps wait
 _SAME_SESSION_HOURS = 2
 
 # What a large value of a unit is; other units are weighed by relative change.
@@ -61,9 +60,7 @@ def compare_profiles(
     )
     speedup = derive_speedup(before, after)
     diagnosis = diagnose(after)
-    # Without samples, causes rest on estimates: good enough to name one, not to say that it went away.
-    are_sampled = all(_SAMPLES in side.manifest.sections for side in (before, after))
-    causes = diagnose(before).causes if are_sampled else diagnosis.causes
+    causes = diagnose(before).causes
     gone, new = compare_causes(causes, diagnosis.causes)
     return Comparison(
         schema_version=SCHEMA_VERSION,

@@ -11,7 +11,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.registers import only_written, read_registers
+from profiler.analyse.code.registers import only_written, read_registers, written_registers
 from profiler.catalog.metrics import LANES
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
@@ -108,7 +108,7 @@ def _invariant(evidence: Evidence) -> list[Site]:
     for loops in evidence.loops.values():
         for loop in loops:
             inside = evidence.inside(loop)
-            changed = {word for site in inside for word in _targets(site)}
+            changed = {word for site in inside for word in written_registers(site.instruction)}
             for site in inside:
                 if site.kind in ("fp32", "fp64", "special"):
                     sources = _sources(site)
@@ -126,7 +126,9 @@ def _unfused(evidence: Evidence) -> list[Site]:
     found: list[Site] = []
     sites = evidence.sites
     for index, site in enumerate(sites):
-        if site.instruction.name not in ("FMUL", "DMUL") or not (target := _targets(site)):
+        if site.instruction.name not in ("FMUL", "DMUL") or not (
+            target := written_registers(site.instruction)
+        ):
             continue
         addition = "FADD" if site.instruction.name == "FMUL" else "DADD"
         for later in sites[index + 1 : index + 1 + _NEAR]:
@@ -136,13 +138,9 @@ def _unfused(evidence: Evidence) -> list[Site]:
                 if later.instruction.name == addition:
                     found += [site, later]
                 break
-            if target[0] in _targets(later):
+            if target[0] in written_registers(later.instruction):
                 break
     return found
-
-
-def _targets(site: Site) -> list[str]:
-    return re.findall(r"U?R\d+", site.instruction.operands[0]) if site.instruction.operands else []
 
 
 def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:

@@ -97,7 +97,7 @@ def is_chased(evidence: Evidence, site: Site) -> bool:
     loop = evidence.innermost_loop(site)
     if loop is None or len(loop.body) > _LONGEST_CHASE:
         return False
-    position = next(index for index, one in enumerate(loop.body) if one.offset == site.instruction.offset)
+    position = bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset)
     sources = _sources(loop)
     wanted = set(sources[position])
     seen: set[int] = set()

@@ -132,12 +132,13 @@ class Evidence:
 
     def waiting_for(self, fractions: Mapping[Site, float], *reasons: str) -> dict[str, float]:
         """Returns what part of the waiting for each reason goes if these parts of what the sites cause do."""
-        gone = Waits()
-        for site, part in fractions.items():
-            for reason, waiting in self.charged[site].items():
-                gone[reason] += part * waiting
-        wanted = reasons or tuple(self.waits_by_reason)
-        return _share(gone, {reason: self.waits_by_reason[reason] for reason in wanted})
+        total = self.waits_by_reason
+        caused = [(part, self.charged[site]) for site, part in fractions.items()]
+        gone = {
+            reason: sum([part * waits[reason] for part, waits in caused if reason in waits])
+            for reason in reasons or total
+        }
+        return {reason: part / total[reason] for reason, part in gone.items() if total[reason]}
 
     def time_of(self, fractions: Mapping[Site, float], *reasons: str) -> float:
         """Returns the share of the kernel's time in which it waits for these parts of the sites."""
