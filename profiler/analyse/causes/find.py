@@ -155,8 +155,7 @@ def _lowers(candidate: Candidate, ceiling: Candidate) -> bool:
 
 
 def _order(cause: Cause) -> tuple[bool, float]:
-    at_ceiling = BY_NAME[cause.cause].group == "nothing to gain"
-    return (not at_ceiling, -cause.saves_pct.expected)
+    return (not cause.is_ceiling, -cause.saves_pct.expected)
 
 
 def _saves(evidence: Evidence, candidate: Candidate) -> float:

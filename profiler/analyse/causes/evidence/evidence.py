@@ -18,8 +18,9 @@ from profiler.analyse.causes.evidence.sites import Kind, Site, read_sites
 from profiler.analyse.causes.evidence.time_model import NO_WARP, REACHABLE, Effect, TimeModel
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.code.loops import Loop, find_loops
-from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape
-from profiler.analyse.recording.profile import Profile, profile_kernel
+from profiler.analyse.recording.launch_shapes import LaunchShape
+from profiler.analyse.recording.main_shape import of_main_shape
+from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # Lanes of an SM for double precision, by compute capability; consumer GPUs have two (CUDA C++ Programming Guide,
@@ -191,7 +192,7 @@ def _share(parts: Mapping[str, float], wholes: Mapping[str, float]) -> dict[str,
 
 def gather(profile: Profile) -> Evidence:
     """Returns the evidence on the launches of the shape that takes most of the time."""
-    main = _of_main_shape(profile)
+    main = of_main_shape(profile)
     figures = derive_figures(main)
     sites = tuple(read_sites(main))
     if not (has_costs := _has_costs(sites)):
@@ -243,30 +244,6 @@ def _estimate_sectors(site: Site, cycles_per_access: float) -> None:
     site.ideal_sectors = site.sectors = site.executed * filled
     if cycles_per_access > _COALESCED_CYCLES:
         site.sectors *= min(LANES / filled, max(1.0, cycles_per_access * _SECTORS_A_CYCLE / filled))
-
-
-def _of_main_shape(profile: Profile) -> Profile:
-    if len(profile.shapes) < 2 or profile.run is None:
-        return profile
-    launches = profile.run.table("launches").select(["launch", *SHAPE_COLUMNS]).to_pylist()
-    shape_of = {row["launch"]: tuple(row[name] for name in SHAPE_COLUMNS) for row in launches}
-    times = _durations(profile)
-    total: Counter[tuple[object, ...]] = Counter()
-    for launch in profile.numbers:
-        total[shape_of[launch]] += times.get(launch, 1.0)  # type: ignore[assignment]
-    ((longest, _),) = total.most_common(1)
-    chosen = [launch for launch in profile.numbers if shape_of[launch] == longest]
-    return profile_kernel(profile.run, profile.kernel, among=chosen)
-
-
-def _durations(profile: Profile) -> dict[int, float]:
-    assert profile.run is not None
-    table = profile.run.table("metrics").select(["launch", "metric", "value"]).to_pylist()
-    return {
-        row["launch"]: row["value"]
-        for row in table
-        if row["metric"] == "gpu__time_duration.sum" and row["value"]
-    }
 
 
 def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
