@@ -39,7 +39,14 @@ def charge_waits(
 ) -> dict[Site, Waits]:
     """Returns the waiting that each instruction causes, by reason, in any unit; `stalls` is how it divides in total."""
     has_samples = any(site.waits for site in sites)
-    charged = charge(profile.code, sites) if has_samples and profile.code else _suspected(sites, stalls)
+    charged = (
+        charge(profile.code, sites) if has_samples and profile.code else {site: Waits() for site in sites}
+    )
+    # A warp that waits after its end for its stores is counted, and never sampled at an instruction.
+    sampled = {reason for waits in charged.values() for reason in waits}
+    unseen = {reason: share for reason, share in stalls.items() if share and reason not in sampled}
+    for site, waits in _suspected(sites, unseen).items():
+        charged[site].update(waits)
     _share_queues(charged)
     _charge_atomics(profile, figures, charged)
     return charged

@@ -28,9 +28,12 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 _FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
 _FP64_LANES_OTHERWISE = 2
 _SPECIAL_LANES = 16
-# L1 looks up one line of four sectors a cycle; the widest contiguous access of a warp, 16 bytes a lane, is four lines.
+# L1 looks up one line of four sectors a cycle, and is filled from L2 with 64 bytes a cycle. The widest contiguous access of
+# a warp, 16 bytes a lane, is four lines and 512 bytes; fills of other accesses come between, so that one in four is spare.
 _SECTORS_A_CYCLE = 4.0
-_COALESCED_CYCLES = 4.0
+_LEAST_CYCLES = 4.0
+_FILLED_A_CYCLE = 64.0
+_SPARE = 1.25
 _MOSTLY_SHARED = 50.0
 
 
@@ -222,9 +225,14 @@ def _estimate_costs(sites: Iterable[Site], figures: Mapping[str, float]) -> None
         _estimate_passes([site for site in sites if site.kind == kind], name, figures)
     shared = figures.get("shared_of_l1_pct", 0.0)
     cycles = figures.get("l1_cycles_per_access", 0.0) if shared < _MOSTLY_SHARED else 0.0
-    for site in sites:
-        if site.kind in ("global load", "global store") and site.width:
-            _estimate_sectors(site, cycles)
+    accesses = [site for site in sites if site.kind in ("global load", "global store") and site.width]
+    executed = sum(site.executed for site in accesses)
+    filling = (
+        sum(site.executed * LANES * site.width / 8 for site in accesses) / (executed or 1.0) / _FILLED_A_CYCLE
+    )
+    lie_apart = cycles > max(_LEAST_CYCLES, _SPARE * filling)
+    for site in accesses:
+        _estimate_sectors(site, cycles if lie_apart else 0.0)
 
 
 def _estimate_passes(sites: Sequence[Site], name: str, figures: Mapping[str, float]) -> None:
@@ -239,11 +247,12 @@ def _estimate_passes(sites: Sequence[Site], name: str, figures: Mapping[str, flo
 
 
 def _estimate_sectors(site: Site, cycles_per_access: float) -> None:
-    """Takes accesses for contiguous, unless L1 needs more cycles for each than the widest contiguous access does."""
+    """Takes an access for contiguous, unless L1 needs more cycles for it than its sectors take."""
     filled = LANES * site.width / 8 / SECTOR_BYTES
-    site.ideal_sectors = site.sectors = site.executed * filled
-    if cycles_per_access > _COALESCED_CYCLES:
-        site.sectors *= min(LANES / filled, max(1.0, cycles_per_access * _SECTORS_A_CYCLE / filled))
+    site.ideal_sectors = site.executed * filled
+    site.sectors = site.ideal_sectors * min(
+        LANES / filled, max(1.0, cycles_per_access * _SECTORS_A_CYCLE / filled)
+    )
 
 
 def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
