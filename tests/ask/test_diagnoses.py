@@ -48,7 +48,12 @@ def test_whatever_happens_to_the_folder_the_answer_is_the_same(cache, made, prof
     right = diagnose_once(profile)
     (entry,) = cache.iterdir()
     whole = entry.read_bytes()
-    for damaged in (b"", whole[:40], whole.replace(right.causes[0].cause.encode(), b"at-fma-rate"), b"\0" * 99):
+    for damaged in (
+        b"",
+        whole[:40],
+        whole.replace(right.causes[0].cause.encode(), b"at-fma-rate"),
+        b"\0" * 99,
+    ):
         entry.write_bytes(damaged)
         assert diagnose_once(profile) == right
     entry.unlink()

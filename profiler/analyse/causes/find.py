@@ -25,12 +25,12 @@ from profiler.analyse.causes.detectors.global_memory import (
 from profiler.analyse.causes.detectors.instructions import (
     detect_conversions,
     detect_fp64,
-    detect_idle_lanes,
     detect_integer_overhead,
     detect_loop_overhead,
     detect_redundant_instructions,
     detect_special_functions,
 )
+from profiler.analyse.causes.detectors.lanes import detect_idle_lanes
 from profiler.analyse.causes.detectors.launch import (
     detect_imbalance,
     detect_last_wave,
@@ -159,14 +159,20 @@ def _order(cause: Cause) -> tuple[bool, float]:
 
 
 def _saves(evidence: Evidence, candidate: Candidate) -> float:
-    return evidence.model.saved(candidate.effect) if candidate.saves is None else candidate.saves
+    """Returns the estimate, which promises no more than the bound does."""
+    if candidate.saves is None:
+        return evidence.model.saved(candidate.effect)
+    return min(candidate.saves, _at_most(evidence, candidate))
+
+
+def _at_most(evidence: Evidence, candidate: Candidate) -> float:
+    if candidate.at_most is not None:
+        return candidate.at_most
+    return evidence.model.bound(candidate.effect, BY_NAME[candidate.name].leaves)
 
 
 def _cause(evidence: Evidence, candidate: Candidate, expected: float) -> Cause:
-    at_most = candidate.at_most
-    if at_most is None:
-        at_most = evidence.model.bound(candidate.effect, BY_NAME[candidate.name].leaves)
-    at_most = 0.0 if candidate.nothing_to_gain else max(expected, at_most)
+    at_most = 0.0 if candidate.nothing_to_gain else max(expected, _at_most(evidence, candidate))
     return Cause(
         cause=candidate.name,
         sentence=candidate.sentence,
