@@ -54,6 +54,7 @@ from profiler.analyse.causes.detectors.waiting import (
 from profiler.analyse.causes.evidence.dataflow import sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.code.code import Code
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import BY_NAME
@@ -73,6 +74,7 @@ _WORTH_NAMING = 0.03
 # A busy unit is no ceiling where a tenth of the time could be saved, such as by moving only the bytes that are used.
 _NOT_AT_A_CEILING = 0.1
 _MOST_CAUSES = 6
+_RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report estimates for the same cause
 _MOST_PLACES = 3
 _TOOLKIT = re.compile(r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/")
 
@@ -144,7 +146,9 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
                 for name, one in best.items()
                 if one.nothing_to_gain or any(one.effect.resources.values())
             }
-    found = [_cause(evidence, candidate, saved[candidate]) for candidate in best.values()]
+    run = evidence.profile.run
+    estimates = find_estimates(run, evidence.profile.numbers) if run else {}
+    found = [_cause(evidence, candidate, saved[candidate], estimates) for candidate in best.values()]
     return sorted(found, key=_order)[:_MOST_CAUSES]
 
 
@@ -171,7 +175,9 @@ def _at_most(evidence: Evidence, candidate: Candidate) -> float:
     return evidence.model.bound(candidate.effect, BY_NAME[candidate.name].leaves)
 
 
-def _cause(evidence: Evidence, candidate: Candidate, expected: float) -> Cause:
+def _cause(
+    evidence: Evidence, candidate: Candidate, expected: float, estimates: Mapping[str, float]
+) -> Cause:
     at_most = 0.0 if candidate.nothing_to_gain else max(expected, _at_most(evidence, candidate))
     return Cause(
         cause=candidate.name,
@@ -179,7 +185,10 @@ def _cause(evidence: Evidence, candidate: Candidate, expected: float) -> Cause:
         try_=candidate.advice,
         saves_pct=Savings(round(100 * expected, 1), round(100 * at_most, 1)),
         where=_places(evidence, candidate.weights),
-        evidence=dict(candidate.evidence),
+        evidence={
+            **candidate.evidence,
+            **({_RULE: estimates[candidate.name]} if candidate.name in estimates else {}),
+        },
     )
 
 

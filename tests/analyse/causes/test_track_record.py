@@ -59,6 +59,13 @@ def test_the_whole_record_is_current(tmp_path):
     assert track_record.as_text(track_record.measure(runs, full)) == track_record.RECORD.read_text()
 
 
+def test_a_cause_that_a_rule_of_nvidia_names_too_has_its_estimate_in_the_evidence():
+    (run,) = track_record.open_kernels(["tile_square"]).values()
+    estimates = {one.cause: one.evidence.get("nvidia_rule_speedup_pct") for one in track_record.causes_of(run)}
+    assert estimates.pop("bank-conflicts") > 10
+    assert set(estimates.values()) <= {None}
+
+
 # What the record says
 
 
