@@ -15,7 +15,7 @@ from functools import cached_property
 from profiler.analyse.causes.evidence.blame import Waits
 from profiler.analyse.causes.evidence.charging import charge_waits
 from profiler.analyse.causes.evidence.sites import Kind, Site, read_sites
-from profiler.analyse.causes.evidence.time_model import NO_WARP, REACHABLE, Effect, TimeModel
+from profiler.analyse.causes.evidence.time_model import NO_WARP, Effect, TimeModel, reachable_of_dram
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.code.loops import Loop, find_loops
 from profiler.analyse.recording.launch_shapes import LaunchShape
@@ -259,11 +259,11 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
     """Returns the share of the time that each resource needs at the rate within reach."""
     names = {"dram": "dram_throughput_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
              "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "tensor": "tensor_pipe_pct"}  # fmt: skip
-    busy = {
-        resource: figures[name] / 100 / REACHABLE.get(resource, 1.0)
-        for resource, name in names.items()
-        if name in figures
-    }
+    busy = {resource: figures[name] / 100 for resource, name in names.items() if name in figures}
+    if "dram" in busy:
+        busy["dram"] /= reachable_of_dram(
+            figures.get("dram_bytes_read", 0.0), figures.get("dram_bytes_written", 0.0)
+        )
     if "l2_throughput_pct" in figures:
         # It also counts an activity of L2 that no other counter shows; the busiest of all memory units is not exceeded.
         units = [figures[name] for name in ("mem_busy_pct", "max_bandwidth_pct") if name in figures]
