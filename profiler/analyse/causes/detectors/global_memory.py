@@ -53,7 +53,11 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             "roles of the indices, change the layout, or pass a tile through shared memory.",
             _cheaper(evidence, together if is_most else sites),
             {site: site.excess_sectors for site in sites},
-            {"sectors_per_request": request, "ideal_sectors_per_request": needed},
+            {
+                "sectors_per_request": request,
+                "ideal_sectors_per_request": needed,
+                "used_pct": 100 * needed / request,
+            },
         )
 
 
@@ -103,7 +107,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         f"Access 16 bytes a thread ({_WIDEST_BITS / width:.0f} neighbouring elements at once), with a scalar tail.",
         Effect({name: part for name, part in fewer.resources.items() if name not in computing}, fewer.waits),
         {site: _bytes(site) for site in sites},
-        {"access_bytes": width / 8},
+        {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},
     )
 
 
@@ -159,7 +163,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
             else "Index local arrays by constants (unroll the loop around them), so that they fit into registers.",
             Effect({**fewer.resources, "dram": evidence.model.avoidable.get("dram", 0.0)}, fewer.waits),
             {site: site.executed for site in sites},
-            {"local_instructions_pct": share},
+            {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
         )
 
 

@@ -47,18 +47,18 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     fractions: dict[Site, float] = dict.fromkeys(finding, spare) | dict.fromkeys(dividing, 0.9)
     if max(fractions.values(), default=0.0) <= 0:
         return
-    share = 100 * evidence.share_executed(fractions)
+    share, each = 100 * evidence.share_executed(fractions), evidence.executed / accesses if accesses else 0.0
     yield Candidate(
         "integer-overhead",
         f"{share:.0f} % of the executed instructions compute addresses"
         + (", many of them quotients and remainders of integers." if dividing else " and test bounds.")
-        + f" There are {evidence.executed / accesses if accesses else 0:.0f} instructions for each access to memory.",
+        + f" There are {each:.0f} instructions for each access to memory.",
         "Take divisions and remainders out of the loop, or use constants and powers of two (shifts and masks)."
         if dividing
         else "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants.",
         evidence.without(fractions),
         {site: part * site.executed for site, part in fractions.items() if part},
-        {"address_instructions_pct": share},
+        {"address_instructions_pct": share, "instructions_per_access": each},
     )
 
 

@@ -43,7 +43,8 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         "asynchronously into a second buffer (cp.async, num_stages) while this one is used.",
         Effect(waits=evidence.waiting_for(fractions, "long_scoreboard") | _barrier_behind(evidence, loads)),
         {site: evidence.charged[site]["long_scoreboard"] for site in loads},
-        {"waiting_for_loads_pct": waiting, "loads_under_way": few},
+        {"waiting_for_loads_pct": waiting, "loads_under_way": few}
+        | ({"active_warps": warps} if warps else {}),
     )
 
 
