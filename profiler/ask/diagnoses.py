@@ -12,13 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-import profiler
 from profiler.analyse.causes.find import Diagnosis, diagnose
 from profiler.analyse.recording.profile import Profile
 from profiler.store.cache import Cache
 
 # A diagnosis takes 2 to 6 KB: some ten thousand kernels.
 _LIMIT_BYTES = 32 << 20
+_HOME = Path(__file__).resolve().parent.parent
 _ANALYSIS = ("analyse", "catalog")
 
 
@@ -43,9 +43,8 @@ def diagnose_once(profile: Profile) -> Diagnosis:
 @lru_cache(maxsize=1)
 def _version_of_analysis() -> str:
     """Returns a hash of the modules that diagnose: a version number would have to be raised by hand at each change."""
-    home = Path(profiler.__file__).parent
     read = hashlib.sha256()
     for room in _ANALYSIS:
-        for module in sorted((home / room).rglob("*.py")):
-            read.update(f"{module.relative_to(home)}\0".encode() + module.read_bytes())
+        for module in sorted((_HOME / room).rglob("*.py")):
+            read.update(f"{module.relative_to(_HOME)}\0".encode() + module.read_bytes())
     return read.hexdigest()
