@@ -31,7 +31,7 @@ from profiler.store.packs.publish import publisher_for
 from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.upload import CLAIMS_FOLDER
-from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, storage_error
+from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders, storage_error
 from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
@@ -98,10 +98,7 @@ def _set_aside(store: RunStore, staging: Staging, name: str, why: str) -> str:
     taken = {
         file.rpartition(f"/{name}/")[0] for file in place.listing(f"{DAMAGED_FOLDER}/") if f"/{name}/" in file
     }
-    aside, number = DAMAGED_FOLDER, 1
-    while aside in taken:
-        number += 1
-        aside = f"{DAMAGED_FOLDER}/{number}"
+    aside = next(one for one in damaged_folders() if one not in taken)
     place.put(f"{aside}/{name}.txt", f"{why}\n".encode())
     for file in files:
         place.copy(file, f"{aside}/{file}")

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -140,10 +141,7 @@ class Staging:
 
         The reason is written first: a call that is killed leaves at worst a reason without a run.
         """
-        aside, number = self.root / DAMAGED_FOLDER, 1
-        while (aside / name).exists():
-            number += 1
-            aside = self.root / DAMAGED_FOLDER / str(number)
+        aside = next(one for one in map(self.root.joinpath, damaged_folders()) if not (one / name).exists())
         try:
             make_shared_folder(self.root / DAMAGED_FOLDER, self.root)
             make_shared_folder(aside, self.root)
@@ -169,6 +167,12 @@ class Staging:
             os.close(self._owner)
         with suppress(OSError, StoreLocked), locked(self.root / _LOCK_FILE):
             (self.root / STAGING_FOLDER).rmdir()
+
+
+def damaged_folders() -> Iterator[str]:
+    """Yield the folders for what is set aside: the next one is for a name that is in those before it."""
+    yield DAMAGED_FOLDER
+    yield from (f"{DAMAGED_FOLDER}/{number}" for number in count(2))
 
 
 def names_by_hash(names: Iterable[str]) -> dict[str, list[str]]:
