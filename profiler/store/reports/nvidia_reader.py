@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,15 @@ _STRING = ncu_report.IMetric.ValueKind_STRING
 
 _LARGEST_EXACT = 2**53  # the first integer whose successor float64 cannot hold
 _EARLIEST_TIME_NS = 10**18  # 2001 in Unix nanoseconds; no count or size comes near
-_SAMPLES = "smsp__pcsamp_warps_issue_stalled_"
+_EXECUTED, _SAMPLES = "inst_executed", "smsp__pcsamp_warps_issue_stalled_"
+
+
+class Part(StrEnum):
+    """The part of a report that is read: the code alone, everything else, or both."""
+
+    ALL = "all"
+    FIGURES = "figures"
+    CODE = "code"
 
 
 @dataclass
@@ -77,9 +86,11 @@ class Source:
     results: int
 
 
-def decode_reports(sources: Iterable[Source], run_id: str, omitted: Omitted = Omitted.NOTHING) -> Decoded:
+def decode_reports(
+    sources: Iterable[Source], run_id: str, omitted: Omitted = Omitted.NOTHING, part: Part = Part.ALL
+) -> Decoded:
     """Read every launch of every range of every report; fail when the reader yields fewer than announced."""
-    decoder = _Decoder(run_id, omitted)
+    decoder = _Decoder(run_id, omitted, part)
     for process, source in enumerate(sources):
         path = source.path
         with _failures_named(path):
@@ -138,8 +149,8 @@ class _Launch:
 
 
 class _Decoder:
-    def __init__(self, run_id: str, omitted: Omitted = Omitted.NOTHING) -> None:
-        self._omitted = omitted
+    def __init__(self, run_id: str, omitted: Omitted = Omitted.NOTHING, part: Part = Part.ALL) -> None:
+        self._omitted, self._part = omitted, part
         self._tables = {
             name: TableBuilder(name, run_id)
             for name in ("launches", "metrics", "instances", "instructions", "rules")
@@ -168,10 +179,13 @@ class _Decoder:
     def read_launch(self, number: int, process: int, range_index: int, action: Any) -> None:
         launch = _Launch(number, action, starts=_function_starts(action))
         for name in action.metric_names():
-            self._read_metric(launch, name, action.metric_by_name(name))
-        self._read_identity(launch, process, range_index)
-        if self._may_read_code(action):
+            if self._part is not Part.CODE or _is_of_code(name):
+                self._read_metric(launch, name, action.metric_by_name(name))
+        if self._part is not Part.FIGURES and self._may_read_code(action):
             self._read_instructions(launch)
+        if self._part is Part.CODE:
+            return
+        self._read_identity(launch, process, range_index)
         self._read_rules(launch)
         for section in action.sections():
             self._sections[section.identifier()] = None
@@ -226,10 +240,12 @@ class _Decoder:
             columns["id_number"].extend(ids if id_kind not in ("name", "none") else [None] * count)
 
     def _note_addresses(self, launch: _Launch, name: str, ids: list[int], values: list[Value]) -> None:
-        if name == "inst_executed":
+        if not _is_of_code(name):
+            return
+        if name == _EXECUTED:
             counts = (None if value is None else int(value) for value, _, _ in values)
             launch.executed = dict(zip(ids, counts, strict=True))
-        elif name.startswith(_SAMPLES) and not name.endswith("_not_issued"):
+        else:
             reason = name.removeprefix(_SAMPLES)
             launch.samples = launch.samples or {}
             for address, (count, _, _) in zip(ids, values, strict=True):
@@ -349,6 +365,11 @@ class _Decoder:
                 file=location.get("file_name"),
                 line=location.get("line"),
             )
+
+
+def _is_of_code(metric: str) -> bool:
+    """Return whether the instances of the metric are counts of instructions that the table of the code holds."""
+    return metric == _EXECUTED or (metric.startswith(_SAMPLES) and not metric.endswith("_not_issued"))
 
 
 def _function_starts(action: Any) -> list[int]:
