@@ -48,7 +48,7 @@ class Staging:
     def __init__(self, root: Path) -> None:
         self.root = root
         try:
-            _make_root(root)
+            make_root(root)
             with locked(root / _LOCK_FILE):
                 make_shared_folder(root / STAGING_FOLDER, root)
                 for left in find_left_staging(root):
@@ -212,7 +212,7 @@ def flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def _make_root(root: Path) -> None:
+def make_root(root: Path) -> None:
     """Make the folder of runs, so that a power failure does not take it away with the first run."""
     missing = [folder for folder in (root, *root.parents) if not folder.exists()]
     root.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ import msgspec
 from profiler.errors import CollectBusy, ProfError
 from profiler.store.reports.identity import REPORT_SUFFIX, copy_report, sha256_of_report
 from profiler.store.reports.request import Timing
-from profiler.store.runs.commit import flush, make_shared_folder, storage_error, try_lock
+from profiler.store.runs.commit import flush, make_root, make_shared_folder, storage_error, try_lock
 from profiler.store.runs.seal import seal_of, sealed
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 
@@ -167,7 +167,7 @@ def _lock_folder(folder: Path, root: Path) -> int | None:
     """Make and lock the folder; None when another prof holds it. Until then, its last owner may still remove it."""
     while True:
         with suppress(FileNotFoundError):
-            root.mkdir(parents=True, exist_ok=True)
+            make_root(root)
             make_shared_folder(folder.parent, root)
             make_shared_folder(folder, root)
             lock = try_lock(folder / _OWNER_FILE)
