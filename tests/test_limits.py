@@ -24,10 +24,10 @@ from profiler.errors import (
     StoreLocked,
     ThresholdsInvalid,
 )
+from profiler.store.locks import locked
 from profiler.store.remote.files import secrets_of, without_secrets
 from profiler.store.reports.identity import read_plain
 from profiler.store.reports.request import Request
-from profiler.store.runs.commit import locked
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_store import RunStore
 
