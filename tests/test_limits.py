@@ -89,9 +89,10 @@ def test_a_query_with_too_little_memory_says_so(recorded):
     assert "ulimit -v" in done.stderr
 
 
-def test_readers_that_cannot_be_started_are_no_bug(recorded, reports, tmp_path):
+@pytest.mark.parametrize("files", [8, 12, 16])
+def test_readers_that_cannot_be_started_are_no_bug(recorded, reports, tmp_path, files):
     words = f"--runs {tmp_path / 'runs'} ingest {reports / 'gemm_6.ncu-rep'}"
-    done = shell(recorded, words, "", "ulimit -n 12")
+    done = shell(recorded, words, "", f"ulimit -n {files}")
     assert done.returncode == ResourcesShort.exit_code, done.stderr
 
 

@@ -31,11 +31,11 @@ from typing import NoReturn
 import msgspec
 import pyarrow as pa
 
-from profiler.errors import ReaderFailed, ReportDamaged, ReportUnreadable, RunDamaged
+from profiler.errors import ReaderFailed, ReportDamaged, ReportUnreadable, RunDamaged, find_shortage
 from profiler.store.reports.containment import restrict
 from profiler.store.reports.identity import ReportFile
 from profiler.store.reports.nvidia_reader import PACKAGES, Decoded, Part, Source, decode_reports
-from profiler.store.reports.request import OUT_OF_MEMORY, Omitted
+from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, Omitted
 from profiler.store.tables.schema import TABLES, check_table
 
 _PR_SET_PDEATHSIG = 1
@@ -164,8 +164,9 @@ class ContainedReader:
             restrict(_READABLE)
             with suppress(EOFError):
                 self._serve(pipe, _DESCRIPTORS / str(self._memory))
-        except MemoryError:
-            os._exit(OUT_OF_MEMORY)
+        except (MemoryError, OSError) as error:
+            if find_shortage(error):
+                os._exit(OUT_OF_MEMORY if isinstance(error, MemoryError) else OUT_OF_FILES)
         finally:
             os._exit(1)
 

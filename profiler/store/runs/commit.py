@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from profiler.errors import DiskFull, StoreLocked, StoreNotWritable
+from profiler.errors import DiskFull, ResourcesShort, StoreLocked, StoreNotWritable, find_shortage
 from profiler.store.locks import locked, try_lock
 from profiler.store.remote.places import FolderPlace, Location
 from profiler.store.runs.file_names import table_file
@@ -179,9 +179,11 @@ def names_by_hash(names: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def storage_error(error: OSError, place: Location) -> DiskFull | StoreNotWritable:
+def storage_error(error: OSError, place: Location) -> DiskFull | ResourcesShort | StoreNotWritable:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(f"{place}: the disk is full")
+    if shortage := find_shortage(error):
+        return shortage
     return StoreNotWritable(f"{place}: cannot be written: {error.strerror or error}")
 
 

@@ -113,7 +113,7 @@ def test_a_bomb_leaves_the_other_runs_to_a_query(bombed: tuple[RunStore, str, st
 
     _, rows = run_query(store, f"select distinct run_id from {name}")
     assert len(rows) <= 1
-    assert list(store.damaged) == [run_id]
+    assert list(store.left_out) == [run_id]
 
 
 def test_a_bomb_is_one_line_of_fsck(bombed: tuple[RunStore, str, str]) -> None:
