@@ -34,8 +34,8 @@ import pyarrow as pa
 from profiler.errors import ReaderFailed, ReportDamaged, ReportUnreadable, RunDamaged, find_shortage
 from profiler.store.reports.containment import restrict
 from profiler.store.reports.identity import ReportFile
-from profiler.store.reports.nvidia_reader import PACKAGES, Decoded, Part, Source, decode_reports
-from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, Omitted
+from profiler.store.reports.nvidia_reader import PACKAGES, Decoded, Source, decode_reports
+from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, Omitted, Part
 from profiler.store.tables.schema import TABLES, check_table
 
 _PR_SET_PDEATHSIG = 1

@@ -1,8 +1,7 @@
 """Reads reports with NVIDIA's reader into the tables of `tables/schema.py`.
 
 This is the only module that imports `ncu_report`; only `disassembly.py` sees some of its untyped objects too.
-Call it through `contained_reader.py`: on a damaged file the native library may crash or hang, and takes its process
-with it.
+Call it through `contained_reader.py`: a damaged file may crash or hang the native library, and so its process.
 
 Addresses in a report are absolute and differ from one recording to the next, so every instruction address
 becomes an offset from the start of its function.
@@ -12,10 +11,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +27,7 @@ from profiler.store.reports.disassembly import (
     still_the_same,
     walk,
 )
-from profiler.store.reports.request import Omitted
+from profiler.store.reports.request import Omitted, Part
 from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
 
 if TYPE_CHECKING:
@@ -59,14 +57,6 @@ _STRING = ncu_report.IMetric.ValueKind_STRING
 _LARGEST_EXACT = 2**53  # the first integer whose successor float64 cannot hold
 _EARLIEST_TIME_NS = 10**18  # 2001 in Unix nanoseconds; no count or size comes near
 _EXECUTED, _SAMPLES = "inst_executed", "smsp__pcsamp_warps_issue_stalled_"
-
-
-class Part(StrEnum):
-    """The part of a report that is read: the code alone, everything else, or both."""
-
-    ALL = "all"
-    FIGURES = "figures"
-    CODE = "code"
 
 
 @dataclass
@@ -240,12 +230,10 @@ class _Decoder:
             columns["id_number"].extend(ids if id_kind not in ("name", "none") else [None] * count)
 
     def _note_addresses(self, launch: _Launch, name: str, ids: list[int], values: list[Value]) -> None:
-        if not _is_of_code(name):
-            return
         if name == _EXECUTED:
             counts = (None if value is None else int(value) for value, _, _ in values)
             launch.executed = dict(zip(ids, counts, strict=True))
-        else:
+        elif _is_of_code(name):
             reason = name.removeprefix(_SAMPLES)
             launch.samples = launch.samples or {}
             for address, (count, _, _) in zip(ids, values, strict=True):
@@ -396,12 +384,8 @@ def _nvtx_ranges(action: Any) -> Iterator[dict[str, str]]:
     state = action.nvtx_state()
     for domain_id in state.domains() if state else ():
         domain = state.domain_by_id(domain_id)
-        kinds: list[tuple[str, Callable[[], tuple[str, ...]]]] = [
-            ("push_pop", domain.push_pop_ranges),
-            ("start_end", domain.start_end_ranges),
-        ]
-        for kind, names in kinds:
-            for name in names():
+        for kind, names in (("push_pop", domain.push_pop_ranges()), ("start_end", domain.start_end_ranges())):
+            for name in names:
                 yield {"domain": domain.name(), "kind": kind, "name": name}
 
 

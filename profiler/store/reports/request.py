@@ -53,6 +53,14 @@ class Omitted(StrEnum):
     ALL_CODE = "machine code and source lines"
 
 
+class Part(StrEnum):
+    """The part of a report that is read: the code alone, everything else, or both."""
+
+    ALL = "all"
+    FIGURES = "figures"
+    CODE = "code"
+
+
 @dataclass(frozen=True)
 class Request:
     """Which reports to read (one for each process), the folder to fill, and the name of the run.

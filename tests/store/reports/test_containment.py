@@ -280,8 +280,7 @@ import os, sys
 from pathlib import Path
 from profiler.store.reports.contained_reader import ContainedReader
 from profiler.store.reports.identity import identify_report
-from profiler.store.reports.nvidia_reader import Part
-from profiler.store.reports.request import Omitted
+from profiler.store.reports.request import Omitted, Part
 
 report = identify_report(Path(sys.argv[1]), Path("/nowhere"))
 reader = ContainedReader(lambda pipe, memory: (pipe.recv_bytes(), {how}))
