@@ -71,6 +71,22 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * available_cores()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuses a path that does not exist. Several workers would otherwise run nothing at all, and not say why."""
+    start = config.invocation_params.dir
+    missing = [word for word in config.args if not (start / word.partition("::")[0]).exists()]
+    if missing and not hasattr(config, "workerinput"):
+        raise pytest.UsageError(f"there is no {', no '.join(missing)}")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A session in CI in which no test passed fails, also if it skipped some."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    nothing = reporter is not None and not reporter.stats.get("passed")
+    if os.environ.get("CI") and nothing and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+
 # Where tests wait for compilers, browsers, daemons and what was killed.
 LONG = (
     "cluster",
@@ -172,8 +188,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             need(name)
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """One line says how many tests were skipped because this machine lacks a tool, and how to install it."""
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int) -> None:
+    """Says that no test has the name asked for; and which tools this machine lacks, with the tests skipped for each."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        terminalreporter.write_line("no test has this name or marker, so nothing was tested", red=True)
     skipped = (report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))
     lacking = Counter(found.groups() for reason in skipped if (found := _LACKS.search(reason)))
     if lacking:
