@@ -233,17 +233,19 @@ def architectures(ladder_name: str) -> tuple[str, ...]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test with `any_ladder`, `any_number` and `any_arch` is about each compiled rung of each ladder that has a kernel."""
+    """A test with `any_ladder` and `any_arch` is about each ladder, on each architecture that it is compiled for."""
     if "any_ladder" in metafunc.fixturenames:
-        ladders = [read_ladder(path) for path in sorted(KERNELS.glob("*/ladder.toml"))]
-        rungs = [
-            pytest.param(ladder.name, kernel.number, arch, id=f"{ladder.name}-{kernel.number}-{arch}")
-            for ladder in ladders
-            for kernel in ladder.kernels
-            for arch in architectures(ladder.name)
-            if kernel.is_compiled and kernel.is_profiled
-        ]
-        metafunc.parametrize(("any_ladder", "any_number", "any_arch"), rungs)
+        names = [path.parent.name for path in sorted(KERNELS.glob("*/ladder.toml"))]
+        pairs = [(name, arch) for name in names for arch in architectures(name)]
+        metafunc.parametrize(("any_ladder", "any_arch"), pairs)
+
+
+@pytest.fixture
+def any_codes(machine_code: MachineCode, any_ladder: str, any_arch: str) -> list[Code]:
+    """The code of each compiled rung of the ladder that launches a kernel."""
+    ladder = read_ladder(KERNELS / any_ladder / "ladder.toml")
+    compiled = [one for one in ladder.kernels if one.is_compiled and one.is_profiled]
+    return [machine_code(any_ladder, one.number, any_arch) for one in compiled]
 
 
 def namespace_of(kernel: Kernel) -> str:

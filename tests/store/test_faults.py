@@ -28,7 +28,7 @@ from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
 from tests.store.faults import KINDS, Faults, injected
 
-SAMPLE = 12  # calls of each operation and kind
+SAMPLE = 4  # calls of each operation and kind
 OLD = "20261122t012549z"  # when the fourteen runs were recorded that are there before
 
 Place = Path | str
