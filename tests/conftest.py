@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import settings
 from msgspec.structs import replace
 
 from profiler.catalog.ladders.ladder import Ladder
@@ -55,6 +56,11 @@ for _name in (
 ):
     os.environ.pop(_name, None)
 sys.dont_write_bytecode = False
+
+# `just campaign` tries more examples of each property.
+settings.register_profile("suite", max_examples=40, deadline=None)
+settings.register_profile("campaign", max_examples=2000, deadline=None)
+settings.load_profile("suite")
 
 # A script's background job ignores interrupts, and what `nohup` starts hangups; every process they start would too.
 signal.signal(signal.SIGINT, signal.default_int_handler)

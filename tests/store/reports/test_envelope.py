@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from profiler.errors import NotAReport, ReportDamaged, ReportEmpty, ReportError
 from profiler.store.reports.envelope import MAGIC, Envelope, read_envelope
@@ -132,7 +132,6 @@ def test_an_impossible_creation_time_is_damage() -> None:
 
 
 @given(st.binary(max_size=400))
-@settings(max_examples=300, deadline=None)
 def test_random_bytes_raise_nothing_but_report_errors(tail: bytes) -> None:
     for data in (tail, MAGIC + tail, MAGIC + struct.pack("<I", len(tail)) + tail, GRAPH[:10] + tail):
         with pytest.raises(ReportError):
@@ -140,7 +139,6 @@ def test_random_bytes_raise_nothing_but_report_errors(tail: bytes) -> None:
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
 def test_changed_headers_raise_nothing_but_report_errors(draw: st.DataObject) -> None:
     headers = [n for start, end in header_spans(GRAPH) for n in range(start, end)]
     data = bytearray(GRAPH)
