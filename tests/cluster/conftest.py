@@ -118,6 +118,6 @@ def eventually() -> Callable[[Callable[[], object]], None]:
         deadline = time.monotonic() + timeout_s
         while not condition():
             assert time.monotonic() < deadline, "it did not become true in time"
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     return wait
