@@ -31,7 +31,7 @@ def run_pytest(environment: dict[str, str], *words: str) -> subprocess.Completed
     )
 
 
-@pytest.mark.parametrize("words", [(), ("-n", "2")], ids=["alone", "by workers"])
+@pytest.mark.parametrize("words", [(), ("-n", "1")], ids=["alone", "by workers"])
 def test_the_last_lines_say_what_was_skipped_for_want_of_which_package(bare, words) -> None:
     done = run_tests(bare, *words)
 
@@ -52,7 +52,7 @@ def test_in_ci_a_test_that_lacks_a_tool_fails(bare) -> None:
 
 
 def test_a_path_that_does_not_exist_is_named_before_workers_start(bare) -> None:
-    done = run_pytest(bare, "-n", "2", "tests/test_text.py", "tests/nowhere.py")
+    done = run_pytest(bare, "-n", "1", "tests/test_text.py", "tests/nowhere.py")
 
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.strip() == "ERROR: there is no tests/nowhere.py"
