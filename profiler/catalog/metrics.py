@@ -28,37 +28,11 @@ STALLS_AS_SAMPLED = {
 ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 
 # Opcodes that issue to the load/store unit: memory through L1, shared memory, shuffles.
-LSU_OPCODES = frozenset(
-    [
-        "LD",
-        "LDG",
-        "LDL",
-        "LDS",
-        "LDSM",
-        "LDGSTS",
-        "LDGDEPBAR",
-        "ST",
-        "STG",
-        "STL",
-        "STS",
-        "STSM",
-        "STAS",
-        "ATOM",
-        "ATOMG",
-        "ATOMS",
-        "RED",
-        "REDAS",
-        "REDG",
-        "MATCH",
-        "SHFL",
-        "SUATOM",
-        "SULD",
-        "SURED",
-        "SUST",
-        "CCTL",
-        "CCTLL",
-    ]
-)
+LSU_OPCODES = frozenset([
+    "LD", "LDG", "LDL", "LDS", "LDSM", "LDGSTS", "LDGDEPBAR", "ST", "STG", "STL", "STS", "STSM", "STAS",
+    "ATOM", "ATOMG", "ATOMS", "RED", "REDAS", "REDG", "MATCH", "SHFL", "SUATOM", "SULD", "SURED", "SUST",
+    "CCTL", "CCTLL",
+])  # fmt: skip
 
 
 # Each thread moves its own data. Generic accesses count as global; atomics are neither loads nor stores.

@@ -35,7 +35,7 @@ from profiler.store.sweeps import SweepRepeat, SweepStore, Visit
 from tests.store.faults import KINDS, Faults, injected
 from tests.store.test_sweeps import MEASURED as SWEEP
 
-SAMPLE = 6  # calls of each operation and kind
+SAMPLE = 4  # calls of each operation and kind
 OLD = "20261122t012549z"  # when the fourteen runs were recorded that are there before
 PACKED = 10  # of these, before a repair
 
