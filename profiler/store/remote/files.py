@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from profiler.errors import ProfError, RemoteDenied, RemoteFailed, RemoteNotInstalled
+from profiler.store.remote.bounds import FileTooLarge, bounded_response
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
@@ -75,7 +76,7 @@ def open_filesystem(url: str) -> tuple[AbstractFileSystem, str]:
 def remote_errors(url: str, missing: type[ProfError] | None = None) -> Iterator[None]:
     """Translate what a file system raises into a one-line error about `url`; a missing file raises `missing`.
 
-    Without `missing`, FileNotFoundError and FileExistsError pass. Do no work on local files in here, or a
+    Without `missing`, FileNotFoundError passes; FileExistsError and FileTooLarge always do. Do no work on local files in here, or a
     full disk would look like a remote failure.
     """
     try:
@@ -86,13 +87,15 @@ def remote_errors(url: str, missing: type[ProfError] | None = None) -> Iterator[
         if missing is None:
             raise
         raise missing(f"{public_url(url)}: nothing is there") from error
-    except FileExistsError:
+    except (FileExistsError, FileTooLarge):
         raise
     except Exception as error:  # each file system has exceptions of its own
         raise _translated(url, error) from error
 
 
 def _limits(protocol: str) -> dict[str, object]:
+    if protocol in ("http", "https"):
+        return {"client_kwargs": {"response_class": bounded_response()}}
     if protocol not in _S3:
         return {}
     limits = {
