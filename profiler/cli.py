@@ -23,6 +23,7 @@ from typer.main import get_command
 
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError, find_shortage
+from profiler.store.limits import require_memory
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
@@ -174,10 +175,12 @@ def main() -> NoReturn:
     gc.set_threshold(_GC_THRESHOLD)
     verbs = get_command(app)
     assert isinstance(verbs, TyperGroup)
-    flags, words = split_flags(sys.argv[1:], verbs)
-    verbose = "--verbose" in flags or "-v" in flags
+    verbose = False
     try:
         try:
+            require_memory("prof")
+            flags, words = split_flags(sys.argv[1:], verbs)
+            verbose = "--verbose" in flags or "-v" in flags
             verbs(args=[*flags, *words], prog_name="prof")
         finally:
             sys.stdout.flush()

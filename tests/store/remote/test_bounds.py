@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import fsspec
 import pytest
@@ -31,7 +31,7 @@ class Endless(BaseHTTPRequestHandler):
     """A web server that lists what its test says, and whose files have no end."""
 
     listing = f'<a href="{RUN}/">{RUN}</a>'
-    headers_sent: dict[str, str] = {}
+    headers_sent: ClassVar[dict[str, str]] = {}
     sent = 0
 
     def do_HEAD(self) -> None:
