@@ -42,14 +42,14 @@ def test_the_command_as_it_is_published_names_no_place(job) -> None:
 def test_the_repeats_and_the_reference(job) -> None:
     timed = time_kernel(job("works", repeats=3), timeout_s=60)
     assert timed.repeats == (TimedRepeat(1000, 900), TimedRepeat(1100, 900), TimedRepeat(1200, 900))
-    assert timed.reference == "the best"
+    assert timed.facts.reference == "the best"
 
 
 def test_what_ran_it_may_be_told(job) -> None:
     lines = ('{"kernel_ns": 5}', '{"summary": true, "runtime": "PyTorch 2.11.0"}')
     timed = parse_timings(job("works"), finished(*lines))
-    assert (timed.reference, timed.runtime) == (None, "PyTorch 2.11.0")
-    assert parse_timings(job("works"), finished(lines[0], '{"summary": true, "runtime": 3}')).runtime is None
+    assert (timed.facts.reference, timed.facts.runtime) == (None, "PyTorch 2.11.0")
+    assert parse_timings(job("works"), finished(lines[0], '{"summary": true, "runtime": 3}')).facts.runtime is None
 
 
 def test_a_reference_may_be_absent(job) -> None:
