@@ -61,6 +61,8 @@ _FIGURES = {
     "gbytes_per_s": "GB/s",
     "reference_median_ns": "ns",
     "reference_pct": "%",
+    "best_median_ns": "ns",
+    "best_pct": "%",
     "repeats": "repeat",
 }
 METRIC_COLUMNS = (

@@ -49,7 +49,10 @@ def test_what_ran_it_may_be_told(job) -> None:
     lines = ('{"kernel_ns": 5}', '{"summary": true, "runtime": "PyTorch 2.11.0"}')
     timed = parse_timings(job("works"), finished(*lines))
     assert (timed.facts.reference, timed.facts.runtime) == (None, "PyTorch 2.11.0")
-    assert parse_timings(job("works"), finished(lines[0], '{"summary": true, "runtime": 3}')).facts.runtime is None
+    assert (
+        parse_timings(job("works"), finished(lines[0], '{"summary": true, "runtime": 3}')).facts.runtime
+        is None
+    )
 
 
 def test_a_reference_may_be_absent(job) -> None:
