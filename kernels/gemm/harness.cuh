@@ -47,11 +47,10 @@ __global__ void compare_with_fp64(Gemm<Element, Result> g, Comparison* out) {
         }
         if (row < g.m && col < g.n) {
             const size_t place = size_t(row) * g.n + col;
-            const double value = float(g.c[place]), off = fabs(value - exact), allowed = Exact::allowed(g.k, magnitude, exact);
+            const double value = float(g.c[place]), parts = parts_off<Element, Result>(g.k, exact, magnitude, value);
             if (!isfinite(value)) atomicAdd(&out->not_finite, 1ull);
-            if (!(off <= allowed)) atomicAdd(&out->wrong, 1ull);
-            const float parts = off == 0 ? 0.0f : float(off / allowed);
-            worst = max(worst, (unsigned long long)__float_as_uint(fabsf(parts)) << 32 | place);
+            if (!(parts <= 1)) atomicAdd(&out->wrong, 1ull);
+            worst = max(worst, (unsigned long long)__float_as_uint(fabsf(float(parts))) << 32 | place);
             difference_squared += (value - sum) * (value - sum);
             reference_squared += sum * sum;
         }

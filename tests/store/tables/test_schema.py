@@ -91,7 +91,7 @@ def test_a_table_as_declared_passes(good: pa.Table) -> None:
     ids=["missing column", "column too many", "text for numbers", "other width", "other name", "other order"],
 )
 def test_a_table_with_other_columns_is_refused(good: pa.Table, spoil) -> None:
-    with pytest.raises(RunDamaged, match=r"^here: the columns are not those of table 'timings', version 3$"):
+    with pytest.raises(RunDamaged, match=r"^here: the columns are not those of table 'timings', version 4$"):
         check_table(spoil(good), "timings", "here")
 
 
