@@ -89,7 +89,6 @@ void examine(int k, const std::function<double(const Products&)>& multiply) {
         }
         c[at] = float(Result(float(c[at] - lost)));
     });
-    report("percent", [&](auto& c) { c[at] *= 1.01; });
     report("row", [&](auto& c) { std::copy_n(&c[(ROW + 1) * N], N, &c[ROW * N]); });
     report("tile", [&](auto& c) {
         for (int y = 0; y < TILE; ++y) std::fill_n(&c[(ROW + y) * N + COL], TILE, 0.0);
