@@ -30,6 +30,7 @@ class Checked:
     verdict: RungVerdict
     relative_error: float | None = None
     threshold: float | None = None
+    worst_element: float | None = None
     error: ProfError | None = None
 
 
@@ -53,17 +54,14 @@ def parse_check(job: RungJob, finished: Finished) -> Checked:
     for line in json_lines(job, finished):
         answer |= line
         believed = believed and _is_believed(answer)
-    relative_error, threshold = (
-        read_number(answer.get("relative_error")),
-        read_number(answer.get("threshold")),
-    )
+    figures = [read_number(answer.get(name)) for name in ("relative_error", "threshold", "worst_element")]
     if finished.exit_code == 0 and believed:
-        return Checked(job, "correct", relative_error, threshold)
+        return Checked(job, "correct", *figures)
     wrong = ResultWrong(
         f"{job.label} computes a wrong result, seed {job.seed}",
         details=command_details(finished.command, finished.stdout, finished.stderr),
     )
-    return Checked(job, "wrong", relative_error, threshold, wrong)
+    return Checked(job, "wrong", *figures, wrong)
 
 
 def _is_believed(answer: dict[str, Any]) -> bool:

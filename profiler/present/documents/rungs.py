@@ -16,7 +16,7 @@ from profiler.present.documents.parts.rows import rows_document
 Record = tuple[Plain, ...]
 
 BUILD_HEADER = ("kernel", "name", "status", "registers", "spill_bytes", "seconds", "binary")
-CHECK_HEADER = ("kernel", "name", "size", "relative_error", "threshold", "verdict", "seed")
+CHECK_HEADER = ("kernel", "name", "size", "relative_error", "threshold", "worst_element", "verdict", "seed")
 TIME_HEADER = (
     "kernel", "name", "size", "median_ns", "spread_pct", "gflops", "gbytes_per_s", "reference_ns", "reference_pct", "best_ns",
     "best_pct", "run_id",
@@ -35,6 +35,7 @@ _CHECK_COLUMNS = (
     Column("size"),
     Column("relative error", "scientific"),
     Column("threshold", "scientific"),
+    Column("worst element", "scientific"),
     Column("verdict"),
     Column("seed", folds=True),
 )
@@ -102,6 +103,7 @@ def check_row(checked: Checked) -> Record:
         size_text(job.values),
         checked.relative_error,
         checked.threshold,
+        checked.worst_element,
         checked.verdict,
         job.seed,
     )
