@@ -297,18 +297,17 @@ def _reach(rung: Rung, summaries: dict[int, TimingSummary | None], reference: Ru
         return _Reached()
     if own.reference_pct is not None and rung.timed is not None:
         name = _timed_reference(rung) or "its reference"
-        pcts = [own.reference_pct, own.best_pct]
+        pct, best_pct = own.reference_pct, own.best_pct
         if reference is not None and alone is not None and _may_slow(rung, reference):
-            undisturbed = (
-                ("reference_ns", ("kernel_ns", "reference_ns"), alone.median_ns),
-                ("best_ns", ("best_ns",), alone.best_median_ns),
-            )
-            for place, (column, columns_alone, alone_ns) in enumerate(undisturbed):
-                if alone_ns is not None and _is_slower(rung, column, reference, columns_alone):
-                    pcts[place] = 100 * alone_ns / own.median_ns
-        slowed = pcts != [own.reference_pct, own.best_pct]
-        warning = f"{name} is slower beside it than as rung {reference and reference.kernel.number}: % ref is of the latter"
-        return _Reached(*pcts, name, (warning,) if slowed else ())
+            if _is_slower(rung, "reference_ns", reference, ("kernel_ns", "reference_ns")):
+                pct = 100 * alone.median_ns / own.median_ns
+            if alone.best_median_ns is not None and _is_slower(rung, "best_ns", reference, ("best_ns",)):
+                best_pct = 100 * alone.best_median_ns / own.median_ns
+            if (pct, best_pct) != (own.reference_pct, own.best_pct):
+                where = f"as rung {reference.kernel.number}"
+                warning = f"{name} is slower beside it than {where}: its percentage is of the latter"
+                return _Reached(pct, best_pct, name, (warning,))
+        return _Reached(pct, best_pct, name)
     if reference is None or alone is None or _basis(reference) != _basis(rung):
         return _Reached()
     return _Reached(100 * alone.median_ns / own.median_ns, name=str(reference.kernel))

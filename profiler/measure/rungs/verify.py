@@ -54,14 +54,16 @@ def parse_check(job: RungJob, finished: Finished) -> Checked:
     for line in json_lines(job, finished):
         answer |= line
         believed = believed and _is_believed(answer)
-    figures = [read_number(answer.get(name)) for name in ("relative_error", "threshold", "worst_element")]
+    error, threshold, worst = (
+        read_number(answer.get(name)) for name in ("relative_error", "threshold", "worst_element")
+    )
     if finished.exit_code == 0 and believed:
-        return Checked(job, "correct", *figures)
+        return Checked(job, "correct", error, threshold, worst)
     wrong = ResultWrong(
         f"{job.label} computes a wrong result, seed {job.seed}",
         details=command_details(finished.command, finished.stdout, finished.stderr),
     )
-    return Checked(job, "wrong", *figures, wrong)
+    return Checked(job, "wrong", error, threshold, worst, wrong)
 
 
 def _is_believed(answer: dict[str, Any]) -> bool:

@@ -98,7 +98,7 @@ def test_times_measured_two_ways_make_no_percentage(made, made_ladder):
     assert rung(climb(made_ladder, made.store)[0], 1).reference_pct is None
 
 
-SLOWED = "the library is slower beside it than as rung 0: % ref is of the latter"
+SLOWED = "the library is slower beside it than as rung 0: its percentage is of the latter"
 
 
 def test_a_rung_that_slows_its_reference_in_every_process_is_held_against_the_reference_alone(
