@@ -62,7 +62,7 @@ struct Precision<__nv_bfloat16, __nv_bfloat16> {
 template <>
 struct Precision<tf32> {
     static constexpr const char* name = "tf32";
-    // Cutting off 13 bits of both factors makes every product too small, by 7e-4 on average, whatever k is.
+    // Cutting off 13 bits of both factors makes every product too small, by 7e-4 on average, whatever k is. (cuBLAS rounds: 2.6e-4.)
     static double threshold(int) { return 0x1p-10; }
     __host__ __device__ static double multiplied(double factor) {
         float value = float(factor);

@@ -276,11 +276,11 @@ class Collection:
         return replace(job, repeats=self.plan.repeats, warmup=self.plan.warmup)
 
     def _measured(self) -> Provenance:
-        job = self.target.job
+        job, origin = self.target.job, with_facts(self.provenance, self.facts)
         return msgspec.structs.replace(
-            with_facts(self.provenance, self.facts),
+            origin,
             seed=job.seed if job is not None else None,
-            relative_error=self.relative_error,
+            relative_error=origin.relative_error if self.relative_error is None else self.relative_error,
             seconds=round(self.seconds, 3),
         )
 

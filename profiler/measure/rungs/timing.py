@@ -4,7 +4,7 @@
 
 `reference_ns` and `best_ns` may be null or absent: the reference as one calls it, and the fastest algorithm that its library
 offers. A line with `"summary": true` may name the reference, its `library`, the `algorithm`, the runtime, for example
-a version of PyTorch, and when the repeats `began` and `ended`.
+a version of PyTorch, when the repeats `began` and `ended`, and the errors of what was timed last, as `verify.py` has them.
 """
 
 from __future__ import annotations
@@ -75,6 +75,12 @@ def with_facts(origin: Provenance, facts: Sequence[ProcessFacts]) -> Provenance:
         runtime=facts[0].runtime,
         library=facts[0].library,
         algorithms=algorithms,
+        relative_error=max(
+            (one.relative_error for one in facts if one.relative_error is not None), default=None
+        ),
+        worst_element=max(
+            (one.worst_element for one in facts if one.worst_element is not None), default=None
+        ),
         clocks=_summarised([sample for one in facts for sample in one.clocks]),
     )
 
@@ -145,6 +151,8 @@ def _facts(summary: dict[str, Any], clocks: Sequence[ClockSample]) -> ProcessFac
         }
         if isinstance(algorithm, dict)
         else None,
+        relative_error=read_number(summary.get("relative_error")),
+        worst_element=read_number(summary.get("worst_element")),
         clocks=[one for one in clocks if began <= one.unix_s <= ended],
     )
 

@@ -47,6 +47,8 @@ class ProcessFacts(msgspec.Struct, frozen=True):
         None  # the one that `best_ns` belongs to; empty if it is the default call
     )
     clocks: list[ClockSample] = []
+    relative_error: float | None = None  # of the output of the last timed launch
+    worst_element: float | None = None
 
 
 class CollectionFacts(msgspec.Struct, frozen=True):

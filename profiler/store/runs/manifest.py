@@ -87,7 +87,10 @@ class Provenance(msgspec.Struct, frozen=True):
     ] = []  # of each process, the one that `best_ns` belongs to; empty: the default call
     clocks: Clocks | None = None
     runtime: str | None = None  # what ran a program that prof did not compile, as the program reports it
-    relative_error: float | None = None  # of the result, verified just before
+    relative_error: float | None = None  # of the result, verified just before, or of the last timed launch
+    worst_element: float | None = (
+        None  # of what was timed last: how far off, in parts of what is allowed for it
+    )
     seconds: float | None = None  # how long the measurement took
 
 
