@@ -28,6 +28,7 @@ from profiler.catalog.metrics import DURATION, HEADLINE, MEMORY_HEADLINE
 from profiler.errors import NotComparable
 
 LadderView = Literal["compute", "memory"]
+_WORTH_SAYING_PCT = 0.5  # points by which a percentage moves
 HEADLINES: dict[LadderView, tuple[str, ...]] = {"compute": HEADLINE, "memory": MEMORY_HEADLINE}
 
 
@@ -303,10 +304,9 @@ def _reach(rung: Rung, summaries: dict[int, TimingSummary | None], reference: Ru
                 pct = 100 * alone.median_ns / own.median_ns
             if alone.best_median_ns is not None and _is_slower(rung, "best_ns", reference, ("best_ns",)):
                 best_pct = 100 * alone.best_median_ns / own.median_ns
-            if (pct, best_pct) != (own.reference_pct, own.best_pct):
-                where = f"as rung {reference.kernel.number}"
-                warning = f"{name} is slower beside it than {where}: its percentage is of the latter"
-                return _Reached(pct, best_pct, name, (warning,))
+            moved = max(own.reference_pct - pct, (own.best_pct or 0) - (best_pct or 0))
+            if moved > _WORTH_SAYING_PCT:
+                return _Reached(pct, best_pct, name, (f"its percentage is of {name} alone, which it slows",))
         return _Reached(pct, best_pct, name)
     if reference is None or alone is None or _basis(reference) != _basis(rung):
         return _Reached()
