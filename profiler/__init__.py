@@ -15,12 +15,15 @@ Each function gives the answer of the command with its name. Importing this pack
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
-from pathlib import Path
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
     from profiler.analyse.ladder.climb import Climb, LadderSheet
     from profiler.analyse.ladder.roofline import Roofline
     from profiler.analyse.recording.source_lines import SourceLines
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from profiler.python.answers import Comparison, Sheet
     from profiler.python.recordings import Measurement, Recording, Runs
     from profiler.python.sweep import Sweep
-    from profiler.store.runs.run_store import Run
+    from profiler.store.runs.run_store import Run, RunStore
 
 __all__ = [
     "compare",
@@ -89,8 +92,6 @@ def measure(
     `n`, and each point is measured. Further options: `verify`, `tolerance`, `profile`, `preset`, `processes`,
     `repeats`, `launches` and `timeout_s`.
     """
-    import sys
-
     from profiler.python.measuring import measure_one, measure_sweep
 
     asked = {"kernel": kernel, "bytes": bytes, "flops": flops, "name": name, **options}
@@ -114,7 +115,7 @@ def open_runs(location: str | Path = "runs") -> Runs:
     return Runs(location)
 
 
-def read(recording: Recording | Run | str | int | Path) -> Recording:
+def read(recording: Run | str | int | Path) -> Recording:
     """Returns a recording: its `.kernels`, `.top()`, and tables such as `.to_pandas("metrics")`.
 
     A recording is named as in the commands: the path of a report or of a run's folder, or the name, the number or the
@@ -122,10 +123,11 @@ def read(recording: Recording | Run | str | int | Path) -> Recording:
     """
     from profiler.python.recordings import Recording
 
-    return recording if isinstance(recording, Recording) else Recording(_run_of(recording))
+    run = _run_of(recording)
+    return run if isinstance(run, Recording) else Recording.of(run)
 
 
-def show(recording: Recording | Run | str | int | Path, *, kernel_name: str | None = None) -> Sheet:
+def show(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> Sheet:
     """Returns what `prof show` prints of one kernel: `.headline`, `.causes`, `.metrics`, `.rules`."""
     from profiler.ask.named.settings import Settings
     from profiler.ask.show import show_kernel
@@ -135,8 +137,8 @@ def show(recording: Recording | Run | str | int | Path, *, kernel_name: str | No
 
 
 def compare(
-    before: Recording | Run | str | int | Path,
-    after: Recording | Run | str | int | Path,
+    before: Run | str | int | Path,
+    after: Run | str | int | Path,
     *,
     kernel_name: str | None = None,
     force: bool = False,
@@ -151,7 +153,7 @@ def compare(
     return Comparison.of(comparison)
 
 
-def ladder(name: str, runs: Runs, *, workload: Mapping[str, int] | None = None) -> LadderSheet:
+def ladder(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> LadderSheet:
     """Returns every rung and every step of a ladder, given its name or its file: `.to_pandas()`, `.steps_to_pandas()`.
 
     Uses the runs of this `workload`, by default the one that most rungs were recorded with.
@@ -161,42 +163,50 @@ def ladder(name: str, runs: Runs, *, workload: Mapping[str, int] | None = None) 
     return find_sheet(_climb(name, runs, workload))
 
 
-def roofline(name: str, runs: Runs, *, workload: Mapping[str, int] | None = None) -> Roofline:
+def roofline(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> Roofline:
     """Returns how close a ladder's rungs come to the limits of the GPU, as measured by the ladder `ceilings`."""
     from profiler.ask.ladder import find_roofline
 
-    return find_roofline(_climb(name, runs, workload), runs.store, _settings(name, runs))
+    return find_roofline(_climb(name, runs, workload), runs, _settings(name, runs))
 
 
-def source_lines(
-    recording: Recording | Run | str | int | Path, *, kernel_name: str | None = None
-) -> SourceLines | None:
+def source_lines(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> SourceLines | None:
     """Returns the executed instructions and stall samples of each source line, or None if there are no lines."""
     from profiler.ask.show import find_lines
 
     return find_lines(_run_of(recording), kernel_name)
 
 
-def _run_of(recording: Recording | Run | str | int | Path) -> Run:
+def _run_of(recording: Run | str | int | Path) -> Run:
+    from pathlib import Path
+
     from profiler.ask.named.references import open_named
     from profiler.ask.named.settings import Settings
-    from profiler.python.recordings import Recording
 
-    if isinstance(recording, Recording):
-        return recording.run
     if isinstance(recording, (str, int, Path)):
         return open_named([str(recording)], Settings(), timed=True)[0]
     return recording
 
 
-def _climb(name: str, runs: Runs, workload: Mapping[str, int] | None) -> Climb:
+def _climb(name: str, runs: RunStore, workload: Mapping[str, int] | None) -> Climb:
     from profiler.ask.ladder import find_climb
     from profiler.ask.named.ladders import open_ladder
 
-    return find_climb(runs.store, open_ladder(_settings(name, runs)), workload)
+    return find_climb(runs, open_ladder(_settings(name, runs)), workload)
 
 
-def _settings(ladder: str, runs: Runs) -> Settings:
+def _settings(ladder: str, runs: RunStore) -> Settings:
     from profiler.ask.named.settings import Settings
 
-    return Settings(runs=runs.store.root, ladder=ladder, ladder_given=True)
+    return Settings(runs=runs.root, ladder=ladder, ladder_given=True)
+
+
+def _make_callable(package: str, function: Callable[..., Any]) -> None:
+    """Makes a package callable, because importing it hides the function of the same name."""
+    __import__(package)
+    module = sys.modules[package]
+    module.__class__ = type("CallablePackage", (ModuleType,), {"__call__": staticmethod(function)})
+    module.__doc__, module.__wrapped__ = function.__doc__, function  # type: ignore[attr-defined]
+
+
+_make_callable("profiler.measure", measure)

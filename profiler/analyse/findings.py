@@ -100,6 +100,14 @@ class MetricDelta(Struct, frozen=True):
     verdict: VerdictName
     reason: Reason
 
+    def row(self) -> dict[str, object]:
+        """Returns the fields, and the ends of the interval apart for whoever computes with them."""
+        low, high = self.ci or (None, None)
+        return {**to_builtins(self), "ci_low": low, "ci_high": high}
+
+
+DELTA_COLUMNS = [*MetricDelta.__struct_fields__, "ci_low", "ci_high"]
+
 
 class MissingMetric(Struct, frozen=True):
     """A catalogue metric that a recording lacks; or `both` lack it under a name that the other has."""
@@ -266,8 +274,7 @@ class Comparison(Struct, frozen=True):
         """One row a metric, indexed by its name."""
         import pandas as pd
 
-        rows = [to_builtins(delta) for delta in self.metrics]
-        return pd.DataFrame(rows, columns=MetricDelta.__struct_fields__).set_index("name")
+        return pd.DataFrame([delta.row() for delta in self.metrics], columns=DELTA_COLUMNS).set_index("name")
 
 
 def _time_changed_ns(comparison: Comparison, *_: object) -> float:

@@ -30,7 +30,7 @@ def measure_one(
     found = measure_function(function, arguments, reference, plan, store, namespace)
     run_id = RunId.parse(found.run_id)
     assert run_id is not None
-    return Measurement(store.open(run_id), found.kernels, found.cautions)
+    return Measurement.of(store.open(run_id), launched=found.kernels, cautions=found.cautions)
 
 
 def measure_sweep(

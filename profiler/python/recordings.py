@@ -2,44 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.metrics import DURATION
 from profiler.errors import KernelNotFound
 from profiler.python.answers import Sheet, document_text
-from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_store import Run, RunStore
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
     from profiler.ask.named.settings import Settings
     from profiler.measure.functions.kernels import LaunchedKernel
 
 
-@dataclass(frozen=True)
-class Recording:
-    """A stored run, or a report. It holds one kernel or several, and `.run` is what every function of prof takes too."""
+@dataclass(repr=False)
+class Recording(Run):
+    """A stored run, or a report, of one kernel or several. `.manifest` has everything needed to believe or repeat it."""
 
-    run: Run
-
-    @property
-    def manifest(self) -> Manifest:
-        """Returns everything needed to believe the recording, or to repeat it."""
-        return self.run.manifest
+    @classmethod
+    def of(cls, run: Run, **more: Any) -> Self:
+        """Returns the run as a recording."""
+        return cls(**vars(run), **more)
 
     @property
     def kernels(self) -> list[str]:
         """Returns the names of the kernels that were profiled."""
-        return [kernel.name for kernel in self.run.manifest.kernels]
+        return [kernel.name for kernel in self.manifest.kernels]
 
     def __len__(self) -> int:
-        return len(self.run.manifest.kernels)
+        return len(self.manifest.kernels)
 
     def __bool__(self) -> bool:
         return True
@@ -51,7 +46,7 @@ class Recording:
         """Returns the sheet of the kernel with exactly this name."""
         if kernel not in self.kernels:
             raise KernelNotFound(
-                f"{self.run.label}: no kernel is called '{kernel}'",
+                f"{self.label}: no kernel is called '{kernel}'",
                 details=[f"  {name}" for name in self.kernels],
             )
         return self._sheet(kernel)
@@ -66,9 +61,7 @@ class Recording:
         from profiler.ask.profiles import profile_all
 
         times: dict[str, tuple[int, float]] = {}
-        for profile, kernel in zip(
-            profile_all(self.run, self._settings()), self.manifest.kernels, strict=True
-        ):
+        for profile, kernel in zip(profile_all(self, self._settings()), self.manifest.kernels, strict=True):
             duration = profile.series.get(DURATION)
             times[kernel.name] = (kernel.launches, duration.values.mean() if duration else float("nan"))
         whole = sum(launches * ns for launches, ns in times.values() if ns > 0) or float("nan")
@@ -85,19 +78,11 @@ class Recording:
         causes = [self._sheet(name).causes for name in frame["kernel"]]
         return frame.assign(top_cause=[found[0].cause if found else None for found in causes])
 
-    def table(self, name: str) -> pa.Table:
-        """Returns a table of the run: launches, metrics, instances, instructions, rules or timings."""
-        return self.run.table(name)
-
-    def to_pandas(self, name: str) -> pd.DataFrame:
-        """Returns a table of the run as a data frame."""
-        return self.run.to_pandas(name)
-
     def _sheet(self, kernel: str) -> Sheet:
         from profiler.analyse.recording.overview import derive_sheet
         from profiler.ask.profiles import profile_run
 
-        return Sheet.of(derive_sheet(self.run, profile_run(self.run, kernel, self._settings()), full=True))
+        return Sheet.of(derive_sheet(self, profile_run(self, kernel, self._settings()), full=True))
 
     def _settings(self) -> Settings:
         from profiler.ask.named.settings import Settings
@@ -105,18 +90,18 @@ class Recording:
         return Settings()
 
     def __repr__(self) -> str:
-        return f"<{self.run.label}: {len(self)} kernels, {self.manifest.launches} launches>"
+        return f"<{self.label}: {len(self)} kernels, {self.manifest.launches} launches>"
 
     def _repr_html_(self) -> str:
         from profiler.ask.show import timing_of
         from profiler.present.documents.recording import recording_document
 
-        timed = self.run.table("timings").num_rows > 0
-        timing = timing_of(self.run, self._settings()) if timed else None
-        return document_text(recording_document(self.run, list(self), timing))
+        timed = self.table("timings").num_rows > 0
+        timing = timing_of(self, self._settings()) if timed else None
+        return document_text(recording_document(self, list(self), timing))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(repr=False)
 class Measurement(Recording):
     """What `measure` made: a committed run, every kernel that one call launches, and what to know before believing it."""
 
@@ -136,18 +121,18 @@ class Measurement(Recording):
         return "\n".join([*lines, *(f"caution: {one}" for one in self.cautions)])
 
 
-class Runs:
-    """The runs of a folder or of a URL."""
-
-    def __init__(self, location: str | Path) -> None:
-        self.store = RunStore(location)
+class Runs(RunStore):
+    """The runs of a folder or of a URL; `.ids()` and `.to_pandas()` list them."""
 
     def __len__(self) -> int:
-        return len(self.store.ids())
+        return len(self.ids())
+
+    def __bool__(self) -> bool:
+        return True
 
     def __iter__(self) -> Iterator[Recording]:
         """Yields every run that is whole, oldest first."""
-        return map(Recording, self.store.open_all(self.store.ids()))
+        return map(Recording.of, self.open_all(self.ids()))
 
     def __getitem__(self, reference: str) -> Recording:
         """Returns the newest run with this name, such as `gemm-6`, or the run with this id."""
@@ -155,16 +140,7 @@ class Runs:
 
     def find(self, reference: str | int, ladder: str = DEFAULT_LADDER) -> Recording:
         """Returns the newest run of a name, an id, or a kernel's number on this ladder."""
-        return Recording(self.store.find(str(reference), ladder))
-
-    @property
-    def ids(self) -> Sequence[str]:
-        """Returns the ids of all runs, oldest first."""
-        return [str(run_id) for run_id in self.store.ids()]
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Returns one row for each run that is whole, oldest first."""
-        return self.store.to_pandas()
+        return Recording.of(super().find(str(reference), ladder))
 
     def __repr__(self) -> str:
-        return f"<{len(self)} runs in {self.store.root}>"
+        return f"<{len(self)} runs in {self.root}>"

@@ -140,11 +140,12 @@ def _send(
     folder: Path,
 ) -> dict[str, Any]:
     """Writes the call for the fresh processes; raises ProgramFailed if it cannot be copied."""
+    main = write_main(folder)
     parts = {"the function": function, "the reference": reference}
     parts |= {f"argument {place}": one for place, one in enumerate(arguments, 1)}
     for what, one in parts.items():
         try:
-            pack(one, namespace)
+            pack(one, namespace, main)
         except Exception as error:  # whatever the classes of the user's objects raise
             raise ProgramFailed(
                 f"{plan.name}: {what} cannot be copied to a fresh process: {type(error).__name__}: {error}",
@@ -153,10 +154,10 @@ def _send(
     sent = {
         "cwd": str(Path.cwd()),
         "argv": list(sys.argv),
-        "main": write_main(folder),
+        "main": main,
         "tolerance": plan.tolerance,
         "calls": 0,
-        "call": pack((function, tuple(arguments), reference), namespace),
+        "call": pack((function, tuple(arguments), reference), namespace, main),
     }
     _write(folder, sent)
     return sent

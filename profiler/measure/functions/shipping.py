@@ -24,16 +24,16 @@ _main: MainSource | None = None  # in a fresh process: the source of the script 
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, namespace: Mapping[str, Any]) -> None:
+    def __init__(self, file: io.BytesIO, namespace: Mapping[str, Any], main: MainSource | None) -> None:
         super().__init__(file, protocol=5)
-        self._namespace = namespace
+        self._namespace, self._source = namespace, main
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, ModuleType):
             return importlib.import_module, (value.__name__,)
         if not callable(value) or isinstance(value, type) or value in (*_LOADERS, importlib.import_module):
             return NotImplemented
-        found = _name_of(value, self._namespace)
+        found = _name_of(value, self._namespace, self._source)
         if found is not None:
             return load_name, found
         return _reduced(value) if isinstance(value, FunctionType) else NotImplemented
@@ -46,10 +46,13 @@ class _Unpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def pack(value: object, namespace: Mapping[str, Any]) -> bytes:
-    """Returns the value for a fresh process. `namespace` holds the names of the module that measures."""
+def pack(value: object, namespace: Mapping[str, Any], main: Path | None) -> bytes:
+    """Returns the value for a fresh process.
+
+    `namespace` holds the names of the module that measures, and `main` is the source of the script or notebook.
+    """
     file = io.BytesIO()
-    _Pickler(file, namespace).dump(value)
+    _Pickler(file, namespace, MainSource(main) if main is not None else None).dump(value)
     return file.getvalue()
 
 
@@ -119,17 +122,18 @@ def _names_in(code: CodeType) -> list[str]:
     return [*code.co_names, *inner]
 
 
-def _name_of(value: Any, namespace: Mapping[str, Any]) -> tuple[str, str | None, str] | None:
+def _name_of(
+    value: Any, namespace: Mapping[str, Any], main: MainSource | None
+) -> tuple[str, str | None, str] | None:
     """Returns the module, its file and the name under which a fresh process finds the value."""
     own = getattr(value, "__name__", None)
-    if own == "<lambda>":
-        return None  # a name that it has may be that of a loop, which would run again
     for module, names in _modules(value, namespace):
-        if isinstance(own, str) and names.get(own) is value:
-            return module, _file_of(module), own
-        for name, one in list(names.items()):
-            if one is value:
-                return module, _file_of(module), name
+        held = [own] if isinstance(own, str) and names.get(own) is value else []
+        held += [name for name, one in list(names.items()) if one is value]
+        if module == MAIN:
+            held = [name for name in held if main is not None and main.binds(name)]
+        if held:
+            return module, _file_of(module), held[0]
     return None
 
 

@@ -30,12 +30,19 @@ class MainSource:
             if isinstance(one, ast.ImportFrom) and one.module == "__future__":
                 self._flags |= sum(getattr(__future__, alias.name).compiler_flag for alias in one.names)
         self._done: set[int] = set()
-        self._module = ModuleType(SENT_MAIN)
-        self._module.__file__ = str(path)
-        sys.modules[self._module.__name__] = self._module
+        self._module: ModuleType | None = None
+
+    def binds(self, name: str) -> bool:
+        """Returns True if a statement other than a loop binds the name: a loop would run as a whole."""
+        plain = (one for one in self._statements if not isinstance(one, (ast.For, ast.While)))
+        return any(name in _bound(one) for one in plain)
 
     def load(self, names: Iterable[str]) -> dict[str, Any]:
         """Returns all names of the module, after the statements that bind these names have run."""
+        if self._module is None:
+            self._module = ModuleType(SENT_MAIN)
+            self._module.__file__ = str(self._path)
+            sys.modules[SENT_MAIN] = self._module
         for place in sorted(self._needed(names) - self._done):
             tree = ast.Module([self._statements[place]], type_ignores=[])
             code = compile(tree, str(self._path), "exec", flags=self._flags, dont_inherit=True)
