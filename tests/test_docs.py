@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 import pytest
 import typer
 from markdown_it import MarkdownIt
 
+import profiler
 from profiler import errors
 from profiler.catalog.thresholds import find_thresholds
 from profiler.cli import app
@@ -166,16 +169,28 @@ def test_every_option_of_every_verb_is_in_the_reference(verb):
     "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name
 )
 def test_the_python_shown_runs(page, tmp_path):
-    """In a folder with two reports, a third, the shipped runs and the shipped ladders."""
+    """In a folder with two reports, a third, the shipped runs and the shipped ladders; a page is one session."""
     for name, report in {"before": "gemm_5", "after": "gemm_6", "mine": "triton_matmul"}.items():
         (tmp_path / f"{name}.ncu-rep").symlink_to(ROOT / "tests" / "data" / "reports" / f"{report}.ncu-rep")
     for folder in ("runs", "kernels"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    for example in blocks(page, "python"):
-        done = subprocess.run(
-            [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
+    session = "\n".join(blocks(page, "python"))
+    done = subprocess.run(
+        [sys.executable, "-c", session], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_python_that_needs_a_gpu_takes_options_that_exist(page):
+    from profiler.measure.functions.measure import FunctionPlan
+
+    known = {*signature(profiler.measure).parameters, *FunctionPlan.__dataclass_fields__}
+    for example in blocks(page, "python no-run"):
+        calls = [node for node in ast.walk(ast.parse(example)) if isinstance(node, ast.Call)]
+        measured = [call for call in calls if ast.unparse(call.func) in ("prof.measure", "prof_kernel")]
+        assert measured
+        assert {keyword.arg for call in measured for keyword in call.keywords} <= known
 
 
 # How a reader finds it
