@@ -57,7 +57,7 @@ class Driver:
         self._cuda = ctypes.CDLL("libcuda.so.1")
         self._call("cuInit", c_uint(0))
         self._buffer = c_uint64()
-        self._words = 0
+        self._words = c_uint64()
         self._reader = c_void_p()
 
     def wait(self) -> None:
@@ -68,12 +68,9 @@ class Driver:
     def flush(self) -> None:
         """Empties the L2 by reading something four times as large, and waits."""
         self._enter()
-        if not self._words:
+        if not self._words.value:
             self._prepare()
-        parameters = (c_void_p * 2)(
-            ctypes.cast(byref(self._buffer), c_void_p),
-            ctypes.cast(byref(c_uint64(self._words)), c_void_p),
-        )
+        parameters = (c_void_p * 2)(ctypes.addressof(self._buffer), ctypes.addressof(self._words))
         shape = (c_uint(_BLOCKS), c_uint(1), c_uint(1), c_uint(_THREADS), c_uint(1), c_uint(1))
         self._call("cuLaunchKernel", self._reader, *shape, c_uint(0), c_void_p(), parameters, c_void_p())
         self._call("cuCtxSynchronize")
@@ -102,7 +99,7 @@ class Driver:
         module = c_void_p()
         self._call("cuModuleLoadData", byref(module), ctypes.c_char_p(PTX.encode()))
         self._call("cuModuleGetFunction", byref(self._reader), module, READER.encode())
-        self._words = bytes_ // 4
+        self._words.value = bytes_ // 4
 
     def _call(self, name: str, *arguments: object) -> None:
         code = getattr(self._cuda, name)(*arguments)

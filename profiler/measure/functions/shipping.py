@@ -7,6 +7,7 @@ a lambda, is sent as its compiled code and the names that it uses.
 
 from __future__ import annotations
 
+import dis
 import importlib
 import importlib.util
 import io
@@ -118,8 +119,11 @@ def _reduced(function: FunctionType) -> tuple[Any, ...]:
 
 
 def _names_in(code: CodeType) -> list[str]:
-    inner = [name for one in code.co_consts if isinstance(one, CodeType) for name in _names_in(one)]
-    return [*code.co_names, *inner]
+    """Returns the names of its module that the code reads, also in functions inside of it."""
+    own = [
+        str(one.argval) for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+    ]
+    return own + [name for one in code.co_consts if isinstance(one, CodeType) for name in _names_in(one)]
 
 
 def _name_of(

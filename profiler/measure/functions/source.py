@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from symtable import symtable
 from types import ModuleType
 from typing import Any
 
@@ -112,4 +113,12 @@ def _bound(statement: ast.stmt) -> set[str]:
 
 
 def _used(statement: ast.stmt) -> set[str]:
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    """Returns the names of the module that a statement reads, itself or in a function that it defines."""
+    top = symtable(ast.unparse(statement), MAIN, "exec")
+    names = {one.get_name() for one in top.get_symbols() if one.is_referenced()}
+    below = top.get_children()
+    while below:
+        table = below.pop()
+        names |= {one.get_name() for one in table.get_symbols() if one.is_global()}
+        below += table.get_children()
+    return names

@@ -44,6 +44,19 @@ def test_the_script_itself_does_not_run_again(measuring):
     assert [run_id.name for run_id in measuring.runs.ids()] == ["fast", "kept"]
 
 
+def test_a_name_of_the_script_may_be_that_of_a_local(measuring):
+    text = f"""
+def scaled(a, b):
+    launch("scaled_kernel", 700)
+    return a * b
+a = prof.measure(scaled, x, x, profile=False, {BRIEF})
+b = prof.measure(scaled, x, x, reference=lambda a, b: a.T * b, profile=False, {BRIEF})
+print(a.ns, b.ns)
+"""
+    found = measuring.run(text)
+    assert found.stdout.splitlines()[1:] == ["700.0 700.0"], found.stderr
+
+
 def test_lambdas_closures_and_partials_are_sent_too(measuring):
     text = f"""
 from functools import partial
