@@ -80,10 +80,11 @@ def _without_padding(code: Sequence[Instruction]) -> list[Instruction]:
 def _renamed(code: Sequence[Instruction]) -> Iterator[str]:
     """Yields each instruction with its registers and its target named anew."""
     places = {one.offset: index for index, one in enumerate(code)}
-    names: dict[tuple[str, int], int] = {}
+    names: dict[str, dict[int, int]] = {}
 
     def name(kind: str, number: int) -> str:
-        return f"{kind}#{names.setdefault((kind, number), sum(1 for known, _ in names if known == kind))}"
+        of_kind = names.setdefault(kind, {})
+        return f"{kind}#{of_kind.setdefault(number, len(of_kind))}"
 
     for one in code:
         words = _words(one)

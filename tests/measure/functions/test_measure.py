@@ -104,6 +104,18 @@ def test_of_refused_counters_the_times_remain(measuring):
     assert (run.manifest.name, run.manifest.origin, run.manifest.is_profiled) == ("fast", "timed", False)
 
 
+def test_the_work_that_was_stated_becomes_bandwidth_everywhere(measuring):
+    text = f"""
+a = prof.measure(fast, x, bytes=8000, flops=1000, profile=False, {BRIEF})
+b = prof.measure(double, x, bytes=8000, profile=False, {BRIEF})
+found = prof.compare(a, b)
+print(round(found.speedup.ratio, 6), found.before.timing.gbytes_per_s, found.before.timing.gflops)
+print("GB/s" in a._repr_html_())
+"""
+    found = measuring.run(text)
+    assert found.stdout.splitlines()[1:] == ["0.47619 8.0 1.0", "True"], found.stderr
+
+
 def test_a_sweep_measures_every_point(measuring):
     text = f"""
 found = prof.measure(fast, lambda n: np.ones(n, np.float32), over={{"n": [10, 20]}}, bytes=lambda n: 8 * n,
