@@ -30,10 +30,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--prof-times-only", action="store_true", help="measure times, without counters")
 
 
-class Unclear(pytest.skip.Exception):
-    """The measurement cannot separate a regression from noise."""
-
-
 @pytest.fixture
 def prof_kernel(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Any]:
     """Measures a function, and fails the test if it got slower than the run of this test in the baseline.
@@ -92,13 +88,13 @@ def judge(baseline: Path, runs: Path) -> None:
     try:
         finding = check(str(baseline), str(newest), settings, kernel_name=None, every=False)
     except RunNotFound as error:
-        raise Unclear(f"{_UNCLEAR}{error.message}; pytest --prof-update measures a baseline") from None
+        pytest.skip(f"{_UNCLEAR}{error.message}; pytest --prof-update measures a baseline")
     (pair,) = finding.pairs
     if finding.outcome == "passed":
         return
     said = [_sentence(one) for one in pair.checks if one.outcome != "passed"] or pair.refused
     if finding.outcome == "unclear":
-        raise Unclear(_UNCLEAR + "; ".join(said))
+        pytest.skip(_UNCLEAR + "; ".join(said))
     why = _why(baseline, runs, pair.before, pair.after) if finding.outcome == "regression" else []
     pytest.fail("\n".join([f"{pair.name}: {finding.outcome.replace('_', ' ')}", *said, *why]), pytrace=False)
 
@@ -119,14 +115,12 @@ def _why(baseline: Path, runs: Path, before: str, after: str) -> list[str]:
     from profiler.catalog import DEFAULT_LADDER
     from profiler.store.runs.run_store import RunStore
 
-    sides = [
-        RunStore(folder).find(name, DEFAULT_LADDER) for folder, name in ((baseline, before), (runs, after))
-    ]
-    (comparison,) = compare_runs(*sides, Settings(runs=runs), force=True)
+    old, new = RunStore(baseline).find(before, DEFAULT_LADDER), RunStore(runs).find(after, DEFAULT_LADDER)
+    (comparison,) = compare_runs(old, new, Settings(runs=runs), force=True)
     headline = comparison.headline
     lines = [headline.what, headline.why, headline.next] if headline is not None else []
-    gone = [f"cause that is new: {name}" for name in comparison.causes_new]
-    return [line for line in lines if line] + gone
+    new_causes = [f"a cause that is new: {name}" for name in comparison.causes_new]
+    return [line for line in lines if line] + new_causes
 
 
 @pytest.hookimpl(tryfirst=True)

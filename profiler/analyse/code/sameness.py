@@ -58,15 +58,15 @@ def _check(
         return FunctionCheck(name, state, len(before or ()), len(after or ()))
     sides = [_without_padding(side) for side in (before, after)]
     texts = [list(_renamed(side)) for side in sides]
-    counts = len(sides[0]), len(sides[1])
+    left, right = map(len, sides)
     if texts[0] == texts[1]:
-        return FunctionCheck(name, "same", *counts)
+        return FunctionCheck(name, "same", left, right)
     pairs = enumerate(zip(*texts, strict=False))
-    index = next((place for place, (one, other) in pairs if one != other), min(counts))
+    index = next((place for place, (one, other) in pairs if one != other), min(left, right))
     found = [side[index] if index < len(side) else None for side in sides]
     place = next((one.place for one in reversed(found) if one is not None), None)
-    shown = [one.text if one is not None else "" for one in found]
-    return FunctionCheck(name, "changed", *counts, index, *shown, place)
+    first, second = (one.text if one is not None else "" for one in found)
+    return FunctionCheck(name, "changed", left, right, index, first, second, place)
 
 
 def _without_padding(code: Sequence[Instruction]) -> list[Instruction]:

@@ -285,7 +285,7 @@ def _python_path() -> str:
 @contextmanager
 def _alone_on(gpu: Gpu) -> Iterator[None]:
     """Waits until no other process measures a function on this GPU, and keeps others waiting."""
-    descriptor = os.open(lock_folder(gpu) / "measuring", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(lock_folder(gpu) / "measuring", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

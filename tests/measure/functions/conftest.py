@@ -86,6 +86,8 @@ class Machine:
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self.folder, self.environment = folder, environment
 
+    functions = SCRIPT
+
     @property
     def runs(self) -> RunStore:
         return RunStore(self.folder / "runs")

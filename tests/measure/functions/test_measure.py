@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -72,6 +74,27 @@ for one in (lambda x: fast(x), make(2), partial(scale, 2)):
 """
     found = measuring.run(text)
     assert found.stdout.splitlines()[1:] == ["1000.0", "700.0", "700.0"], found.stderr
+
+
+def test_a_function_in_the_cells_of_a_notebook_is_measured(measuring):
+    script = measuring.folder / "notebook.py"
+    cells = [
+        measuring.functions,
+        "%matplotlib_is_not_here\n",
+        "fast = fast\ny = x[::2].copy()",
+        f"a = prof.measure(fast, y, reference=double, profile=False, {BRIEF})\nprint(a.ns)",
+    ]
+    script.write_text(
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\n"
+        f"for cell in {cells!r}:\n    shell.run_cell(cell, store_history=True)\n"
+    )
+    found = subprocess.run(
+        [sys.executable, script], cwd=measuring.folder, env=measuring.environment,
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert found.stdout.splitlines()[-1] == "1000.0", found.stdout + found.stderr
+    assert found.stdout.count("the whole script runs") == 1
 
 
 def test_a_kernel_is_chosen_by_its_name_and_each_kernel_has_its_time(measuring):

@@ -10,6 +10,9 @@ from importlib.metadata import entry_points
 
 import pytest
 
+import profiler
+from profiler.python.pytest_plugin import judge
+
 # An editable install of an older commit lacks the entry point.
 INSTALLED = any(one.name == "prof" for one in entry_points(group="pytest11"))
 PLUGIN = () if INSTALLED else ("-p", "profiler.python.pytest_plugin")
@@ -138,3 +141,17 @@ def test_a_test_waits_until_no_other_measures_on_the_gpu(measuring, pytest_run):
             waiting.wait(4)
     assert waiting.wait(60) == 0
     assert os.listdir(measuring.folder / "prof-baseline")
+
+
+def test_a_regression_has_its_cause_in_the_message(tmp_path, reports):
+    """Kernel 6 of the GEMM ladder is the baseline of its slower predecessor."""
+    for folder, report in (("baseline", "gemm_6"), ("runs", "gemm_5")):
+        command = [sys.executable, "-m", "profiler", "ingest", "--runs", tmp_path / folder, "--name", "mine"]
+        subprocess.run([*command, reports / f"{report}.ncu-rep"], check=True, capture_output=True)
+    with pytest.raises(pytest.fail.Exception) as failed:
+        judge(tmp_path / "baseline", tmp_path / "runs")
+    message = str(failed.value)
+    assert message.startswith("mine: regression\nduration_ns +")
+    headline = profiler.compare(reports / "gemm_6.ncu-rep", reports / "gemm_5.ncu-rep").headline
+    assert headline.why in message
+    assert headline.next in message
