@@ -22,25 +22,28 @@ class LaunchedKernel:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The kernel to profile: a pattern for ncu, and how many launches of one call fit it."""
+    """The kernel to profile: a pattern or further words for ncu, and how many launches of one call fit."""
 
-    regex: str
+    regex: str | None
+    words: tuple[str, ...]
     launches: int
 
 
 def choose(label: str, kernels: Sequence[LaunchedKernel], wanted: str | None) -> Chosen:
-    """Returns the kernel that fits the regular expression `wanted`, or the one that takes most of the time."""
-    regex = wanted
-    if regex is None:
-        regex = _pattern(max(kernels, key=lambda one: one.ns).name)
+    """Returns the kernels that fit the regular expression `wanted`, or the one that takes most of the time."""
+    if wanted is None:
+        longest = max(kernels, key=lambda one: one.ns)
+        # Demanglers spell template arguments in different ways, so the kernel is named as the binary names it.
+        words = ("--kernel-name-base", "mangled", "--kernel-name", longest.name)
+        return Chosen(None, words, longest.launches)
     try:
-        found = [one for one in kernels if re.search(regex, demangled(one.name))]
+        found = [one for one in kernels if re.search(wanted, demangled(one.name))]
     except re.error as error:
-        raise KernelNotFound(f"'{regex}' is not a regular expression: {error}") from None
+        raise KernelNotFound(f"'{wanted}' is not a regular expression: {error}") from None
     if not found:
         names = [f"  {demangled(one.name)[:200]}" for one in kernels]
-        raise KernelNotFound(f"{label} launches no kernel that fits '{regex}'; it launches:", details=names)
-    return Chosen(regex, sum(one.launches for one in found))
+        raise KernelNotFound(f"{label} launches no kernel that fits '{wanted}'; it launches:", details=names)
+    return Chosen(wanted, (), sum(one.launches for one in found))
 
 
 def demangled(name: str) -> str:
@@ -56,12 +59,3 @@ def demangled(name: str) -> str:
             ctypes.CDLL(None).free(ctypes.c_void_p(text))
             return found
     return name
-
-
-def _pattern(name: str) -> str:
-    """Returns a pattern for this kernel. Demanglers spell template arguments differently, so it has none of them."""
-    spelled = demangled(name).replace("(anonymous namespace)::", "")
-    if spelled == name:
-        return f"^{re.escape(name)}$"
-    base = re.split(r"[<(]", spelled, maxsplit=1)[0].split()[-1]
-    return rf"\b{re.escape(base.rpartition('::')[2])}\b"

@@ -127,7 +127,8 @@ def measure_function(
             )
             if not device.ncu.version:
                 target = _unprofiled(target)
-            run_id = _collect(device, target, plan, store, found, cautions)
+            recording = NcuOptions(find_preset(plan.preset), extra=chosen.words)
+            run_id = _collect(device, recording, target, plan, store, found, cautions)
     return MeasuredFunction(run_id, found.kernels, tuple(cautions))
 
 
@@ -221,6 +222,7 @@ def _survey(job: RungJob, plan: FunctionPlan) -> _Survey:
 
 def _collect(
     device: LocalDevice,
+    recording: NcuOptions,
     target: Target,
     plan: FunctionPlan,
     store: RunStore,
@@ -229,7 +231,7 @@ def _collect(
 ) -> str:
     settings = CollectPlan(
         device=device,
-        recording=NcuOptions(preset=find_preset(plan.preset)),
+        recording=recording,
         processes=plan.processes,
         repeats=plan.repeats,
         verify=False,  # the survey has done it
@@ -260,7 +262,7 @@ def _collect(
                 raise
     except CountersRefused as error:
         cautions.append(f"times alone: {error.message}. {error.remedy}")
-        return _collect(device, _unprofiled(target), plan, store, found, cautions)
+        return _collect(device, recording, _unprofiled(target), plan, store, found, cautions)
 
 
 def _unprofiled(target: Target) -> Target:
