@@ -7,7 +7,6 @@ a lambda, is sent as its compiled code and the names that it uses.
 
 from __future__ import annotations
 
-import dis
 import importlib
 import importlib.util
 import io
@@ -19,7 +18,7 @@ from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-from profiler.measure.functions.source import MAIN, MainSource
+from profiler.measure.functions.source import MAIN, MainSource, names_read
 
 _main: MainSource | None = None  # in a fresh process: the source of the script or notebook that measures
 
@@ -97,7 +96,7 @@ def make_function(
     compiled: CodeType = marshal.loads(code)
     if module == MAIN:
         assert _main is not None
-        names = _main.load(_names_in(compiled))
+        names = _main.load(names_read(compiled))
     else:
         names = vars(load_module(module, file))
     made = FunctionType(compiled, names, compiled.co_name, defaults, tuple(map(CellType, cells)) or None)
@@ -116,14 +115,6 @@ def _reduced(function: FunctionType) -> tuple[Any, ...]:
     return make_function, (
         module, _file_of(module), code, function.__defaults__, function.__kwdefaults__, cells,
     )  # fmt: skip
-
-
-def _names_in(code: CodeType) -> list[str]:
-    """Returns the names of its module that the code reads, also in functions inside of it."""
-    own = [
-        str(one.argval) for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-    ]
-    return own + [name for one in code.co_consts if isinstance(one, CodeType) for name in _names_in(one)]
 
 
 def _name_of(

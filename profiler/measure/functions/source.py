@@ -8,12 +8,12 @@ from __future__ import annotations
 import __future__
 
 import ast
+import dis
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from symtable import symtable
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 MAIN = "__main__"
@@ -62,7 +62,7 @@ class MainSource:
             for place, statement in enumerate(self._statements):
                 if place not in found and name in _bound(statement):
                     found.add(place)
-                    wanted += _used(statement)
+                    wanted += names_read(_compiled(statement))
         return found
 
 
@@ -97,28 +97,19 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             yield one
 
 
+def names_read(code: CodeType) -> set[str]:
+    """Returns the names of its module that compiled code reads, also in functions inside of it."""
+    own = {
+        str(one.argval) for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+    }
+    return own.union(*(names_read(one) for one in code.co_consts if isinstance(one, CodeType)))
+
+
+def _compiled(statement: ast.stmt) -> CodeType:
+    return compile(ast.Module([statement], type_ignores=[]), "", "exec", dont_inherit=True)
+
+
 def _bound(statement: ast.stmt) -> set[str]:
-    """Returns the names of the module that a statement binds."""
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return {statement.name}
-    names = set()
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-    return names
-
-
-def _used(statement: ast.stmt) -> set[str]:
-    """Returns the names of the module that a statement reads, itself or in a function that it defines."""
-    top = symtable(ast.unparse(statement), MAIN, "exec")
-    names = {one.get_name() for one in top.get_symbols() if one.is_referenced()}
-    below = top.get_children()
-    while below:
-        table = below.pop()
-        names |= {one.get_name() for one in table.get_symbols() if one.is_global()}
-        below += table.get_children()
-    return names
+    """Returns the names of the module that a statement binds: no locals of functions and comprehensions."""
+    instructions = dis.get_instructions(_compiled(statement))
+    return {str(one.argval) for one in instructions if one.opname == "STORE_NAME"}

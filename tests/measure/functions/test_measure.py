@@ -48,8 +48,10 @@ def test_the_script_itself_does_not_run_again(measuring):
 
 def test_a_name_of_the_script_may_be_that_of_a_local(measuring):
     text = f"""
+SIZES = [(a, b) for a in (1, 2) for b in (3, 4)]
+
 def scaled(a, b):
-    launch("scaled_kernel", 700)
+    launch("scaled_kernel", 700, len(SIZES))
     return a * b
 a = prof.measure(scaled, x, x, profile=False, {BRIEF})
 b = prof.measure(scaled, x, x, reference=lambda a, b: a.T * b, profile=False, {BRIEF})
