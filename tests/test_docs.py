@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from inspect import signature
 from pathlib import Path
 
@@ -33,11 +34,11 @@ GROUP = typer.main.get_command(app)
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
+@cache
 def tokens(page):
     """Every token of the page, those inside of paragraphs and table cells too."""
-    for token in MarkdownIt("commonmark").enable("table").parse(page.read_text()):
-        yield token
-        yield from token.children or ()
+    outer = MarkdownIt("commonmark").enable("table").parse(page.read_text())
+    return [one for token in outer for one in (token, *(token.children or ()))]
 
 
 def blocks(page, *languages):
@@ -165,32 +166,32 @@ def test_every_option_of_every_verb_is_in_the_reference(verb):
     assert {name for option in visible for name in option.opts if name.startswith("-")} <= listed
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name
-)
-def test_the_python_shown_runs(page, tmp_path):
+def test_the_python_shown_runs(tmp_path):
     """In a folder with two reports, a third, the shipped runs and the shipped ladders; a page is one session."""
+    sessions = [(page.name, "\n".join(found)) for page in PAGES if (found := blocks(page, "python"))]
+    assert sessions
     for name, report in {"before": "gemm_5", "after": "gemm_6", "mine": "triton_matmul"}.items():
         (tmp_path / f"{name}.ncu-rep").symlink_to(ROOT / "tests" / "data" / "reports" / f"{report}.ncu-rep")
     for folder in ("runs", "kernels"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    session = "\n".join(blocks(page, "python"))
+    script = (
+        f"for page, text in {sessions!r}:\n    exec(compile(text, page, 'exec'), {{'__name__': '__main__'}})"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", session], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_python_that_needs_a_gpu_takes_options_that_exist(page):
+def test_the_python_that_needs_a_gpu_takes_options_that_exist():
     from profiler.measure.functions.measure import FunctionPlan
 
     known = {*signature(profiler.measure).parameters, *FunctionPlan.__dataclass_fields__}
-    for example in blocks(page, "python no-run"):
-        calls = [node for node in ast.walk(ast.parse(example)) if isinstance(node, ast.Call)]
-        measured = [call for call in calls if ast.unparse(call.func) in ("prof.measure", "prof_kernel")]
-        assert measured
-        assert {keyword.arg for call in measured for keyword in call.keywords} <= known
+    examples = [example for page in PAGES for example in blocks(page, "python no-run")]
+    calls = [one for text in examples for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Call)]
+    measured = [call for call in calls if ast.unparse(call.func) in ("prof.measure", "prof_kernel")]
+    assert len(measured) > 3
+    assert {keyword.arg for call in measured for keyword in call.keywords} <= known
 
 
 # How a reader finds it
