@@ -41,14 +41,15 @@ _MOST_BLOCKS = 32  # accesses that the eye can count
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn chart. `title` is its message; `svg` is the drawing without words, so that the page wraps them.
+    """A drawn chart. `title` is its message, which the page wraps; `phone` is the drawing for one.
 
     Without a drawing, the title says why there is none.
     """
 
     title: str
-    subtitle: str
-    svg: str
+    subtitle: str = ""
+    svg: str = ""
+    phone: str = ""
 
 
 def document_html(
@@ -195,11 +196,11 @@ class _Writer:
         message = text_html(drawn.title)
         if drawn.subtitle and drawn.subtitle not in self.said:
             message = Markup("{}<span>{}</span>").format(message, text_html(drawn.subtitle))
-        svg = Markup(drawn.svg)  # Vega escapes what it writes
-        image = Markup('<div role="img" aria-label="{}">{}</div>').format(printable(drawn.title), svg)
-        return Markup("<figure>\n<figcaption>{}</figcaption>\n{}\n</figure>").format(
-            message, scroll_box(drawn.title, image)
-        )
+        images = [
+            Markup('<div role="img" class="{}" aria-label="{}">{}</div>').format(room, printable(drawn.title), svg)
+            for room, svg in (("desk", Markup(drawn.svg)), ("phone", Markup(drawn.phone)))  # Vega escapes texts
+        ]
+        return Markup("<figure>\n<figcaption>{}</figcaption>\n{}\n{}\n</figure>").format(message, *images)
 
     @html.register
     def _(self, block: Folded) -> Markup:
