@@ -10,10 +10,10 @@ from altair.typing import ChartType
 from profiler.analyse.code.opcodes import is_plumbing, width_bits
 from profiler.analyse.findings import Comparison, LoopInstruction, Opcode
 from profiler.present.charts.style import (
-    PURPLE,
     GREEN,
     GREY,
     ORANGE,
+    PURPLE,
     Record,
     bar_axis,
     coloured,

@@ -12,9 +12,9 @@ from profiler.analyse.ladder.ladder import LadderFinding, RungFinding
 from profiler.analyse.ladder.roofline import Point, Roofline, Stream
 from profiler.catalog.metrics import DURATION
 from profiler.present.charts.style import (
-    PURPLE,
     CATEGORIES,
     ORANGE,
+    PURPLE,
     Record,
     chart_of,
     dashed_line,

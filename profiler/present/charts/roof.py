@@ -15,9 +15,9 @@ from altair.typing import ChartType
 from profiler.analyse.ladder.roofline import DRAM, L2, Ceiling, Point, Roofline
 from profiler.present.charts.ladder import rung_title
 from profiler.present.charts.style import (
-    PURPLE,
     GREY,
     ORANGE,
+    PURPLE,
     Record,
     chart_of,
     figure,

@@ -54,7 +54,11 @@ def _joined(spec: Record, join: str, width: float, room: Room) -> Record:
     columns = {"vconcat": 1, "concat": spec.get("columns", len(parts)), "hconcat": len(parts)}[join]
     if room == "phone" or columns == 1:
         rest = {name: value for name, value in spec.items() if name not in (join, "columns", "spacing")}
-        return {**rest, "vconcat": [_fitted(part, width, room) for part in parts], "spacing": _between(spec, "row")}
+        return {
+            **rest,
+            "vconcat": [_fitted(part, width, room) for part in parts],
+            "spacing": _between(spec, "row"),
+        }
     taken = _between(spec, "column") * (columns - 1) + sum(_outside(part, room) for part in parts[:columns])
     return {**spec, join: [_sized(part, (width - taken) / columns, room) for part in parts]}
 

@@ -10,8 +10,8 @@ from altair.typing import ChartType
 
 from profiler.analyse.recording.source_lines import SourceLine, SourceLines
 from profiler.present.charts.style import (
-    PURPLE,
     GREY,
+    PURPLE,
     READY_TITLE,
     Record,
     bar_axis,

@@ -10,9 +10,9 @@ from altair.typing import ChartType
 from profiler.analyse.tuning import ParameterWorth, RankedPoint, TuningFinding
 from profiler.catalog.ladders.ladder import size_text
 from profiler.present.charts.style import (
-    PURPLE,
     GREY,
     ORANGE,
+    PURPLE,
     Record,
     chart_of,
     coloured,
