@@ -25,9 +25,9 @@ _COLUMNS = (
     CodeColumn("samples", is_right=True, gives_way=1),
     CodeColumn("line", is_right=True),
     CodeColumn("source"),
-    CodeColumn("machine code"),
     CodeColumn("waits for", gives_way=0),
     CodeColumn("cause"),
+    CodeColumn("machine code"),
 )
 _Place = tuple[str, int]
 
@@ -99,9 +99,9 @@ def _line(line: SourceLine, opcodes: str, side: LoopSource, width: int, *, sever
         CodeCell(f"{share:.1f} %" if share else ""),
         CodeCell(where, quiet=True),
         CodeCell(text if len(text) <= width else f"{text[: width - 1]}…"),
-        CodeCell(opcodes, quiet=True),
         CodeCell(longest if share >= _WORTH_A_REASON else ""),
         CodeCell(", ".join(causes)),
+        CodeCell(opcodes, quiet=True),
     )
     return _Line(text, cells)
 
