@@ -25,7 +25,6 @@ from profiler.present.charts.roofline import roofline_chart
 from profiler.present.charts.rungs import rung_stalls_chart
 from profiler.present.charts.steps import steps_chart
 from profiler.present.charts.style import (
-    BLACK,
     GREEN,
     GREY,
     ORANGE,
@@ -47,7 +46,7 @@ from profiler.text import shortened
 _WIDTH, _ROW = 560, 30
 _NAME_WIDTH, _TITLE_WIDTH = 40, 90
 # From light work to heavy work.
-_COLOURS = (ORANGE, GREEN, PURPLE, GREY, BLACK)
+_COLOURS = (ORANGE, GREEN, PURPLE, GREY)
 
 
 def ladder_chart(

@@ -17,6 +17,7 @@ from profiler.present.charts.rungs import stalls_heading, stalls_of
 from profiler.present.charts.source_lines import source_lines_chart
 from profiler.present.charts.style import (
     CATEGORIES,
+    TITLE_ABOVE,
     Record,
     chart_of,
     figure,
@@ -100,7 +101,7 @@ def _scatter(
                 "value:Q",
                 title=f"{name}, {unit}",
                 scale=alt.Scale(zero=False, padding=8),
-                axis=alt.Axis(grid=True, minExtent=0),
+                axis=alt.Axis(grid=True, minExtent=0, **TITLE_ABOVE),
             ),
             color=alt.Color("process:N", scale=alt.Scale(domain=processes, range=colours), legend=legend),
             shape=alt.Shape("process:N", scale=alt.Scale(domain=processes), legend=legend),

@@ -18,6 +18,7 @@ from profiler.present.charts.style import (
     GREY,
     ORANGE,
     PURPLE,
+    TITLE_ABOVE,
     Record,
     chart_of,
     figure,
@@ -57,14 +58,7 @@ def roof_chart(roofline: Roofline) -> ChartType:
         "y:Q",
         title=f"{frame.unit} (log scale)",
         scale=alt.Scale(type="log", domain=[frame.y_low, frame.y_high], nice=False),
-        axis=alt.Axis(
-            values=_powers_of_ten(frame.y_low, frame.y_high),
-            grid=True,
-            titleAngle=0,
-            titleAlign="left",
-            titleX=0,
-            titleY=-10,
-        ),
+        axis=alt.Axis(values=_powers_of_ten(frame.y_low, frame.y_high), grid=True, **TITLE_ABOVE),
     )
     edges = list(_edges(roofline, frame))
     base = chart_of(edges, width=_WIDTH, height=_HEIGHT)

@@ -45,6 +45,8 @@ READY = ("selected", "not_selected")
 READY_TITLE = "issuing or ready"
 # Room for the names of rows, so that charts above one another are aligned.
 LABELS = 165
+# A vertical axis has its title above it, where it may be as long as it likes.
+TITLE_ABOVE: dict[str, Any] = {"titleAngle": 0, "titleAlign": "left", "titleX": 0, "titleY": -10}
 BESIDE = "beside"  # the style of the texts at the right of a plot
 BLACK, WHITE = "#000000", "#ffffff"
 

@@ -152,7 +152,7 @@ def kernel_document(found: KernelFindings, headline: Sequence[str]) -> Document:
     kernel = (
         kernel_sections(found.sheet, headline, launches, code, found.metrics_left_out) if found.sheet else []
     )
-    sections = [timing_section(found.timing), *kernel, origin_section(found.run)]
+    sections = [*kernel[:2], timing_section(found.timing), *kernel[2:], origin_section(found.run)]
     return Document(found.name, sections)
 
 

@@ -26,7 +26,7 @@ from profiler.text import printable
 _INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line breaks there
 _STYLES: dict[Tone, str] = {"plain": "", "good": "better", "bad": "worse", "warn": "unclear", "quiet": "same"}
 _MARKS = {"good": "● better beyond the noise", "bad": "■ worse beyond the noise"}
-_NAME_FITS = 20
+_NAME_FITS = 15
 _BAR = Markup(
     '<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width="{}" height="1"/></svg>'
 )
