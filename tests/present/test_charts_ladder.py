@@ -284,8 +284,7 @@ def test_every_point_has_its_number_beside_it_and_apart_from_the_others(rows_of)
     crowd = replace(
         FULL, points=[point(number, 100.0 + number, 40_000.0 + 500 * number) for number in range(6)]
     )
-    # private: where a value stands on the screen, the chart's spec does not say
-    frame = roof._frame(crowd)
+    frame = roof.frame_of(crowd)
     rows = rows_of(charts.roofline_chart(crowd))
     numbers = {row["number"]: place_of(row, frame) for row in rows if "number" in row}
     marks = {row["rung"][0]: frame.pixel(row["x"], row["y"]) for row in rows if "level" in row}
@@ -304,9 +303,7 @@ def test_no_number_stands_beyond_a_roof_that_its_point_is_under(measured, rows_o
     rows = rows_of(charts.roofline_chart(measured))
     roofs = [one.value / 1000 for one in measured.ceilings if one.unit == "GFLOP/s"]
     height = {row["rung"].split()[0]: row["y"] for row in rows if row.get("level") == "dram"}
-    frame = roof._frame(
-        measured
-    )  # private: where a value stands on the screen, the chart's spec does not say
+    frame = roof.frame_of(measured)
     numbers = {row["number"]: place_of(row, frame) for row in rows if "number" in row}
     assert set(numbers) == set(height) == {str(one.kernel) for one in measured.points}
     slope = measured.find("dram").value / 1000

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import altair as alt
 from altair.typing import ChartType
@@ -43,11 +43,15 @@ _OFFSETS = tuple(
 _APART, _NEARER, _OFF_LINES = 12.0, 2.0, 7.0
 _LETTER, _ABOVE = 6, 8  # a letter of a ceiling's name is so wide, and the name is so far above its line
 # Where the name of a ceiling stands: its alignment, and the pixels from its place on the line.
-_NAMES = (("above", "right", -8, -2), ("below", "left", 10, 4), ("level", "right", -2, -_ABOVE))
+_NAMES: tuple[tuple[str, Literal["left", "right"], int, int], ...] = (
+    ("above", "right", -8, -2),
+    ("below", "left", 10, 4),
+    ("level", "right", -2, -_ABOVE),
+)
 
 
 def roof_chart(roofline: Roofline) -> ChartType:
-    frame = _frame(roofline)
+    frame = frame_of(roofline)
     x = alt.X(
         "x:Q",
         title="operations per byte moved, FLOP/byte (log scale)",
@@ -124,7 +128,8 @@ class _Frame(NamedTuple):
         return across * _WIDTH, (1 - up) * _HEIGHT
 
 
-def _frame(roofline: Roofline) -> _Frame:
+def frame_of(roofline: Roofline) -> _Frame:
+    """Returns where a value of the chart stands on the screen, in its narrowest drawing."""
     highest = max(ceiling.value for ceiling in compute_ceilings(roofline))
     lowest = min(point.gflops for point in roofline.points)
     divisor, unit = readable_unit("GFLOP/s", highest)

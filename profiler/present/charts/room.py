@@ -108,7 +108,8 @@ def _sized(plot: Record, width: float, room: Room) -> Record:
         return sized
     if _is_named(plot):
         sized["height"] = round(plot["height"] * _HIGHER)
-    return _without_columns(sized)
+    narrow: Record = _without_columns(sized)
+    return narrow
 
 
 def _without_columns(part: Any) -> Any:
