@@ -86,7 +86,9 @@ def _find_bound(sides: _Sides) -> _Bound:
         return _Bound("issue", why, evidence)
     few = f"it issues in {issue_pct:.3g} % of the cycles, so the number of instructions does not decide its time"
     is_tensor = (_mean(slower, "tensor_pipe_pct") or 0.0) >= _TENSOR_BINDS_PCT
-    return _Bound("tensor" if is_tensor else "cycles", f"{why}; {few}", evidence | {"issue_active_pct": issue_pct})
+    return _Bound(
+        "tensor" if is_tensor else "cycles", f"{why}; {few}", evidence | {"issue_active_pct": issue_pct}
+    )
 
 
 def _slowness(side: Profile) -> tuple[float, float, list[tuple[float, str]]]:
@@ -234,7 +236,9 @@ def _by_bytes(sides: _Sides, bound: _Bound) -> Found:
         _Term("bandwidth", "GB/s", bandwidth.scaled(1e-9), is_rate=True),
     ]
     whole = sum(term.gain for term in terms)
-    attribution = replace(_attribution(bound, duration, terms), bandwidth_from=_under_way(sides, bandwidth.fall))
+    attribution = replace(
+        _attribution(bound, duration, terms), bandwidth_from=_under_way(sides, bandwidth.fall)
+    )
     return replace(attribution, traffic=_parts(_means(sides, _TRAFFIC), overhead.fall, whole)), []
 
 

@@ -12,6 +12,7 @@ from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
+from profiler.analyse.compare.denominators import reference_shift
 from profiler.analyse.compare.fingerprints import confirm
 from profiler.analyse.compare.headline import compare_causes, headline_of_pair
 from profiler.analyse.findings import (
@@ -264,6 +265,8 @@ def durations_of(profile: Profile, basis: Basis) -> Readings:
 def _logarithms(before: Profile, after: Profile, basis: Basis) -> list[Readings]:
     durations = [durations_of(profile, basis) for profile in (before, after)]
     sides = [Readings(map(math.log, side), side.processes) for side in durations]
+    if basis == "unprofiled" and (shift := reference_shift(before, after)):
+        sides[1] = Readings((value - shift for value in sides[1]), sides[1].processes)
     if basis == "unprofiled" and all(len(set(side.processes)) > 1 for side in sides):
         return [side.around_medians() for side in sides]
     return sides

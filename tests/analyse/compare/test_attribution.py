@@ -349,7 +349,11 @@ def test_cycles_and_duration_are_a_measured_clock_as_well(make_run):
         ({"memory_pct": 80.0}, {"memory_pct": 30.0}, "bytes"),
         ({"memory_pct": 30.0}, {"memory_pct": 80.0}, "cycles"),
         ({"memory_pct": 49.0}, {"memory_pct": 80.0}, "cycles"),
-        ({"memory_pct": 60.0, "tensor_pipe_pct": 70.0}, {"memory_pct": 80.0, "tensor_pipe_pct": 70.0}, "tensor"),
+        (
+            {"memory_pct": 60.0, "tensor_pipe_pct": 70.0},
+            {"memory_pct": 80.0, "tensor_pipe_pct": 70.0},
+            "tensor",
+        ),
         ({"memory_pct": 60.0, "tensor_pipe_pct": 50.0}, {"memory_pct": 30.0}, "bytes"),
     ],
 )
@@ -385,7 +389,9 @@ def test_of_kernels_that_seldom_issue_the_tensor_pipe_or_the_cycles_explain_the_
     tensor = [issuing(**seldom, tensor_pipe_pct=pct) | {"duration_ns": 8e6 / pct} for pct in (80.0, 90.0)]
     found, missing = attributed(*tensor)
     assert (found.view, missing) == ("tensor", [])
-    assert ratios(found.factors) == pytest.approx({"tensor_work": 1.0, "tensor_pipe_pct": 9 / 8, "clock": 1.0})
+    assert ratios(found.factors) == pytest.approx(
+        {"tensor_work": 1.0, "tensor_pipe_pct": 9 / 8, "clock": 1.0}
+    )
     found, _ = attributed(*(one | {"tensor_pipe_pct": 0.0} for one in tensor))
     assert found.view == "cycles"
     assert ratios(found.factors) == pytest.approx({"cycles": 9 / 8, "clock": 1.0})
