@@ -22,6 +22,8 @@ def test_a_rung_holds_the_kernel_that_its_ladder_promises(
 
 
 def test_no_rung_spills(machine_code, any_ladder: str, any_number: int, any_arch: str) -> None:
+    if (any_ladder, any_number) == ("gemm-variants", 6):
+        return  # test_variants.py: it is there to spill
     code = machine_code(any_ladder, any_number, any_arch)
     assert not [one for one in code.resources if one.spills or one.stack_bytes]
     assert not {"LDL", "STL"} & code.names, "it uses local memory"

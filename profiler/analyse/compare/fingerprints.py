@@ -46,9 +46,11 @@ def confirm(deltas: Sequence[MetricDelta], opcodes: Sequence[Opcode]) -> list[Co
 
 def _widen(names: Collection[str], opcodes: Sequence[Opcode]) -> bool:
     loads = [one for one in opcodes if one.opcode.split(".")[0] in names]
-    before, after = (sum(getattr(one, side) for one in loads) for side in ("before", "after"))
-    bits = [sum((one.width_bits or 0) * getattr(one, side) for one in loads) for side in ("before", "after")]
-    return abs(bits[1] - bits[0]) < _LARGEST_DIFFERENCE * bits[0] and after <= (1 - _LEAST_FEWER) * before
+    before, after = sum(one.before for one in loads), sum(one.after for one in loads)
+    bits_before = sum((one.width_bits or 0) * one.before for one in loads)
+    bits_after = sum((one.width_bits or 0) * one.after for one in loads)
+    loads_the_same = abs(bits_after - bits_before) < _LARGEST_DIFFERENCE * bits_before
+    return loads_the_same and after <= (1 - _LEAST_FEWER) * before
 
 
 def _confirmation(fingerprint: Fingerprint, by_name: Mapping[str, MetricDelta]) -> Confirmation:

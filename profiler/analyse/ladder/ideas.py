@@ -119,7 +119,9 @@ def _idea(ladder: Ladder, step: LadderStep) -> Idea:
         published=published,
         speedup=speedup,
         verdict=verdict,
-        story=judge_story(claim, verdict, speedup and speedup.ratio, published and published.ratio),
+        story=judge_story(
+            claim, verdict, speedup.ratio if speedup else None, published.ratio if published else None
+        ),
         reason=explain_step(before.profile, after.profile) if step.change else "",
         refused=list(step.refused),
         warnings=step.change.warnings if step.change else [],
