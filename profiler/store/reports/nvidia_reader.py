@@ -1,8 +1,7 @@
 """Reads reports with NVIDIA's reader into the tables of `tables/schema.py`.
 
 This is the only module that imports `ncu_report`; only `disassembly.py` sees some of its untyped objects too.
-Call it through `contained_reader.py`: on a damaged file the native library may crash or hang, and takes its process
-with it.
+Call it through `contained_reader.py`: a damaged file may crash or hang the native library, and so its process.
 
 Addresses in a report are absolute and differ from one recording to the next, so every instruction address
 becomes an offset from the start of its function.
@@ -12,7 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +27,7 @@ from profiler.store.reports.disassembly import (
     still_the_same,
     walk,
 )
-from profiler.store.reports.request import Omitted
+from profiler.store.reports.request import Omitted, Part
 from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ _STRING = ncu_report.IMetric.ValueKind_STRING
 
 _LARGEST_EXACT = 2**53  # the first integer whose successor float64 cannot hold
 _EARLIEST_TIME_NS = 10**18  # 2001 in Unix nanoseconds; no count or size comes near
-_SAMPLES = "smsp__pcsamp_warps_issue_stalled_"
+_EXECUTED, _SAMPLES = "inst_executed", "smsp__pcsamp_warps_issue_stalled_"
 
 
 @dataclass
@@ -77,9 +76,11 @@ class Source:
     results: int
 
 
-def decode_reports(sources: Iterable[Source], run_id: str, omitted: Omitted = Omitted.NOTHING) -> Decoded:
+def decode_reports(
+    sources: Iterable[Source], run_id: str, omitted: Omitted = Omitted.NOTHING, part: Part = Part.ALL
+) -> Decoded:
     """Read every launch of every range of every report; fail when the reader yields fewer than announced."""
-    decoder = _Decoder(run_id, omitted)
+    decoder = _Decoder(run_id, omitted, part)
     for process, source in enumerate(sources):
         path = source.path
         with _failures_named(path):
@@ -138,8 +139,8 @@ class _Launch:
 
 
 class _Decoder:
-    def __init__(self, run_id: str, omitted: Omitted = Omitted.NOTHING) -> None:
-        self._omitted = omitted
+    def __init__(self, run_id: str, omitted: Omitted = Omitted.NOTHING, part: Part = Part.ALL) -> None:
+        self._omitted, self._part = omitted, part
         self._tables = {
             name: TableBuilder(name, run_id)
             for name in ("launches", "metrics", "instances", "instructions", "rules")
@@ -168,10 +169,13 @@ class _Decoder:
     def read_launch(self, number: int, process: int, range_index: int, action: Any) -> None:
         launch = _Launch(number, action, starts=_function_starts(action))
         for name in action.metric_names():
-            self._read_metric(launch, name, action.metric_by_name(name))
-        self._read_identity(launch, process, range_index)
-        if self._may_read_code(action):
+            if self._part is not Part.CODE or _is_of_code(name):
+                self._read_metric(launch, name, action.metric_by_name(name))
+        if self._part is not Part.FIGURES and self._may_read_code(action):
             self._read_instructions(launch)
+        if self._part is Part.CODE:
+            return
+        self._read_identity(launch, process, range_index)
         self._read_rules(launch)
         for section in action.sections():
             self._sections[section.identifier()] = None
@@ -226,10 +230,10 @@ class _Decoder:
             columns["id_number"].extend(ids if id_kind not in ("name", "none") else [None] * count)
 
     def _note_addresses(self, launch: _Launch, name: str, ids: list[int], values: list[Value]) -> None:
-        if name == "inst_executed":
+        if name == _EXECUTED:
             counts = (None if value is None else int(value) for value, _, _ in values)
             launch.executed = dict(zip(ids, counts, strict=True))
-        elif name.startswith(_SAMPLES) and not name.endswith("_not_issued"):
+        elif _is_of_code(name):
             reason = name.removeprefix(_SAMPLES)
             launch.samples = launch.samples or {}
             for address, (count, _, _) in zip(ids, values, strict=True):
@@ -351,6 +355,11 @@ class _Decoder:
             )
 
 
+def _is_of_code(metric: str) -> bool:
+    """Return whether the instances of the metric are counts of instructions that the table of the code holds."""
+    return metric == _EXECUTED or (metric.startswith(_SAMPLES) and not metric.endswith("_not_issued"))
+
+
 def _function_starts(action: Any) -> list[int]:
     metric = action.metric_by_name("launch__function_pcs")
     if metric is None:
@@ -375,12 +384,8 @@ def _nvtx_ranges(action: Any) -> Iterator[dict[str, str]]:
     state = action.nvtx_state()
     for domain_id in state.domains() if state else ():
         domain = state.domain_by_id(domain_id)
-        kinds: list[tuple[str, Callable[[], tuple[str, ...]]]] = [
-            ("push_pop", domain.push_pop_ranges),
-            ("start_end", domain.start_end_ranges),
-        ]
-        for kind, names in kinds:
-            for name in names():
+        for kind, names in (("push_pop", domain.push_pop_ranges()), ("start_end", domain.start_end_ranges())):
+            for name in names:
                 yield {"domain": domain.name(), "kind": kind, "name": name}
 
 

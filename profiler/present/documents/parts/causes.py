@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.headline import has_place, is_ceiling, place_text, saves_text
+from profiler.analyse.causes.headline import has_place, place_text, saves_text
 from profiler.present.document import Block, Item, Items, Section, Text
 
 _TITLES = ("could save", "cause", "why")
@@ -35,9 +35,9 @@ def cause_blocks(causes: Sequence[Cause], unseen: Sequence[str]) -> Section:
 
 
 def _item(cause: Cause) -> Item:
-    saves = "" if is_ceiling(cause) else f" {saves_text(cause)}"
+    saves = "" if cause.is_ceiling else f" {saves_text(cause)}"
     where = f" At {_places(cause)}." if has_place(cause) else ""
-    weight = 0.0 if is_ceiling(cause) else cause.saves_pct.expected
+    weight = 0.0 if cause.is_ceiling else cause.saves_pct.expected
     return Item(weight, cause.cause, f"{cause.sentence}{where} Try: {cause.try_}{saves}")
 
 
