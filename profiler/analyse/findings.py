@@ -124,13 +124,12 @@ class ExpectedChange(Struct, frozen=True):
     ok: bool | None
 
 
-class Confirmation(Struct, frozen=True, omit_defaults=True):
-    """`does_not_apply`, where it is there, says why the checks mean nothing for these two kernels."""
+class Confirmation(Struct, frozen=True):
+    """`confirmed` if every check holds."""
 
     name: str
     confirmed: bool
     checks: list[ExpectedChange]
-    does_not_apply: str = ""
 
 
 class Opcode(Struct, frozen=True):
@@ -200,15 +199,19 @@ class Part(Struct, frozen=True):
     share: float
 
 
+# What a duration is taken to be made of: instructions issued, bytes, the work of the tensor pipe, or cycles alone.
+AttributionView = Literal["issue", "bytes", "tensor", "cycles"]
+
+
 class Attribution(Struct, frozen=True):
     """`profiled_ratio` as a product of `factors`, which miss it by `closure_error_pct`.
 
     `stalls` are the parts of the latency of a warp, in cycles per issued instruction; `traffic` those of
     the bytes moved, per useful byte where these are known. An inferred `clock` closes by construction;
-    by bytes, there is none.
+    by bytes, there is none. `bandwidth_from` says what the bandwidth follows, if the accesses show it.
     """
 
-    view: Literal["issue", "bytes"]
+    view: AttributionView
     why: str
     evidence: dict[str, float]
     profiled_ratio: float
@@ -217,6 +220,7 @@ class Attribution(Struct, frozen=True):
     stalls: Annotated[list[Part], Importance(90, each=4)] = []
     traffic: Annotated[list[Part], Importance(90, each=4)] = []
     clock: Literal["measured", "inferred"] | None = None
+    bandwidth_from: str = ""
 
 
 class Suspect(Struct, frozen=True):
