@@ -92,6 +92,8 @@ class Provenance(msgspec.Struct, frozen=True):
         None  # of what was timed last: how far off, in parts of what is allowed for it
     )
     seconds: float | None = None  # how long the measurement took
+    bytes: int | None = None  # that one call of a function has to move, as its user states
+    flops: int | None = None  # that one call of a function has to do, as its user states
 
 
 @decodable
