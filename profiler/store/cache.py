@@ -1,0 +1,102 @@
+"""Keeps what is slow to compute and cheap to keep, as bytes by key, in the user's cache folder.
+
+Everything in there may be deleted at any time. An entry is found by its whole key and carries a digest of key and
+content, so that one which is damaged, cut short or another's is none. Where nothing can be kept, nothing is, and nobody
+is bothered: a cache is never the reason why an answer fails.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+_DIGEST_BYTES = 32
+_KEPT_OF_LIMIT = 0.75  # so that a full cache is not tidied at every entry
+
+
+def cache_root() -> Path | None:
+    """Returns the folder of all caches; None where the user has no home."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(named):  # others are to be ignored (XDG Base Directory Specification)
+        return Path(named) / "prof"
+    try:
+        return Path.home() / ".cache" / "prof"
+    except RuntimeError:
+        return None
+
+
+class Cache:
+    """One folder of entries, which together take about `limit_bytes` at most: what was used least recently goes first."""
+
+    def __init__(self, name: str, limit_bytes: int) -> None:
+        root = cache_root()
+        self._folder = root / name if root else None
+        self._limit = limit_bytes
+        self._size: int | None = None  # of all entries, as far as this process knows
+
+    def get(self, key: str) -> bytes | None:
+        """Returns what was kept under the key, if it is there whole."""
+        if self._folder is None:
+            return None
+        path = self._folder / _name(key)
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        data = content[_DIGEST_BYTES:]
+        if content[:_DIGEST_BYTES] != _digest(key, data):
+            with suppress(OSError):
+                path.unlink()
+            return None
+        with suppress(OSError):
+            os.utime(path)
+        return data
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keeps the data, unless it alone is larger than the cache may be."""
+        if self._folder is None or len(data) + _DIGEST_BYTES > self._limit * _KEPT_OF_LIMIT:
+            return
+        with suppress(OSError):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._write(self._folder / _name(key), _digest(key, data) + data)
+            self._make_room(len(data) + _DIGEST_BYTES)
+
+    def _write(self, path: Path, content: bytes) -> None:
+        """Writes beside and renames, so that no reader meets half an entry."""
+        descriptor, aside = tempfile.mkstemp(dir=path.parent)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(content)
+            os.replace(aside, path)
+        except BaseException:
+            os.unlink(aside)
+            raise
+
+    def _make_room(self, added: int) -> None:
+        if self._size is not None and self._size + added <= self._limit:
+            self._size += added
+            return
+        assert self._folder is not None
+        found = []
+        for entry in os.scandir(self._folder):
+            with suppress(FileNotFoundError):  # another process tidies too
+                found.append((entry.stat().st_mtime_ns, entry.stat().st_size, entry.path))
+        self._size = sum(size for _, size, _ in found)
+        if self._size > self._limit:
+            for _, size, path in sorted(found):
+                if self._size <= self._limit * _KEPT_OF_LIMIT:
+                    break
+                with suppress(FileNotFoundError):
+                    os.unlink(path)
+                self._size -= size
+
+
+def _name(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _digest(key: str, data: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\0" + data).digest()

@@ -1,0 +1,102 @@
+"""The cache in the user's folder: whole entries or none, bounded, and never in the way."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from profiler.store.cache import Cache, cache_root
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "prof" / "made"
+
+
+def test_what_was_kept_is_found_by_its_key_in_another_process_too():
+    Cache("made", 10_000).put("key", b"data")
+    assert Cache("made", 10_000).get("key") == b"data"
+    assert Cache("made", 10_000).get("another key") is None
+
+
+@pytest.mark.parametrize("kept", [b"", b"data"])
+def test_an_entry_with_any_flipped_bit_or_cut_short_is_none(folder, kept):
+    Cache("made", 10_000).put("key", kept)
+    (entry,) = folder.iterdir()
+    whole = entry.read_bytes()
+    for position in range(len(whole)):
+        entry.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+        assert Cache("made", 10_000).get("key") is None
+        entry.write_bytes(whole[:position])
+        assert Cache("made", 10_000).get("key") is None
+    entry.write_bytes(whole)
+    assert Cache("made", 10_000).get("key") == kept
+
+
+def test_an_entry_under_the_name_of_another_key_is_none(folder):
+    cache = Cache("made", 10_000)
+    cache.put("key", b"data")
+    (entry,) = folder.iterdir()
+    cache.put("another", b"other data")
+    (other,) = set(folder.iterdir()) - {entry}
+    os.replace(entry, other)
+    assert cache.get("another") is None
+
+
+def test_the_cache_stays_within_its_limit_and_keeps_what_was_used_last(folder):
+    cache = Cache("made", 10_000)
+    cache.put("first", b"x" * 900)
+    for number in range(40):
+        cache.put(str(number), b"x" * 900)
+        assert cache.get("first")
+        assert sum(entry.stat().st_size for entry in folder.iterdir()) <= 10_000
+    assert cache.get("39")
+    assert cache.get("0") is None
+
+
+def test_what_is_larger_than_the_cache_is_not_kept(folder):
+    Cache("made", 1_000).put("key", b"x" * 2_000)
+    assert not folder.exists()
+
+
+def test_a_folder_that_cannot_be_written_or_is_a_file_keeps_nothing_and_raises_nothing(folder):
+    folder.parent.mkdir(parents=True)
+    folder.write_text("no folder")
+    Cache("made", 10_000).put("key", b"data")
+    assert Cache("made", 10_000).get("key") is None
+
+
+def test_deleting_everything_between_two_calls_is_safe(folder):
+    cache = Cache("made", 10_000)
+    cache.put("key", b"data")
+    for entry in folder.iterdir():
+        entry.unlink()
+    folder.rmdir()
+    assert cache.get("key") is None
+    cache.put("key", b"data")
+    assert cache.get("key") == b"data"
+
+
+def test_writers_at_once_leave_whole_entries_and_nothing_aside(folder):
+    def write(number: int) -> None:
+        cache = Cache("made", 100_000)
+        for _ in range(50):
+            cache.put("key", bytes([number]) * 1_000)
+            assert cache.get("key") in [bytes([one]) * 1_000 for one in range(4)]
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(list(folder.iterdir())) == 1
+
+
+@pytest.mark.parametrize("named", ["", "relative/folder"])
+def test_a_cache_home_that_is_no_absolute_path_is_ignored(monkeypatch, tmp_path, named):
+    monkeypatch.setenv("XDG_CACHE_HOME", named)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_root() == tmp_path / ".cache" / "prof"
