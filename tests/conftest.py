@@ -55,6 +55,8 @@ for _name in (
 ):
     os.environ.pop(_name, None)
 sys.dont_write_bytecode = False
+# No test may depend on what an earlier one read, nor leave anything in the home of whoever runs it.
+os.environ["PROF_NO_CACHE"] = "1"
 
 # A script's background job ignores interrupts, and what `nohup` starts hangups; every process they start would too.
 signal.signal(signal.SIGINT, signal.default_int_handler)

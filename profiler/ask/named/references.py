@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from profiler.ask.named.ladders import ladder_name, require_ladder
+from profiler.ask.named.ranges import within_range
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
 from profiler.errors import ReportNotFound
@@ -17,12 +18,17 @@ from profiler.store.runs.run_store import Run, open_reports
 
 
 def open_named(
-    references: Sequence[str], settings: Settings, *, timed: bool = False, size: str | int | None = None
+    references: Sequence[str],
+    settings: Settings,
+    *,
+    timed: bool = False,
+    size: str | int | None = None,
+    nvtx: str | None = None,
 ) -> list[Run]:
     """Returns a run for each reference; several reports are read in parallel.
 
     A number or a name means its newest run, or the newest of this `size`. A run that holds only timings is
-    refused unless `timed`.
+    refused unless `timed`. With `nvtx`, the runs hold only the launches in NVTX ranges that match it.
     """
     if settings.reach is not None:
         for reference in references:
@@ -30,14 +36,14 @@ def open_named(
     stored = cache(settings.open_store)  # opened only if a reference needs it: report files do not
     require_ladder(settings, stored)
     reports = [Path(one) for one in references if is_report_path(one, settings)]
-    read = iter(open_reports(reports) if reports else [])
+    read = iter(open_reports(reports, settings.progress) if reports else [])
     runs = []
     for reference in references:
         if is_report_path(reference, settings):
             runs.append(next(read))
             continue
         run = _run_at(reference, settings) or find_run(reference, stored(), settings, size)
-        if not run.manifest.is_profiled and not timed:
+        if not run.manifest.is_profiled and not (timed and nvtx is None):
             raise not_profiled(reference, run, stored(), settings, size)
         run.verify_reports(left_elsewhere=settings.reach is None)
         runs.append(run)
@@ -45,7 +51,7 @@ def open_named(
         is_choice(*named, settings) for named in zip(references, runs, strict=True)
     ):
         raise no_choice(size, references)
-    return runs
+    return runs if nvtx is None else [within_range(run, nvtx) for run in runs]
 
 
 def meant_by(name: str | None, settings: Settings) -> Callable[[str], bool]:

@@ -63,7 +63,7 @@ def check_reader(report: Path | None) -> HealthCheck:
     """
     name = f"{READER} {reader_version()}".rstrip()
     try:
-        launches = open_report(report or Path(os.devnull)).manifest.launches
+        launches = open_report(report or Path(os.devnull), fresh=True).manifest.launches
     except ProfError as error:
         if report is None and isinstance(error, NotAReport):
             return HealthCheck("reader", "reading", "ok", f"{name} starts; no stored report to try it on")

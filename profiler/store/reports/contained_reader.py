@@ -33,6 +33,7 @@ from profiler.store.tables.schema import TABLES, check_table
 
 _PR_SET_PDEATHSIG = 1
 _CHUNK_BYTES = 1 << 22
+_ONE_MORE = b"+"  # a launch was read
 _DESCRIPTORS = Path("/proc/self/fd")
 # NVIDIA's second library is loaded with the first report, and Python imports some modules when they are used.
 _READABLE = [PACKAGES, Path(os.__file__).parent]
@@ -67,10 +68,16 @@ class ContainedReader:
         gc.freeze()  # pages that the collector does not write to stay shared
         self._start()
 
-    def decode(self, files: Sequence[ReportFile], run_id: str, omitted: Omitted) -> Decoded:
-        """Decode the reports, and check the answer; ends this process when the reader ends."""
+    def decode(
+        self,
+        files: Sequence[ReportFile],
+        run_id: str,
+        omitted: Omitted,
+        count: Callable[[], None] = lambda: None,
+    ) -> Decoded:
+        """Decode the reports, and check the answer; `count` is called after each launch. Ends this process when the reader ends."""
         try:
-            answer, tables = self._ask(files, run_id, omitted)
+            answer, tables = self._ask(files, run_id, omitted, count)
         except (EOFError, OSError):
             self._end_alike()
         except (ReportUnreadable, msgspec.DecodeError, pa.ArrowException, RunDamaged) as error:
@@ -87,14 +94,16 @@ class ContainedReader:
         return Decoded(tables, answer.sections)
 
     def _ask(
-        self, files: Sequence[ReportFile], run_id: str, omitted: Omitted
+        self, files: Sequence[ReportFile], run_id: str, omitted: Omitted, count: Callable[[], None]
     ) -> tuple[_Answer, dict[str, pa.Table]]:
         self._send(_Task(run_id, omitted, len(files)))
         data = b""
         for file in files:
             self._fill(file)
             self._send(_Report(str(file.path), file.envelope.results))
-            if data := self._pipe.recv_bytes():  # a failure; else it wants the next report
+            while (data := self._pipe.recv_bytes()) == _ONE_MORE:
+                count()
+            if data:  # a failure; else it wants the next report
                 break
         answer = msgspec.json.decode(data or self._pipe.recv_bytes(), type=_Answer)
         tables = {} if answer.failure else {name: _checked(name, self._pipe.recv_bytes()) for name in _TABLES}
@@ -162,19 +171,22 @@ def start_reader() -> None:
         _reader = ContainedReader()
 
 
-def decode_contained(files: Sequence[ReportFile], run_id: str, omitted: Omitted) -> Decoded:
-    """Decode the reports in the contained process, or in this one where there is none."""
+def decode_contained(
+    files: Sequence[ReportFile], run_id: str, omitted: Omitted, count: Callable[[], None] = lambda: None
+) -> Decoded:
+    """Decode the reports in the contained process, or in this one where there is none; `count` each launch."""
     if _reader is not None:
-        return _reader.decode(files, run_id, omitted)
+        return _reader.decode(files, run_id, omitted, count)
     sources = (Source(file.path, file.plain, file.envelope.results) for file in files)
-    return decode_reports(sources, run_id, omitted)
+    return decode_reports(sources, run_id, omitted, count)
 
 
 def _serve(pipe: Connection, memory: Path) -> None:
     while True:
         task = msgspec.json.decode(pipe.recv_bytes(), type=_Task)
         try:
-            decoded = decode_reports(_sources(pipe, memory, task), task.run_id, task.omitted)
+            sources = _sources(pipe, memory, task)
+            decoded = decode_reports(sources, task.run_id, task.omitted, lambda: pipe.send_bytes(_ONE_MORE))
         except (ReaderFailed, ReportDamaged) as error:
             failure = _Answer(error.message, isinstance(error, ReportDamaged))
             pipe.send_bytes(msgspec.json.encode(failure))

@@ -77,9 +77,14 @@ class Source:
     results: int
 
 
-def decode_reports(sources: Iterable[Source], run_id: str, omitted: Omitted = Omitted.NOTHING) -> Decoded:
-    """Read every launch of every range of every report; fail when the reader yields fewer than announced."""
-    decoder = _Decoder(run_id, omitted)
+def decode_reports(
+    sources: Iterable[Source],
+    run_id: str,
+    omitted: Omitted = Omitted.NOTHING,
+    count: Callable[[], None] = lambda: None,
+) -> Decoded:
+    """Read every launch of every range of every report, and `count` each; fail when the reader yields fewer than announced."""
+    decoder = _Decoder(run_id, omitted, count)
     for process, source in enumerate(sources):
         path = source.path
         with _failures_named(path):
@@ -138,8 +143,11 @@ class _Launch:
 
 
 class _Decoder:
-    def __init__(self, run_id: str, omitted: Omitted = Omitted.NOTHING) -> None:
+    def __init__(
+        self, run_id: str, omitted: Omitted = Omitted.NOTHING, count: Callable[[], None] = lambda: None
+    ) -> None:
         self._omitted = omitted
+        self._count = count
         self._tables = {
             name: TableBuilder(name, run_id)
             for name in ("launches", "metrics", "instances", "instructions", "rules")
@@ -163,6 +171,7 @@ class _Decoder:
                 if action.metric_names():  # a result that the reader could not parse has no metrics
                     self.read_launch(self._launches, process, range_index, action)
                     self._launches += 1
+                    self._count()
         return self._launches - before
 
     def read_launch(self, number: int, process: int, range_index: int, action: Any) -> None:
