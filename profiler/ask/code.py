@@ -15,11 +15,12 @@ def find_machine_code(
     settings: Settings,
     *,
     kernel_name: str | None = None,
+    nvtx: str | None = None,
     whole: bool = False,
     size: str | int | None = None,
 ) -> View:
     """Returns the hot loop, or the `whole` function, of one kernel or of two."""
-    runs = open_named([before] if after is None else [before, after], settings, size=size)
+    runs = open_named([before] if after is None else [before, after], settings, size=size, nvtx=nvtx)
     try:
         if len(runs) == 1:
             return view_machine_code([profile_one(runs[0], settings, kernel_name)], whole=whole)

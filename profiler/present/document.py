@@ -55,7 +55,7 @@ class Column(Struct, frozen=True):
     A narrow window first folds the column that `folds`, then leaves out the columns with the lowest `stays`;
     a column without `stays` is never left out. A `prose` column is too long for a table, so a terminal writes
     it below its row; a `wide` one is left to the formats that have room for it. `missing` stands for a value
-    that is not there. A page marks rows that are good or bad in the column that `judges`.
+    that is not there. A terminal shortens the texts of the column that `shrinks`. A page marks rows that are good or bad in the column that `judges`.
     """
 
     title: str
@@ -67,6 +67,7 @@ class Column(Struct, frozen=True):
     missing: str = ""
     right: bool | None = None  # None: figures are aligned right, text is not
     judges: bool = False
+    shrinks: bool = False
 
     @property
     def is_right(self) -> bool:

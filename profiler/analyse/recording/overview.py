@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Suspect
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts
+from profiler.analyse.recording.index import ALL_KERNELS, IndexEntry, headline_of_index, index_of
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.statistics.differences import standard_deviation
@@ -83,6 +85,11 @@ class Sheet(Struct, frozen=True):
     causes: Annotated[list[Cause], Importance(98, each=3)] = []
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
 
+    @property
+    def total_ns(self) -> float | None:
+        """The time that the kernel took over all its launches; None where it is not recorded."""
+        return next((one.mean * one.launches for one in self.metrics if one.name == DURATION), None)
+
 
 # How the run was made matters more than the files that hold it.
 RecordedRun = Annotated[
@@ -111,13 +118,14 @@ class TimingSheet(Struct, frozen=True):
 
 
 def _time_ns(sheet: Sheet, *_: object) -> float:
-    """Returns the time that the kernel took over all its launches."""
-    return sum(one.mean * sheet.launches for one in sheet.metrics if one.name == DURATION)
+    return sheet.total_ns or 0.0
 
 
 class Sheets(Struct, frozen=True):
-    """`timing` is what was timed without the profiler, where the run holds that too."""
+    """`index` lists all kernels; `timing` is what was timed without the profiler, where the run holds that too."""
 
+    headline: Headline | None
+    index: Annotated[list[IndexEntry], Importance(ALL_KERNELS, keeps_order=True)]
     run: RecordedRun
     kernels: Annotated[list[Sheet], Importance(100, each=3, by=_time_ns, largest_first=True)]
     timing: TimingSummary | None = None
@@ -137,7 +145,24 @@ class Recording:
     def finding(self) -> Sheets | TimingSheet:
         if self.timing and not self.run.manifest.is_profiled:
             return self.timing
-        return Sheets(self.run.manifest, self.sheets, self.timing.timing if self.timing else None)
+        return Sheets(
+            self.headline,
+            self.index,
+            self.run.manifest,
+            self.sheets,
+            self.timing.timing if self.timing else None,
+        )
+
+    @cached_property
+    def index(self) -> list[IndexEntry]:
+        return index_of(self.sheets)
+
+    @cached_property
+    def headline(self) -> Headline | None:
+        """The answer: of the one kernel, or of where the time of several goes."""
+        if len(self.sheets) == 1:
+            return self.sheets[0].headline
+        return headline_of_index(self.run.label, self.index, self.sheets)
 
 
 def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:

@@ -15,6 +15,7 @@ from profiler.commands.shared.options import (
     FormatOption,
     KernelNameOption,
     LadderOption,
+    NvtxOption,
     RunSizeOption,
     RunsOption,
     settings_of,
@@ -36,6 +37,7 @@ def compare(
     ] = None,
     size: RunSizeOption = None,
     kernel_name: KernelNameOption = None,
+    nvtx: NvtxOption = None,
     every: Annotated[bool, typer.Option("--all", help="Compare every kernel that both sides have.")] = False,
     metric: Annotated[
         list[str] | None,
@@ -96,6 +98,7 @@ def compare(
         after,
         settings,
         kernel_name=kernel_name,
+        nvtx=nvtx,
         every=every,
         metrics=metric or (),
         force=force,

@@ -18,6 +18,7 @@ from profiler.commands.shared.options import (
     FormatOption,
     KernelNameOption,
     LadderOption,
+    NvtxOption,
     RunSizeOption,
     RunsOption,
     SchemaOption,
@@ -38,6 +39,7 @@ def show(
     ] = None,
     size: RunSizeOption = None,
     kernel_name: KernelNameOption = None,
+    nvtx: NvtxOption = None,
     full: Annotated[
         bool,
         typer.Option(
@@ -76,14 +78,14 @@ def show(
     settings = settings_of(context, runs, ladder, format)
     # A run of timings alone has nothing to add for --full, except its whole manifest in JSON.
     timed = kernel_name is None and (not full or settings.format is Format.json)
-    recording = ask(source, settings, kernel_name=kernel_name, full=full, timed=timed, size=size)
+    recording = ask(source, settings, kernel_name=kernel_name, nvtx=nvtx, full=full, timed=timed, size=size)
     if picture is not None:
         from profiler.present.charts import recording_chart
 
         picture.write(recording_chart(*find_hot_lines(recording.run, settings, kernel_name)))
     print_answer(
         recording.finding,
-        lambda: [recording_document(recording.run, recording.sheets, recording.timing)],
+        lambda: [recording_document(recording, full=full)],
         settings.format,
         full=full,
     )

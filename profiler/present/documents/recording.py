@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import asdict
 
 from profiler.analyse.compare.attribution import STALLS
+from profiler.analyse.recording.index import IndexEntry, plain_name
 from profiler.analyse.recording.launch_shapes import LaunchShape
-from profiler.analyse.recording.overview import Sheet, SheetMetric, SheetRule, TimingSheet
+from profiler.analyse.recording.overview import Recording, Sheet, SheetMetric, SheetRule, TimingSheet
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE
 from profiler.present.document import (
@@ -24,6 +26,7 @@ from profiler.present.document import (
     Section,
     Table,
     Text,
+    Value,
 )
 from profiler.present.documents.parts.causes import cause_blocks, headline_blocks
 from profiler.present.documents.parts.provenance import provenance_facts
@@ -31,6 +34,16 @@ from profiler.store.runs.run import Run
 from profiler.text import counted, duration, number, shortened
 
 _NVTX_WIDTH = 110
+_NAME_WIDTH, _PLACE_WIDTH, _RANGES_WIDTH = 100, 30, 40
+_MOST_ROWS = 36  # so that the whole answer has at most 60 lines
+_INDEX_COLUMNS = (
+    Column("share", right=True),
+    Column("total", "duration"),
+    Column("launches", "number"),
+    Column("kernel", shrinks=True),
+    Column("top cause"),
+    Column("NVTX", stays=0),
+)
 _MOST_SHAPES = 4
 _HEADER = ("kernel", "metric", "unit", "mean", "spread", "launches", "ncu")
 _TIMING_HEADER = (
@@ -43,15 +56,49 @@ _HITS = {"l1_hit_pct": "L1/TEX Hit Rate", "l2_hit_pct": "L2 Hit Rate"}
 Fact = tuple[str, str]
 
 
-def recording_document(run: Run, sheets: Sequence[Sheet], timing: TimingSheet | None) -> Document:
-    """Returns the sheets of the kernels, or the timings if it was recorded without the profiler."""
-    kernels = [section for sheet in sheets for section in kernel_sections(sheet)]
+def recording_document(recording: Recording, *, full: bool = False) -> Document:
+    """Returns the sheet of one kernel, the index of several and with `full` their sheets too, or the timings alone."""
+    run, sheets, timing = recording.run, recording.sheets, recording.timing
+    index = index_sections(recording) if len(sheets) > 1 else []
+    kernels = [section for sheet in sheets for section in kernel_sections(sheet)] if full or not index else []
     is_only_timed = timing is not None and not run.manifest.is_profiled
     return Document(
         run.manifest.name or run.label,
-        [*kernels, timing_section(timing), origin_section(run)],
+        [*index, *kernels, timing_section(timing), origin_section(run)],
         _timing_records(timing) if timing is not None and is_only_timed else _records(sheets),
         titled=True,
+    )
+
+
+def index_sections(recording: Recording) -> list[Section]:
+    """Returns the headline of several kernels, and a row for each that takes much of the time."""
+    rows, rest = recording.index[:_MOST_ROWS], recording.index[_MOST_ROWS:]
+    cautions = Counter(text for sheet in recording.sheets for text in sheet.cautions)
+    shared = [text for text, count in cautions.items() if count == len(recording.sheets)]
+    share = sum(one.share_pct or 0.0 for one in rest)
+    more = f"{len(rest)} more kernels take {number(share)} % of the time together; --format json --full lists them."
+    nvtx = ", `--nvtx RANGE` those in an NVTX range" if any(one.nvtx for one in rows) else ""
+    ask = f"Ask next: `-k PATTERN` shows the kernels of that name{nvtx}, `--full` everything."
+    return [
+        headline_blocks(recording.headline),
+        [
+            Table(_INDEX_COLUMNS, [Row(_index_cells(one)) for one in rows], drops_empty=True),
+            *([Text(more)] if rest else []),
+            Text(ask),
+        ],
+        [Caution(text) for text in shared],
+    ]
+
+
+def _index_cells(entry: IndexEntry) -> tuple[Value, ...]:
+    where = f" at {shortened(entry.where, _PLACE_WIDTH)}" if entry.where else ""
+    return (
+        f"{entry.share_pct:.1f} %" if entry.share_pct is not None else None,
+        entry.total_ns,
+        entry.launches,
+        shortened(plain_name(entry.kernel), _NAME_WIDTH),
+        f"{entry.top_cause}{where}" if entry.top_cause else None,
+        shortened("; ".join(entry.nvtx), _RANGES_WIDTH),
     )
 
 

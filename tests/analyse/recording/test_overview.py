@@ -7,7 +7,7 @@ import pytest
 
 from profiler.analyse.causes.time_shares import derive_figures
 from profiler.analyse.compare.compare import derive_deltas
-from profiler.analyse.recording.overview import derive_sheet, derive_timing_sheet
+from profiler.analyse.recording.overview import Recording, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.errors import RunDamaged
 from profiler.present.documents.recording import recording_document
@@ -26,7 +26,7 @@ def sheet_of(make_run, *found: tuple[int, str, str, float | None, int | None], l
         )  # fmt: skip
     run._tables["rules"] = builder.finish()  # private: make_run makes rules without lines
     sheet = derive_sheet(run, profile_kernel(run, "k"), full=False)
-    return sheet, document_text(recording_document(run, [sheet], None), Window())
+    return sheet, document_text(recording_document(Recording(run, [sheet], None)), Window())
 
 
 def test_every_line_that_a_rule_marks_is_there(make_run):
