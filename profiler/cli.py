@@ -30,7 +30,7 @@ _TERMINATED = 143
 _PATH_WIDTH = 120
 # Commands are short-lived, so the garbage collector mostly wastes time: 7 % of `prof compare`.
 _GC_THRESHOLD = 500_000
-_FLAGS = ("--quiet", "-q", "--verbose", "-v")
+_FLAGS = ("--quiet", "-q", "--verbose", "-v", "--no-pager")
 
 
 VERBS = {
@@ -149,11 +149,16 @@ def _root(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print the traceback of an error.")
     ] = False,
+    no_pager: Annotated[
+        bool, typer.Option("--no-pager", help="Never show long text in a pager ($PAGER, or less).")
+    ] = False,
     version: Annotated[  # noqa: ARG001 - its callback does the work
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     context.obj = Given(runs=runs, ladder=ladder, format=format, quiet=quiet, verbose=verbose)
+    if no_pager:
+        os.environ["PAGER"] = ""
 
 
 @atexit.register

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 DocumentFormat = Literal["table", "markdown", "csv", "json"]
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
@@ -251,7 +252,8 @@ class Records(Struct, frozen=True):
 class Document(Struct, frozen=True):
     """An answer. Markdown prints the `title` as a heading, and a terminal does if the document is `titled`.
 
-    `closing` repeats the title at the end of a terminal's text, since people read the last line first.
+    `closing` repeats the title at the end of a terminal's text, since people read the last line first. The first
+    `opening` sections are the answer; the others are evidence for it.
     """
 
     title: str
@@ -259,6 +261,12 @@ class Document(Struct, frozen=True):
     records: Records = Records((), ())
     closing: Text | None = None
     titled: bool = False
+    opening: int = 1
+
+    @property
+    def brief(self) -> Document:
+        """The document's answer alone, without the evidence."""
+        return replace(self, sections=self.sections[: self.opening])
 
 
 def under(heading: str, sections: Sequence[Section]) -> list[Section]:

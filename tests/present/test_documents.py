@@ -207,7 +207,7 @@ def compared(asked, before, after, ladder="gemm", **options):
 
 
 def shown(asked, name):
-    return recording_document(show(name, asked.settings()))
+    return recording_document(show(name, asked.settings()), full=True)
 
 
 def laddered(asked, ladder):

@@ -12,6 +12,7 @@ from profiler.analyse.check import CheckFinding
 from profiler.ask.check import check as ask, is_store
 from profiler.ask.named.references import is_report_path
 from profiler.commands.shared.options import (
+    BriefOption,
     FormatOption,
     KernelNameOption,
     LadderOption,
@@ -64,6 +65,7 @@ def check(
         Path | None,
         typer.Option("--junit", metavar="FILE", help="Write the result to this file as JUnit XML."),
     ] = None,
+    brief: BriefOption = False,
     schema: SchemaOption = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
@@ -94,7 +96,7 @@ def check(
     _check_choice(baseline, candidate, settings)
     finding = ask(baseline, candidate, settings, kernel_name=kernel_name, every=every)
     _write_files(finding, summary, junit, allow_unclear)
-    print_answer(finding, lambda: [check_document(finding)], settings.format)
+    print_answer(finding, lambda: [check_document(finding)], settings.format, brief=brief)
     _finish(finding, allow_unclear)
 
 

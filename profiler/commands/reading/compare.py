@@ -9,6 +9,7 @@ import typer
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import report_written
 from profiler.commands.shared.options import (
+    BriefOption,
     ChartOption,
     DarkOption,
     Format,
@@ -57,6 +58,7 @@ def compare(
     ] = False,
     chart: ChartOption = None,
     dark: DarkOption = False,
+    brief: BriefOption = False,
     schema: Annotated[
         bool,
         typer.Option("--schema", help="Print the JSON Schema of --format json; add --all for that of --all."),
@@ -108,7 +110,7 @@ def compare(
         from profiler.present.charts import comparison_chart
 
         picture.write(comparison_chart(comparisons[0]))
-    _print(comparisons, settings.format, every, full, tuple(metric or ()))
+    _print(comparisons, settings.format, every, full, tuple(metric or ()), brief)
     if picture is not None:
         report_written(picture.path, settings)
 
@@ -124,7 +126,12 @@ def _print_schema(every: bool) -> None:
 
 
 def _print(
-    comparisons: list[Comparison], format: Format, every: bool, full: bool, wanted: tuple[str, ...]
+    comparisons: list[Comparison],
+    format: Format,
+    every: bool,
+    full: bool,
+    wanted: tuple[str, ...],
+    brief: bool,
 ) -> None:
     from profiler.analyse.findings import SCHEMA_VERSION, Comparisons
     from profiler.present.documents.comparison import comparison_document
@@ -135,4 +142,5 @@ def _print(
         format,
         full=full,
         wanted=wanted,
+        brief=brief,
     )

@@ -12,6 +12,7 @@ from profiler.ask.show import find_hot_lines, find_other_workloads, show as ask
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import report_written
 from profiler.commands.shared.options import (
+    BriefOption,
     ChartOption,
     DarkOption,
     Format,
@@ -49,6 +50,7 @@ def show(
     ] = False,
     chart: ChartOption = None,
     dark: DarkOption = False,
+    brief: BriefOption = False,
     schema: SchemaOption = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
@@ -88,6 +90,7 @@ def show(
         lambda: [recording_document(recording, full=full)],
         settings.format,
         full=full,
+        brief=brief,
     )
     if picture is not None:
         report_written(picture.path, settings)

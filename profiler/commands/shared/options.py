@@ -97,6 +97,9 @@ ChartOption = Annotated[
     Path | None,
     typer.Option("--chart", metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file."),
 ]
+BriefOption = Annotated[
+    bool, typer.Option("--brief", help="Print only the answer: what was found, why, and what to do next.")
+]
 SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")]
 DarkOption = Annotated[bool, typer.Option("--dark", help="Draw the chart on a dark background.")]
 

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.recording.index import IndexEntry, plain_name
 from profiler.analyse.recording.launch_shapes import LaunchShape
-from profiler.analyse.recording.overview import Recording, Sheet, SheetMetric, SheetRule, TimingSheet
+from profiler.analyse.recording.overview import HotLine, Recording, Sheet, SheetMetric, SheetRule, TimingSheet
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE
 from profiler.present.document import (
@@ -31,10 +31,17 @@ from profiler.present.document import (
 from profiler.present.documents.parts.causes import cause_blocks, headline_blocks
 from profiler.present.documents.parts.provenance import provenance_facts
 from profiler.store.runs.run import Run
-from profiler.text import counted, duration, number, shortened
+from profiler.text import counted, duration, number, shortened, unit_for_people
 
 _NVTX_WIDTH = 110
 _NAME_WIDTH, _PLACE_WIDTH, _RANGES_WIDTH = 100, 30, 40
+_MOST_RULES = 8
+_LINE_COLUMNS = (
+    Column("waiting", right=True),
+    Column("source line"),
+    Column("reasons"),
+    Column("text", prose=True),
+)
 _MOST_ROWS = 36  # so that the whole answer has at most 60 lines
 _INDEX_COLUMNS = (
     Column("share", right=True),
@@ -60,13 +67,15 @@ def recording_document(recording: Recording, *, full: bool = False) -> Document:
     """Returns the sheet of one kernel, the index of several and with `full` their sheets too, or the timings alone."""
     run, sheets, timing = recording.run, recording.sheets, recording.timing
     index = index_sections(recording) if len(sheets) > 1 else []
-    kernels = [section for sheet in sheets for section in kernel_sections(sheet)] if full or not index else []
+    shown = sheets if full or not index else []
+    kernels = [section for sheet in shown for section in kernel_sections(sheet, full=full)]
     is_only_timed = timing is not None and not run.manifest.is_profiled
     return Document(
         run.manifest.name or run.label,
         [*index, *kernels, timing_section(timing), origin_section(run)],
         _timing_records(timing) if timing is not None and is_only_timed else _records(sheets),
         titled=True,
+        opening=1 if index else 3 if sheets else 1,
     )
 
 
@@ -118,23 +127,26 @@ def kernel_sections(
     launches: Section = (),
     code: Sequence[Section] = (),
     left_out: int = 0,
+    full: bool = True,
 ) -> list[Section]:
     """Returns everything about one kernel.
 
-    A page adds charts of the `launches` and its `code`, and counts the metrics that are `left_out`.
+    A page adds charts of the `launches` and its `code`, and counts the metrics that are `left_out`. Unless `full`,
+    the findings of Nsight Compute with the smallest estimates are only counted.
     """
     facts = [*profiled_facts(sheet), *(("launched", text) for text in shape_lines(sheet))]
     nvtx = [("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx]
     memory = memory_facts(sheet.metrics)
-    rules = [Text(line, wraps=False) for line in rule_lines(sheet)]
+    rules = [Text(line) for line in rule_lines(sheet, None if full else _MOST_RULES)]
     return [
         [KernelName(sheet.kernel, counted(sheet.launches, "launch", "launches"))],
         headline_blocks(sheet.headline),
-        *([Caution(text)] for text in sheet.cautions),
-        cause_blocks(sheet.causes, sheet.causes_unseen),
+        [Caution(text) for text in sheet.cautions],
+        cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline),
+        hot_line_blocks(sheet.hot_lines),
         _facts([*facts, *nvtx]),
         _facts(memory),
-        *_metric_sections(sheet.metrics, headline, launches, left_out),
+        *_metric_sections(sheet.metrics, headline, launches, left_out, full=full),
         *code,
         [Heading("Findings of Nsight Compute’s own rules"), *rules] if rules else [],
     ]
@@ -145,7 +157,7 @@ def _facts(facts: Sequence[Fact]) -> Section:
 
 
 def _metric_sections(
-    metrics: Sequence[SheetMetric], headline: Sequence[str], launches: Section, left_out: int
+    metrics: Sequence[SheetMetric], headline: Sequence[str], launches: Section, left_out: int, *, full: bool
 ) -> Iterator[Section]:
     """Yields the headline metrics in their order, the stall reasons with the longest first, and the others."""
     first = sorted((one for one in metrics if one.name in headline), key=lambda one: headline.index(one.name))
@@ -162,7 +174,8 @@ def _metric_sections(
         summary = f"{counted(len(others), 'other metric', 'other metrics')}, mean and standard deviation over launches"
         more = f"; {left_out} more in `prof show --full`" if left_out else ""
         table = metrics_table("other metric" if shown else "metric", others)
-        yield [Heading("Other metrics"), Folded(f"{summary}{more}", [table])]
+        instead = None if full else f"{counted(len(others), 'other metric', 'other metrics')} with --full"
+        yield [Heading("Other metrics"), Folded(f"{summary}{more}", [table], instead)]
 
 
 def metrics_table(title: str, metrics: Sequence[SheetMetric]) -> Table:
@@ -174,8 +187,13 @@ def metrics_table(title: str, metrics: Sequence[SheetMetric]) -> Table:
         Column("spread", "number", missing="-"),
         Column("ncu", wide=True),
     )
-    rows = [Row((one.name, one.unit, one.mean, one.spread, one.ncu)) for one in metrics]
-    return Table(columns, rows)
+    return Table(columns, [Row(_metric_cells(one)) for one in metrics])
+
+
+def _metric_cells(metric: SheetMetric) -> tuple[Value, ...]:
+    divisor, unit = unit_for_people(metric.unit, metric.mean)
+    spread = None if metric.spread is None else metric.spread / divisor
+    return (metric.name, unit, metric.mean / divisor, spread, metric.ncu)
 
 
 def profiled_facts(sheet: Sheet | None) -> list[Fact]:
@@ -235,13 +253,32 @@ def _extent(sizes: tuple[int, int, int]) -> str:
     return " x ".join(f"{size:,}" for size in ((x,) if y == z == 1 else (x, y) if z == 1 else sizes))
 
 
-def rule_lines(sheet: Sheet) -> list[str]:
-    lines = [f"{rule.section}{_place(rule)}: {rule.message}" for rule in sheet.rules]
-    if sheet.rules_left_out:
-        lines.append(
-            f"and {counted(sheet.rules_left_out, 'more finding', 'more findings')} of Nsight Compute"
+def hot_line_blocks(lines: Sequence[HotLine]) -> Section:
+    """Returns the source lines where warps wait most, with the reasons."""
+    rows = [
+        Row(
+            (
+                f"{one.share_pct:.0f} %",
+                f"{one.file}:{one.line}",
+                ", ".join(f"{why} {share:.0f} %" for why, share in one.stalls.items()),
+                one.text,
+            )
         )
+        for one in lines
+    ]
+    return [Heading("Hottest lines"), Table(_LINE_COLUMNS, rows, drops_empty=True)] if rows else []
+
+
+def rule_lines(sheet: Sheet, most: int | None = None) -> list[str]:
+    """Returns the findings of Nsight Compute's own rules, `most` of them, with its estimates of the speedup."""
+    lines = [f"{rule.section}{_place(rule)}{_estimate(rule)}: {rule.message}" for rule in sheet.rules[:most]]
+    if left_out := sheet.rules_left_out + len(sheet.rules) - len(lines):
+        lines.append(f"and {counted(left_out, 'more finding', 'more findings')} of Nsight Compute")
     return lines
+
+
+def _estimate(rule: SheetRule) -> str:
+    return f" (estimated speedup {rule.speedup_pct:.3g} %)" if rule.speedup_pct else ""
 
 
 def _place(rule: SheetRule) -> str:

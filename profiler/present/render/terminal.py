@@ -102,7 +102,7 @@ class _Printer:
 
     @text.register
     def _(self, block: KernelName) -> str:
-        return self._styled(kernel_text(block), "bold")
+        return self._styled(kernel_text(block, self.window.width), "bold")
 
     @text.register
     def _(self, block: Text) -> str:

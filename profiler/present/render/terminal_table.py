@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -19,6 +20,10 @@ _FOLDED_WIDTH = 20
 _SHRUNK_WIDTH = 26
 _UNLIMITED_WIDTH = 2000  # a file or a pipe: never fold
 _READABLE_WIDTH = 100
+_NO_BREAK = "\u00a0"
+_UNBREAKABLE = re.compile(
+    r"±? ?\d (?:%|[mun]?s|[kMGT]?B(?:/s)?|[GT]FLOP/s|[kMG]?Hz|million|x)(?!\w)|± \d|`[^`]{1,60}`"
+)
 
 
 class DrawnTable(NamedTuple):
@@ -76,11 +81,15 @@ def wrapped(sentence: str, width: int | None, indent: str = "  ") -> str:
 
 
 def folded(sentence: str, width: int, indent: str) -> str:
-    """Returns the text on several lines, broken between words; `indent` starts all lines but the first."""
+    """Returns the text on several lines, broken between words; `indent` starts all lines but the first.
+
+    A number stays with its unit, and a command of moderate length on one line.
+    """
     lines = textwrap.wrap(
-        sentence, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-    return "\n".join(lines)
+        _UNBREAKABLE.sub(lambda match: match[0].replace(" ", _NO_BREAK), sentence),
+        width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return "\n".join(lines).replace(_NO_BREAK, " ")
 
 
 def _fitting(
