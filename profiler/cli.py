@@ -22,8 +22,10 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
+from profiler.commands.shared.wrong_turns import hint_for
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError, find_shortage
 
+_USAGE = 2
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 _TERMINATED = 143
@@ -181,7 +183,11 @@ def main() -> NoReturn:
     assert isinstance(verbs, TyperGroup)
     flags, words = split_flags(sys.argv[1:], verbs)
     verbose = "--verbose" in flags or "-v" in flags
+    if words[:1] == ["help"]:
+        words = [*words[1:2], "--help"]
     try:
+        if hint := hint_for(words, VERBS):
+            _fail(ProfError(hint), _USAGE, verbose=False)
         try:
             verbs(args=[*flags, *words], prog_name="prof")
         finally:

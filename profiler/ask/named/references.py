@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from profiler.ask.named.ladders import ladder_name, require_ladder
+from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
 from profiler.ask.named.ranges import within_range
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
-from profiler.errors import ReportNotFound
+from profiler.errors import ReportNotFound, RunNotFound
 from profiler.store.remote.files import is_url, public_url
 from profiler.store.runs.names import name_filter
 from profiler.store.runs.run_id import RunId
@@ -42,7 +43,8 @@ def open_named(
         if is_report_path(reference, settings):
             runs.append(next(read))
             continue
-        run = _run_at(reference, settings) or find_run(reference, stored(), settings, size)
+        with _suggesting_a_rung(reference, settings):
+            run = _run_at(reference, settings) or find_run(reference, stored(), settings, size)
         if not run.manifest.is_profiled and not (timed and nvtx is None):
             raise not_profiled(reference, run, stored(), settings, size)
         run.verify_reports(left_elsewhere=settings.reach is None)
@@ -52,6 +54,20 @@ def open_named(
     ):
         raise no_choice(size, references)
     return runs if nvtx is None else [within_range(run, nvtx) for run in runs]
+
+
+@contextmanager
+def _suggesting_a_rung(reference: str, settings: Settings) -> Iterator[None]:
+    """Names the kernels of the ladder that a person may have meant by a part of their name."""
+    try:
+        yield
+    except RunNotFound as error:
+        ladder = readable_ladder(settings)
+        named = [one for one in ladder.kernels if reference.lower() in one.name.lower()] if ladder else []
+        if named and ladder and not reference.isdecimal():
+            rungs = ", ".join(f"{one.number} ({one.name})" for one in named[:3])
+            error.remedy = f"Kernels of the ladder {ladder.name} are named by their number: {rungs}."
+        raise
 
 
 def meant_by(name: str | None, settings: Settings) -> Callable[[str], bool]:

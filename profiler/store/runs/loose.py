@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from profiler.errors import ReportError, RunUnusable
+from profiler.errors import ReportError, ReportNotFound, RunUnusable
 from profiler.store.cache import Cache
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.reports.request import stem_of
@@ -95,6 +95,8 @@ def _kept_run(path: Path) -> Run | None:
         return None
     try:
         sha256 = sha256_of_report(path)
+    except ReportNotFound:
+        raise
     except (ReportError, OSError):  # reading the report says what is wrong with it
         return None
     kept = _cache().get(_key(sha256, path))
