@@ -328,12 +328,11 @@ def _timed_table(comparison: Comparison) -> Section:
 
 
 def _timed_values(name: str, before: float | None, after: float | None) -> tuple[Value, ...]:
-    change: tuple[Value, Value] = (None, None)
-    if before is not None and after is not None and name != "repeats":
-        change = (after - before, (before, after))
     divisor, unit = unit_for_people(_FIGURES[name], before, after)
-    figures = (value and value / divisor for value in (before, after, change[0]))
-    return (name, unit, *figures, change[1])
+    sides = [None if value is None else value / divisor for value in (before, after)]
+    if before is None or after is None or name == "repeats":
+        return (name, unit, *sides, None, None)
+    return (name, unit, *sides, (after - before) / divisor, (before, after))
 
 
 def _figures(comparison: Comparison) -> list[tuple[str, float | None, float | None]]:
