@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -15,12 +15,24 @@ from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import has_place, is_ceiling, place_text
 from profiler.text import counted, duration
 
-if TYPE_CHECKING:
-    from profiler.analyse.recording.overview import Sheet
-
 ALL_KERNELS = 200  # an importance above that of any detail
 _ARGUMENTS = re.compile(r"\((?:int|bool|unsigned int|long|unsigned long|char|short)\)")
 _MOST = 0.8
+
+
+class Indexed(Protocol):
+    """The part of a kernel's sheet that the index is made of."""
+
+    @property
+    def kernel(self) -> str: ...
+    @property
+    def launches(self) -> int: ...
+    @property
+    def nvtx(self) -> list[str]: ...
+    @property
+    def causes(self) -> list[Cause]: ...
+    @property
+    def total_ns(self) -> float | None: ...
 
 
 class IndexEntry(Struct, frozen=True, omit_defaults=True):
@@ -35,7 +47,7 @@ class IndexEntry(Struct, frozen=True, omit_defaults=True):
     nvtx: list[str] = []
 
 
-def index_of(sheets: Iterable[Sheet]) -> list[IndexEntry]:
+def index_of(sheets: Iterable[Indexed]) -> list[IndexEntry]:
     """Returns an entry for each kernel, the one that takes most of the time first."""
     sheets = list(sheets)
     total_ns = sum(sheet.total_ns or 0.0 for sheet in sheets)
@@ -43,7 +55,7 @@ def index_of(sheets: Iterable[Sheet]) -> list[IndexEntry]:
     return sorted(entries, key=lambda one: -(one.total_ns or 0.0))
 
 
-def _entry(sheet: Sheet, total_ns: float) -> IndexEntry:
+def _entry(sheet: Indexed, total_ns: float) -> IndexEntry:
     first = next(iter(sheet.causes), None)
     return IndexEntry(
         kernel=sheet.kernel,
@@ -56,7 +68,7 @@ def _entry(sheet: Sheet, total_ns: float) -> IndexEntry:
     )
 
 
-def headline_of_index(label: str, index: Sequence[IndexEntry], sheets: Sequence[Sheet]) -> Headline | None:
+def headline_of_index(label: str, index: Sequence[IndexEntry], sheets: Sequence[Indexed]) -> Headline | None:
     """Returns the headline of several kernels: how long they take, why the first does, and what to ask next."""
     timed = [one for one in index if one.share_pct is not None]
     if not timed:
