@@ -15,6 +15,7 @@ test *arguments:
 # The long seeded campaigns: thousands of damaged reports, hundreds of kills.
 campaign:
     {{ python }} -m pytest -m campaign
+    {{ python }} -m pytest -m hypothesis --hypothesis-profile=campaign
 
 # Speed, as ratios measured side by side; let nothing else run meanwhile.
 bench:

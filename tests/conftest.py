@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import hashlib
 import os
@@ -10,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -20,6 +22,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import settings
 from msgspec.structs import replace
 
 from profiler.catalog.ladders.ladder import Ladder
@@ -57,6 +60,14 @@ for _name in (
 sys.dont_write_bytecode = False
 # No test may depend on what an earlier one read, nor leave anything in the home of whoever runs it.
 os.environ["PROF_NO_CACHE"] = "1"
+# Nor may what the user's cache holds, and it shall hold nothing of the tests.
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="prof-tests-cache-")
+atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+
+# `just campaign` tries more examples of each property.
+settings.register_profile("suite", max_examples=40, deadline=None)
+settings.register_profile("campaign", max_examples=2000, deadline=None)
+settings.load_profile("suite")
 
 # A script's background job ignores interrupts, and what `nohup` starts hangups; every process they start would too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -71,6 +82,22 @@ Prof = Callable[..., "subprocess.CompletedProcess[str]"]
 def pytest_xdist_auto_num_workers() -> int:
     """`-n auto`: twice the cores that this process may use, as many a test waits for what hangs or was killed."""
     return 2 * available_cores()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuses a path that does not exist. Several workers would otherwise run nothing at all, and not say why."""
+    start = config.invocation_params.dir
+    missing = [word for word in config.args if not (start / word.partition("::")[0]).exists()]
+    if missing and not hasattr(config, "workerinput"):
+        raise pytest.UsageError(f"there is no {', no '.join(missing)}")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A session in CI in which no test passed fails, also if it skipped some."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    nothing = reporter is not None and not reporter.stats.get("passed")
+    if os.environ.get("CI") and nothing and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 # Where tests wait for compilers, browsers, daemons and what was killed.
@@ -174,8 +201,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             need(name)
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """One line says how many tests were skipped because this machine lacks a tool, and how to install it."""
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int) -> None:
+    """Says that no test has the name asked for; and which tools this machine lacks, with the tests skipped for each."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        terminalreporter.write_line("no test has this name or marker, so nothing was tested", red=True)
     skipped = (report.longrepr[2] for report in terminalreporter.stats.get("skipped", ()))
     lacking = Counter(found.groups() for reason in skipped if (found := _LACKS.search(reason)))
     if lacking:

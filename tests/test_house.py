@@ -319,6 +319,11 @@ def test_a_module_says_what_it_is_for_and_stays_readable_in_one_sitting(path):
     assert len(source.splitlines()) <= 400
 
 
+def test_a_folder_holds_few_enough_modules_to_be_read_at_a_glance():
+    folders = Counter(path.parent.relative_to(ROOT) for path in MODULES if path.name != "__init__.py")
+    assert {str(folder): count for folder, count in folders.items() if count > 15} == {}
+
+
 def test_no_text_of_the_house_speaks_of_where_or_how_it_was_written():
     words = ("cla" + "ude", "anth" + "ropic", "chat" + "gpt", "/wo" + "rk/", "/tmp/" + "lab", "as an a" + "i")
     pattern = re.compile("|".join([*map(re.escape, words), "\\bissue" + r" #?\d"]), re.IGNORECASE)

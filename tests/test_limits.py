@@ -24,10 +24,10 @@ from profiler.errors import (
     StoreLocked,
     ThresholdsInvalid,
 )
+from profiler.store.locks import locked
 from profiler.store.remote.files import secrets_of, without_secrets
 from profiler.store.reports.identity import read_plain
 from profiler.store.reports.request import Request
-from profiler.store.runs.commit import locked
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_store import RunStore
 
@@ -89,9 +89,10 @@ def test_a_query_with_too_little_memory_says_so(recorded):
     assert "ulimit -v" in done.stderr
 
 
-def test_readers_that_cannot_be_started_are_no_bug(recorded, reports, tmp_path):
+@pytest.mark.parametrize("files", [8, 12, 16])
+def test_readers_that_cannot_be_started_are_no_bug(recorded, reports, tmp_path, files):
     words = f"--runs {tmp_path / 'runs'} ingest {reports / 'gemm_6.ncu-rep'}"
-    done = shell(recorded, words, "", "ulimit -n 12")
+    done = shell(recorded, words, "", f"ulimit -n {files}")
     assert done.returncode == ResourcesShort.exit_code, done.stderr
 
 

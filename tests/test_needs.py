@@ -21,14 +21,17 @@ def bare(tmp_path: Path) -> dict[str, str]:
 
 
 def run_tests(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words, "tests/measure/rungs"]
-    command += ["-k", f"{NEEDS_GIT} or {NEEDS_COMPILER}"]
+    return run_pytest(environment, *words, "tests/measure/rungs", "-k", f"{NEEDS_GIT} or {NEEDS_COMPILER}")
+
+
+def run_pytest(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words]
     return subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
 
 
-@pytest.mark.parametrize("words", [(), ("-n", "2")], ids=["alone", "by workers"])
+@pytest.mark.parametrize("words", [(), ("-n", "1")], ids=["alone", "by workers"])
 def test_the_last_lines_say_what_was_skipped_for_want_of_which_package(bare, words) -> None:
     done = run_tests(bare, *words)
 
@@ -46,3 +49,26 @@ def test_in_ci_a_test_that_lacks_a_tool_fails(bare) -> None:
     assert "lacks git (apt-get install git)" in done.stdout
     assert "lacks g++ (apt-get install g++)" in done.stdout
     assert "skipped for want" not in done.stdout
+
+
+def test_a_path_that_does_not_exist_is_named_before_workers_start(bare) -> None:
+    done = run_pytest(bare, "-n", "1", "tests/test_text.py", "tests/nowhere.py")
+
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.strip() == "ERROR: there is no tests/nowhere.py"
+
+
+def test_workers_that_find_no_test_say_so(bare) -> None:
+    done = run_pytest(bare, "-n", "1", "tests/test_text.py::test_of_nothing")
+
+    assert done.returncode == 5
+    assert "no test has this name or marker, so nothing was tested" in done.stdout
+
+
+def test_in_ci_a_session_without_one_passed_test_fails(bare, tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_sessionfinish\n")
+    (tmp_path / "test_skipped.py").write_text("import pytest\ndef test_it(): pytest.skip('no')\n")
+    words = (f"--rootdir={tmp_path}", "-c", os.devnull, tmp_path / "test_skipped.py")
+
+    assert run_pytest(bare, *words).returncode == 0
+    assert run_pytest({**bare, "CI": "true"}, *words).returncode == 5

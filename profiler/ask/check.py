@@ -110,7 +110,7 @@ def _pair_with_store(
 
 def _damaged(store: RunStore) -> list[PairCheck]:
     """Returns an outcome for each run that was left out: it may be the newest of its name, so nothing passes silently."""
-    return [_refused(name, "", "", name, error) for name, error in store.damaged.items()]
+    return [_refused(name, "", "", name, error) for name, error in store.left_out.items()]
 
 
 def _check_kernels(

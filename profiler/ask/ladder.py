@@ -19,6 +19,7 @@ from profiler.analyse.ladder.ladder import (
 )
 from profiler.analyse.ladder.roofline import Ceiling, Roofline, derive_roofline, highest_ceilings
 from profiler.analyse.ladder.rungs import Conditions, Rung, choose_conditions, group_runs
+from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import open_ladder, workload_asked_for
 from profiler.ask.named.settings import Settings
 from profiler.ask.rungs import find_runs, find_unclear, gather_rungs
@@ -60,7 +61,7 @@ def find_climb(
         raise next(iter(unclear.values()))
     steps = derive_steps(ladder, rungs)
     finding = replace(
-        derive_ladder(ladder, conditions, rungs, steps, view),
+        derive_ladder(ladder, conditions, rungs, steps, view, diagnose_once),
         missing=_missing(store, ladder, rungs, unclear, groups),
     )
     others = [str(one) for one in groups if one != conditions]
@@ -161,7 +162,7 @@ def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:
     found = [climb.finding]
     for conditions in others[: _MOST_WORKLOADS - 1]:
         rungs = gather_rungs(climb.ladder, groups[conditions])
-        found.append(derive_ladder(climb.ladder, conditions, rungs, (), climb.finding.view))
+        found.append(derive_ladder(climb.ladder, conditions, rungs, (), climb.finding.view, diagnosed=None))
     return sorted(found, key=_size)
 
 

@@ -39,7 +39,7 @@ def derive_listing(
     """Returns `every` run of the names meant, or the newest of each name and the ladder's kernels."""
     kernels = ladder_rows(ladder, store) if ladder and not every else []
     runs = run_rows(store, is_meant) if every else newest_rows(store, is_meant)
-    damaged = [error.message for error in store.damaged.values()]
+    damaged = [error.message for error in store.left_out.values()]
     return Listing(ladder.name if ladder and not every else None, kernels, runs, damaged)
 
 

@@ -16,7 +16,8 @@ _WORK = ("dram", "fma", "tensor", "fp64", "xu")
 # A local change, such as padding an array, leaves the instructions as well.
 _LOCAL = (*_WORK, "issue", "alu")
 
-GROUPS = ("global memory", "shared memory", "instructions", "waiting", "launch", "nothing to gain")
+NOTHING_TO_GAIN = "nothing to gain"
+GROUPS = ("global memory", "shared memory", "instructions", "waiting", "launch", NOTHING_TO_GAIN)
 
 
 @dataclass(frozen=True)
@@ -313,7 +314,7 @@ CAUSES: tuple[CauseKind, ...] = (
         ),
     ),
     *_kinds(
-        "nothing to gain",
+        NOTHING_TO_GAIN,
         (
             "at-memory-bandwidth",
             "Device memory delivers nearly all that it can.",

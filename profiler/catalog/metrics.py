@@ -18,40 +18,21 @@ Direction = Literal["lower", "higher"]
 
 OPCODES = "sass__inst_executed_per_opcode_with_modifier_all"
 
+LANES = 32  # threads of a warp
+SECTOR_BYTES = 32  # what memory moves at least
+# The reasons for which a warp stalls that NVIDIA's sampler calls otherwise than its counters do, and so than we do.
+STALLS_AS_SAMPLED = {
+    "dispatch_stall": "dispatch", "no_instructions": "no_instruction", "warpgroup_arrive": "gmma",
+}  # fmt: skip
+
 ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 
 # Opcodes that issue to the load/store unit: memory through L1, shared memory, shuffles.
-LSU_OPCODES = frozenset(
-    [
-        "LD",
-        "LDG",
-        "LDL",
-        "LDS",
-        "LDSM",
-        "LDGSTS",
-        "LDGDEPBAR",
-        "ST",
-        "STG",
-        "STL",
-        "STS",
-        "STSM",
-        "STAS",
-        "ATOM",
-        "ATOMG",
-        "ATOMS",
-        "RED",
-        "REDAS",
-        "REDG",
-        "MATCH",
-        "SHFL",
-        "SUATOM",
-        "SULD",
-        "SURED",
-        "SUST",
-        "CCTL",
-        "CCTLL",
-    ]
-)
+LSU_OPCODES = frozenset([
+    "LD", "LDG", "LDL", "LDS", "LDSM", "LDGSTS", "LDGDEPBAR", "ST", "STG", "STL", "STS", "STSM", "STAS",
+    "ATOM", "ATOMG", "ATOMS", "RED", "REDAS", "REDG", "MATCH", "SHFL", "SUATOM", "SULD", "SURED", "SUST",
+    "CCTL", "CCTLL",
+])  # fmt: skip
 
 
 # Each thread moves its own data. Generic accesses count as global; atomics are neither loads nor stores.

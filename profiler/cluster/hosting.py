@@ -127,14 +127,17 @@ async def _start(nanny: Nanny, address: str) -> None:
 
 
 def _nanny(address: str, tls: Tls, worker: HostedWorker, host: str) -> Nanny:
-    """Makes a worker that answers one call at a time and may start processes of its own."""
+    """Makes a worker that answers one call at a time and may start processes of its own.
+
+    Dask's own profiler would wake it a hundred times a second, also while a kernel is timed: 2 % of a core.
+    """
     from distributed import Nanny
 
     return Nanny(
         address,
         name=worker.name,
         host=host,
-        config={"distributed.worker.daemon": False},
+        config={"distributed.worker.daemon": False, "distributed.worker.profile.enabled": False},
         death_timeout=START_S,
         **nanny_options(worker.environment, tls.security(), gpus=True),
     )

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
-from profiler.errors import NotAReport, ProfError, ReportDamaged, ReportNotFound, RunDamaged
+from profiler.errors import NotAReport, ProfError, ReportDamaged, ReportNotFound, RunDamaged, RunUnusable
 from profiler.store.packs.layout import (
     MANIFESTS_FILE,
+    PACK_FILE,
     VERSION,
     Pack,
     PackedFiles,
@@ -41,8 +42,8 @@ from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.schema import TABLES
 
 Kind = Literal["run", "sweep", "pack", "unread", "left", "note"]
-# Any other error leaves open whether the thing is whole: no permission, no memory, no room to unpack a report.
 _DAMAGE = (RunDamaged, ReportDamaged, NotAReport, ReportNotFound)
+_Read = TypeVar("_Read")
 _UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload under way
 
 
@@ -139,12 +140,25 @@ def faults_of_run(manifest: Manifest, files: RunFiles) -> list[ProfError]:
     return found
 
 
+def is_damage(error: ProfError) -> bool:
+    """Return whether the thing is surely not whole. Any other error leaves that open: no permission, no memory, no room."""
+    return isinstance(error, _DAMAGE)
+
+
 def open_pack(place: Place, name: str) -> Pack:
-    """The pack, with an empty index when its own is damaged."""
+    """The pack, with an empty index when its own is damaged; raises the error of one that cannot be read."""
     try:
-        return Pack.read(place, name)
-    except (RunDamaged, OSError):
+        return _read_surely(place, f"{name}/{PACK_FILE}", lambda: Pack.read(place, name))
+    except RunDamaged:
         return Pack(place, name, PackIndex(VERSION, {}, {}))
+
+
+def _read_surely(place: Place, file: str, read: Callable[[], _Read]) -> _Read:
+    """Read a file; RunDamaged when it is not there or not as written, and another error when it cannot be read."""
+    try:
+        return read()
+    except OSError as error:
+        raise unreadable(error, place.shown(file)) from error
 
 
 def runs_of_pack(pack: Pack) -> Iterator[tuple[str, Manifest | ProfError, bytes, RunFiles | None]]:
@@ -152,10 +166,9 @@ def runs_of_pack(pack: Pack) -> Iterator[tuple[str, Manifest | ProfError, bytes,
 
     Where the index is damaged, every line is a run, and its own seal says whether it is whole.
     """
-    try:
-        whole = pack.place.read(f"{pack.name}/{MANIFESTS_FILE}")
-    except OSError:
-        whole = b""
+    file, whole = f"{pack.name}/{MANIFESTS_FILE}", b""
+    with suppress(RunDamaged):
+        whole = _read_surely(pack.place, file, lambda: pack.place.read(file))
     lines = {run_id: whole[one.offset : one.offset + one.length] for run_id, one in pack.index.runs.items()}
     if not pack.index.files:
         lines = {str(number): line for number, line in enumerate(whole.splitlines(keepends=True), 1)}
@@ -195,19 +208,22 @@ def orphans(place: Place, days: float = _UPLOAD_DAYS) -> dict[str, list[str]]:
 
 def _faults_of_pack(place: Place, name: str, counts: Examined) -> Iterator[Fault]:
     found = _checked(place, name, Pack.read, place, name)
-    pack = open_pack(place, name)
-    if not found:
-        found += _checked(place, name, _check_manifests, pack)
-        for table in TABLES:
-            found += _checked(place, name, pack.verified_table, table)
-    for run_id, manifest, _, files in runs_of_pack(pack):
-        counts.runs += 1
-        if isinstance(manifest, ProfError) or files is None:
-            of_run = [manifest] if isinstance(manifest, ProfError) else []
-        else:
-            counts.unsealed += not manifest.is_sealed
-            of_run = faults_of_run(manifest, files)
-        found += [error.changed(f"{run_id}: {error.message}") for error in of_run]
+    try:
+        pack = open_pack(place, name)
+        if not found:
+            found += _checked(place, name, _check_manifests, pack)
+            for table in TABLES:
+                found += _checked(place, name, pack.verified_table, table)
+        for run_id, manifest, _, files in runs_of_pack(pack):
+            counts.runs += 1
+            if isinstance(manifest, ProfError) or files is None:
+                of_run = [manifest] if isinstance(manifest, ProfError) else []
+            else:
+                counts.unsealed += not manifest.is_sealed
+                of_run = faults_of_run(manifest, files)
+            found += [error.changed(f"{run_id}: {error.message}") for error in of_run]
+    except RunUnusable as error:
+        found.append(_noted(error, place, name))
     yield from _fault("pack", name, found)
 
 
@@ -264,8 +280,6 @@ def _check_report(run: Run, report: StoredReport) -> None:
 
 def _check_table(run: Run, table: str) -> None:
     rows = run.table(table).num_rows
-    if rows != run.manifest.tables[table].rows:
-        raise RunDamaged(f"{table}: {rows} rows, and {run.manifest.tables[table].rows} were recorded")
     if table == "launches" and run.manifest.launches != rows:
         raise RunDamaged(f"{table}: {rows} launches, and run.json counts {run.manifest.launches}")
 
@@ -294,5 +308,8 @@ def _noted(error: ProfError | OSError, place: Place, name: str) -> ProfError:
 
 def _fault(kind: Kind, name: str, found: Sequence[ProfError]) -> Iterator[Fault]:
     if found:
-        surely = all(isinstance(error, _DAMAGE) for error in found)
-        yield Fault(kind if surely else "unread", name, "; ".join(error.message for error in found))
+        yield Fault(
+            kind if all(map(is_damage, found)) else "unread",
+            name,
+            "; ".join(error.message for error in found),
+        )

@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
-from profiler.errors import QueryFailed, ResourcesShort, RunUnusable
+from profiler.errors import QueryFailed, ResourcesShort, RunDamaged, RunUnusable
 from profiler.store.runs.files import FolderFiles, read_ahead
+from profiler.store.tables.bounds import require_bounded
 from profiler.store.tables.schema import TABLES, arrow_schema
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 # A file and its row groups, None for all of them; or a table in memory.
 _Part: TypeAlias = "tuple[Path, list[int] | None] | pa.Table"
+_Opened: TypeAlias = "tuple[pq.FileMetaData, memoryview]"
 _AT_ONCE = 64
 _LEAST_MEMORY_BYTES = 2 << 30
 _NAMES = (*TABLES, "runs")
@@ -170,20 +173,37 @@ def _parts(store: RunStore, runs: list[Run], name: str) -> Iterator[_Part]:
 
     Where the table of a whole pack is damaged, each run's part of it may still be whole, and is read alone.
     """
+    opened: dict[Path, _Opened] = {}  # the last file, which many runs share in a pack
     for start in range(0, len(runs), _AT_ONCE):
         some = runs[start : start + _AT_ONCE]
         read_ahead([run.files for run in some if run.is_far and isinstance(run.files, FolderFiles)], name)
         for run in some:
             try:
-                try:
-                    path, groups = run.parquet(name)
-                    yield path, None if groups is None else list(groups)
-                except RunUnusable:
-                    if isinstance(run.files, FolderFiles):
-                        raise
-                    yield run.table(name)
+                yield _part(run, name, opened)
             except RunUnusable as error:
                 store.leave_out(run.manifest.run_id, error)
+
+
+def _part(run: Run, name: str, opened: dict[Path, _Opened]) -> _Part:
+    """One run's part of a table. It is read here, with care, where DuckDB would read it and write out long lists of text."""
+    try:
+        path, groups = run.parquet(name)
+    except RunUnusable:
+        if isinstance(run.files, FolderFiles):
+            raise
+        return run.table(name)
+    where, rows = run.files.shown_table(name), run.manifest.tables[name].rows
+    if path not in opened:
+        opened.clear()
+        try:
+            data = pa.memory_map(str(path)).read_buffer()
+            opened[path] = pq.read_metadata(pa.BufferReader(data)), memoryview(data)
+        except (pa.ArrowException, OSError) as error:
+            raise RunDamaged(f"{where}: cannot be read as Parquet: {error}") from error
+    decoded = require_bounded(*opened[path], rows, where, groups)
+    if decoded.with_text > decoded.most:
+        return run.table(name)
+    return path, None if groups is None else list(groups)
 
 
 def _execute(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> pa.Table:

@@ -10,16 +10,18 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from profiler.errors import ProfError, StoreNotWritable
+from profiler.errors import ProfError, RunUnreadable, StoreNotWritable
 from profiler.store.fsck import (
     Examined,
     Fault,
     faults_of_folder,
     faults_of_run,
+    is_damage,
     left_claims,
     open_pack,
     orphans,
@@ -31,7 +33,7 @@ from profiler.store.packs.publish import publisher_for
 from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.upload import CLAIMS_FOLDER
-from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, storage_error
+from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders, storage_error
 from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
@@ -45,7 +47,10 @@ def repair(store: RunStore, faults: Sequence[Fault]) -> Iterator[Fault]:
     try:
         with alone(store.local), Staging(store.local) as staging:
             for fault in faults:
-                yield replace(fault, done=_repaired(store, staging, fault))
+                try:
+                    yield replace(fault, done=_repaired(store, staging, fault))
+                except RunUnreadable as error:
+                    yield replace(fault, kind="unread", found=f"{fault.found}; {error.message}")
     except OSError as error:
         raise storage_error(error, store.root) from error
 
@@ -98,10 +103,7 @@ def _set_aside(store: RunStore, staging: Staging, name: str, why: str) -> str:
     taken = {
         file.rpartition(f"/{name}/")[0] for file in place.listing(f"{DAMAGED_FOLDER}/") if f"/{name}/" in file
     }
-    aside, number = DAMAGED_FOLDER, 1
-    while aside in taken:
-        number += 1
-        aside = f"{DAMAGED_FOLDER}/{number}"
+    aside = next(one for one in damaged_folders() if one not in taken)
     place.put(f"{aside}/{name}.txt", f"{why}\n".encode())
     for file in files:
         place.copy(file, f"{aside}/{file}")
@@ -118,12 +120,12 @@ def _write_again(store: RunStore, staging: Staging, name: str) -> str:
     elsewhere = _whole_elsewhere(store, name)
     writers: list[PackWriter] = []
     for run_id, manifest, written, files in runs_of_pack(open_pack(store.place, name)):
-        if (
-            files is None
-            or isinstance(manifest, ProfError)
-            or run_id in elsewhere
-            or faults_of_run(manifest, files)
-        ):
+        if run_id in elsewhere or files is None or isinstance(manifest, ProfError):
+            continue
+        if found := faults_of_run(manifest, files):
+            for error in found:
+                if not is_damage(error):  # this run may be whole, and the pack must not go without it
+                    raise RunUnreadable(error.message) from error
             continue
         elsewhere.add(run_id)
         run = Run(files.where, manifest, _files=files)
@@ -146,7 +148,8 @@ def _whole_elsewhere(store: RunStore, name: str) -> set[str]:
         if other in ids and not faults_of_folder(store.place, other, Examined()):
             found.add(other)
         elif is_pack(other) and other != name:
-            found |= _whole_in(open_pack(store.place, other), ids)
+            with suppress(RunUnreadable):
+                found |= _whole_in(open_pack(store.place, other), ids)
     return found
 
 

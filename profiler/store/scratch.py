@@ -6,7 +6,6 @@ taken for left behind when nothing in it changed for a day.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -14,6 +13,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from profiler.store.locks import try_lock
 
 _PREFIX, _LOCKED = "prof-", "-locked"
 _LEFT_S = 86_400
@@ -23,7 +24,9 @@ _NEW_S = 10  # whoever makes a folder may not have its lock yet
 def make_scratch(place: Path | None = None) -> tuple[Path, int | None]:
     """Make a folder in `place`, and return it with the lock that its owner keeps open."""
     folder = Path(tempfile.mkdtemp(_LOCKED, _PREFIX, place))
-    return folder, _try_lock(folder)
+    with suppress(OSError):  # a file system without locks
+        return folder, try_lock(folder)
+    return folder, None
 
 
 def end_scratch(folder: Path, lock: int | None) -> None:
@@ -56,17 +59,7 @@ def _is_left(folder: Path) -> bool:
     age_s = time.time() - max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
     if age_s < (_NEW_S if folder.name.endswith(_LOCKED) else _LEFT_S):
         return False
-    lock = _try_lock(folder)
+    lock = try_lock(folder)
     if lock is not None:
         os.close(lock)
     return lock is not None
-
-
-def _try_lock(folder: Path) -> int | None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # its owner has it, or the file system knows no locks
-        os.close(descriptor)
-        return None
-    return descriptor

@@ -25,6 +25,7 @@ from profiler.store.runs.run_id import RunId, sweep_name
 from profiler.store.runs.run_store import SWEEPS_FOLDER, Run, RunStore
 from profiler.store.runs.timed_run import Unprofiled
 from profiler.store.runs.unfinished import UnfinishedCollection
+from profiler.store.tables.bounds import read_table
 from profiler.store.tables.decoding import decodable
 from profiler.store.tables.schema import ColumnSchema, TableSchema, schema_of
 
@@ -181,21 +182,14 @@ class SweepStore:
 
     def open(self, run_id: str) -> StoredSweep:
         """Open and verify a sweep; RunDamaged when its table is not the one recorded."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         path = self.root / run_id
         manifest = _read_manifest(path)
-        data = Run(path, manifest).table_bytes(POINTS.name)
+        data, stored = Run(path, manifest).table_bytes(POINTS.name), manifest.tables[POINTS.name]
+        table = read_table(data, schema_of(POINTS), stored.rows, str(path / stored.file))
         try:
-            rows = (
-                pq.ParquetFile(pa.BufferReader(data))
-                .read()
-                .drop(["run_id"])
-                .to_pylist(maps_as_pydicts="strict")
-            )
+            rows = table.drop(["run_id"]).to_pylist(maps_as_pydicts="strict")
             points = msgspec.convert(rows, list[SweptPoint])
-        except (pa.ArrowException, KeyError, msgspec.ValidationError) as error:
+        except (KeyError, ValueError) as error:
             raise RunDamaged(f"{path}: its points cannot be read: {error}") from error
         return StoredSweep(path, manifest, points)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from profiler.analyse.check import check_pair, derive_finding
 from profiler.analyse.recording.profile import profile_kernel
@@ -123,7 +123,6 @@ def test_the_interval_holds_the_change_and_lies_on_its_scale(profile_of):
     limit=st.floats(0, 100),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=80, deadline=None)
 def test_what_passes_one_way_is_no_regression_the_other_way_round_unless_it_got_worse(
     profile_of, middle, change, noise, limit, seed
 ):

@@ -124,7 +124,7 @@ class Farm:
         while b"Ctrl-C ends it" not in log.read_bytes():
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.02)
+            time.sleep(0.05)
         return process
 
     def words(self, runs: Path, *more: object) -> list[object]:

@@ -104,7 +104,7 @@ def trial(field: Field, prof_here, reader, monkeypatch, tmp_path: Path):
 def test_workers_killed_at_random_moments(field: Field, trial) -> None:
     rng = random.Random(8)
     seen: Counter[str] = Counter()
-    for number in range(3):
+    for number in range(2):
         seen += trial(number, rng, host_share=0.15)
     assert seen["lost"], f"the kills came too late: {dict(seen)}"
     assert not programs_of(field.farm.log)

@@ -16,6 +16,7 @@ import threading
 import time
 import unicodedata
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,6 +26,8 @@ from anyio.from_thread import start_blocking_portal
 
 from profiler.ask.named.reach import Reach
 from profiler.cli import VERBS
+from profiler.commands.shared.options import VerbSettings
+from profiler.store.remote.places import location_of
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.seal import sealed
 
@@ -33,21 +36,34 @@ START = "from profiler.cli import main; main()"
 
 
 @asynccontextmanager
-async def serving(runs, *options, reports=(), cwd=None, mode="legacy", complaints=None):
-    """A client of a server over these runs and `reports`; what it complains of goes into the file `complaints`."""
+async def serving(runs, reports=None, cwd=None, mode="legacy"):
+    """A client of a server over these runs and `reports`, in a process of its own."""
     from mcp import (
         Client,
         StdioServerParameters,
         stdio_client,
     )  # takes a second, which no other test should cost
 
-    below = [word for folder in reports for word in ("--reports", str(folder))]
-    arguments = ["-c", START, "--runs", str(runs), *options, "mcp", *below]
+    below = [word for folder in reports or () for word in ("--reports", str(folder))]
+    arguments = ["-c", START, "--runs", str(runs), "mcp", *below]
     caches = {name: os.environ[name] for name in ("PROF_NO_CACHE", "XDG_CACHE_HOME") if name in os.environ}
     command = StdioServerParameters(command=sys.executable, args=arguments, cwd=cwd, env=caches)
-    with open(complaints or os.devnull, "w") as errors:
+    with open(os.devnull, "w") as errors:
         async with Client(stdio_client(command, errlog=errors), mode=mode) as client:
             yield client
+
+
+@asynccontextmanager
+async def serving_here(runs, reports, cwd):
+    from mcp import Client
+
+    # private: a process for each of these servers would cost a second
+    from profiler.commands.reading.mcp import _make_server
+
+    settings = VerbSettings(runs=location_of(str(runs)))
+    settings = replace(settings, reach=Reach.of(settings.runs_folder, reports))
+    async with Client(_make_server(settings), mode="legacy") as client:
+        yield client
 
 
 async def answers_of(client, calls):
@@ -67,15 +83,24 @@ def shipped(recorded):
 
 
 @pytest.fixture
-def ask(shipped):
-    """`ask((tool, arguments), ...)` over the shipped runs; with `runs` or other options, of a server of its own."""
+def ask(shipped, monkeypatch):
+    """`ask((tool, arguments), ...)` over the shipped runs; with `runs`, of a server for these alone.
 
-    def ask(*calls, **options):
+    That server is in this process, unless it is `apart`, where reports may be named relative to its current folder.
+    """
+
+    def ask(*calls, runs=None, reports=None, cwd=None, apart=False):
+        if runs is None:
+            return shipped(calls)
+
         async def session():
-            async with serving(**options) as client:
+            async with (serving if apart else serving_here)(runs, reports, cwd) as client:
                 return await answers_of(client, calls)
 
-        return asyncio.run(session()) if options else shipped(calls)
+        with monkeypatch.context() as patch:
+            if cwd is not None:
+                patch.chdir(cwd)
+            return asyncio.run(session())
 
     return ask
 
@@ -204,7 +229,7 @@ def test_a_name_that_means_no_run_is_a_failure_that_tells_the_pattern(ask):
 
 def test_reports_may_be_given_by_their_paths_also_relative_ones(ask, prof_here, reports, tmp_path):
     sides = {"before": "range.ncu-rep", "after": str(reports / "range.ncu-rep")}
-    (result,) = ask(("compare", {**sides, "kernel_name": "."}), runs=tmp_path, cwd=reports)
+    (result,) = ask(("compare", {**sides, "kernel_name": "."}), runs=tmp_path, cwd=reports, apart=True)
     assert result.structured_content["before"]["report"] == "range.ncu-rep"
     assert result.structured_content["speedup"]["ratio"] == 1
 
@@ -412,7 +437,7 @@ def test_report_files_are_read_below_the_folders_named_at_start_up_alone(ask, pl
     read = ["own.ncu-rep", "inner.ncu-rep", str(reports / "own.ncu-rep")]
     results = ask(
         *(("show", {"source": one}) for one in [*refused, *read]),
-        runs=places / "runs", reports=[reports], cwd=reports,
+        runs=places / "runs", reports=[reports], cwd=reports, apart=True,
     )  # fmt: skip
     for (given, words), result in zip(refused.items(), results, strict=False):
         failure = failure_of(result)
@@ -433,7 +458,7 @@ def test_without_the_option_reports_are_read_below_the_current_folder(ask, place
     own, other = ask(
         ("show", {"source": "own.ncu-rep"}),
         ("show", {"source": "../private/secret.ncu-rep"}),
-        runs=places / "runs", cwd=places / "reports",
+        runs=places / "runs", cwd=places / "reports", apart=True,
     )  # fmt: skip
     assert not own.is_error
     assert failure_of(other)["exit_code"] == 87

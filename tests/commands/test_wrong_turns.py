@@ -13,7 +13,6 @@ import pytest
         ("peer_5.ncu-rep", "prof show peer_5.ncu-rep"),
         ("a.ncu-rep b.ncu-rep", "prof compare a.ncu-rep b.ncu-rep"),
         ("diff 5 6", "prof compare 5 6"),
-        ("comapre 5 6", "prof compare 5 6"),
         ("show 6 --json", "--format json"),
         ("--json show 6", "--format json"),
     ],

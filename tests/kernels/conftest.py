@@ -1,7 +1,7 @@
 """The machine code of every rung that ships, compiled without a GPU.
 
 `machine_code("relu", 2)` is rung 2 of `kernels/relu/ladder.toml` as the compiler made it for sm_90; `machine_code("gemm", 5,
-"sm_80")` names another of the ladder's ARCHITECTURES. The rungs of a ladder are compiled together, each in a namespace, since
+"sm_80")` names another of the ladder's ARCHITECTURES, which campaigns compile. The rungs of a ladder are compiled together, each in a namespace, since
 most of the time goes into what they include: when a test first asks for one of them, by one worker for all, and again only when
 their command, the compiler, a source or a header in `kernels/` has changed. `alone=True` compiles one rung as `prof build` does;
 test_every_ladder.py shows that it is the same machine code.
@@ -40,6 +40,7 @@ from profiler.measure.tools.toolchain import Toolchain, describe_toolchain
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 ARCHITECTURES = {"gemm": ("sm_80", "sm_90", "sm_100")}  # of any other ladder, sm_90 alone
+SUITE_ARCHITECTURE = "sm_90"  # the others are for campaigns
 _INCLUDE = re.compile(r"^#include .+$", re.MULTILINE)
 _DEFINE = re.compile(r"^#define (\w+)", re.MULTILINE)
 _NAMESPACE = re.compile(r"rung_\d{3}")  # as namespace_of calls it
@@ -232,18 +233,30 @@ def architectures(ladder_name: str) -> tuple[str, ...]:
     return ARCHITECTURES.get(ladder_name, ("sm_90",))
 
 
+@pytest.hookimpl(tryfirst=True)  # before those that are not to run are taken out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is compiled for another architecture than the suite's is for campaigns."""
+    for item in items:
+        given = getattr(item, "callspec", None)
+        arch = given and (given.params.get("arch") or given.params.get("any_arch"))
+        if arch and arch != SUITE_ARCHITECTURE and item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker("campaign")
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test with `any_ladder`, `any_number` and `any_arch` is about each compiled rung of each ladder that has a kernel."""
+    """A test with `any_ladder` and `any_arch` is about each ladder, on each architecture that it is compiled for."""
     if "any_ladder" in metafunc.fixturenames:
-        ladders = [read_ladder(path) for path in sorted(KERNELS.glob("*/ladder.toml"))]
-        rungs = [
-            pytest.param(ladder.name, kernel.number, arch, id=f"{ladder.name}-{kernel.number}-{arch}")
-            for ladder in ladders
-            for kernel in ladder.kernels
-            for arch in architectures(ladder.name)
-            if kernel.is_compiled and kernel.is_profiled
-        ]
-        metafunc.parametrize(("any_ladder", "any_number", "any_arch"), rungs)
+        names = [path.parent.name for path in sorted(KERNELS.glob("*/ladder.toml"))]
+        pairs = [(name, arch) for name in names for arch in architectures(name)]
+        metafunc.parametrize(("any_ladder", "any_arch"), pairs)
+
+
+@pytest.fixture
+def any_codes(machine_code: MachineCode, any_ladder: str, any_arch: str) -> list[Code]:
+    """The code of each compiled rung of the ladder that launches a kernel."""
+    ladder = read_ladder(KERNELS / any_ladder / "ladder.toml")
+    compiled = [one for one in ladder.kernels if one.is_compiled and one.is_profiled]
+    return [machine_code(any_ladder, one.number, any_arch) for one in compiled]
 
 
 def namespace_of(kernel: Kernel) -> str:

@@ -11,20 +11,21 @@ if TYPE_CHECKING:
     from tests.kernels.conftest import Code
 
 
-def test_a_rung_holds_the_kernel_that_its_ladder_promises(
-    machine_code, any_ladder: str, any_number: int, any_arch: str
-) -> None:
-    code = machine_code(any_ladder, any_number, any_arch)
-    if code.kernel.needs:  # the libraries that hold its kernel
-        return
-    assert code.resources, f"no kernel is called {code.kernel.regex}"
-    assert {one.function for one in code.resources} <= set(code.functions)
+def test_a_rung_holds_the_kernel_that_its_ladder_promises(any_codes: list[Code]) -> None:
+    own = [
+        code for code in any_codes if not code.kernel.needs
+    ]  # the libraries that hold the kernels of others
+    lacking = [code for code in own if not code.resources]
+    assert [f"{code.kernel}: no kernel is called {code.kernel.regex}" for code in lacking] == []
+    unread = [code for code in own if not {one.function for one in code.resources} <= set(code.functions)]
+    assert [str(code.kernel) for code in unread] == []
 
 
-def test_no_rung_spills(machine_code, any_ladder: str, any_number: int, any_arch: str) -> None:
-    code = machine_code(any_ladder, any_number, any_arch)
-    assert not [one for one in code.resources if one.spills or one.stack_bytes]
-    assert not {"LDL", "STL"} & code.names, "it uses local memory"
+def test_no_rung_spills(any_codes: list[Code]) -> None:
+    spilled = [code for code in any_codes if any(one.spills or one.stack_bytes for one in code.resources)]
+    assert [f"{code.kernel} spills registers" for code in spilled] == []
+    local = [code for code in any_codes if {"LDL", "STL"} & code.names]
+    assert [f"{code.kernel} uses local memory" for code in local] == []
 
 
 def test_compiled_with_the_others_a_rung_is_the_same_machine_code(machine_code) -> None:
@@ -34,9 +35,10 @@ def test_compiled_with_the_others_a_rung_is_the_same_machine_code(machine_code) 
 
 @pytest.mark.campaign
 def test_compiled_with_the_others_every_rung_is_the_same_machine_code(
-    machine_code, any_ladder: str, any_number: int, any_arch: str
+    machine_code, any_codes: list[Code], any_ladder: str, any_arch: str
 ) -> None:
-    assert_the_same_alone_and_together(machine_code, any_ladder, any_number, any_arch)
+    for code in any_codes:
+        assert_the_same_alone_and_together(machine_code, any_ladder, code.kernel.number, any_arch)
 
 
 def assert_the_same_alone_and_together(machine_code, ladder: str, number: int, arch: str) -> None:

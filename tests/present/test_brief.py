@@ -155,7 +155,6 @@ def bloated(value, text, times):
     return replace(value, **members)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     which=st.integers(0, 5),
     text=st.text(st.characters(codec=None, exclude_categories=())),

@@ -1,8 +1,8 @@
 """Repairs copies of a damaged store, each in a process that ends without a word at its n-th change of the disk.
 
-    python killed_repair.py STORE FOLDER
+    python killed_repair.py STORE FOLDER STEP
 
-leaves one copy in FOLDER for each n, and prints how many there are.
+leaves one copy in FOLDER for each n from 1 in steps of STEP, and prints the last n.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def end_at(change: int) -> None:
         setattr(os, name, counted(getattr(os, name)))
 
 
-def main(source: Path, folder: Path) -> None:
-    for change in count(1):
+def main(source: Path, folder: Path, step: int) -> None:
+    for change in count(1, step):
         copy = folder / str(change)
         shutil.copytree(source, copy)
         child = os.fork()
@@ -64,4 +64,4 @@ def main(source: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))

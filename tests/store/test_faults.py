@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import random
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,20 +22,34 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from profiler.errors import ProfError, RunDamaged
+from profiler.store.fsck import Examined, examine
 from profiler.store.packs.plan import compact, plan_packs
+from profiler.store.repair import repair
 from profiler.store.reports.extract import extract_report
 from profiler.store.reports.request import Request, Timing
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
+from profiler.store.sweeps import SweepRepeat, SweepStore, Visit
 from tests.store.faults import KINDS, Faults, injected
+from tests.store.test_sweeps import MEASURED as SWEEP
 
-SAMPLE = 12  # calls of each operation and kind
+SAMPLE = 4  # calls of each operation and kind
 OLD = "20261122t012549z"  # when the fourteen runs were recorded that are there before
+PACKED = 10  # of these, before a repair
 
 Place = Path | str
-Operation = Callable[[Place, Path], None]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What to do, what it adds, and where; `prepare` makes the store of fourteen runs one that needs it."""
+
+    run: Callable[[Place, Path], object]
+    added: int = 0
+    at_url: bool = False
+    prepare: Callable[[Path], object] = lambda runs: None
 
 
 def commit(place: Place, reports: Path) -> None:
@@ -55,68 +72,126 @@ def pack(place: Place, reports: Path) -> None:
     compact(store, plan_packs(store))
 
 
-OPERATIONS: dict[
-    str, tuple[Operation, int, bool]
-] = {  # with the number of runs that it adds, and whether at a URL
-    "commit": (commit, 1, False),
-    "ingest": (ingest, 1, False),
-    "compact": (pack, 0, False),
-    "upload": (commit, 1, True),
-    "compact at a URL": (pack, 0, True),
+def sweep(place: Place, reports: Path) -> None:
+    """Measure one point, be interrupted, go on, and commit."""
+    sweeps, visit = SweepStore(place), Visit("code", "correct", repeats=[SweepRepeat("full", 0, 2.0, 1.0)])
+    for _ in range(2):
+        with sweeps.unfinished("key") as unfinished:
+            if unfinished.visit("full", 0, {"TILE": 8}, "code") is None:
+                unfinished.keep_visit("full", 0, {"TILE": 8}, visit)
+    if not sweeps.find(SWEEP.ladder + "-7-tune", SWEEP.key):
+        sweeps.commit(SWEEP)
+    with sweeps.unfinished("key") as unfinished:
+        unfinished.discard()
+
+
+def mend(place: Place, reports: Path) -> None:
+    store = RunStore(place)
+    list(repair(store, list(examine(store, Examined()))))
+
+
+def damage(runs: Path) -> None:
+    """Pack ten of the runs; change a byte of one of them, and of one in a folder of its own; leave a staging folder."""
+    loose = sorted(runs.iterdir())[PACKED:]
+    for run in loose:
+        run.rename(runs.parent / run.name)
+    pack(runs, runs)
+    for run in loose:
+        (runs.parent / run.name).rename(run)
+    for file in (next(runs.glob("pack-*")) / "timings.parquet", loose[0] / "timings.parquet"):
+        data = bytearray(file.read_bytes())
+        data[100] ^= 1
+        file.write_bytes(data)
+    (runs / ".staging" / "left").mkdir(parents=True)
+
+
+OPERATIONS = {
+    "commit": Operation(commit, 1),
+    "ingest": Operation(ingest, 1),
+    "compact": Operation(pack),
+    "sweep": Operation(sweep, 1),
+    "repair": Operation(mend, prepare=damage),
+    "upload": Operation(commit, 1, at_url=True),
+    "compact at a URL": Operation(pack, at_url=True),
+    "repair at a URL": Operation(mend, at_url=True, prepare=damage),
 }
 
 
-@pytest.fixture
-def world(recorded: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], Place]:
-    """`world(at_url)`: a fresh store of fourteen runs below `tmp_path`, or at a URL with its state there."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    # private: each compaction would wait so long
-    monkeypatch.setattr("profiler.store.packs.publish._GRACE_S", 0.0)
+class World:
+    """A store below `folder`, or at a URL with its state there, that is made anew for each fault."""
 
-    def make(at_url: bool) -> Place:
-        for folder in ("runs", "state"):
-            shutil.rmtree(tmp_path / folder, ignore_errors=True)
-        MemoryFileSystem.store.clear()
+    def __init__(self, recorded: RunStore, folder: Path, operation: Operation) -> None:
+        self.folder, self._operation, self._master = folder, operation, folder / "master" / "runs"
         for run_id in (str(one) for one in recorded.ids() if one.time == OLD):
-            shutil.copytree(recorded.root / run_id, tmp_path / "runs" / run_id)
-        if not at_url:
-            return tmp_path / "runs"
-        MemoryFileSystem().put(f"{tmp_path}/runs/", "/runs/", recursive=True)
+            shutil.copytree(recorded.root / run_id, self._master / run_id)
+        operation.prepare(self._master)
+
+    def make(self) -> Place:
+        for name in ("runs", "state"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        MemoryFileSystem.store.clear()
+        if not self._operation.at_url:
+            shutil.copytree(self._master, self.folder / "runs")
+            return self.folder / "runs"
+        MemoryFileSystem().put(f"{self._master}/", "/runs/", recursive=True)
         return "memory://runs"
 
-    return make
+
+@pytest.fixture
+def world(
+    recorded: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Operation], World]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))  # a repair sweeps it
+    # private: each compaction would wait so long
+    monkeypatch.setattr("profiler.store.packs.publish._GRACE_S", 0.0)
+    return lambda operation: World(recorded, tmp_path, operation)
 
 
 def runs_of(place: Place) -> set[str]:
-    """The runs of a store, each of which is read to its last byte."""
-    store = RunStore(place)
-    runs = store.open_all(store.ids())
-    store.require_whole()
-    for run in runs:
-        run.verify()
-    return {run.manifest.run_id for run in runs}
+    """The runs and sweeps that are whole, each of which is read to its last byte."""
+    store, whole = RunStore(place), set()
+    for run in store.open_all(store.ids()):
+        with suppress(RunDamaged):
+            run.verify()
+            whole.add(run.manifest.run_id)
+    if isinstance(place, Path):
+        sweeps = SweepStore(place)
+        whole |= {sweeps.open(str(run_id)).manifest.run_id for run_id in store.sweep_ids()}
+    return whole
+
+
+def damaged_in(place: Place) -> set[str]:
+    """What is damaged, as `prof fsck` finds it."""
+    return {
+        fault.name for fault in examine(RunStore(place), Examined()) if fault.kind not in ("left", "note")
+    }
+
+
+def contents(place: Place) -> set[bytes]:
+    """The bytes of every file of a run or a pack, wherever it lies."""
+    if isinstance(place, str):
+        return {file.getvalue() for name, file in MemoryFileSystem.store.items() if name.startswith("/runs/")}
+    return {path.read_bytes() for path in place.rglob("*") if path.is_file()}
 
 
 def fail_each(
-    operation: str,
-    kind: str,
-    world: Callable[[bool], Place],
-    tmp_path: Path,
-    reports: Path,
-    sample: int | None,
+    operation: Operation, kind: str, world: World, reports: Path, sample: int | None
 ) -> Counter[str]:
-    run, added, at_url = OPERATIONS[operation]
-    place = world(at_url)
-    before = runs_of(place)
+    tmp_path, run = world.folder, operation.run
+    place = world.make()
+    before, damaged, data = runs_of(place), damaged_in(place), contents(place)
     with injected(Faults(tmp_path)) as counting:
         run(place, reports)
     whole = runs_of(place)
-    assert len(whole - before) == added
+    assert len(whole - before) == operation.added
+    assert damaged_in(place) == set()
     calls = range(1, counting.count + 1)
     chosen = sorted(random.Random(18).sample(calls, min(sample, len(calls)))) if sample else calls
     outcomes: Counter[str] = Counter()
     for at in chosen:
-        place = world(at_url)
+        place = world.make()
         faults = Faults(tmp_path, kind, at)
         outcome = "completed in spite of it"
         try:
@@ -126,18 +201,24 @@ def fail_each(
             outcome = type(error).__name__
         if faults.dead:
             outcome = "power lost"
-        assert outcome != RunDamaged.__name__, at  # every byte is as it was written
-        left = runs_of(place)
-        assert before <= left <= whole, (at, outcome)
+        assert outcome != RunDamaged.__name__, (
+            at
+        )  # what was damaged is one line; all else is as it was written
+        assert before <= runs_of(place) <= whole, (at, outcome)
+        assert damaged_in(place) <= damaged, (at, outcome)
+        if damaged:
+            assert data - contents(place) <= {b""}, (at, outcome)
         run(place, reports)
         assert runs_of(place) == whole, (at, outcome)
+        assert damaged_in(place) == set(), (at, outcome)
         outcomes[outcome] += 1
     if kind == "power loss":
-        place = world(at_url)
+        place = world.make()
         with injected(Faults(tmp_path)) as afterwards:
             run(place, reports)
         afterwards.lose_power()
         assert runs_of(place) == whole, "what was acknowledged is there after the power went out"
+        assert damaged_in(place) == set()
     return outcomes
 
 
@@ -151,7 +232,7 @@ def test_the_first_run_of_a_new_folder_is_there_after_a_power_loss(tmp_path, rep
 
 def test_a_run_that_was_set_aside_is_there_after_a_power_loss(world, tmp_path):
     """Also in a folder of its own, because one of the same name was set aside before."""
-    place = Path(world(False))
+    place = Path(world(Operation(commit)).make())
     run_id = str(RunStore(place).ids()[0])
     (place / "damaged" / run_id).mkdir(parents=True)
     with injected(Faults(tmp_path)) as faults, Staging(place) as staging:
@@ -162,14 +243,14 @@ def test_a_run_that_was_set_aside_is_there_after_a_power_loss(world, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_sample_of_the_calls_may_fail(operation, kind, world, tmp_path, reports):
-    fail_each(operation, kind, world, tmp_path, reports, SAMPLE)
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_sample_of_the_calls_may_fail(name, kind, world, reports):
+    fail_each(OPERATIONS[name], kind, world(OPERATIONS[name]), reports, SAMPLE)
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_every_call_may_fail(operation, kind, world, tmp_path, reports):
-    outcomes = fail_each(operation, kind, world, tmp_path, reports, None)
-    print(f"{operation}, {kind}: {sum(outcomes.values())} calls: {dict(outcomes)}")
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_call_may_fail(name, kind, world, reports):
+    outcomes = fail_each(OPERATIONS[name], kind, world(OPERATIONS[name]), reports, None)
+    print(f"{name}, {kind}: {sum(outcomes.values())} calls: {dict(outcomes)}")

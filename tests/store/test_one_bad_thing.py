@@ -99,7 +99,7 @@ def test_a_damaged_line_of_a_pack_is_one_run(pack):
     flip(pack / "manifests.jsonl", len(lines[0]) + 100)
     store = RunStore(pack.parent)
     assert len(list(store.manifests())) == 13
-    (error,) = store.damaged.values()
+    (error,) = store.left_out.values()
     assert "is not the one written" in error.message
 
 
@@ -109,7 +109,7 @@ def test_a_damaged_table_of_a_pack_is_one_run_in_a_query(pack):
     store = RunStore(pack.parent)
     left = run_query(store, "select run_id, count(*) from timings group by 1 order by 1")
     assert left[1] == whole[1][1:]
-    assert list(store.damaged) == [str(store.ids()[0])]
+    assert list(store.left_out) == [str(store.ids()[0])]
 
 
 def test_a_run_that_may_not_be_read_is_one_line_and_not_called_damaged(recorded, open_folder, as_nobody):

@@ -349,7 +349,7 @@ def test_an_interrupt_ends_a_query_that_would_take_hours(recorded: RunStore, sql
     with subprocess.Popen(
         [*prof, "--runs", str(recorded.root), "query", sql], stdout=PIPE, stderr=PIPE, text=True
     ) as process:
-        time.sleep(3)
+        time.sleep(1.5)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
         try:

@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from profiler.analyse.importance import Importance
+from profiler.catalog.causes import BY_NAME, NOTHING_TO_GAIN
 
 
 class Headline(Struct, frozen=True):
@@ -44,3 +45,8 @@ class Cause(Struct, frozen=True):
     saves_pct: Savings
     where: Annotated[list[Place], Importance(96, each=2)]
     evidence: dict[str, float]
+
+    @property
+    def is_ceiling(self) -> bool:
+        """Returns whether the cause says that nothing is to be gained."""
+        return BY_NAME[self.cause].group == NOTHING_TO_GAIN

@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from weakref import WeakKeyDictionary
 
-from profiler.analyse.causes.candidate import Candidate, Detector
 from profiler.analyse.causes.cause import Cause, Place, Savings
-from profiler.analyse.causes.ceilings import detect_ceilings
-from profiler.analyse.causes.dataflow import sources_of
-from profiler.analyse.causes.evidence import Evidence, gather
-from profiler.analyse.causes.global_memory import (
+from profiler.analyse.causes.detectors.candidate import Candidate, Detector
+from profiler.analyse.causes.detectors.ceilings import detect_ceilings
+from profiler.analyse.causes.detectors.global_memory import (
     detect_atomics,
     detect_misaligned,
     detect_narrow,
@@ -23,16 +22,16 @@ from profiler.analyse.causes.global_memory import (
     detect_spills,
     detect_uncoalesced,
 )
-from profiler.analyse.causes.instructions import (
+from profiler.analyse.causes.detectors.instructions import (
     detect_conversions,
     detect_fp64,
-    detect_idle_lanes,
     detect_integer_overhead,
     detect_loop_overhead,
     detect_redundant_instructions,
     detect_special_functions,
 )
-from profiler.analyse.causes.launch import (
+from profiler.analyse.causes.detectors.lanes import detect_idle_lanes
+from profiler.analyse.causes.detectors.launch import (
     detect_imbalance,
     detect_last_wave,
     detect_little_work,
@@ -40,19 +39,22 @@ from profiler.analyse.causes.launch import (
     detect_short_launch,
     detect_small_grid,
 )
-from profiler.analyse.causes.shared_memory import (
+from profiler.analyse.causes.detectors.shared_memory import (
     detect_bank_conflicts,
     detect_redundant_shared,
     detect_too_little_reuse,
 )
-from profiler.analyse.causes.sites import Site
-from profiler.analyse.causes.waiting import (
+from profiler.analyse.causes.detectors.waiting import (
     detect_barriers,
     detect_dependent_chain,
     detect_instruction_cache,
     detect_register_banks,
     detect_unoverlapped_loads,
 )
+from profiler.analyse.causes.evidence.dataflow import sources_of
+from profiler.analyse.causes.evidence.evidence import Evidence, gather
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.code.code import Code
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import BY_NAME
@@ -72,6 +74,7 @@ _WORTH_NAMING = 0.03
 # A busy unit is no ceiling where a tenth of the time could be saved, such as by moving only the bytes that are used.
 _NOT_AT_A_CEILING = 0.1
 _MOST_CAUSES = 6
+_RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report estimates for the same cause
 _MOST_PLACES = 3
 _TOOLKIT = re.compile(r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/")
 
@@ -143,7 +146,9 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
                 for name, one in best.items()
                 if one.nothing_to_gain or any(one.effect.resources.values())
             }
-    found = [_cause(evidence, candidate, saved[candidate]) for candidate in best.values()]
+    run = evidence.profile.run
+    estimates = find_estimates(run, evidence.profile.numbers) if run else {}
+    found = [_cause(evidence, candidate, saved[candidate], estimates) for candidate in best.values()]
     return sorted(found, key=_order)[:_MOST_CAUSES]
 
 
@@ -154,26 +159,36 @@ def _lowers(candidate: Candidate, ceiling: Candidate) -> bool:
 
 
 def _order(cause: Cause) -> tuple[bool, float]:
-    at_ceiling = BY_NAME[cause.cause].group == "nothing to gain"
-    return (not at_ceiling, -cause.saves_pct.expected)
+    return (not cause.is_ceiling, -cause.saves_pct.expected)
 
 
 def _saves(evidence: Evidence, candidate: Candidate) -> float:
-    return evidence.model.saved(candidate.effect) if candidate.saves is None else candidate.saves
+    """Returns the estimate, which promises no more than the bound does."""
+    if candidate.saves is None:
+        return evidence.model.saved(candidate.effect)
+    return min(candidate.saves, _at_most(evidence, candidate))
 
 
-def _cause(evidence: Evidence, candidate: Candidate, expected: float) -> Cause:
-    at_most = candidate.at_most
-    if at_most is None:
-        at_most = evidence.model.bound(candidate.effect, BY_NAME[candidate.name].leaves)
-    at_most = 0.0 if candidate.nothing_to_gain else max(expected, at_most)
+def _at_most(evidence: Evidence, candidate: Candidate) -> float:
+    if candidate.at_most is not None:
+        return candidate.at_most
+    return evidence.model.bound(candidate.effect, BY_NAME[candidate.name].leaves)
+
+
+def _cause(
+    evidence: Evidence, candidate: Candidate, expected: float, estimates: Mapping[str, float]
+) -> Cause:
+    at_most = 0.0 if candidate.nothing_to_gain else max(expected, _at_most(evidence, candidate))
     return Cause(
         cause=candidate.name,
         sentence=candidate.sentence,
         try_=candidate.advice,
         saves_pct=Savings(round(100 * expected, 1), round(100 * at_most, 1)),
         where=_places(evidence, candidate.weights),
-        evidence=dict(candidate.evidence),
+        evidence={
+            **candidate.evidence,
+            **({_RULE: estimates[candidate.name]} if candidate.name in estimates else {}),
+        },
     )
 
 
@@ -200,7 +215,12 @@ def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
 
 
 def _is_toolkit(site: Site) -> bool:
-    return bool(_TOOLKIT.search((site.instruction.file or "").replace("\\", "/")))
+    return _is_of_toolkit(site.instruction.file or "")
+
+
+@lru_cache(maxsize=1024)
+def _is_of_toolkit(file: str) -> bool:
+    return bool(_TOOLKIT.search(file.replace("\\", "/")))
 
 
 def _place(group: Mapping[Site, float], total: float) -> Place:

@@ -41,7 +41,7 @@ def why_text(causes: Sequence[Cause]) -> str:
     where = f" at {place_text(first.where[0])}" if has_place(first) else ""
     weak = (
         "No cause would save 10 % of the time. "
-        if not is_ceiling(first) and first.saves_pct.expected < _WEAK_PCT
+        if not first.is_ceiling and first.saves_pct.expected < _WEAK_PCT
         else ""
     )
     return f"{weak}{first.cause}{where}: {first.sentence}"
@@ -49,15 +49,10 @@ def why_text(causes: Sequence[Cause]) -> str:
 
 def next_text(causes: Sequence[Cause]) -> str:
     """Returns the change that saves most; where nothing is to be gained, what would be another kernel."""
-    open_ones = [one for one in causes if not is_ceiling(one)]
+    open_ones = [one for one in causes if not one.is_ceiling]
     if causes and causes[0] not in open_ones:
         return f"No change of this kernel alone saves much. {causes[0].try_}"
     return f"{open_ones[0].try_} {saves_text(open_ones[0])}" if open_ones else ""
-
-
-def is_ceiling(cause: Cause) -> bool:
-    """Returns whether the cause says that nothing is to be gained."""
-    return BY_NAME[cause.cause].group == "nothing to gain"
 
 
 def saves_text(cause: Cause) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from profiler.analyse.causes.time_shares import Figures
+from profiler.analyse.causes.evidence.time_shares import Figures
 
 # Kernels that do nothing else keep a resource at 79 % of its peak (L2), 82 to 90 % (device memory) or
 # 95 to 100 % (L1, pipes). Below 60 %, more of that is idle than relieving the resource is likely to win,

@@ -17,8 +17,8 @@ doubt. A suspect is named when all its conditions hold, and judged when all its 
 
 from __future__ import annotations
 
+from profiler.analyse.causes.evidence.time_shares import Figures, derive_figures, metrics_behind
 from profiler.analyse.causes.patterns import PATTERNS, Pattern
-from profiler.analyse.causes.time_shares import Figures, derive_figures, metrics_behind
 from profiler.analyse.findings import Suspect
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import BY_NAME

@@ -65,16 +65,21 @@ class Instruction:
     @cached_property
     def operands(self) -> list[str]:
         """Returns the text without predicate and opcode: `FFMA R0, R1, -R2, R0` gives R0, R1, -R2 and R0."""
-        text = self.text.partition(" ")[2] if self.predicate else self.text
-        operands = text.partition(" ")[2]
-        return operands.split(", ") if operands else []
+        return operands_of(self.text)
 
-    @property
+    @cached_property
     def place(self) -> str | None:
         """Returns `kernel.cu:12`, without the folder, which differs between recordings."""
         if self.file is None or not self.line:
             return None
         return f"{self.file.replace(_BACKSLASH, '/').rpartition('/')[2]}:{self.line}"
+
+
+def operands_of(text: str) -> list[str]:
+    if text.startswith("@"):
+        text = text.partition(" ")[2]
+    operands = text.partition(" ")[2]
+    return operands.split(", ") if operands else []
 
 
 @dataclass(frozen=True, eq=False)

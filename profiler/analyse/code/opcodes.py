@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.findings import Opcode
-from profiler.catalog.metrics import FromOpcodes
+from profiler.catalog.metrics import LANES, FromOpcodes
 
 _MEMORY = re.compile(r"(LD[GLS]?|LDCU?|LDGSTS|ST[GLS]?|STAS|ATOM[GS]?|RED(G|AS)?|SULD|SUST)(\.|$)")
 _MATRIX = re.compile(r"(LDSM|STSM)\.16\.MT?88(?:\.([24]))?$")
@@ -19,7 +19,6 @@ _PLUMBING = re.compile(
 _TENSOR = re.compile(r"[A-Z]*MMA\.(?:SP\.)?(?:(\d+)x(\d+)x(\d+)|(16|8)(8)(\d+))\b")
 _SCALAR_FMAS = {"FFMA": 1, "DFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _WARPS_OF_A_GROUP = 4
-_THREADS_OF_A_WARP = 32
 _WIDTH = re.compile(r"\.[USF]?(8|16|32|64|128|256)(?![0-9x])")
 
 
@@ -53,7 +52,7 @@ def _fmas_in(opcode: str, text: str) -> float:
     if "MMA" in instruction.name and (tensor := _TENSOR.match(instruction.opcode)):
         rows, columns, depth = (int(size) for size in tensor.groups() if size)
         warps = _WARPS_OF_A_GROUP if tensor.group(1) else 1
-        return rows * columns * depth / (_THREADS_OF_A_WARP * warps)
+        return rows * columns * depth / (LANES * warps)
     fmas = _SCALAR_FMAS.get(instruction.name, 0)
     if not fmas or instruction.never_acts:
         return 0.0

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.code import Instruction, operands_of
 from profiler.analyse.code.opcodes import width_bits
 
 Value = tuple[int, int]
@@ -19,12 +19,16 @@ Values = frozenset[Value]
 State = dict[str, Values]
 
 _REGISTER = re.compile(r"(?<![A-Z])R\d+")
+_WRITTEN = re.compile(r"U?R\d+")
+_NAMED = re.compile(r"(?<![\w.])U?R\d+")
+_PAIR = re.compile(r"(?<![\w.])R(\d+)\.64")
 _PREDICATE = re.compile(r"!?U?P(T|\d+)")
 _COPIES = {"MOV": 1, "IMAD.MOV.U32": 3, "IMAD.MOV": 3}  # and which operand is copied
 _WRITE_NO_REGISTER = frozenset({"BAR", "BRX", "CALL", "JMX", "NANOSLEEP", "R2P", "RET", "WARPSYNC"})
 # Their first operand is a predicate they write, and the register comes after it.
 _WRITE_BOTH = frozenset({"ATOM", "ATOMG", "ATOMS", "MATCH", "SHFL", "VOTE"})
 _PAIRS = re.compile(r"^D(ADD|FMA|MUL)\b|^[FI]2F\.F64|^CS2R(?!\.32)|\.WIDE|\.64\b")
+_NEVER_ACTS = "@!PT "
 _TIMES_ROUND = 3  # an iteration to fill the registers, one a copy may lag behind, and the one that counts
 NOTHING: Values = frozenset()
 
@@ -35,29 +39,51 @@ def register_of(operand: str) -> str | None:
     return match.group() if match and "[" not in operand else None
 
 
-def written_registers(instruction: Instruction) -> list[str]:
-    return list(_written_by(instruction.opcode, instruction.text))
+def written_registers(instruction: Instruction) -> tuple[str, ...]:
+    """Returns the registers that an instruction writes, uniform ones too."""
+    return _written_by(instruction.opcode, instruction.text)
 
 
 @lru_cache(maxsize=16_384)
 def _written_by(opcode: str, text: str) -> tuple[str, ...]:
-    """Returns the registers that an instruction writes, as its text says; several analyses ask for each."""
-    return tuple(_find_written(Instruction(0, opcode, text)))
-
-
-def _find_written(instruction: Instruction) -> list[str]:
-    if instruction.name in _WRITE_NO_REGISTER or instruction.never_acts:
-        return []
-    operands = instruction.operands
-    if instruction.name in _WRITE_BOTH:
+    """Returns what the text of an instruction says that it writes; several analyses ask for each."""
+    name = opcode.partition(".")[0]
+    if name in _WRITE_NO_REGISTER or text.startswith(_NEVER_ACTS):
+        return ()
+    operands = operands_of(text)
+    if name in _WRITE_BOTH:
         operands = [operand for operand in operands if not _PREDICATE.fullmatch(operand)]
-    first = _REGISTER.match(operands[0]) if operands else None
-    return words_from(first.group(), _words_written(instruction.opcode)) if first else []
+    first = _WRITTEN.match(operands[0]) if operands else None
+    return tuple(words_from(first.group(), _words_written(opcode))) if first else ()
+
+
+def read_registers(instruction: Instruction) -> frozenset[str]:
+    """Returns the registers named in the operands, both of a pair that is an address, also those that are written too."""
+    return _read_by(instruction.text)
+
+
+@lru_cache(maxsize=16_384)
+def _read_by(text: str) -> frozenset[str]:
+    return frozenset({*_NAMED.findall(text), *(f"R{int(number) + 1}" for number in _PAIR.findall(text))})
+
+
+def only_written(instruction: Instruction) -> frozenset[str]:
+    """Returns the registers of the first operand, unless others name them too."""
+    return _only_written_by(instruction.opcode, instruction.text)
+
+
+@lru_cache(maxsize=16_384)
+def _only_written_by(opcode: str, text: str) -> frozenset[str]:
+    if not _written_by(opcode, text):
+        return frozenset()
+    first, *others = operands_of(text)
+    return frozenset(_NAMED.findall(first)).difference(_NAMED.findall(", ".join(others)))
 
 
 def words_from(register: str, words: int) -> list[str]:
-    start = int(register[1:])
-    return [f"R{number}" for number in range(start, start + words)]
+    """Returns R4 and R5 for two words from R4; of uniform registers, UR4 and UR5."""
+    file, number = ("UR", register[2:]) if register.startswith("U") else ("R", register[1:])
+    return [f"{file}{one}" for one in range(int(number), int(number) + words)]
 
 
 def _words_written(opcode: str) -> int:

@@ -27,6 +27,7 @@ from profiler.analyse.findings import (
 )
 from profiler.analyse.recording.arithmetic import find_unlike_arithmetic
 from profiler.analyse.recording.doubts import find_doubts
+from profiler.analyse.recording.main_shape import of_common_shape
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
 from profiler.analyse.statistics.verdicts import judge_metrics
@@ -37,7 +38,6 @@ Basis = Literal["unprofiled", "profiled"]
 
 _UNKNOWN = "unknown"
 _CLOCK_TOLERANCE = 0.05
-_SAMPLES = "SourceCounters"  # the section that samples where warps wait
 _SAME_SESSION_HOURS = 2
 
 # What a large value of a unit is; other units are weighed by relative change.
@@ -51,7 +51,11 @@ def compare_profiles(
     force: bool = False,
     metrics: Iterable[str] = (),
 ) -> Comparison:
-    """Refuses a pair that was measured differently, unless `force` keeps it as warnings."""
+    """Refuses a pair that was measured differently, unless `force` keeps it as warnings.
+
+    Of launches of several shapes, those that take most of the time are compared, where both sides have them.
+    """
+    before, after, narrowed = of_common_shape(before, after)
     obstacles = refuse_obstacles(before, after, force=force)
     wanted = require_metrics(metrics, (before, after))
     attribution, attribution_missing = attribute(before, after)
@@ -61,15 +65,13 @@ def compare_profiles(
     )
     speedup = derive_speedup(before, after)
     diagnosis = diagnose(after)
-    # Without samples, causes rest on estimates: good enough to name one, not to say that it went away.
-    are_sampled = all(_SAMPLES in side.manifest.sections for side in (before, after))
-    causes = diagnose(before).causes if are_sampled else diagnosis.causes
+    causes = diagnose(before).causes
     gone, new = compare_causes(causes, diagnosis.causes)
     return Comparison(
         schema_version=SCHEMA_VERSION,
         before=derive_side(before),
         after=derive_side(after),
-        comparable=Comparability(not obstacles, [*obstacles, *find_cautions(before, after)]),
+        comparable=Comparability(not obstacles, [*obstacles, *narrowed, *find_cautions(before, after)]),
         speedup=speedup,
         metrics=deltas,
         missing=_missing(before, after),

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import has_place, next_text, place_text
 from profiler.analyse.findings import Attribution, Factor, Instructions, Speedup
-from profiler.catalog.causes import BY_NAME
 from profiler.text import duration
 
 # A smaller change explains nothing that a reader would act on.
@@ -43,12 +42,8 @@ def _only_in(these: Sequence[Cause], others: Sequence[Cause]) -> list[str]:
     return [
         one.cause
         for one in these
-        if one.cause not in names and (one.saves_pct.expected >= _NOTABLE_PCT or _is_ceiling(one))
+        if one.cause not in names and (one.saves_pct.expected >= _NOTABLE_PCT or one.is_ceiling)
     ]
-
-
-def _is_ceiling(cause: Cause) -> bool:
-    return BY_NAME[cause.cause].group == "nothing to gain"
 
 
 def headline_of_pair(

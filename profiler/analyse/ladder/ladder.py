@@ -5,7 +5,7 @@ Rungs in; a `LadderFinding` out, which is what `prof ladder --format json` print
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Protocol
 
 from msgspec import Struct
 
-from profiler.analyse.causes.suspects import find_suspects
+from profiler.analyse.causes.find import Diagnosis, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
 from profiler.analyse.compare.compare import typical_ns
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
@@ -21,6 +21,7 @@ from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
 from profiler.analyse.recording.overview import summarise_rung
+from profiler.analyse.recording.profile import Profile
 from profiler.analyse.statistics.timings import TimingSummary
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.metrics import DURATION, HEADLINE, MEMORY_HEADLINE
@@ -28,6 +29,7 @@ from profiler.catalog.thresholds import DISTURBED_REFERENCE_PCT
 from profiler.errors import NotComparable
 
 LadderView = Literal["compute", "memory"]
+Diagnose = Callable[[Profile], Diagnosis]
 HEADLINES: dict[LadderView, tuple[str, ...]] = {"compute": HEADLINE, "memory": MEMORY_HEADLINE}
 
 
@@ -48,7 +50,7 @@ class RungFinding(Struct, frozen=True):
 
     `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many
     times as fast it is, or why the two may not be compared; `warnings` qualify it, or the rung itself. `binding` is
-    null where the counters do not show it. A `duration_ns` is the median of all repeats; its `delta` is of the same
+    the cause that would save most, null where none would save 3 %. A `duration_ns` is the median of all repeats; its `delta` is of the same
     figures as the speedup, so that they never contradict each other.
     """
 
@@ -180,8 +182,12 @@ def derive_ladder(
     rungs: Sequence[Rung],
     steps: Sequence[LadderStep],
     view: LadderView | None = None,
+    diagnosed: Diagnose | None = diagnose,
 ) -> LadderFinding:
-    """Derives the finding in the `view` asked for, or the one that fits the ladder."""
+    """Derives the finding in the `view` asked for, or the one that fits the ladder.
+
+    `diagnosed` gives the diagnosis of a rung, which need not be made anew; without it, no rung has a `binding` cause.
+    """
     view = view or choose_view(ladder)
     workload = dict(conditions.workload) if conditions.workload is not None else None
     summaries = {rung.kernel.number: _summary(ladder, rung, workload or {}) for rung in rungs}
@@ -194,7 +200,7 @@ def derive_ladder(
         gpu=conditions.gpu,
         workload=workload,
         kernels=[
-            _finding(rung, summaries, reference, step_to.get(rung.kernel.number), HEADLINES[view])
+            _finding(rung, summaries, reference, step_to.get(rung.kernel.number), HEADLINES[view], diagnosed)
             for rung in rungs
         ],
         view=view,
@@ -207,6 +213,7 @@ def _finding(
     reference: Rung | None,
     step: LadderStep | None,
     headline: Sequence[str],
+    diagnosed: Diagnose | None,
 ) -> RungFinding:
     number, profile = rung.kernel.number, rung.profile
     summary = summaries[number]
@@ -232,7 +239,7 @@ def _finding(
             *_disturbed_reference(rung, summaries, reference),
             *(change.warnings if change else [*_lost_start(rung, step), *find_doubts(profile)]),
         ],
-        binding=_binding(rung),
+        binding=_binding(rung, diagnosed),
         launches=profile.launches,
         run_id=profile.manifest.run_id,
         timed_run_id=rung.timed.manifest.run_id if rung.timed else None,
@@ -326,7 +333,7 @@ def _deltas(step: LadderStep, headline: Sequence[str]) -> dict[str, RungDelta]:
     return {name: deltas[name] for name in headline if name in deltas}
 
 
-def _binding(rung: Rung) -> str | None:
-    # A diagnosis of fifteen rungs would take longer than all else that the ladder does; `prof show` gives it for one.
-    suspects = find_suspects(rung.profile) if rung.profile.launches else []
-    return suspects[0].name if suspects else None
+def _binding(rung: Rung, diagnosed: Diagnose | None) -> str | None:
+    """Returns the cause whose removal would save most."""
+    causes = diagnosed(rung.profile).causes if diagnosed and rung.profile.launches else []
+    return causes[0].cause if causes else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from profiler.analyse.causes.time_shares import Figures, derive_figures
+from profiler.analyse.causes.evidence.time_shares import Figures, derive_figures
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.profile import Profile
 

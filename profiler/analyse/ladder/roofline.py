@@ -22,12 +22,12 @@ from profiler.analyse.recording.overview import summarise_rung
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.statistics.timings import TimingSummary
 from profiler.catalog.ladders.ladder import Ladder
+from profiler.catalog.metrics import SECTOR_BYTES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 DRAM, L2 = "dram", "l2"
-_SECTOR_BYTES = 32
 
 
 class Ceiling(Struct, frozen=True):
@@ -184,7 +184,7 @@ def _point(rung: Rung, summary: TimingSummary, ceilings: Mapping[str, Ceiling]) 
     gflops, dram_bytes = summary.gflops or 0.0, _dram_bytes(rung.profile) or 0.0
     flops = gflops * summary.median_ns  # as giga-operations per second are operations per nanosecond
     l2_sectors = _mean(rung.profile, "l2_sectors")
-    l2_bytes = l2_sectors * _SECTOR_BYTES if l2_sectors else None
+    l2_bytes = l2_sectors * SECTOR_BYTES if l2_sectors else None
     arithmetic = find_arithmetic(rung.profile.opcodes)
     limits = {
         name: ceilings[name].value * (flops / moved if moved else 1.0)

@@ -12,7 +12,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.headline import has_place, is_ceiling, place_text
+from profiler.analyse.causes.headline import has_place, place_text
 from profiler.text import counted, duration
 
 ALL_KERNELS = 200  # an importance above that of any detail
@@ -97,7 +97,7 @@ def _why(name: str, entry: IndexEntry, causes: Sequence[Cause]) -> str:
 
 def _next(label: str, name: str, causes: Sequence[Cause]) -> str:
     ask = f"`prof show {label} -k {name}` shows all about it."
-    open_ones = [one for one in causes[:1] if not is_ceiling(one)]
+    open_ones = [one for one in causes[:1] if not one.is_ceiling]
     return f"{open_ones[0].try_} {ask}" if open_ones else ask
 
 

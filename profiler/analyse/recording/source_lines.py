@@ -14,6 +14,7 @@ from msgspec import Struct, to_builtins
 
 from profiler.analyse.code.code import read_instructions
 from profiler.analyse.findings import SCHEMA_VERSION
+from profiler.catalog.metrics import STALLS_AS_SAMPLED
 from profiler.store.tables.columns import labels_of
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("file", "line", "source", "executed", "samples", "stalls")
 _BACKSLASH = "\\"
-# The catalogue's names of reasons that samples are stored under other names of.
-_REASONS = {"dispatch_stall": "dispatch", "no_instructions": "no_instruction"}
 
 
 class SourceLine(Struct, frozen=True):
@@ -118,4 +117,4 @@ def _add(table: pa.Table, tallies: dict[tuple[str, int] | None, _Tally]) -> None
         tally.text = tally.text if text is None else text
         tally.executed += executed or 0
         tally.samples += samples or 0
-        tally.stalls.update({_REASONS.get(reason, reason): count for reason, count in stalls or ()})
+        tally.stalls.update({STALLS_AS_SAMPLED.get(reason, reason): count for reason, count in stalls or ()})

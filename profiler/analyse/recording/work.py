@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.statistics.differences import Readings
-from profiler.catalog.metrics import CATALOGUE
+from profiler.catalog.metrics import CATALOGUE, LANES
 
 if TYPE_CHECKING:
     from profiler.catalog.ladders.ladder import Kernel
-
-_LANES = 32
 
 
 def useful_bytes(kernel: Kernel | None, workload: Mapping[str, int] | None) -> float | None:
@@ -43,6 +41,6 @@ def with_work(profile: Profile, bytes: float | None) -> Profile:
     for metric in CATALOGUE:
         counted = profile.series.get(metric.per_useful_byte or "")
         if counted is not None:
-            readings = (_LANES * count / bytes for count in counted.values)
+            readings = (LANES * count / bytes for count in counted.values)
             series[metric.name] = Series(metric, counted.ncu, Readings(readings, counted.values.processes))
     return replace(profile, series=series, useful_bytes=bytes)

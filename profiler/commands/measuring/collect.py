@@ -23,7 +23,7 @@ from profiler.commands.shared.cluster_options import (
     TlsKeyOption,
     WorkersOption,
 )
-from profiler.commands.shared.interrupts import continuable, exit_on_sigterm
+from profiler.commands.shared.interrupts import continuable
 from profiler.commands.shared.options import (
     FormatOption,
     JobsOption,
@@ -190,7 +190,6 @@ def collect(
             "--repeat is called --processes now; the next release will refuse the old name", file=sys.stderr
         )
         processes = repeat
-    exit_on_sigterm()
     with open_devices(gpus, cluster, settings, dry_run=dry_run) as devices:
         targets, missing = (
             ([program_target(program, name or "", kernel_regex, launch_skip, launches, recording)], [])

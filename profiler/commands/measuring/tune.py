@@ -17,7 +17,7 @@ from profiler.commands.measuring.profile_extremes import print_extremes
 from profiler.commands.measuring.tune_progress import TuneProgress
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import report_written, write_whole
-from profiler.commands.shared.interrupts import continuable, exit_on_sigterm
+from profiler.commands.shared.interrupts import continuable
 from profiler.commands.shared.ladders import choose_kernels
 from profiler.commands.shared.options import (
     DarkOption,
@@ -215,7 +215,6 @@ def _measured(sweeping: SweepMeasurement, settings: VerbSettings, *, afresh: boo
         if not settings.quiet:
             print(f"measured before: {known.manifest.run_id}; --force measures it again", file=sys.stderr)
         return known
-    exit_on_sigterm()
     with continuable("measurements"), TuneProgress(settings) as progress:
         stored = sweeping.measure(progress.observer())
     if not settings.quiet:

@@ -1,19 +1,10 @@
-"""Ends a measurement that somebody interrupts: programs are ended, and the user reads how to continue."""
+"""Says to whoever interrupts a measurement how to continue it."""
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
-
-_TERMINATED = 143
-
-
-def exit_on_sigterm() -> None:
-    """Lets SIGTERM end the process as an exception does, so that what was opened is closed."""
-    signal.signal(signal.SIGTERM, _exit)
 
 
 @contextmanager
@@ -24,7 +15,3 @@ def continuable(results: str) -> Iterator[None]:
     except KeyboardInterrupt:
         print(f"the {results} so far are kept: the same command continues from there", file=sys.stderr)
         raise
-
-
-def _exit(*_: object) -> NoReturn:
-    raise SystemExit(_TERMINATED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Sequence
 
 from profiler.text import printable
@@ -33,7 +32,7 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
         others = [word for word in words if not word.startswith("-")]
         verb = "show" if len(others) == 1 else "compare"
         return f"say what to do with the report: prof {verb} {printable(' '.join(words))}"
-    near = _MEANT.get(first) or next(iter(difflib.get_close_matches(first, verbs, n=1)), None)
+    near = _MEANT.get(first)  # the nearest verb is suggested anyway
     if near is None:
         return None
     return f"there is no command '{printable(first)}'; did you mean: prof {printable(' '.join([near, *words[1:]]))}"

@@ -26,8 +26,8 @@ from profiler.errors import BuildFailed, DiskFull, LadderInvalid, LibraryMissing
 from profiler.measure.tools.process import Finished, command_details, end_all, run
 from profiler.measure.tools.ptxas import Resources, parse_resources
 from profiler.measure.tools.toolchain import Toolchain
+from profiler.store.locks import locked
 from profiler.store.reports.sandbox import available_cores
-from profiler.store.runs.commit import locked
 from profiler.store.tables.decoding import decodable
 
 COMPILE_TIMEOUT_S = 600.0

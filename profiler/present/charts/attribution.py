@@ -20,10 +20,12 @@ from profiler.present.charts.style import (
     WHITE,
     Record,
     chart_of,
+    coloured,
     dashed_line,
     figure,
     heading,
     ink_on,
+    rows_of,
     signed_figure,
     tooltips,
 )
@@ -47,16 +49,13 @@ def waterfall_chart(comparison: Comparison) -> ChartType | None:
     if attribution is None:
         return None
     rows = list(_steps(attribution))
-    names = [row["factor"] for row in rows]
     whole = attribution.profiled_ratio
     low = min(1.0, *(min(row["start"], row["end"]) for row in rows))
     high = max(1.0, *(max(row["start"], row["end"]) for row in rows))
     margin = (high / low) ** 0.04
     scale = alt.Scale(type="log", domain=[low / margin, high * margin**_ROOM_FOR_LABEL], nice=False)
     axis = alt.Axis(format=".3~g", values=_ticks(low, high), title="times as fast (log scale)")
-    base = chart_of(rows, width=_WIDTH, height=_ROW * len(rows)).encode(
-        y=alt.Y("factor:N", sort=names, title=None), tooltip=tooltips("factor:N", "label:N", "share:N")
-    )
+    base = rows_of(rows, "factor", _WIDTH, _ROW, "factor:N", "label:N", "share:N")
     bars = base.mark_bar(height=15).encode(
         x=alt.X("start:Q", scale=scale, axis=axis),
         x2=alt.X2("end:Q"),
@@ -84,18 +83,13 @@ def stalls_chart(comparison: Comparison) -> ChartType | None:
         colours[OTHERS] = GREY
     sides = ["before", "after"]
     rows = [record for side in sides for record in _segments(side, parts, colours)]
-    names = list(colours)
     base = chart_of(rows, width=_WIDTH, height=96).encode(
         y=alt.Y("side:N", sort=sides, title=None), tooltip=tooltips("side:N", "stall:N", "cycles:Q")
     )
     bars = base.mark_bar(height=34).encode(
         x=alt.X("start:Q", title="cycles per issued instruction of a warp"),
         x2=alt.X2("end:Q"),
-        color=alt.Color(
-            "stall:N",
-            scale=alt.Scale(domain=names, range=list(colours.values())),
-            legend=alt.Legend(title=None, orient="bottom", columns=3),
-        ),
+        color=coloured("stall:N", colours, columns=3),
     )
     texts = [
         chart_of([row for row in rows if row["ink"] == ink])

@@ -32,9 +32,11 @@ from profiler.present.charts.style import (
     RED,
     Record,
     chart_of,
+    coloured,
     dashed_line,
     figure,
     heading,
+    names_in,
     side_by_side,
     source,
     texts_beside,
@@ -81,7 +83,7 @@ def climb_chart(
     timed = [finding for finding in findings if _timed(finding)]
     titled = next((one for one in reversed(timed) if workload in (None, one.workload)), None)
     rows = [_row(rung, finding.workload or {}) for finding in timed for rung in _timed(finding)]
-    workloads = list(dict.fromkeys(row["workload"] for row in rows))
+    workloads = names_in(rows, "workload")
     if len(workloads) < 2 or titled is None:
         return None
     order = {rung.kernel: rung_title(rung) for finding in findings for rung in finding.kernels}
@@ -92,11 +94,7 @@ def climb_chart(
     points = base.mark_point(filled=True, opacity=0.9, size=45).encode(
         x=x,
         yOffset=alt.YOffset("workload:N", sort=workloads),
-        color=alt.Color(
-            "workload:N",
-            scale=alt.Scale(domain=workloads, range=list(_COLOURS[: len(workloads)])),
-            legend=alt.Legend(title="workload", orient="bottom"),
-        ),
+        color=coloured("workload:N", dict(zip(workloads, _COLOURS, strict=False)), "workload"),
         tooltip=tooltips("rung:N", "workload:N", "pct:Q", "reference:N"),
     )
     ticks = _published_rows(order, published)

@@ -19,10 +19,10 @@ from profiler.present.charts.style import (
     figure,
     heading,
     readable_unit,
+    rows_of,
     side_by_side,
     signed_figure,
     texts_beside,
-    tooltips,
 )
 from profiler.present.documents.comparison import speedup_text
 from profiler.text import shortened
@@ -86,10 +86,8 @@ def _panel(unit: str, deltas: Sequence[MetricDelta]) -> ChartType:
     divisor, unit = readable_unit(unit, largest)
     rows = [_row(one, divisor) for one in deltas]
     names = [row["metric"] for row in rows]
-    base = chart_of(rows, width=_WIDTH, height=_ROW * len(rows)).encode(
-        y=alt.Y("metric:N", sort=names, title=None),
-        color=alt.Color("colour:N", scale=None),
-        tooltip=tooltips("metric:N", "before:Q", "after:Q", "label:N"),
+    base = rows_of(rows, "metric", _WIDTH, _ROW, "metric:N", "before:Q", "after:Q", "label:N").encode(
+        color=alt.Color("colour:N", scale=None)
     )
     x = alt.X(
         "before:Q", title=unit or "number", scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=6)

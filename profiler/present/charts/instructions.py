@@ -15,12 +15,14 @@ from profiler.present.charts.style import (
     GREY,
     ORANGE,
     Record,
-    chart_of,
+    bar_axis,
+    coloured,
     figure,
+    figures_behind,
     heading,
     readable_unit,
+    rows_of,
     signed_figure,
-    tooltips,
 )
 from profiler.text import shortened
 
@@ -90,34 +92,18 @@ def _class(bits: int | None) -> str:
 
 
 def _panels(rows: Sequence[Record], title: str) -> ChartType:
-    names = list(dict.fromkeys(row["opcode"] for row in rows))
-    present = [name for name in _WIDTHS if any(row["width"] == name for row in rows)]
     largest = max(row["count"] for row in rows) or 1.0
-    colour = alt.Color(
-        "width:N",
-        scale=alt.Scale(domain=present, range=[_WIDTHS[name] for name in present]),
-        legend=alt.Legend(title=None, orient="bottom", columns=3),
-    )
+    widths = {row["width"] for row in rows}
+    colour = coloured("width:N", {name: one for name, one in _WIDTHS.items() if name in widths}, columns=3)
 
     def panels() -> Iterator[ChartType]:
         for side in _SIDES:
             own = [row for row in rows if row["side"] == side]
-            names_axis = alt.Axis() if side == _SIDES[0] else None
-            base = chart_of(own, width=_PANEL, height=_ROW * len(names)).encode(
-                y=alt.Y("opcode:N", sort=names, title=None, axis=names_axis),
-                tooltip=tooltips("side:N", "opcode:N", "width:N", "count:Q"),
-            )
-            x = alt.X(
-                "count:Q",
-                title=f"{side}: {title}",
-                scale=alt.Scale(domain=[0, largest * 1.25], nice=False),
-                axis=alt.Axis(tickCount=4),
-            )
-            bars = base.mark_bar(height=13).encode(x=x, color=colour)
-            text = base.mark_text(align="left", baseline="middle", dx=4, fontSize=10).encode(
-                x=x, text=alt.Text("label:N")
-            )
-            yield alt.layer(bars, text)
+            axis = alt.Axis() if side == _SIDES[0] else None
+            shown = ("side:N", "opcode:N", "width:N", "count:Q")
+            base = rows_of(own, "opcode", _PANEL, _ROW, *shown, axis=axis)
+            x = bar_axis("count", f"{side}: {title}", largest)
+            yield alt.layer(base.mark_bar(height=13).encode(x=x, color=colour), figures_behind(base, x))
 
     return alt.hconcat(*panels(), spacing=14)
 

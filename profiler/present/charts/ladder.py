@@ -20,10 +20,12 @@ from profiler.present.charts.style import (
     dashed_line,
     figure,
     heading,
+    legend_below,
+    names_in,
     readable_unit,
+    rows_of,
     signed_figure,
     texts_beside,
-    tooltips,
 )
 from profiler.present.documents.ladder import branches_text
 from profiler.text import duration, shortened
@@ -42,11 +44,8 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
     if not rungs:
         return None
     rows = [_reference_row(rung) for rung in rungs]
-    names, references = _names(rows), list(dict.fromkeys(row["reference"] for row in rows))
-    base = chart_of(rows, width=_WIDTH, height=_ROW * len(rows)).encode(
-        y=alt.Y("rung:N", sort=names, title=None),
-        tooltip=tooltips("rung:N", "pct:Q", "reference:N", "basis:N"),
-    )
+    references = names_in(rows, "reference")
+    base = rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "pct:Q", "reference:N", "basis:N")
     highest = max(100.0, *(row["pct"] for row in rows))
     x = alt.X(
         "pct:Q",
@@ -59,7 +58,7 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
         color=alt.Color(
             "reference:N",
             scale=alt.Scale(domain=references, range=list(CATEGORIES[: len(references)])),
-            legend=alt.Legend(title="reference", orient="bottom") if len(references) > 1 else None,
+            legend=legend_below("reference") if len(references) > 1 else None,
         ),
     )
     return alt.layer(dashed_line("pct", 100.0), bars, texts_beside(base, _WIDTH)).properties(
@@ -78,13 +77,9 @@ def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
     divisor, unit = readable_unit("ns", max(row["ns"] for row in rows))
     for row in rows:
         row["time"] = row["ns"] / divisor
-    names = _names(rows)
     bases = [basis for basis in ("unprofiled", "profiled") if any(row["basis"] == basis for row in rows)]
-    base = chart_of(rows, width=_WIDTH, height=_ROW * len(names)).encode(
-        y=alt.Y("rung:N", sort=names, title=None, axis=alt.Axis(grid=True)),
-        tooltip=tooltips("rung:N", "basis:N", "label:N"),
-    )
-    legend = alt.Legend(title=None, orient="bottom") if len(bases) > 1 else None
+    base = rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "basis:N", "label:N", axis=alt.Axis(grid=True))
+    legend = legend_below() if len(bases) > 1 else None
     far_apart = max(row["ns"] for row in rows) > _MOST_APART * min(row["ns"] for row in rows)
     how = f"time {_WITHOUT if bases[0] == 'unprofiled' else _UNDER} the profiler, {unit}"
     points = base.mark_point(filled=True, size=80, opacity=1).encode(
@@ -97,6 +92,7 @@ def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
         color=alt.Color("basis:N", scale=_styles(bases, (BLUE, ORANGE)), legend=legend),
         shape=alt.Shape("basis:N", scale=_styles(bases, ("circle", "diamond")), legend=legend),
     )
+    names = names_in(rows, "rung")
     text = texts_beside(chart_of(rows).encode(y=alt.Y("rung:N", sort=names)), _WIDTH)
     steps = f", and how many times as fast as the rung before{branches_text(finding)}"
     key = f"; right: the time{steps}" if any(rung.speedup for rung in finding.kernels) else ""
@@ -114,13 +110,11 @@ def profiler_effect_chart(finding: LadderFinding) -> ChartType | None:
     ]
     if not rows:
         return None
-    names = _names(rows)
-    base = chart_of(rows, width=_WIDTH, height=_ROW * len(rows)).encode(
-        y=alt.Y("rung:N", sort=names, title=None), tooltip=tooltips("rung:N", "label:N")
-    )
+    base = rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "label:N")
     bars = base.mark_bar(height=14, color=ORANGE).encode(
         x=alt.X("pct:Q", title="under the profiler, % longer than without it", axis=alt.Axis(tickCount=6))
     )
+    names = names_in(rows, "rung")
     text = texts_beside(chart_of(rows).encode(y=alt.Y("rung:N", sort=names)), _WIDTH)
     zero = chart_of([{"pct": 0.0}]).mark_rule().encode(x=alt.X("pct:Q"))
     return alt.layer(bars, zero, text).properties(
@@ -136,10 +130,6 @@ def _styles(bases: list[str], styles: Sequence[str | int]) -> alt.Scale:
 
 def rung_title(rung: RungFinding | RungStalls | Point | Stream) -> str:
     return f"{rung.kernel} {shortened(rung.name, _NAME_WIDTH)}"
-
-
-def _names(rows: list[Record]) -> list[str]:
-    return list(dict.fromkeys(row["rung"] for row in rows))
 
 
 def conditions_text(finding: LadderFinding | Roofline) -> str:

@@ -17,9 +17,12 @@ from profiler.present.charts.rungs import stalls_of
 from profiler.present.charts.source_lines import source_lines_chart
 from profiler.present.charts.style import (
     CATEGORIES,
+    Record,
     chart_of,
     figure,
     heading,
+    legend_below,
+    names_in,
     readable_unit,
     side_by_side,
     texts_beside,
@@ -70,13 +73,13 @@ def _scatter(
     values: Readings, what: str, name: str, unit: str, middle: tuple[str, float], title: str
 ) -> ChartType:
     divisor, unit = readable_unit(unit, max(abs(value) for value in values))
-    rows = [
+    rows: list[Record] = [
         {"number": number, "value": value / divisor, "process": str(process)}
         for number, (value, process) in enumerate(zip(values, values.processes, strict=True), start=1)
     ]
-    processes: list[str] = list(dict.fromkeys(str(row["process"]) for row in rows))
+    processes = names_in(rows, "process")
     colours = [CATEGORIES[place % len(CATEGORIES)] for place in range(len(processes))]
-    legend = alt.Legend(title="process", orient="bottom") if len(processes) > 1 else None
+    legend = legend_below("process") if len(processes) > 1 else None
     points = (
         chart_of(rows, width=_WIDTH, height=_HEIGHT)
         .mark_point(filled=True, size=60 if len(rows) <= _MANY else 20, opacity=0.9)

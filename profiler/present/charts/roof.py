@@ -21,6 +21,7 @@ from profiler.present.charts.style import (
     Record,
     chart_of,
     figure,
+    legend_below,
     readable_unit,
     tooltips,
 )
@@ -77,7 +78,7 @@ def roof_chart(roofline: Roofline) -> ChartType:
         level.mark_text(fontSize=11, align="right", dx=-2, dy=-_ABOVE),
     )
     levels = [ceiling.name for ceiling in _memory(roofline)]
-    legend = alt.Legend(title="bytes moved by", orient="bottom") if len(levels) > 1 else None
+    legend = legend_below("bytes moved by") if len(levels) > 1 else None
     points = (
         chart_of(list(_marks(roofline, frame)))
         .mark_point(filled=True, size=55, opacity=1)

@@ -12,12 +12,12 @@ from profiler.present.charts.style import (
     GREY,
     ORANGE,
     Record,
-    chart_of,
+    apart,
     dashed_line,
     figure,
     heading,
+    rows_of,
     texts_beside,
-    tooltips,
 )
 
 _WIDTH = 460
@@ -39,13 +39,8 @@ def roofline_chart(roofline: Roofline) -> ChartType | None:
     if roofline.find(L2) and roofline.points and not any(point.l2_bytes for point in roofline.points):
         notes.append("without l2: its bytes were not counted")
     notes += [f"without {number}: {why}" for number, why in roofline.left_out.items()]
-    whole: ChartType = (
-        alt.vconcat(*drawn, spacing=24)
-        .resolve_scale(color="independent", shape="independent")
-        .resolve_legend(color="independent", shape="independent")
-        .properties(title=heading(roofline_sentence(roofline), conditions_text(roofline), *notes))
-    )
-    return whole
+    title = heading(roofline_sentence(roofline), conditions_text(roofline), *notes)
+    return apart(alt.vconcat(*drawn, spacing=24)).properties(title=title)
 
 
 def roofline_sentence(roofline: Roofline) -> str:
@@ -75,7 +70,6 @@ def _can_draw(roofline: Roofline) -> bool:
 
 def _reached(roofline: Roofline) -> ChartType:
     rows = [_point_row(point) for point in roofline.points] + [_stream_row(one) for one in roofline.streams]
-    names = [row["rung"] for row in rows]
     highest = max(100.0, *(row[name] or 0.0 for row in rows for name in ("pct", "moved")))
     x = alt.X(
         "pct:Q",
@@ -83,9 +77,7 @@ def _reached(roofline: Roofline) -> ChartType:
         scale=alt.Scale(domain=[0, highest]),
         axis=alt.Axis(tickCount=5),
     )
-    base = chart_of(rows, width=_WIDTH, height=_ROW * len(rows)).encode(
-        y=alt.Y("rung:N", sort=names, title=None), tooltip=tooltips("rung:N", "label:N")
-    )
+    base = rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "label:N")
     bars = base.mark_bar(height=14).encode(x=x, color=alt.Color("colour:N", scale=None))
     moved = base.mark_tick(color=ORANGE, thickness=3, height=20, opacity=1).encode(x=alt.X("moved:Q"))
     text = texts_beside(base, _WIDTH)

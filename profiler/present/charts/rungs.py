@@ -17,13 +17,14 @@ from profiler.present.charts.style import (
     WHITE,
     Record,
     chart_of,
+    coloured,
     figure,
     grouped_stalls,
     heading,
     ink_on,
+    rows_of,
     stall_colours,
     texts_beside,
-    tooltips,
 )
 
 _WIDTH = 460
@@ -54,24 +55,13 @@ def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> Cha
         for row in _segments(name, reasons, colours, longest, as_shares)
     ]
     names = list(shown)
-    base = chart_of(rows, width=_WIDTH, height=_ROW * len(names)).encode(
-        y=alt.Y("rung:N", sort=names, title=None), tooltip=tooltips("rung:N", "reason:N", "cycles:Q")
-    )
+    base = rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "reason:N", "cycles:Q")
     unit = "% of the cycles from one instruction of a warp to its next" if as_shares else "cycles per issue"
     x = alt.X("start:Q", title=unit, scale=alt.Scale(domain=[0, 100 if as_shares else longest], nice=False))
-    waiting = list(colours)
     bars = (
         base.transform_filter(alt.datum.reason != READY_TITLE)
         .mark_bar(height=16)
-        .encode(
-            x=x,
-            x2=alt.X2("end:Q"),
-            color=alt.Color(
-                "reason:N",
-                scale=alt.Scale(domain=waiting, range=list(colours.values())),
-                legend=alt.Legend(title="waiting for", orient="bottom", columns=6),
-            ),
-        )
+        .encode(x=x, x2=alt.X2("end:Q"), color=coloured("reason:N", colours, "waiting for", columns=6))
     )
     ready = (
         base.transform_filter(alt.datum.reason == READY_TITLE)

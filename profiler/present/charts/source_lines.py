@@ -14,8 +14,11 @@ from profiler.present.charts.style import (
     GREY,
     READY_TITLE,
     Record,
+    bar_axis,
     chart_of,
+    coloured,
     figure,
+    figures_behind,
     grouped_stalls,
     heading,
     readable_unit,
@@ -98,12 +101,8 @@ def _executed(lines: SourceLines, shown: Sequence[SourceLine]) -> ChartType:
     base = chart_of(rows, width=_PANEL, height=_ROW * len(rows)).encode(
         y=_rows_axis(shown, named=True), tooltip=tooltips("line:N", "executed:Q", "label:N")
     )
-    x = _x("executed", f"executed, {unit} per launch", max(row["executed"] for row in rows))
-    bars = base.mark_bar(height=14, color=BLUE).encode(x=x)
-    text = base.mark_text(align="left", baseline="middle", dx=4, fontSize=10).encode(
-        x=x, text=alt.Text("label:N")
-    )
-    return alt.layer(bars, text)
+    x = bar_axis("executed", f"executed, {unit} per launch", max(row["executed"] for row in rows))
+    return alt.layer(base.mark_bar(height=14, color=BLUE).encode(x=x), figures_behind(base, x))
 
 
 def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) -> ChartType:
@@ -119,30 +118,16 @@ def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) ->
     base = chart_of(rows, width=_PANEL, height=_ROW * len(shown)).encode(
         y=y, tooltip=tooltips("line:N", "reason:N", "samples:Q")
     )
-    x = _x("start", "stall samples, % of the kernel's", max(row["end"] for row in totals))
-    waits = alt.Color(
-        "reason:N",
-        scale=alt.Scale(domain=list(colours), range=list(colours.values())),
-        legend=alt.Legend(title="waiting for", orient="bottom", columns=3),
-    )
+    x = bar_axis("start", "stall samples, % of the kernel's", max(row["end"] for row in totals))
+    waits = coloured("reason:N", colours, "waiting for", columns=3)
     bars = base.transform_filter(alt.datum.reason != READY_TITLE).mark_bar(height=14)
     ready = base.transform_filter(alt.datum.reason == READY_TITLE).mark_bar(
         height=13, filled=False, stroke=GREY, strokeWidth=1
     )
-    text = (
-        chart_of(totals)
-        .mark_text(align="left", baseline="middle", dx=4, fontSize=10)
-        .encode(y=y, x=alt.X("end:Q"), text=alt.Text("label:N"))
-    )
+    text = figures_behind(chart_of(totals).encode(y=y), alt.X("end:Q"))
     return alt.layer(
         bars.encode(x=x, x2=alt.X2("end:Q"), color=waits), ready.encode(x=x, x2=alt.X2("end:Q")), text
     )
-
-
-def _x(name: str, title: str, largest: float) -> alt.X:
-    """Returns an axis with room for a figure behind the longest bar."""
-    scale = alt.Scale(domain=[0, largest * 1.25], nice=False)
-    return alt.X(f"{name}:Q", title=title, scale=scale, axis=alt.Axis(tickCount=4))
 
 
 def _colours(shown: Sequence[SourceLine]) -> dict[str, str]:

@@ -19,7 +19,9 @@ from profiler.present.charts.style import (
     Record,
     at_pixel,
     chart_of,
+    coloured,
     heading,
+    legend_below,
     readable_unit,
     signed_figure,
     tooltips,
@@ -136,21 +138,12 @@ def _panel(
         y=y, tooltip=tooltips("step:N", "delta:Q", "low:Q", "high:Q", "verdict:N")
     )
     x = alt.X("delta:Q", title=unit, scale=alt.Scale(nice=False, padding=6), axis=alt.Axis(tickCount=3))
-    styles = {
-        "color": alt.Color(
-            "verdict:N",
-            scale=alt.Scale(domain=verdicts, range=[VERDICTS[one] for one in verdicts]),
-            legend=alt.Legend(title=None, orient="bottom"),
-        ),
-        "shape": alt.Shape(
-            "verdict:N",
-            scale=alt.Scale(domain=verdicts, range=[VERDICT_SHAPES[one] for one in verdicts]),
-            legend=alt.Legend(title=None, orient="bottom"),
-        ),
-    }
+    shapes = alt.Scale(domain=verdicts, range=[VERDICT_SHAPES[one] for one in verdicts])
+    colour = coloured("verdict:N", {one: VERDICTS[one] for one in verdicts})
+    shape = alt.Shape("verdict:N", scale=shapes, legend=legend_below())
     zero = chart_of([{"delta": 0.0}]).mark_rule(strokeDash=[3, 3]).encode(x=x)
-    reach = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=styles["color"])
-    points = base.mark_point(filled=True, size=55, opacity=1).encode(x=x, **styles)
+    reach = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=colour)
+    points = base.mark_point(filled=True, size=55, opacity=1).encode(x=x, color=colour, shape=shape)
     label = (
         chart_of(rows)
         .mark_text(align="left", baseline="middle", fontSize=10)

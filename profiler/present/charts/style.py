@@ -87,6 +87,30 @@ def chart_of(records: Sequence[Record], **properties: Any) -> alt.Chart:
     return _Chart(source(records), **properties)
 
 
+def rows_of(records: Sequence[Record], field: str, width: int, row: int, *shown: str, **y: Any) -> alt.Chart:
+    """Returns the base of a chart with a row for each value of a field; a row's tooltip lists the fields `shown`."""
+    names = names_in(records, field)
+    base: alt.Chart = chart_of(records, width=width, height=row * len(names)).encode(
+        y=alt.Y(f"{field}:N", sort=names, title=None, **y), tooltip=[alt.Tooltip(one) for one in shown]
+    )
+    return base
+
+
+def names_in(records: Iterable[Record], field: str) -> list[str]:
+    """Returns the values of a field, each once, in the order in which they appear."""
+    return list(dict.fromkeys(record[field] for record in records))
+
+
+def coloured(field: str, colours: Mapping[str, str], title: str | None = None, **legend: Any) -> alt.Color:
+    """Returns the colour for each value of a field, explained below the chart."""
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    return alt.Color(field, scale=scale, legend=legend_below(title, **legend))
+
+
+def legend_below(title: str | None = None, **properties: Any) -> alt.Legend:
+    return alt.Legend(title=title, orient="bottom", **properties)
+
+
 def source(records: Sequence[Record]) -> alt.InlineData:
     return alt.InlineData(values=list(records))
 
@@ -109,6 +133,20 @@ def texts_beside(chart: alt.Chart, width: int, field: str = "label:N") -> alt.Ch
     return beside
 
 
+def bar_axis(name: str, title: str, largest: float) -> alt.X:
+    """Returns an axis with room for a figure behind the longest bar."""
+    scale = alt.Scale(domain=[0, largest * 1.25], nice=False)
+    return alt.X(f"{name}:Q", title=title, scale=scale, axis=alt.Axis(tickCount=4))
+
+
+def figures_behind(base: alt.Chart, x: alt.X) -> alt.Chart:
+    """Returns the label of each bar, behind its end."""
+    text: alt.Chart = base.mark_text(align="left", baseline="middle", dx=4, fontSize=10).encode(
+        x=x, text=alt.Text("label:N")
+    )
+    return text
+
+
 def dashed_line(field: str, value: float) -> alt.Chart:
     """Returns a vertical line at a value of that field."""
     line: alt.Chart = chart_of([{field: value}]).mark_rule(strokeDash=[3, 3]).encode(x=alt.X(f"{field}:Q"))
@@ -124,18 +162,18 @@ def side_by_side(
 ) -> ChartType:
     """Joins the charts that could be drawn into one picture; raises an error if there are none."""
     drawn = [[chart for chart in column if chart is not None] for column in columns]
-    filled = [_apart(alt.vconcat(*column, spacing=32)) for column in drawn if column]
+    filled = [apart(alt.vconcat(*column, spacing=32)) for column in drawn if column]
     if not filled:
         raise MetricsMissing(
             f"{about or title}: nothing was recorded that could be drawn",
             remedy="Record it with `prof collect`, or with one of the presets that `prof presets` lists.",
         )
-    return _apart(alt.hconcat(*filled, spacing=40)).properties(
+    return apart(alt.hconcat(*filled, spacing=40)).properties(
         title=alt.TitleParams(title, subtitle=list(subtitle), fontSize=18, offset=24)
     )
 
 
-def _apart(charts: alt.HConcatChart | alt.VConcatChart) -> ChartType:
+def apart(charts: alt.HConcatChart | alt.VConcatChart) -> ChartType:
     """Gives each chart its own colours, shapes and legends."""
     own: ChartType = charts.resolve_scale(color="independent", shape="independent").resolve_legend(
         color="independent", shape="independent"

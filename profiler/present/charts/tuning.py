@@ -15,6 +15,7 @@ from profiler.present.charts.style import (
     ORANGE,
     Record,
     chart_of,
+    coloured,
     heading,
 )
 from profiler.present.documents.sweep import settings_text, short_names, worth_title
@@ -80,7 +81,7 @@ def _panel(
     base = chart_of([_plain(row) for row in points], width=_VALUE_WIDTH * max(2, len(values)), height=_HEIGHT)
     others = base.transform_filter(alt.datum.role == "").mark_point(filled=False, size=36, opacity=1).encode(
         x=x, y=height, tooltip=["point:N", "timed:N"],
-        color=alt.Color("timed:N", scale=alt.Scale(domain=[_FULL, _BRIEF], range=[BLUE, GREY]), legend=alt.Legend(title=None, orient="bottom")),
+        color=coloured("timed:N", {_FULL: BLUE, _BRIEF: GREY}),
         shape=alt.Shape("timed:N", scale=alt.Scale(domain=[_FULL, _BRIEF], range=["circle", "stroke"])),
     )  # fmt: skip
     line = chart_of(best).mark_line(color=ORANGE, strokeWidth=1.5).encode(x=x, y=height)

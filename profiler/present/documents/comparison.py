@@ -164,6 +164,10 @@ def speedup_text(speedup: Speedup | None) -> str:
     """Returns the speedup, how sure it is, and which clock measured it."""
     if speedup is None:
         return "No duration was recorded on both sides, so no speedup can be given"
+    basis = "timed without the profiler" if speedup.basis == "unprofiled" else "by profiled duration"
+    if speedup.ci is not None and speedup.ci[0] <= 1 <= speedup.ci[1] and speedup.ci != (1, 1):
+        low, high = speedup.ci
+        return f"Which is faster is not certain: the second is {low:.3f} to {high:.3f}x as fast (95 % interval, {basis})"
     faster = speedup.ratio if speedup.ratio >= 1 else 1 / speedup.ratio
     if speedup.ratio == 1:
         verdict = "The same duration"
@@ -174,7 +178,6 @@ def speedup_text(speedup: Speedup | None) -> str:
     if speedup.ci is not None and speedup.ci != (1, 1):
         low, high = sorted(speedup.ci if speedup.ratio >= 1 else (1 / bound for bound in speedup.ci))
         bounds = f", 95 % interval {low:.3f} to {high:.3f}"
-    basis = "timed without the profiler" if speedup.basis == "unprofiled" else "by profiled duration"
     return f"{verdict} ({basis}{bounds})"
 
 

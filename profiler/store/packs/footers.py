@@ -10,8 +10,7 @@ table in its run's manifest could not be checked any more. And one table could n
 row group is useless without the pack's footer, which has 1.5 MB for the metrics of 2000 runs, while a whole
 file within the pack needs no other byte.
 
-So this module decodes footers, from Thrift's compact protocol and back, and keeps the fields that it does not
-know.
+So this module moves the offsets itself, and keeps the fields of a footer that it does not know.
 """
 
 from __future__ import annotations
@@ -19,25 +18,17 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import Any
+
+from profiler.store.tables.thrift import I64, LIST, STRUCT, Struct, decode_struct, encode_struct
 
 MAGIC = b"PAR1"
 _TAIL_BYTES = 8  # the footer's length and the magic
-# Types of the compact protocol. Its maps are left out: no footer has one.
-_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _STRUCT = 0, 1, 2, 3, 7, 8, 12
-_INTEGERS, _LISTS = (4, 5, 6), (9, 10)
-_I64, _LIST = 6, 9
-_LONG = 0x0F  # in a list's header: its length follows
-
 # Field numbers of parquet.thrift.
 _SCHEMA, _ROWS, _GROUPS = 2, 3, 4  # of FileMetaData
 _COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _ORDINAL = 1, 3, 5, 7  # of RowGroup
 _CHUNK_OFFSETS, _CHUNK_META = (2, 4, 6), 3  # of ColumnChunk: itself, its indexes, its metadata
 _META_OFFSETS = (9, 10, 11, 14)  # of ColumnMetaData: pages, dictionary, Bloom filter
 _LAST_ORDINAL = (1 << 15) - 1
-
-# A struct: its fields by number, each with its type. A list is a pair: the elements' type, and the elements.
-Struct = dict[int, tuple[int, Any]]
 
 
 @dataclass
@@ -71,7 +62,7 @@ class JoinedFooter:
     def encode(self) -> bytes:
         """The bytes that end the joined file."""
         assert self._first is not None
-        footer = self._first | {_ROWS: (_I64, self._rows), _GROUPS: (_LIST, (_STRUCT, self._groups))}
+        footer = self._first | {_ROWS: (I64, self._rows), _GROUPS: (LIST, (STRUCT, self._groups))}
         out = encode_struct(footer)
         return out + struct.pack("<I", len(out)) + MAGIC
 
@@ -85,22 +76,9 @@ def read_footer(data: bytes) -> Struct:
     if start < 0:
         raise ValueError("its footer is cut off")
     try:
-        return _decode_struct(BytesIO(data[start:]))
-    except (EOFError, KeyError) as error:
+        return decode_struct(BytesIO(data[start:]))
+    except ValueError as error:
         raise ValueError(f"its footer cannot be read: {error}") from error
-
-
-def encode_struct(fields: Struct) -> bytes:
-    parts, before = [], 0
-    for number, (kind, value) in sorted(fields.items()):
-        step = number - before
-        parts.append(
-            bytes([step << 4 | kind]) if 0 < step <= _LONG else bytes([kind]) + _encode(_I64, number)
-        )
-        before = number
-        if kind not in (_TRUE, _FALSE):
-            parts.append(_encode(kind, value))
-    return b"".join(parts) + bytes([_STOP])
 
 
 def _move(group: Struct, offset: int, ordinal: int) -> None:
@@ -122,74 +100,3 @@ def _move(group: Struct, offset: int, ordinal: int) -> None:
             shift(chunk, number)
         for number in _META_OFFSETS:
             shift(chunk[_CHUNK_META][1], number)
-
-
-def _decode_struct(stream: BytesIO) -> Struct:
-    fields: Struct = {}
-    number = 0
-    while (header := _take(stream, 1)[0]) != _STOP:
-        kind = header & 0x0F
-        number = number + (header >> 4) if header >> 4 else _decode(stream, _I64)
-        # A truth value is in its type.
-        fields[number] = (kind, None if kind in (_TRUE, _FALSE) else _decode(stream, kind))
-    return fields
-
-
-def _decode(stream: BytesIO, kind: int) -> Any:
-    if kind in _INTEGERS:
-        value = _varint(stream)
-        return value >> 1 ^ -(value & 1)
-    if kind == _BINARY:
-        return _take(stream, _varint(stream))
-    if kind == _STRUCT:
-        return _decode_struct(stream)
-    if kind in _LISTS:
-        header = _take(stream, 1)[0]
-        size, element = header >> 4, header & 0x0F
-        if size == _LONG:
-            size = _varint(stream)
-        return element, [_decode(stream, element) for _ in range(size)]
-    if kind in (_TRUE, _FALSE, _BYTE):  # in a list, a truth value is a byte
-        return _take(stream, 1)
-    if kind == _DOUBLE:
-        return _take(stream, 8)
-    raise ValueError(f"type {kind} is not one of a Parquet footer")
-
-
-def _take(stream: BytesIO, count: int) -> bytes:
-    data = stream.read(count)
-    if len(data) < count:
-        raise EOFError("it ends too early")
-    return data
-
-
-def _varint(stream: BytesIO) -> int:
-    value = shift = 0
-    while (byte := _take(stream, 1)[0]) & 0x80:
-        value |= (byte & 0x7F) << shift
-        shift += 7
-    return value | byte << shift
-
-
-def _encode(kind: int, value: Any) -> bytes:
-    if kind in _INTEGERS:
-        return _encode_varint(value << 1 ^ value >> 63)
-    if kind == _BINARY:
-        return _encode_varint(len(value)) + bytes(value)
-    if kind == _STRUCT and not isinstance(value, bytes):
-        return encode_struct(value)
-    if kind in _LISTS:
-        element, items = value
-        header = bytes([min(len(items), _LONG) << 4 | element])
-        size = _encode_varint(len(items)) if len(items) >= _LONG else b""
-        return header + size + b"".join(_encode(element, item) for item in items)
-    return bytes(value)  # as it was read, or a struct that is encoded already
-
-
-def _encode_varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

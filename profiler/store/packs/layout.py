@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import RunDamaged
-from profiler.store.remote.places import Piece, Place, open_regular
+from profiler.store.remote.places import Piece, Place, sha256_of
 from profiler.store.runs.file_names import report_suffix, table_file
 from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import StoredReport
@@ -150,9 +150,7 @@ class Pack:
         if table not in self._verified:
             name = table_file(table)
             path = self.place.file(f"{self.name}/{name}")
-            with open_regular(path) as file:
-                actual = hashlib.file_digest(file, "sha256").hexdigest()
-            same = actual == self.index.files[name].sha256
+            same = sha256_of(path) == self.index.files[name].sha256
             self._verified[table] = (
                 path if same else RunDamaged(f"{self.shown(name)}: not the one written (its SHA-256 differs)")
             )

@@ -17,10 +17,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from profiler.errors import CompactBusy, RunDamaged, RunUnusable
+from profiler.store.locks import try_lock
 from profiler.store.packs.layout import Pack
 from profiler.store.packs.publish import PackPublisher, publisher_for
 from profiler.store.packs.write import PackWriter
-from profiler.store.runs.commit import Staging, storage_error, try_lock
+from profiler.store.runs.commit import Staging, storage_error
 from profiler.store.runs.files import read_ahead
 from profiler.store.runs.manifest import MANIFEST_FILE, decode_manifest
 from profiler.store.runs.run import Run

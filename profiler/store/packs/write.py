@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import RunDamaged
-from profiler.store.packs.footers import JoinedFooter, Struct, read_footer
+from profiler.store.packs.footers import JoinedFooter, read_footer
 from profiler.store.packs.layout import (
     MANIFESTS_FILE,
     PACK_FILE,
@@ -31,6 +31,7 @@ from profiler.store.runs.file_names import table_file
 from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
 from profiler.store.tables.schema import TABLES
+from profiler.store.tables.thrift import Struct
 
 
 class PackWriter:

@@ -146,6 +146,12 @@ class FolderPlace:
         return path
 
 
+def sha256_of(path: Path) -> str:
+    """Return the hash of a regular file."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def open_regular(path: Path) -> BufferedReader:
     """Open a regular file to read it; OSError for anything else. A pipe would be waited for, and a device has no end."""
     try:

@@ -14,7 +14,6 @@ that before it uploads its manifest. So no run that was acknowledged is ever rem
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +23,7 @@ import msgspec
 
 from profiler.errors import IdTaken, RemoteDenied, RemoteFailed, StoreNotWritable
 from profiler.store.remote.objects import ObjectPlace
-from profiler.store.remote.places import Location
+from profiler.store.remote.places import Location, sha256_of
 from profiler.store.runs.commit import Staging, names_by_hash, storage_error
 from profiler.store.runs.file_names import own_name
 from profiler.store.runs.index import RunIndex
@@ -148,18 +147,13 @@ def _put(place: ObjectPlace, run: RunId, path: Path) -> str:
     """Upload a file and return its name, which is made from its content when its own is taken by something else."""
     if place.put_new_file(f"{run}/{path.name}", path):
         return path.name
-    ours, theirs = (_sha256(one) for one in (path, place.file(f"{run}/{path.name}")))
+    ours, theirs = (sha256_of(one) for one in (path, place.file(f"{run}/{path.name}")))
     if ours == theirs:
         return path.name
     name = own_name(path.name, ours)
-    if not place.put_new_file(f"{run}/{name}", path) and _sha256(place.file(f"{run}/{name}")) != ours:
+    if not place.put_new_file(f"{run}/{name}", path) and sha256_of(place.file(f"{run}/{name}")) != ours:
         raise StoreNotWritable(f"{place.shown(f'{run}/{name}')}: is there already with other content")
     return name
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _renamed(manifest: Manifest, names: dict[str, str]) -> Manifest:

@@ -1,10 +1,16 @@
-"""Decodes reports in a process that may read the report it was handed and write to its pipe, nothing else.
+"""Decodes reports in processes that may read the report they were handed and write to their pipe, nothing else.
 
-A reader of `sandbox.py` imports what it needs and forks this process, which then gives up its rights (see
-`containment.py`). A report comes to it as memory that both share, since it can open no file; so it serves report
-after report, and starts NVIDIA's library once. Its answer is untrusted: Arrow's columns and JSON, both checked,
-and never a pickle. When it crashes, its parent ends in the same way, so that a crash looks the same wherever
-this process exists or not: only Linux has what it needs.
+A reader of `sandbox.py` imports what it needs and forks these processes, which then give up their rights (see
+`containment.py`). A report comes to them as memory that they share with the reader, since they can open no file.
+
+Each run gets a new process for all its figures: one that has read no report before, whose answer therefore depends on
+no other report. (NVIDIA's library remembers the units of the first report that it reads.) Machine code is read by one
+process for all runs, because the library takes 0.6 s to prepare its disassembler, and a fork cannot inherit that. So
+a report that takes over a process can falsify its own figures and, in later runs, only the machine code.
+
+An answer is untrusted: Arrow's columns and JSON, both checked, and never a pickle. When a process crashes, the reader
+ends in the same way, so that a crash looks the same wherever these processes exist or not: only Linux has what they
+need.
 """
 
 from __future__ import annotations
@@ -19,30 +25,34 @@ from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import TracebackType
 from typing import NoReturn
 
 import msgspec
 import pyarrow as pa
 
-from profiler.errors import ReaderFailed, ReportDamaged, ReportUnreadable, RunDamaged
+from profiler.errors import ReaderFailed, ReportDamaged, ReportUnreadable, RunDamaged, find_shortage
 from profiler.store.reports.containment import restrict
 from profiler.store.reports.identity import ReportFile
 from profiler.store.reports.nvidia_reader import PACKAGES, Decoded, Source, decode_reports
-from profiler.store.reports.request import OUT_OF_MEMORY, Omitted
+from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, Omitted, Part
 from profiler.store.tables.schema import TABLES, check_table
 
 _PR_SET_PDEATHSIG = 1
 _CHUNK_BYTES = 1 << 22
 _ONE_MORE = b"+"  # a launch was read
 _DESCRIPTORS = Path("/proc/self/fd")
-# NVIDIA's second library is loaded with the first report, and Python imports some modules when they are used.
+_SECOND_LIBRARY = PACKAGES / "ncu_report" / "libnvperf_host.so"
+# NVIDIA's second library is opened with the first report, and Python imports some modules when they are used.
 _READABLE = [PACKAGES, Path(os.__file__).parent]
-_TABLES = [name for name in TABLES if name != "timings"]  # those are of no report
+_OF_REPORTS = [name for name in TABLES if name != "timings"]
+_TABLES = {Part.ALL: _OF_REPORTS, Part.FIGURES: _OF_REPORTS, Part.CODE: ["instructions"]}
 
 
 class _Task(msgspec.Struct):
     run_id: str
     omitted: Omitted
+    part: Part
     reports: int
 
 
@@ -60,43 +70,62 @@ class _Answer(msgspec.Struct):
 
 
 class ContainedReader:
-    """A process that runs `serve` with hardly any rights, and how to ask it."""
+    """A process that runs `serve` with hardly any rights, and how to ask it. `end` kills it."""
 
     def __init__(self, serve: Callable[[Connection, Path], None] | None = None) -> None:
-        self._serve = serve or _serve
+        self._serve, self.has_ended = serve or _serve, False
         self._memory = os.memfd_create("report")
-        gc.freeze()  # pages that the collector does not write to stay shared
-        self._start()
+        self._pipe, its_end = Pipe()
+        parent = os.getpid()
+        self.process = os.fork()
+        if self.process == 0:
+            self._live(its_end, parent)
+        its_end.close()
 
     def decode(
         self,
         files: Sequence[ReportFile],
         run_id: str,
         omitted: Omitted,
+        part: Part,
         count: Callable[[], None] = lambda: None,
     ) -> Decoded:
-        """Decode the reports, and check the answer; `count` is called after each launch. Ends this process when the reader ends."""
+        """Decode the reports, `count` each launch, and check the answer; ends this process when the reader ends."""
         try:
-            answer, tables = self._ask(files, run_id, omitted, count)
+            answer, tables = self._ask(_Task(run_id, omitted, part, len(files)), files, count)
         except (EOFError, OSError):
             self._end_alike()
         except (ReportUnreadable, msgspec.DecodeError, pa.ArrowException, RunDamaged) as error:
-            os.kill(self.process, signal.SIGKILL)  # what else it says would be taken for the next answer
-            os.waitpid(self.process, 0)
-            self._start()
+            self.end()  # what else it says would be taken for the next answer
             if isinstance(error, ReportUnreadable):
                 raise
             raise ReaderFailed(f"{files[0].path}: NVIDIA's reader answered nonsense: {error}") from error
-        finally:
-            os.ftruncate(self._memory, 0)
+        os.ftruncate(self._memory, 0)
         if answer.failure:
             raise (ReportDamaged if answer.damaged else ReaderFailed)(answer.failure)
         return Decoded(tables, answer.sections)
 
+    def end(self) -> None:
+        if self.has_ended:
+            return
+        self.has_ended = True
+        os.kill(self.process, signal.SIGKILL)
+        os.waitpid(self.process, 0)
+        self._pipe.close()
+        os.close(self._memory)
+
+    def __enter__(self) -> ContainedReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
     def _ask(
-        self, files: Sequence[ReportFile], run_id: str, omitted: Omitted, count: Callable[[], None]
+        self, task: _Task, files: Sequence[ReportFile], count: Callable[[], None]
     ) -> tuple[_Answer, dict[str, pa.Table]]:
-        self._send(_Task(run_id, omitted, len(files)))
+        self._send(task)
         data = b""
         for file in files:
             self._fill(file)
@@ -106,8 +135,8 @@ class ContainedReader:
             if data:  # a failure; else it wants the next report
                 break
         answer = msgspec.json.decode(data or self._pipe.recv_bytes(), type=_Answer)
-        tables = {} if answer.failure else {name: _checked(name, self._pipe.recv_bytes()) for name in _TABLES}
-        return answer, tables
+        names = () if answer.failure else _TABLES[task.part]
+        return answer, {name: _checked(name, self._pipe.recv_bytes()) for name in names}
 
     def _send(self, message: msgspec.Struct) -> None:
         self._pipe.send_bytes(msgspec.json.encode(message))
@@ -131,14 +160,6 @@ class ContainedReader:
             os.kill(os.getpid(), -code)
         os._exit(code)
 
-    def _start(self) -> None:
-        self._pipe, its_end = Pipe()
-        parent = os.getpid()
-        self.process = os.fork()
-        if self.process == 0:
-            self._live(its_end, parent)
-        its_end.close()
-
     def _live(self, pipe: Connection, parent: int) -> None:
         """Restrict this process, the new one, and serve until the pipe is closed."""
         try:
@@ -155,30 +176,43 @@ class ContainedReader:
             restrict(_READABLE)
             with suppress(EOFError):
                 self._serve(pipe, _DESCRIPTORS / str(self._memory))
-        except MemoryError:
-            os._exit(OUT_OF_MEMORY)
+        except (MemoryError, OSError) as error:
+            if find_shortage(error):
+                os._exit(OUT_OF_MEMORY if isinstance(error, MemoryError) else OUT_OF_FILES)
         finally:
             os._exit(1)
 
 
-_reader: ContainedReader | None = None
+_code_reader: ContainedReader | None = None
 
 
 def start_reader() -> None:
-    """Fork the contained process, where this system has what it needs; call this while there is one thread."""
-    global _reader  # noqa: PLW0603
+    """Fork the process for machine code, where this system has what it needs; call this while there is one thread."""
+    global _code_reader  # noqa: PLW0603
     if sys.platform == "linux" and _DESCRIPTORS.exists():
-        _reader = ContainedReader()
+        with suppress(
+            OSError
+        ):  # another release may call it otherwise: every process then takes 0.1 s to load it
+            ctypes.CDLL(str(_SECOND_LIBRARY))
+        gc.freeze()  # pages that the collector does not write to stay shared
+        _code_reader = ContainedReader()
 
 
 def decode_contained(
     files: Sequence[ReportFile], run_id: str, omitted: Omitted, count: Callable[[], None] = lambda: None
 ) -> Decoded:
-    """Decode the reports in the contained process, or in this one where there is none; `count` each launch."""
-    if _reader is not None:
-        return _reader.decode(files, run_id, omitted, count)
-    sources = (Source(file.path, file.plain, file.envelope.results) for file in files)
-    return decode_reports(sources, run_id, omitted, count)
+    """Decode the reports of a run in contained processes, or in this one where there are none; `count` each launch."""
+    global _code_reader  # noqa: PLW0603
+    if _code_reader is None:
+        sources = (Source(file.path, file.plain, file.envelope.results) for file in files)
+        return decode_reports(sources, run_id, omitted, count=count)
+    with ContainedReader() as fresh:
+        decoded = fresh.decode(files, run_id, omitted, Part.FIGURES, count)
+    if omitted is not Omitted.ALL_CODE:
+        if _code_reader.has_ended:
+            _code_reader = ContainedReader()
+        decoded.tables |= _code_reader.decode(files, run_id, omitted, Part.CODE).tables
+    return decoded
 
 
 def _serve(pipe: Connection, memory: Path) -> None:
@@ -186,13 +220,15 @@ def _serve(pipe: Connection, memory: Path) -> None:
         task = msgspec.json.decode(pipe.recv_bytes(), type=_Task)
         try:
             sources = _sources(pipe, memory, task)
-            decoded = decode_reports(sources, task.run_id, task.omitted, lambda: pipe.send_bytes(_ONE_MORE))
+            decoded = decode_reports(
+                sources, task.run_id, task.omitted, task.part, lambda: pipe.send_bytes(_ONE_MORE)
+            )
         except (ReaderFailed, ReportDamaged) as error:
             failure = _Answer(error.message, isinstance(error, ReportDamaged))
             pipe.send_bytes(msgspec.json.encode(failure))
             continue
         pipe.send_bytes(msgspec.json.encode(_Answer(sections=decoded.sections)))
-        for table in (decoded.tables[name] for name in _TABLES):
+        for table in (decoded.tables[name] for name in _TABLES[task.part]):
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, table.schema) as stream:
                 stream.write_table(table)

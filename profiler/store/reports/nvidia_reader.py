@@ -1,8 +1,7 @@
 """Reads reports with NVIDIA's reader into the tables of `tables/schema.py`.
 
 This is the only module that imports `ncu_report`; only `disassembly.py` sees some of its untyped objects too.
-Call it through `contained_reader.py`: on a damaged file the native library may crash or hang, and takes its process
-with it.
+Call it through `contained_reader.py`: a damaged file may crash or hang the native library, and so its process.
 
 Addresses in a report are absolute and differ from one recording to the next, so every instruction address
 becomes an offset from the start of its function.
@@ -28,12 +27,11 @@ from profiler.store.reports.disassembly import (
     still_the_same,
     walk,
 )
-from profiler.store.reports.request import Omitted
+from profiler.store.reports.request import Omitted, Part
 from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
 
 PACKAGES = Path(ncu_report.__file__).parent.parent  # the folder in which `ncu_report` is installed
 
@@ -57,7 +55,7 @@ _STRING = ncu_report.IMetric.ValueKind_STRING
 
 _LARGEST_EXACT = 2**53  # the first integer whose successor float64 cannot hold
 _EARLIEST_TIME_NS = 10**18  # 2001 in Unix nanoseconds; no count or size comes near
-_SAMPLES = "smsp__pcsamp_warps_issue_stalled_"
+_EXECUTED, _SAMPLES = "inst_executed", "smsp__pcsamp_warps_issue_stalled_"
 
 
 @dataclass
@@ -78,17 +76,14 @@ class Source:
 
 
 def decode_reports(
-    sources: Iterable[Source],
-    run_id: str,
-    omitted: Omitted = Omitted.NOTHING,
+    sources: Iterable[Source], run_id: str, omitted: Omitted = Omitted.NOTHING, part: Part = Part.ALL,
     count: Callable[[], None] = lambda: None,
-) -> Decoded:
+) -> Decoded:  # fmt: skip
     """Read every launch of every range of every report, and `count` each; fail when the reader yields fewer than announced."""
-    decoder = _Decoder(run_id, omitted, count)
+    decoder = _Decoder(run_id, omitted, part)
     for process, source in enumerate(sources):
-        path = source.path
-        with _failures_named(path):
-            launches = decoder.read_all(process, ncu_report.load_report(str(source.plain)))
+        with _failures_named(path := source.path):
+            launches = decoder.read_all(process, ncu_report.load_report(str(source.plain)), count)
         if launches != source.results:
             raise ReportDamaged(
                 f"{path}: damaged: it announces {source.results} results, but only {launches} can be read"
@@ -143,11 +138,8 @@ class _Launch:
 
 
 class _Decoder:
-    def __init__(
-        self, run_id: str, omitted: Omitted = Omitted.NOTHING, count: Callable[[], None] = lambda: None
-    ) -> None:
-        self._omitted = omitted
-        self._count = count
+    def __init__(self, run_id: str, omitted: Omitted = Omitted.NOTHING, part: Part = Part.ALL) -> None:
+        self._omitted, self._part = omitted, part
         self._tables = {
             name: TableBuilder(name, run_id)
             for name in ("launches", "metrics", "instances", "instructions", "rules")
@@ -160,7 +152,7 @@ class _Decoder:
         tables = {name: builder.finish() for name, builder in self._tables.items()}
         return Decoded(tables, [valid_unicode(section) for section in self._sections])
 
-    def read_all(self, process: int, context: Any) -> int:
+    def read_all(self, process: int, context: Any, count: Callable[[], None]) -> int:
         """Read every launch of every range of one report; returns how many there were."""
         before = self._launches
         self._functions.clear()  # another process loads another function at the same address
@@ -168,19 +160,22 @@ class _Decoder:
             profiled = context.range_by_idx(range_index)
             for action_index in range(profiled.num_actions()):
                 action = profiled.action_by_idx(action_index)
-                if action.metric_names():  # a result that the reader could not parse has no metrics
+                if action.metric_names():  # one that the reader could not parse has none
                     self.read_launch(self._launches, process, range_index, action)
                     self._launches += 1
-                    self._count()
+                    count()
         return self._launches - before
 
     def read_launch(self, number: int, process: int, range_index: int, action: Any) -> None:
         launch = _Launch(number, action, starts=_function_starts(action))
         for name in action.metric_names():
-            self._read_metric(launch, name, action.metric_by_name(name))
-        self._read_identity(launch, process, range_index)
-        if self._may_read_code(action):
+            if self._part is not Part.CODE or _is_of_code(name):
+                self._read_metric(launch, name, action.metric_by_name(name))
+        if self._part is not Part.FIGURES and self._may_read_code(action):
             self._read_instructions(launch)
+        if self._part is Part.CODE:
+            return
+        self._read_identity(launch, process, range_index)
         self._read_rules(launch)
         for section in action.sections():
             self._sections[section.identifier()] = None
@@ -235,10 +230,10 @@ class _Decoder:
             columns["id_number"].extend(ids if id_kind not in ("name", "none") else [None] * count)
 
     def _note_addresses(self, launch: _Launch, name: str, ids: list[int], values: list[Value]) -> None:
-        if name == "inst_executed":
+        if name == _EXECUTED:
             counts = (None if value is None else int(value) for value, _, _ in values)
             launch.executed = dict(zip(ids, counts, strict=True))
-        elif name.startswith(_SAMPLES) and not name.endswith("_not_issued"):
+        elif _is_of_code(name):
             reason = name.removeprefix(_SAMPLES)
             launch.samples = launch.samples or {}
             for address, (count, _, _) in zip(ids, values, strict=True):
@@ -360,6 +355,11 @@ class _Decoder:
             )
 
 
+def _is_of_code(metric: str) -> bool:
+    """Return whether the instances of the metric are counts of instructions that the table of the code holds."""
+    return metric == _EXECUTED or (metric.startswith(_SAMPLES) and not metric.endswith("_not_issued"))
+
+
 def _function_starts(action: Any) -> list[int]:
     metric = action.metric_by_name("launch__function_pcs")
     if metric is None:
@@ -384,12 +384,8 @@ def _nvtx_ranges(action: Any) -> Iterator[dict[str, str]]:
     state = action.nvtx_state()
     for domain_id in state.domains() if state else ():
         domain = state.domain_by_id(domain_id)
-        kinds: list[tuple[str, Callable[[], tuple[str, ...]]]] = [
-            ("push_pop", domain.push_pop_ranges),
-            ("start_end", domain.start_end_ranges),
-        ]
-        for kind, names in kinds:
-            for name in names():
+        for kind, names in (("push_pop", domain.push_pop_ranges()), ("start_end", domain.start_end_ranges())):
+            for name in names:
                 yield {"domain": domain.name(), "kind": kind, "name": name}
 
 

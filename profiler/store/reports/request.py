@@ -16,7 +16,7 @@ from profiler.store.reports.identity import REPORT_SUFFIX
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import preset_name, rung_name
 
-OUT_OF_MEMORY = 112  # exit code of a process that reads; no signal and no other exit uses it
+OUT_OF_MEMORY, OUT_OF_FILES = 112, 113  # exit codes of a process that reads; nothing else uses them
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -51,6 +51,14 @@ class Omitted(StrEnum):
     NOTHING = ""
     GRAPH_CODE = "machine code and source lines of CUDA graphs"
     ALL_CODE = "machine code and source lines"
+
+
+class Part(StrEnum):
+    """The part of a report that is read: the code alone, everything else, or both."""
+
+    ALL = "all"
+    FIGURES = "figures"
+    CODE = "code"
 
 
 @dataclass(frozen=True)

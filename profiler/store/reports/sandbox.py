@@ -32,8 +32,8 @@ from typing import Any
 import pebble.pool.process
 from pebble import ProcessExpired, ProcessPool
 
-from profiler.errors import InternalError, ProfError, ReaderFailed
-from profiler.store.reports.request import OUT_OF_MEMORY, AlreadyStored, Request
+from profiler.errors import InternalError, ProfError, ReaderFailed, ResourcesShort
+from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, AlreadyStored, Request
 from profiler.store.runs.manifest import Manifest
 
 Extracted = Manifest | AlreadyStored
@@ -166,6 +166,8 @@ def outcome(future: Future[Extracted], report: object) -> Extracted:
     except FutureTimeoutError:
         raise ReaderFailed(f"{report}: NVIDIA's reader did not finish in time and was stopped") from None
     except ProcessExpired as death:
+        if death.exitcode == OUT_OF_FILES:
+            raise ResourcesShort(f"{report}: too many open files in the process that reads it") from None
         if death.exitcode == OUT_OF_MEMORY:
             raise ReaderFailed(f"{report}: NVIDIA's reader ran out of memory on it") from None
         how = f"signal {-death.exitcode}" if death.exitcode < 0 else f"exit code {death.exitcode}"

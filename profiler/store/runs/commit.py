@@ -8,7 +8,6 @@ stages removes it.
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import shutil
@@ -16,18 +15,19 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from profiler.errors import DiskFull, StoreLocked, StoreNotWritable
+from profiler.errors import DiskFull, ResourcesShort, StoreLocked, StoreNotWritable, find_shortage
+from profiler.store.locks import locked, try_lock
 from profiler.store.remote.places import FolderPlace, Location
 from profiler.store.runs.file_names import table_file
 from profiler.store.runs.index import RunIndex
 from profiler.store.runs.manifest import StoredTable, read_manifest
 from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
-from profiler.text import shortened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,9 +36,6 @@ STAGING_FOLDER = ".staging"
 DAMAGED_FOLDER = "damaged"
 _OWNER_FILE = "owner"
 _LOCK_FILE = ".lock"
-LOCK_S = 60.0  # a commit holds the lock for milliseconds, and on a slow network for seconds
-_POLL_S = 0.01
-_COMMAND_WIDTH = 60
 
 
 class Staging:
@@ -47,7 +44,7 @@ class Staging:
     def __init__(self, root: Path) -> None:
         self.root = root
         try:
-            _make_root(root)
+            make_root(root)
             with locked(root / _LOCK_FILE):
                 make_shared_folder(root / STAGING_FOLDER, root)
                 for left in find_left_staging(root):
@@ -140,10 +137,7 @@ class Staging:
 
         The reason is written first: a call that is killed leaves at worst a reason without a run.
         """
-        aside, number = self.root / DAMAGED_FOLDER, 1
-        while (aside / name).exists():
-            number += 1
-            aside = self.root / DAMAGED_FOLDER / str(number)
+        aside = next(one for one in map(self.root.joinpath, damaged_folders()) if not (one / name).exists())
         try:
             make_shared_folder(self.root / DAMAGED_FOLDER, self.root)
             make_shared_folder(aside, self.root)
@@ -171,6 +165,12 @@ class Staging:
             (self.root / STAGING_FOLDER).rmdir()
 
 
+def damaged_folders() -> Iterator[str]:
+    """Yield the folders for what is set aside: the next one is for a name that is in those before it."""
+    yield DAMAGED_FOLDER
+    yield from (f"{DAMAGED_FOLDER}/{number}" for number in count(2))
+
+
 def names_by_hash(names: Iterable[str]) -> dict[str, list[str]]:
     """The names of runs by the hash in them."""
     found: dict[str, list[str]] = {}
@@ -179,9 +179,11 @@ def names_by_hash(names: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def storage_error(error: OSError, place: Location) -> DiskFull | StoreNotWritable:
+def storage_error(error: OSError, place: Location) -> DiskFull | ResourcesShort | StoreNotWritable:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(f"{place}: the disk is full")
+    if shortage := find_shortage(error):
+        return shortage
     return StoreNotWritable(f"{place}: cannot be written: {error.strerror or error}")
 
 
@@ -208,7 +210,7 @@ def flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def _make_root(root: Path) -> None:
+def make_root(root: Path) -> None:
     """Make the folder of runs, so that a power failure does not take it away with the first run."""
     missing = [folder for folder in (root, *root.parents) if not folder.exists()]
     root.mkdir(parents=True, exist_ok=True)
@@ -242,67 +244,3 @@ def _is_left(owner: Path) -> bool:
     if lock is not None:
         os.close(lock)
     return is_left
-
-
-def try_lock(path: Path) -> int | None:
-    """Take the lock; None when another process holds it, or the file is another user's, who may be at work."""
-    try:
-        descriptor = _open_lock(path)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
-
-
-@contextmanager
-def locked(path: Path, limit_s: float = LOCK_S) -> Iterator[None]:
-    """Hold the lock; waits for another process or thread that has it, but not for ever. The file stays."""
-    descriptor = _open_lock(path)
-    try:
-        _wait_for(descriptor, path, limit_s)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _wait_for(descriptor: int, path: Path, limit_s: float) -> None:
-    """Take the lock within this time; StoreLocked names who holds it."""
-    deadline = time.monotonic() + limit_s
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() < deadline:
-                time.sleep(_POLL_S)
-                continue
-            raise StoreLocked(f"{path}: {_holder(descriptor)} has held the lock for {limit_s:g} s") from None
-        return
-
-
-def _holder(descriptor: int) -> str:
-    """The process that holds the lock, as far as the system knows it."""
-    inode = str(os.fstat(descriptor).st_ino)
-    with suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/locks").read_text().splitlines():
-            _, kind, _, _, process, file, *_ = line.split()
-            if kind == "FLOCK" and file.rpartition(":")[2] == inode and int(process) > 0:
-                command = (
-                    Path(f"/proc/{process}/cmdline")
-                    .read_bytes()
-                    .replace(b"\0", b" ")
-                    .decode(errors="replace")
-                )
-                return f"process {process} ({shortened(command.strip(), _COMMAND_WIDTH)})"
-    return "another process"
-
-
-def _open_lock(path: Path) -> int:
-    """Open a lock file, which may be another user's: read access is enough to lock it."""
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except PermissionError:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

@@ -33,7 +33,7 @@ class RunIndex:
         self._place = place
         self._packs: dict[str, Pack] = {}
         self._packed: dict[str, Pack] = {}  # by run id
-        self.damaged: dict[str, RunUnusable] = {}  # the packs that the last listing could not read
+        self.unusable: dict[str, RunUnusable] = {}  # the packs that the last listing could not read
         self._ahead: dict[str, bytes] = {}
         self._listed: list[str] = []
 
@@ -53,12 +53,12 @@ class RunIndex:
     def names(self) -> list[str]:
         """List the place: the names of all runs, in order, and of everything else in it.
 
-        A pack that cannot be read is listed in `damaged`, and the runs of the others are found.
+        A pack that cannot be read is listed in `unusable`, and the runs of the others are found.
         """
         missing: set[str] = set()
         for _ in range(_LISTINGS):
             names = self._listed = self._place.names()
-            known, self.damaged = self._packs, {}
+            known, self.unusable = self._packs, {}
             self._packs, gone = {}, set[str]()
             for name in filter(is_pack, names):
                 try:
@@ -66,15 +66,15 @@ class RunIndex:
                 except FileNotFoundError:  # a larger pack replaced it after the listing, or it lost its index
                     gone.add(name)
                 except RunUnusable as error:
-                    self.damaged[name] = error
+                    self.unusable[name] = error
                 except OSError as error:
-                    self.damaged[name] = unreadable(error, self._place.shown(f"{name}/{PACK_FILE}"))
+                    self.unusable[name] = unreadable(error, self._place.shown(f"{name}/{PACK_FILE}"))
             if gone <= missing:
                 break
             missing |= gone
         for name in gone:
             where = self._place.shown(f"{name}/{PACK_FILE}")
-            self.damaged[name] = RunDamaged(f"{where}: the pack has lost its index")
+            self.unusable[name] = RunDamaged(f"{where}: the pack has lost its index")
         self._packed = {name: pack for pack in self.packs for name in pack.index.runs}
         return sorted({*names, *self._packed})
 

@@ -16,7 +16,7 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
-from profiler.store.remote.places import open_regular, unreadable
+from profiler.store.remote.places import FolderPlace, unreadable
 from profiler.store.runs.file_names import is_report_file, is_sha256, is_table_file
 from profiler.store.runs.run_id import RunId, rung_name
 from profiler.store.runs.seal import seal_of, sealed
@@ -165,8 +165,7 @@ def read_manifest(folder: Path, kind: type[_Kind]) -> _Kind: ...
 def read_manifest(folder: Path, kind: type[Manifest] = Manifest) -> Manifest:
     path = folder / MANIFEST_FILE
     try:
-        with open_regular(path) as file:
-            return decode_manifest(file.read(MOST_MANIFEST_BYTES + 1), str(path), kind)
+        return decode_manifest(FolderPlace(folder).read(MANIFEST_FILE), str(path), kind)
     except OSError as error:
         raise unreadable(error, str(path)) from error
 

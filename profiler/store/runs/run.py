@@ -14,7 +14,8 @@ from profiler.store.remote.places import FolderPlace, Location, unreadable
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import Manifest, StoredReport
-from profiler.store.tables.schema import check_table, upgraded
+from profiler.store.tables.bounds import read_table
+from profiler.store.tables.schema import arrow_schema, check_table, upgraded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,15 +138,8 @@ class Run:
             raise RunDamaged(f"{shown}: the run's report is not the one recorded (its SHA-256 differs)")
 
     def _read_table(self, name: str) -> pa.Table:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        data = self.table_bytes(name)
-        where = self.files.shown_table(name)
-        try:
-            table = pq.ParquetFile(pa.BufferReader(data)).read()
-        except (pa.ArrowException, OSError) as error:
-            raise RunDamaged(f"{where}: cannot be read as Parquet: {error}") from error
+        where, rows = self.files.shown_table(name), self.manifest.tables[name].rows
+        table = read_table(self.table_bytes(name), arrow_schema(name), rows, where)
         return check_table(upgraded(table, name), name, where)
 
     def _reading_table(self, name: str, read: Callable[[], _Read]) -> _Read:

@@ -44,13 +44,13 @@ class RunStore:
     A run is in a folder of its own or in a pack (`packs/layout.py`); a run in both, or in two packs, counts
     once. A `confined` store follows no link that leads out of its folder.
 
-    What is damaged or cannot be read hides nothing else: `damaged` lists what was left out so far, and `note` gets a line about each.
+    What is damaged or cannot be read hides nothing else: `left_out` lists it, and `note` gets a line about each.
     """
 
     def __init__(
         self, location: Location, *, confined: bool = False, note: Callable[[str], None] | None = None
     ) -> None:
-        self.damaged: dict[str, RunUnusable] = {}  # what cannot be used, by the name of the run or the pack
+        self.left_out: dict[str, RunUnusable] = {}  # what cannot be used, by the name of the run or the pack
         self._note = note
         self.place = _place_of(location, confined=confined)
         self.index = RunIndex(self.place)
@@ -95,7 +95,7 @@ class RunStore:
         """
         unique: dict[tuple[str, str], RunId] = {}
         names = self.index.names()
-        for pack, error in self.index.damaged.items():
+        for pack, error in self.index.unusable.items():
             self.leave_out(pack, error)
         for name in names:
             if run_id := RunId.parse(name):
@@ -146,11 +146,11 @@ class RunStore:
 
     def require_whole(self) -> None:
         """Raise the error of what was left out; of several, one with a line for each, RunDamaged if one of them is."""
-        errors = sorted(self.damaged.values(), key=lambda error: not isinstance(error, RunDamaged))
+        errors = sorted(self.left_out.values(), key=lambda error: not isinstance(error, RunDamaged))
         if len(errors) > 1:
             raise type(errors[0])(
                 f"{self.root}: {len(errors)} runs or packs were left out:",
-                details=[f"  {error.message}" for error in self.damaged.values()],
+                details=[f"  {error.message}" for error in self.left_out.values()],
             )
         for error in errors:
             raise error
@@ -190,7 +190,7 @@ class RunStore:
             )
         raise RunNotFound(
             f"{self.root}: {nothing_found(reference, ladder, (run_id.name for run_id in ids))}",
-            details=[f"  not searched: {error.message}" for error in self.damaged.values()],
+            details=[f"  not searched: {error.message}" for error in self.left_out.values()],
         )
 
     def find_all(self, reference: str, ladder: str) -> Iterator[Run | RunUnusable]:
@@ -228,9 +228,9 @@ class RunStore:
 
     def leave_out(self, name: str, error: RunUnusable) -> None:
         """Note that a damaged run or pack is not part of the answer."""
-        if name not in self.damaged and self._note is not None:
+        if name not in self.left_out and self._note is not None:
             self._note(f"left out: {error.message}")
-        self.damaged[name] = error
+        self.left_out[name] = error
 
     def _recent_ids(self) -> list[RunId]:
         """List the runs. At a URL, where a listing takes many requests, one from a moment ago is good enough."""

@@ -17,9 +17,10 @@ from typing import Self, TypeVar
 import msgspec
 
 from profiler.errors import CollectBusy, ProfError
+from profiler.store.locks import try_lock
 from profiler.store.reports.identity import REPORT_SUFFIX, copy_report, sha256_of_report
 from profiler.store.reports.request import Timing
-from profiler.store.runs.commit import flush, make_shared_folder, storage_error, try_lock
+from profiler.store.runs.commit import flush, make_root, make_shared_folder, storage_error
 from profiler.store.runs.seal import seal_of, sealed
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 
@@ -100,9 +101,12 @@ class UnfinishedCollection:
 
     def discard(self) -> None:
         """Remove everything: the run is committed, or has to be measured again."""
-        for entry in self.folder.iterdir():
-            if entry.name != _OWNER_FILE:
-                entry.unlink(missing_ok=True)
+        try:
+            for entry in self.folder.iterdir():
+                if entry.name != _OWNER_FILE:
+                    entry.unlink(missing_ok=True)
+        except OSError as error:
+            raise storage_error(error, self.folder) from error
 
     def __enter__(self) -> Self:
         return self
@@ -110,12 +114,14 @@ class UnfinishedCollection:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if [entry.name for entry in self.folder.iterdir()] == [_OWNER_FILE]:
-            shutil.rmtree(self.folder, ignore_errors=True)
-        if self._owner is not None:
-            os.close(self._owner)
-        with suppress(OSError):
-            self.folder.parent.rmdir()
+        try:
+            with suppress(OSError):
+                if os.listdir(self.folder) == [_OWNER_FILE]:
+                    shutil.rmtree(self.folder, ignore_errors=True)
+                self.folder.parent.rmdir()
+        finally:
+            if self._owner is not None:
+                os.close(self._owner)
 
     def _read(self, name: str, kind: type[_Stored]) -> _Stored | None:
         return _read_sealed(self.folder / name, kind)
@@ -167,7 +173,7 @@ def _lock_folder(folder: Path, root: Path) -> int | None:
     """Make and lock the folder; None when another prof holds it. Until then, its last owner may still remove it."""
     while True:
         with suppress(FileNotFoundError):
-            root.mkdir(parents=True, exist_ok=True)
+            make_root(root)
             make_shared_folder(folder.parent, root)
             make_shared_folder(folder, root)
             lock = try_lock(folder / _OWNER_FILE)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from profiler.analyse.causes.blame import charge
-from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import Site
-from profiler.analyse.causes.time_model import TimeModel
+from profiler.analyse.causes.evidence.blame import charge
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.code.code import Code, Instruction
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.profile import Profile
@@ -17,13 +17,13 @@ from profiler.store.tables.instruction_text import opcode_of
 BUSY = {"issue": 0.2, "dram": 0.1, "l1": 0.1, "l2": 0.1, "lsu": 0.1, "fma": 0.1, "alu": 0.1}
 
 
-def code_of(*lines: str | tuple[str, float]) -> Code:
+def code_of(*lines: str | tuple[str, float], file: str | None = "made.cu") -> Code:
     """`code_of("LDG.E R4, [R2.64]", ("FADD R5, R5, R4", 800))`: 16 bytes each; 100 executions, where none are given."""
     texts = [(line, 100.0) if isinstance(line, str) else line for line in lines]
     return Code(
         (
             tuple(
-                Instruction(16 * index, opcode_of(text), text, executed, file="made.cu", line=index + 1)
+                Instruction(16 * index, opcode_of(text), text, executed, file=file, line=index + 1)
                 for index, (text, executed) in enumerate(texts)
             ),
         ),
@@ -34,13 +34,12 @@ def code_of(*lines: str | tuple[str, float]) -> Code:
 
 def sites_of(code: Code, facts: dict[int, dict[str, Any]] | None = None) -> tuple[Site, ...]:
     """`facts` are those of an instruction by its place in the code: `{1: {"waits": {"long_scoreboard": 9}}}`."""
-    nothing: dict[str, Any] = dict.fromkeys(
-        ("text", "lanes", "acting", "sectors", "ideal_sectors", "passes", "ideal_passes")
-    )
-    return tuple(
-        Site(instruction, 0, place, **nothing | (facts or {}).get(place, {}))
-        for place, instruction in enumerate(code.functions[0])
-    )
+    sites = []
+    for place, instruction in enumerate(code.functions[0]):
+        sites.append(Site(instruction, 0, place))
+        for name, value in (facts or {}).get(place, {}).items():
+            setattr(sites[-1], name, value)
+    return tuple(sites)
 
 
 def evidence_of(
@@ -51,9 +50,10 @@ def evidence_of(
     figures: dict[str, float] | None = None,
     grid: int = 1000,
     block: int = 256,
+    file: str | None = "made.cu",
 ) -> Evidence:
     """Returns evidence with the waiting of `waits`, charged as the samples in `facts` are."""
-    code = code_of(*lines)
+    code = code_of(*lines, file=file)
     sites = sites_of(code, facts)
     shape = LaunchShape((grid, 1, 1), (block, 1, 1), None, None, 1)
     profile = Profile("made", "k", None, False, "NVIDIA H200", 1, {}, {}, shapes=[shape], numbers=(0,))  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hypothesis import given, strategies as st
 
-from profiler.analyse.causes.blame import charge
+from profiler.analyse.causes.evidence.blame import charge
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import code_of, sites_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from profiler.analyse.causes.dataflow import (
+from profiler.analyse.causes.evidence.dataflow import (
     feeds_shared_memory,
     find_address_work,
     find_block_independent,

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.ceilings import detect_ceilings
-from profiler.analyse.causes.find import DETECTORS
-from profiler.analyse.causes.global_memory import (
+from profiler.analyse.causes.detectors.ceilings import detect_ceilings
+from profiler.analyse.causes.detectors.global_memory import (
     detect_atomics,
     detect_misaligned,
     detect_narrow,
@@ -17,33 +16,35 @@ from profiler.analyse.causes.global_memory import (
     detect_spills,
     detect_uncoalesced,
 )
-from profiler.analyse.causes.instructions import (
+from profiler.analyse.causes.detectors.instructions import (
     detect_conversions,
     detect_fp64,
-    detect_idle_lanes,
     detect_integer_overhead,
     detect_loop_overhead,
     detect_redundant_instructions,
+    detect_special_functions,
 )
-from profiler.analyse.causes.launch import (
+from profiler.analyse.causes.detectors.lanes import detect_idle_lanes
+from profiler.analyse.causes.detectors.launch import (
     detect_imbalance,
     detect_last_wave,
     detect_occupancy,
     detect_short_launch,
     detect_small_grid,
 )
-from profiler.analyse.causes.shared_memory import (
+from profiler.analyse.causes.detectors.shared_memory import (
     detect_bank_conflicts,
     detect_redundant_shared,
     detect_too_little_reuse,
 )
-from profiler.analyse.causes.waiting import (
+from profiler.analyse.causes.detectors.waiting import (
     detect_barriers,
     detect_dependent_chain,
     detect_instruction_cache,
     detect_register_banks,
     detect_unoverlapped_loads,
 )
+from profiler.analyse.causes.find import DETECTORS
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_evidence import evidence_of
@@ -154,6 +155,41 @@ def test_an_accumulator_in_shared_memory_could_be_a_register():
 def test_two_integer_instructions_for_each_access_are_what_an_address_takes(integers, found):
     lines = ["IADD3 R2, R2, R8, RZ"] * integers
     assert names(detect_integer_overhead, evidence_of(*lines, "LDG.E R4, [R2]")) == found
+
+
+DIVISION = [
+    "I2F.U32.RP R0, R9",
+    "MUFU.RCP R0, R0",
+    "F2I.FTZ.U32.TRUNC.NTZ R5, R0",
+    "IMAD.HI.U32 R5, R5, R2, RZ",
+]
+
+
+def test_without_lines_a_division_is_what_follows_its_first_conversion():
+    far = ["FADD R20, R21, R22"] * 30
+    (candidate,) = detect_integer_overhead(
+        evidence_of(*DIVISION, *far, "LOP3.LUT R6, R6, R7, RZ", "LDG.E R4, [R30]", file=None)
+    )
+    assert [site.opcode for site in candidate.weights] == [line.split()[0] for line in DIVISION]
+
+
+def test_a_function_behind_the_end_that_divides_64_bit_integers_is_no_slow_path_of_a_float_function():
+    lines = ["CALL.REL.NOINC 0x30", "LDG.E R4, [R2.64]", "EXIT",
+             "I2F.U64.RP R8, R4", "MUFU.RCP R8, R8", "F2I.U64.TRUNC R4, R8", "IMAD.WIDE.U32 R6, R4, R6, RZ", "RET.REL.NODEC R20, 0x0",
+             "MUFU.RSQ R0, R3", "FMUL R0, R0, R3", "RET.REL.NODEC R20, 0x0"]  # fmt: skip
+    (dividing,) = detect_integer_overhead(evidence_of(*lines))
+    assert [site.position for site in dividing.weights] == [3, 4, 5, 6, 7]
+    (special,) = detect_special_functions(evidence_of(*lines))
+    assert [site.position for site, weight in special.weights.items() if weight] == [8, 9, 10]
+
+
+def test_without_lines_a_function_takes_the_arithmetic_near_it_alone():
+    far = ["FFMA R20, R21, R22, R20"] * 100
+    evaluating = ["FMUL R1, R1, 1.4426950216293334961", *["FFMA R2, R1, R3, R2"] * 8, "MUFU.EX2 R2, R2"]
+    (candidate,) = detect_special_functions(evidence_of(*far, *evaluating, *far, file=None))
+    assert candidate.evidence["special_pct"] < 20
+    (candidate,) = detect_special_functions(evidence_of(*evaluating, file=None))
+    assert candidate.evidence["special_pct"] == 100
 
 
 def test_what_does_not_change_in_a_loop_is_computed_once_too_often():

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from profiler.analyse.causes.evidence.time_shares import DERIVED, derive_figures, metrics_behind
 from profiler.analyse.causes.patterns import PATTERNS
 from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
-from profiler.analyse.causes.time_shares import DERIVED, derive_figures, metrics_behind
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 

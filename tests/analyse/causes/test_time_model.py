@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.analyse.causes.time_model import Effect, TimeModel
+from profiler.analyse.causes.evidence.time_model import Effect, TimeModel
 
 RESOURCES = ("dram", "l1", "fma", "issue")
 REASONS = ("long_scoreboard", "barrier", "wait")

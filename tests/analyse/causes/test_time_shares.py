@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.causes.time_shares import DERIVED, derive_figures, metrics_behind
+from profiler.analyse.causes.evidence.time_shares import DERIVED, derive_figures, metrics_behind
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import sys
 import tarfile
 from pathlib import Path
@@ -57,6 +58,41 @@ def test_the_whole_record_is_current(tmp_path):
     runs = track_record.read_store(track_record.PACKS, tmp_path / "source")
     full = track_record.read_store(["full"], tmp_path / "full")
     assert track_record.as_text(track_record.measure(runs, full)) == track_record.RECORD.read_text()
+
+
+def test_a_cause_that_a_rule_of_nvidia_names_too_has_its_estimate_in_the_evidence():
+    (run,) = track_record.open_kernels(["tile_square"]).values()
+    estimates = {
+        one.cause: one.evidence.get("nvidia_rule_speedup_pct") for one in track_record.causes_of(run)
+    }
+    assert estimates.pop("bank-conflicts") > 10
+    assert set(estimates.values()) <= {None}
+
+
+# Figures of a sentence that are the same for every kernel: the lanes of a warp, the bytes of a sector, and what is advised.
+ALWAYS = re.compile(
+    r"32 bytes a request|sectors of 32 bytes|of 32 lanes|a tile of 8 x 8 results a thread, each feeds 16|8 x 8|128 x 128"
+)
+FIGURE = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e\+\d+)?")
+
+
+def is_in(figure, evidence):
+    """Returns whether the figure is one of the evidence, rounded, in its unit, in thousands or KiB; or what it leaves of 100."""
+    shown = float(figure.replace(",", ""))
+    digits = len(figure.partition(".")[2])
+    values = [one for value in evidence.values() for one in (value, value / 1000, value / 1024, 100 - value)]
+    return any(shown in (round(value, digits), float(f"{value:.3g}")) for value in values)
+
+
+def test_every_figure_of_a_sentence_is_in_its_evidence(sampled_runs):
+    lacking = [
+        (name, cause.cause, figure)
+        for name, run in sampled_runs.items()
+        for cause in track_record.causes_of(run)
+        for figure in FIGURE.findall(ALWAYS.sub("", cause.sentence))
+        if not is_in(figure, cause.evidence)
+    ]
+    assert lacking == []
 
 
 # What the record says

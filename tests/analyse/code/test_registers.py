@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.registers import follow_loop, register_of, written_registers
+from profiler.analyse.code.registers import (
+    follow_loop,
+    only_written,
+    read_registers,
+    register_of,
+    written_registers,
+)
 from profiler.store.tables.instruction_text import opcode_of
 
 
@@ -33,14 +39,15 @@ def instruction(text):
         ("HMMA.16816.F16 R4, R8, R12, R4", "R4 R5"),
         ("SHFL.BFLY PT, R22, R21, 0x1, 0x1f", "R22"),
         ("ATOMG.E.ADD.STRONG.GPU PT, R2, desc[UR4][R4.64], R5", "R2"),
+        ("ULDC.64 UR4, c[0x0][0x118]", "UR4 UR5"),
         ("STS [R4], R11", ""),
         ("STG.E.128 desc[UR6][R2.64], R4", ""),
         ("LDGSTS.E.BYPASS.128 [R55+0x1100], desc[UR10][R22.64]", ""),
         ("ISETP.GE.AND P0, PT, R9, UR4, PT", ""),
         ("BAR.SYNC.DEFER_BLOCKING R4, 0x80", ""),
         ("RET.REL.NODEC R6, 0x0", ""),
-        ("UIADD3 UR4, UR4, 0x8, URZ", ""),
-        ("R2UR UR12, R8", ""),
+        ("UIADD3 UR4, UR4, 0x8, URZ", "UR4"),
+        ("R2UR UR12, R8", "UR12"),
         ("@!PT LDS RZ, [RZ]", ""),
         ("@!PT LDS R4, [R5]", ""),
         ("LDS RZ, [R5]", ""),
@@ -49,7 +56,21 @@ def instruction(text):
     ],
 )
 def test_the_registers_that_an_instruction_writes(text, written):
-    assert written_registers(instruction(text)) == written.split()
+    assert written_registers(instruction(text)) == tuple(written.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "alone"),
+    [
+        ("FFMA R0, R1, -R2.reuse, R3", "R0 R1 R2 R3", "R0"),
+        ("FFMA R0, R1, R2, R0", "R0 R1 R2", ""),
+        ("LDG.E R4, desc[UR4][R2.64+0x10]", "R2 R3 R4 UR4", "R4"),
+        ("@P0 STG.E [R2.64], R5", "R2 R3 R5", ""),
+    ],
+)
+def test_the_registers_that_an_instruction_names_and_those_that_it_only_writes(text, read, alone):
+    assert read_registers(instruction(text)) == set(read.split())
+    assert only_written(instruction(text)) == set(alone.split())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import combinations, product
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from profiler.analyse.compare.attribution import UNATTRIBUTED, attribute
 from profiler.analyse.compare.compare import compare_profiles
@@ -197,7 +197,6 @@ pairs_of_readings = st.tuples(issue_readings(), issue_readings()) | st.tuples(
 
 
 @given(pair=pairs_of_readings)
-@settings(max_examples=80, deadline=None)
 def test_shares_add_up_to_the_whole_and_what_is_missed_of_it_is_told(attributed, pair):
     found, _ = attributed(*pair)
     whole = sum(math.log(factor.ratio) for factor in found.factors)
@@ -215,7 +214,6 @@ def test_shares_add_up_to_the_whole_and_what_is_missed_of_it_is_told(attributed,
 
 
 @given(pair=pairs_of_readings)
-@settings(max_examples=80, deadline=None)
 def test_swapping_the_sides_inverts_every_ratio_and_nothing_else(attributed, pair):
     _assert_mirrored(attributed(*pair)[0], attributed(*reversed(pair))[0])
 
@@ -255,7 +253,6 @@ def _assert_parts_mirrored(forth, back):
 
 
 @given(one=issue_readings() | bytes_readings())
-@settings(max_examples=40, deadline=None)
 def test_a_run_with_itself_has_ratios_of_1_and_nothing_to_share(attributed, one):
     _assert_nothing_found(attributed(one, one)[0])
 

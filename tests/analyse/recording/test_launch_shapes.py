@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.launch_shapes import mixed_shapes
+from profiler.analyse.recording.main_shape import of_common_shape
 from profiler.analyse.recording.profile import profile_kernel
 
 
@@ -31,3 +33,25 @@ def test_show_says_how_a_kernel_was_launched(prof_here, store, recorded):
     )
     mixed = prof_here("--runs", store.root, "show", "triton_add_full", "-k", "add_kernel").stdout
     assert "launched  65,536 blocks of 128 threads, 16 registers a thread, 1 launch" in mixed
+
+
+def test_a_comparison_is_of_the_grid_that_takes_most_of_the_time_on_both_sides(store):
+    run = store.find("triton_add_full", "gemm")
+    everything = profile_kernel(run, "add_kernel")
+    one, other, said = of_common_shape(everything, everything)
+    assert len(one.shapes) == one.launches == other.launches == 1
+    assert said == [
+        "compared are the launches with a grid of 65536 x 1 x 1 blocks of 128 x 1 x 1 threads, which take most of the time "
+        "(1 of 3 and 1 of 3)"
+    ]
+    comparison = compare_profiles(everything, everything)
+    assert comparison.before.launches == 1
+    assert said[0] in comparison.comparable.warnings
+
+
+def test_launches_of_unlike_grids_are_compared_all_together(store, recorded):
+    run = recorded.find("5", "gemm")
+    alike = profile_kernel(run, run.manifest.kernels[0].name)
+    mixed = profile_kernel(store.find("triton_add_full", "gemm"), "add_kernel")
+    assert of_common_shape(mixed, alike) == (mixed, alike, [])
+    assert of_common_shape(alike, alike) == (alike, alike, [])

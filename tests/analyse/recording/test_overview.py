@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from profiler.analyse.causes.time_shares import derive_figures
+from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.compare.compare import derive_deltas
 from profiler.analyse.recording.overview import Recording, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.profile import profile_kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from profiler.catalog.ladders.expressions import parse_expression
 from profiler.errors import ExpressionError
@@ -33,7 +33,6 @@ _EXPRESSIONS = st.recursive(_ATOMS, _combined, max_leaves=8)
 
 
 @given(_EXPRESSIONS)
-@settings(max_examples=500, deadline=None)
 def test_the_value_is_pythons(text: str) -> None:
     try:
         value = parse_expression(text).evaluate(VALUES)
@@ -92,7 +91,6 @@ def test_anything_else_is_refused_with_its_place(text: str) -> None:
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=500, deadline=None)
 def test_any_text_has_a_value_or_is_refused(text: str) -> None:
     try:
         expression = parse_expression(text)

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from profiler.catalog.ladders.ladder import PLACEHOLDERS, Workload, fill_command, find_ladder, size_text
 from profiler.catalog.ladders.ladder_file import read_ladder
@@ -253,7 +253,6 @@ def test_what_is_no_ladder_file_at_all(tmp_path: Path, content: bytes) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
 def test_a_line_lost_or_garbled_is_a_ladder_or_a_refusal(
     tmp_path_factory: pytest.TempPathFactory, data
 ) -> None:

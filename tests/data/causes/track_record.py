@@ -33,6 +33,7 @@ from pairs import read_pairs  # noqa: E402
 
 from profiler.analyse.causes.cause import Cause  # noqa: E402
 from profiler.analyse.causes.find import diagnose  # noqa: E402
+from profiler.analyse.causes.witness import causes_of_rule  # noqa: E402
 from profiler.analyse.recording.profile import profile_kernel  # noqa: E402
 from profiler.store.ingest.ingest import IngestOptions, ingest_reports  # noqa: E402
 from profiler.store.runs.run_store import Run, RunStore, open_reports  # noqa: E402
@@ -45,47 +46,6 @@ PACKS = ("global_memory", "shared_memory", "instructions", "waiting", "launch", 
 TOLERANCE = 3.0
 # A recording with the preset "default", of the same GPU and the same ncu: it says which metrics that preset holds.
 _DEFAULT_RECORDING = ("gemm-4", "gemm")
-
-# What a rule of Nsight Compute amounts to as a cause, by its identifier and the start of its title. Where it leaves open which of
-# several causes holds, any of them counts. Rules that only observe (low utilisation, idle issue slots, compression of L2) name
-# nothing that can be changed: they are left out, and take no rank. FPInstructions asks for fused arithmetic, which removes
-# instructions.
-_RULES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("UncoalescedGlobalAccess", "", ("uncoalesced-loads", "uncoalesced-stores", "misaligned-accesses")),
-    ("MemoryCacheAccessPattern", "L1TEX Global Load", ("uncoalesced-loads", "misaligned-accesses")),
-    ("MemoryCacheAccessPattern", "L2 Global Load", ("uncoalesced-loads", "misaligned-accesses")),
-    ("MemoryCacheAccessPattern", "L1TEX Global Store", ("uncoalesced-stores", "misaligned-accesses")),
-    ("MemoryCacheAccessPattern", "L2 Global Store", ("uncoalesced-stores", "misaligned-accesses")),
-    ("MemoryCacheAccessPattern", "L1TEX Local", ("register-spills",)),
-    ("MemoryCacheAccessPattern", "L2 Local", ("register-spills",)),
-    ("UncoalescedSharedAccess", "", ("bank-conflicts",)),
-    ("SharedMemoryConflicts", "", ("bank-conflicts",)),
-    ("ThreadDivergence", "", ("divergent-branches", "idle-lanes")),
-    ("FPInstructions", "", ("redundant-instructions",)),
-    ("SOLFPRoofline", "", ("fp64-arithmetic",)),
-    ("LaunchConfiguration", "Small Grid", ("grid-too-small",)),
-    ("SOLBottleneck", "Small Grid", ("grid-too-small",)),
-    ("LaunchConfiguration", "Tail Effect", ("uneven-last-wave",)),
-    ("LaunchConfiguration", "Block Size", ("idle-lanes", "block-too-small")),
-    ("WorkloadImbalance", "SM", ("load-imbalance",)),
-    ("AchievedOccupancy", "", ("load-imbalance",)),
-    ("CPIStall", "Barrier", ("barriers",)),
-    ("CPIStall", "Long Scoreboard", ("loads-not-overlapped", "redundant-global-loads")),
-    ("CPIStall", "Short Scoreboard", ("redundant-shared-accesses", "too-little-reuse")),
-    ("CPIStall", "Mio Throttle", ("redundant-shared-accesses", "too-little-reuse", "special-functions")),
-    ("CPIStall", "Lg Throttle", ("narrow-accesses", "redundant-global-loads")),
-    ("CPIStall", "Wait", ("dependent-chain",)),
-    ("CPIStall", "No Instruction", ("instruction-cache-misses",)),
-    ("CPIStall", "Branch Resolving", ("divergent-branches", "loop-overhead")),
-    ("CPIStall", "Drain", ("uncoalesced-stores", "narrow-accesses")),
-)  # fmt: skip
-# What limits the occupancy is in the text of the rule alone.
-_LIMITS = {
-    "required amount of shared memory": "shared-memory-limits-occupancy",
-    "number of required registers": "registers-limit-occupancy",
-    "number of blocks": "block-too-small",
-    "number of warps": "block-size-limits-occupancy",
-}
 
 
 def names_of(listed: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[str]:
@@ -187,25 +147,12 @@ def judge(pair: Mapping[str, Any], causes: list[Cause], saved: float) -> dict[st
 
 def rules_of(run: Run) -> list[tuple[str, ...]]:
     """Returns the causes that NVIDIA's rules amount to, the largest estimated speedup first, each answer once."""
-    rows = [
+    found = [
         (row["speedup_pct"] or 0.0, causes)
         for row in run.table("rules").to_pylist()
-        if row["kind"] == "optimization" and row["name"] and (causes := _meant(row))
+        if (causes := causes_of_rule(row))
     ]
-    return list(dict.fromkeys(causes for _, causes in sorted(rows, key=lambda row: -row[0])))
-
-
-def _meant(row: Mapping[str, Any]) -> tuple[str, ...]:
-    if row["rule"] == "TheoreticalOccupancy":
-        return tuple(cause for words, cause in _LIMITS.items() if words in row["message"])
-    return next(
-        (
-            causes
-            for rule, title, causes in _RULES
-            if row["rule"] == rule and (row["title"] or "").startswith(title)
-        ),
-        (),
-    )
+    return list(dict.fromkeys(causes for _, causes in sorted(found, key=lambda one: -one[0])))
 
 
 def judge_rules(pair: Mapping[str, Any], run: Run) -> dict[str, Any]:

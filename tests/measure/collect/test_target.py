@@ -117,7 +117,7 @@ source = "07_eager.py"
 def script(tmp_path: Path, text: str) -> Target:
     """A script in somebody's home that imports another beside it and one in the folder beside that."""
     folder = tmp_path / "home" / "jane" / "kernels" / "made"
-    for name in ("07_eager.py", "step.py", "../shared/clock.py"):
+    for name in ("07_eager.py", "step.py", "../common/step_base.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(name)
     (folder / "ladder.toml").write_text(text)
@@ -130,7 +130,7 @@ def script(tmp_path: Path, text: str) -> Target:
 def test_a_script_that_names_all_its_files_is_profiled_from_a_neutral_folder(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    target = script(tmp_path, SCRIPTS + 'sources = ["step.py", "../shared/clock.py"]')
+    target = script(tmp_path, SCRIPTS + 'sources = ["step.py", "../common/step_base.py"]')
     prepared = prepare(target, NCU, DEFAULT, scratch, None)
 
     assert prepared.folder == scratch
@@ -143,7 +143,7 @@ def test_a_script_that_names_all_its_files_is_profiled_from_a_neutral_folder(tmp
     assert copies == {
         "made/07_eager.py": "07_eager.py",
         "made/step.py": "step.py",
-        "shared/clock.py": "../shared/clock.py",
+        "common/step_base.py": "../common/step_base.py",
     }
     typed = typed_command(target, NCU, DEFAULT)
     assert typed[typed.index("python3") + 1] == str(tmp_path / "home/jane/kernels/made/07_eager.py")
@@ -158,9 +158,9 @@ def test_a_script_that_may_read_what_nobody_named_stays_where_it_is(tmp_path: Pa
     assert not list(scratch.iterdir())
 
 
-@pytest.mark.parametrize("name", ["07_eager.py", "step.py", "../shared/clock.py"])
+@pytest.mark.parametrize("name", ["07_eager.py", "step.py", "../common/step_base.py"])
 def test_every_file_that_a_script_names_decides_what_a_run_holds(tmp_path: Path, name: str) -> None:
-    target = script(tmp_path, SCRIPTS + 'sources = ["step.py", "../shared/clock.py"]')
+    target = script(tmp_path, SCRIPTS + 'sources = ["step.py", "../common/step_base.py"]')
     assert target.job is not None
 
     def facts() -> Provenance:
@@ -169,7 +169,7 @@ def test_every_file_that_a_script_names_decides_what_a_run_holds(tmp_path: Path,
         return derive_provenance(target.job.ladder, target.job.kernel, None, gpu, GitCommit(None, None))
 
     before = facts()
-    assert set(before.sources) == {"07_eager.py", "step.py", "../shared/clock.py"}
+    assert set(before.sources) == {"07_eager.py", "step.py", "../common/step_base.py"}
     (target.job.ladder.folder / name).write_text("another idea")
     assert before.sources[name] != facts().sources[name]
     assert key(target, provenance=before) != key(target, provenance=facts())

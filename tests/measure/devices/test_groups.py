@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from profiler.catalog.ladders.expressions import parse_expression
 from profiler.catalog.ladders.ladder_file import read_ladder
@@ -31,7 +31,6 @@ def rungs(tmp_path_factory, make_ladder):
     return make
 
 
-@settings(max_examples=50, deadline=None)
 @given(sizes=st.lists(st.integers(1, 4), max_size=12), by=st.sampled_from(["workloads", "kernels"]))
 def test_each_target_is_in_one_group_and_a_size_stays_together(rungs, sizes, by) -> None:
     targets = rungs(sizes)

@@ -92,7 +92,6 @@ def test_the_fraction_of_a_launch_grows_with_every_dot() -> None:
     assert (transcript.launches, transcript.finished, transcript.passes, transcript.fraction) == (1, 1, 6, 0)
 
 
-@settings(max_examples=150, deadline=None)
 @given(name=st.sampled_from(NAMES), cuts=st.data())
 def test_where_the_pieces_are_cut_does_not_matter(name: str, cuts: st.DataObject) -> None:
     text = finished(name).stdout

@@ -8,7 +8,7 @@ from dataclasses import replace as replaced
 
 import msgspec
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
 from profiler.analyse.compare.compare import compare_profiles
@@ -109,7 +109,6 @@ ratio = st.floats(1e-4, 1e4)
 
 
 @given(ratios=st.tuples(ratio, ratio, ratio, ratio), missed_pct=st.just(0.0) | st.floats(-50, 50))
-@settings(max_examples=300)
 def test_the_printed_factors_multiply_to_the_printed_speedup(ratios, missed_pct):
     sentence = speedup_sentence(attribution_of(*ratios, closure_error_pct=missed_pct))
     whole, *factors = re.findall(r"([\d.]+(?:e[+-]\d+)?)x ", sentence)

@@ -150,9 +150,9 @@ def kill_campaign(
 
 
 def test_killed_at_random_moments_only_whole_runs_are_left(folder, seconds, finish, tmp_path) -> None:
-    seen = kill_campaign(folder, tmp_path, seconds, finish, kills=12, seed=20)
+    seen = kill_campaign(folder, tmp_path, seconds, finish, kills=6, seed=20)
 
-    assert seen["ended before"] < 6, f"the kills came too late: {seen}"
+    assert seen["ended before"] < 4, f"the kills came too late: {seen}"
 
 
 @pytest.mark.campaign
@@ -191,7 +191,7 @@ def test_interrupted_politely_nothing_but_whole_runs_is_left(folder, finish, tmp
     finish(folder, runs)
 
 
-@pytest.mark.parametrize(("together", "jobs"), [(2, 2), (4, 1)])
+@pytest.mark.parametrize(("together", "jobs"), [(2, 2), pytest.param(4, 1, marks=pytest.mark.campaign)])
 def test_ingests_at_the_same_time_lose_nothing_and_double_nothing(folder, tmp_path, together, jobs) -> None:
     """Each takes an overlapping part of the reports, all into one folder of runs."""
     reports = sorted(folder.iterdir())

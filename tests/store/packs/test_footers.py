@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from profiler.store.packs.footers import JoinedFooter, encode_struct, read_footer
+from profiler.store.packs.footers import JoinedFooter, read_footer
+from profiler.store.tables.thrift import encode_struct
 
 COLUMNS = {
     "number": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),

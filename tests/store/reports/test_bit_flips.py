@@ -1,4 +1,4 @@
-"""Reports with flipped bits, through the real command: hundreds in the suite, thousands in the campaign.
+"""Reports with flipped bits, through the real command: some in the suite, thousands in the campaign.
 
 Nothing can tell every flipped bit from a value that was measured; what must hold is that
 no damage takes `prof` down, hangs it, or leaves anything but whole runs.
@@ -18,7 +18,7 @@ from profiler.errors import IngestIncomplete
 from profiler.store.runs.run_store import RunStore
 
 SEED = 2026
-SAMPLE, BATCH = 200, 500  # mutants in the suite, and in each of the batches of the campaign
+SAMPLE, BATCH = 80, 500  # mutants in the suite, and in each of the batches of the campaign
 REFUSALS = ("damaged", "does not start with", "cannot be decoded", "crashed", "in time", "out of memory")
 SMALL = ("graph", "range", "graph", "range", "hostile")
 

@@ -203,7 +203,7 @@ def test_an_answer_of_a_reader_that_was_taken_over_is_refused(reports: Path, ans
 import sys
 from pathlib import Path
 from profiler.store.reports import contained_reader
-from profiler.store.reports.contained_reader import ContainedReader
+from profiler.store.reports.contained_reader import ContainedReader, decode_contained
 from profiler.store.reports.identity import identify_report
 from profiler.store.reports.request import Omitted
 
@@ -214,13 +214,13 @@ def serve(pipe, memory):
         pipe.send_bytes(b"no table")
     pipe.recv_bytes()
 
-report, reader = identify_report(Path(sys.argv[1]), Path("/nowhere")), ContainedReader(serve)
-reader._serve = contained_reader._serve  # of the process that replaces it
+report = identify_report(Path(sys.argv[1]), Path("/nowhere"))
+contained_reader._code_reader = ContainedReader(serve)
 try:
-    reader.decode([report], "run", Omitted.NOTHING)
+    decode_contained([report], "run", Omitted.NOTHING)
 except Exception as error:
     print(type(error).__name__, error)
-print(reader.decode([report], "run", Omitted.NOTHING).tables["launches"].num_rows, "launches")
+print(decode_contained([report], "run", Omitted.NOTHING).tables["launches"].num_rows, "launches")
 """
     command = [sys.executable, "-c", code, str(reports / "graph.ncu-rep")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -230,6 +230,39 @@ print(reader.decode([report], "run", Omitted.NOTHING).tables["launches"].num_row
         f"{ReaderFailed.__name__} {reports / 'graph.ncu-rep'}: NVIDIA's reader answered nonsense"
     )
     assert after == "2 launches"
+
+
+def test_a_report_that_took_over_a_process_cannot_falsify_the_figures_of_later_runs(reports: Path) -> None:
+    """The process for machine code serves many runs. Here it says that there is none, and that the sections are evil."""
+    code = """
+import sys
+from pathlib import Path
+from profiler.store.reports import contained_reader
+from profiler.store.reports.contained_reader import ContainedReader, decode_contained
+from profiler.store.reports.identity import identify_report
+from profiler.store.reports.nvidia_reader import Decoded
+from profiler.store.reports.request import Omitted
+from profiler.store.tables.columns import TableBuilder
+from profiler.store.tables.schema import TABLES
+
+report = identify_report(Path(sys.argv[1]), Path("/nowhere"))
+contained_reader._code_reader = ContainedReader()
+honest = decode_contained([report], "run", Omitted.NOTHING)
+honest_decoding = contained_reader.decode_reports
+contained_reader.decode_reports = lambda sources, *_: list(sources) and Decoded(
+    {name: TableBuilder(name, "run").finish() for name in TABLES}, ["evil"]
+)
+taken_over = ContainedReader()
+contained_reader.decode_reports = honest_decoding
+contained_reader._code_reader = taken_over
+after = decode_contained([report], "run", Omitted.NOTHING)
+print([name for name in honest.tables if not honest.tables[name].equals(after.tables[name])])
+print(honest.sections == after.sections)
+"""
+    command = [sys.executable, "-c", code, str(reports / "gemm_6.ncu-rep")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.stdout.splitlines() == ["['instructions']", "True"], done.stderr
 
 
 @pytest.mark.parametrize(
@@ -247,10 +280,11 @@ import os, sys
 from pathlib import Path
 from profiler.store.reports.contained_reader import ContainedReader
 from profiler.store.reports.identity import identify_report
-from profiler.store.reports.request import Omitted
+from profiler.store.reports.request import Omitted, Part
 
 report = identify_report(Path(sys.argv[1]), Path("/nowhere"))
-ContainedReader(lambda pipe, memory: (pipe.recv_bytes(), {how})).decode([report], "run", Omitted.NOTHING)
+reader = ContainedReader(lambda pipe, memory: (pipe.recv_bytes(), {how}))
+reader.decode([report], "run", Omitted.NOTHING, Part.ALL)
 """
     command = [sys.executable, "-c", code, str(reports / "graph.ncu-rep")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

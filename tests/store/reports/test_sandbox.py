@@ -241,3 +241,20 @@ def test_more_is_allowed_for_larger_reports(tmp_path: Path) -> None:
     assert default_timeout_s(tmp_path / "gone") == 60
     assert default_timeout_s(large) == pytest.approx(460)
     assert available_cores() >= 1
+
+
+@pytest.mark.parametrize("name", ["triton_matmul", "triton_add_full"])
+def test_the_tables_of_a_report_do_not_depend_on_the_reports_before_it(
+    reports: Path, tmp_path: Path, name: str
+) -> None:
+    """NVIDIA's library remembers units from the first report that a process reads."""
+    report, before = reports / f"{name}.ncu-rep", reports / "graph.ncu-rep"
+    with Sandbox(workers=1) as one:
+        alone = outcome(one.submit(Request((report,), tmp_path / "alone")), report)
+    with Sandbox(workers=1) as one:
+        outcome(one.submit(Request((before,), tmp_path / "before")), before)
+        after = outcome(one.submit(Request((report,), tmp_path / "after")), report)
+
+    assert isinstance(alone, Manifest)
+    assert isinstance(after, Manifest)
+    assert alone.tables == after.tables

@@ -17,10 +17,11 @@ def kept(tmp_path, monkeypatch):
     """The folder of what is kept, with nothing held in memory; `kept()` forgets what this process has opened."""
     monkeypatch.delenv("PROF_NO_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(loose, "_held", {})
+    held = {}
+    monkeypatch.setattr(loose, "_held", held)  # private: what this process has opened
 
     def forget():
-        loose._held.clear()  # private: a new process has none
+        held.clear()  # a new process has none
         return sorted((cache_root() / "reports").iterdir())
 
     return forget

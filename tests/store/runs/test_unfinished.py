@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import CollectBusy, DiskFull, StoreNotWritable
+from profiler.store.locks import try_lock
 from profiler.store.reports.request import Timing
 from profiler.store.runs import unfinished as module
-from profiler.store.runs.commit import try_lock
 from profiler.store.runs.unfinished import (
     UNFINISHED_FOLDER,
     CollectionPlan,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.headline import has_place, is_ceiling, place_text, saves_text
+from profiler.analyse.causes.headline import has_place, place_text, saves_text
 from profiler.present.document import Block, Item, Items, Section, Text
 
 _TITLES = ("could save", "cause", "why")
@@ -36,13 +36,13 @@ def cause_blocks(causes: Sequence[Cause], unseen: Sequence[str], said: Headline 
 
 def _item(cause: Cause, said: Headline | None) -> Item:
     why, next_ = (said.why, said.next) if said else ("", "")
-    saves = "" if is_ceiling(cause) else f" {saves_text(cause)}"
+    saves = "" if cause.is_ceiling else f" {saves_text(cause)}"
     parts = [
         "" if cause.sentence in why else cause.sentence,
         f"At {_places(cause)}." if has_place(cause) else "",
         "" if cause.try_ in next_ else f"Try: {cause.try_}{saves}",
     ]
-    weight = 0.0 if is_ceiling(cause) else cause.saves_pct.expected
+    weight = 0.0 if cause.is_ceiling else cause.saves_pct.expected
     return Item(weight, cause.cause, " ".join(filter(None, parts)) or "As above.")
 
 

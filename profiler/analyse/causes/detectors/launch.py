@@ -5,20 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from profiler.analyse.causes.candidate import Candidate
-from profiler.analyse.causes.dataflow import find_block_independent
-from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import Site
-from profiler.analyse.causes.time_model import NO_WARP, Effect
-from profiler.analyse.causes.waiting import find_lonely_loads
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.waiting import find_lonely_loads
+from profiler.analyse.causes.evidence.dataflow import find_block_independent
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.time_model import NO_WARP, Effect
+from profiler.catalog.metrics import LANES
 
-# Starting a kernel and draining it takes 2 to 4 us on an H100 (measured by empty kernels); below three times that, it counts.
+# The shortest kernels in tests/data/reports, which do next to nothing, take 2.2 to 3.0 us under the profiler on an H200: that is
+# starting and draining. Below three times that, it counts.
 _START_NS = 3_000.0
 _SHORT_NS = 10_000.0
 # With more rounds of blocks than these, the last one is at most a tenth of the time.
 _MANY_WAVES = 10.0
 _SOME_WAVES = 2.0
-_SHORT_LIFE = 200.0  # instructions of a warp: some microseconds, as long as it takes to replace a block
+# Instructions of a warp that lives for one round of loads: an address, the loads, what is done with them. Then replacing
+# its block takes a part of the time that more work for each thread would save; a warp that loops amortises it.
+_SHORT_LIFE = 200.0
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
 
 
@@ -29,7 +33,7 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
             "launch-too-short",
             f"The launch takes {duration / 1000:.1f} us, of which starting and ending it is about {_START_NS / 1000:.0f} us.",
             "Do more in one launch: batch the work, fuse it with the kernels before and after, or replay a CUDA graph.",
-            evidence={"duration_ns": duration},
+            evidence={"duration_ns": duration, "start_ns": _START_NS},
             saves=min(0.9, _START_NS / duration),
         )
 
@@ -50,7 +54,14 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         ),
         "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts.",
         weights=_busiest_code(evidence),
-        evidence={"blocks": blocks, "waves": waves},
+        evidence={
+            "blocks": blocks,
+            "waves": waves,
+            "sms": sms,
+            "blocks_at_once": blocks / waves,
+            "idle_sms_pct": 100 * idle,
+            "empty_places_pct": 100 * (1 - waves),
+        },
         saves=max(idle, latency * 0.9),
     )
 
@@ -64,7 +75,7 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
             f"Choose the work of a block so that the rounds are full, or launch {math.floor(waves)} full round{'s' * (waves >= 2)} of blocks "
             "that share all work out.",
             weights=_busiest_code(evidence),
-            evidence={"waves": waves},
+            evidence={"waves": waves, "last_round_pct": 100 * (waves - math.floor(waves))},
             saves=idle * _spread(evidence),
             at_most=idle,
         )
@@ -93,11 +104,15 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     if saves > 0 and least is not None and mean and most:
         yield Candidate(
             "load-imbalance",
-            f"SMs are active for {100 * least / most:.0f} to 100 % of the longest, {100 * mean / most:.0f} % on average, and hold "
+            f"SMs are active for {100 * least / most:.0f} % of the longest at least, {100 * mean / most:.0f} % on average, and hold "
             f"{100 * (1 - missing):.0f} % of the warps that fit: some work takes much longer than the rest.",
             "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
             weights=_busiest_code(evidence),
-            evidence={"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most},
+            evidence={
+                "sm_active_least_pct": 100 * least / most,
+                "sm_active_mean_pct": 100 * mean / most,
+                "resident_warps_pct": 100 * (1 - missing),
+            },
             saves=saves,
         )
 
@@ -126,7 +141,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         "Let each thread take several elements (a grid-stride loop, or four elements at once), and prepare once for all of them.",
         Effect(fewer.resources, waits),
         {site: site.executed + sum(evidence.charged[site].values()) for site in alike},
-        {"instructions_per_warp": each},
+        {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
     )
 
 
@@ -174,7 +189,7 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         f"An SM holds {limit:.0f} % of the warps that it could: {_limit_text(evidence, name)}.",
         _LIMIT_ADVICE[name],
         Effect(waits=waits),
-        evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name]},
+        evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], **_limit_figure(evidence, name)},
     )
 
 
@@ -186,13 +201,24 @@ _LIMIT_ADVICE = {
 }
 
 
-def _limit_text(evidence: Evidence, name: str) -> str:
+def _limit_figure(evidence: Evidence, name: str) -> dict[str, float]:
     if name == "registers-limit-occupancy":
-        return f"{evidence.find('registers') or 0:.0f} registers a thread"
+        return {"registers": evidence.find("registers") or 0.0}
     if name == "shared-memory-limits-occupancy":
-        return f"{evidence.find('shared_bytes') or 0:,.0f} bytes of shared memory a block"
-    threads = math.prod(evidence.shape.block) if evidence.shape else 0
-    return f"blocks of {threads} threads"
+        return {"shared_bytes": evidence.find("shared_bytes") or 0.0}
+    return {"threads_a_block": float(math.prod(evidence.shape.block)) if evidence.shape else 0.0}
+
+
+_LIMIT_TEXT = {
+    "registers": "{:.0f} registers a thread",
+    "shared_bytes": "{:,.0f} bytes of shared memory a block",
+    "threads_a_block": "blocks of {:.0f} threads",
+}
+
+
+def _limit_text(evidence: Evidence, name: str) -> str:
+    ((figure, value),) = _limit_figure(evidence, name).items()
+    return _LIMIT_TEXT[figure].format(value)
 
 
 def _busiest_code(evidence: Evidence) -> dict[Site, float]:
@@ -205,4 +231,4 @@ def _blocks(evidence: Evidence) -> float:
 
 
 def _warps(evidence: Evidence) -> float:
-    return _blocks(evidence) * math.ceil(math.prod(evidence.shape.block) / 32) if evidence.shape else 0.0
+    return _blocks(evidence) * math.ceil(math.prod(evidence.shape.block) / LANES) if evidence.shape else 0.0

@@ -8,32 +8,33 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
-from profiler.analyse.causes.blame import Waits
-from profiler.analyse.causes.charging import charge_waits
-from profiler.analyse.causes.sites import GLOBAL, SHARED, Kind, Site, read_sites
-from profiler.analyse.causes.time_model import NO_WARP, REACHABLE, Effect, TimeModel
-from profiler.analyse.causes.time_shares import derive_figures
+from profiler.analyse.causes.evidence.blame import Waits
+from profiler.analyse.causes.evidence.charging import charge_waits
+from profiler.analyse.causes.evidence.sites import Kind, Site, read_sites
+from profiler.analyse.causes.evidence.time_model import NO_WARP, Effect, TimeModel, reachable_of_dram
+from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.code.loops import Loop, find_loops
-from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape
-from profiler.analyse.recording.profile import Profile, profile_kernel
+from profiler.analyse.recording.launch_shapes import LaunchShape
+from profiler.analyse.recording.main_shape import of_main_shape
+from profiler.analyse.recording.profile import Profile
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # Lanes of an SM for double precision, by compute capability; consumer GPUs have two (CUDA C++ Programming Guide,
 # "Arithmetic Instructions", results per clock cycle and SM).
 _FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
 _FP64_LANES_OTHERWISE = 2
 _SPECIAL_LANES = 16
-_WARP = 32
-_SECTOR_BITS = 256
-# L1 looks up one line of four sectors a cycle; the widest contiguous access of a warp, 16 bytes a lane, is four lines.
+# L1 looks up one line of four sectors a cycle, and is filled from L2 with 64 bytes a cycle. The widest contiguous access of
+# a warp, 16 bytes a lane, is four lines and 512 bytes; fills of other accesses come between, so that one in four is spare.
 _SECTORS_A_CYCLE = 4.0
-_COALESCED_CYCLES = 4.0
+_LEAST_CYCLES = 4.0
+_FILLED_A_CYCLE = 64.0
+_SPARE = 1.25
 _MOSTLY_SHARED = 50.0
-
-_ALU_ON_FMA = ("IMAD", "UIMAD", "IMUL")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +120,16 @@ class Evidence:
         return sites[count - 1] if count else None
 
     def of(self, *kinds: Kind) -> list[Site]:
+        if len(kinds) == 1:
+            return self._by_kind.get(kinds[0], [])
         return [site for site in self.sites if site.kind in kinds]
+
+    @cached_property
+    def _by_kind(self) -> dict[Kind, list[Site]]:
+        found: dict[Kind, list[Site]] = {}
+        for site in self.sites:
+            found.setdefault(site.kind, []).append(site)
+        return found
 
     def share_executed(self, sites: Iterable[Site]) -> float:
         return sum(site.executed for site in sites) / self.executed if self.executed else 0.0
@@ -127,12 +137,12 @@ class Evidence:
     def waiting_for(self, fractions: Mapping[Site, float], *reasons: str) -> dict[str, float]:
         """Returns what part of the waiting for each reason goes if these parts of what the sites cause do."""
         total = self.waits_by_reason
-        wanted = reasons or tuple(total)
-        return {
-            reason: sum(part * self.charged[site][reason] for site, part in fractions.items()) / total[reason]
-            for reason in wanted
-            if total[reason]
+        caused = [(part, self.charged[site]) for site, part in fractions.items()]
+        gone = {
+            reason: sum([part * waits[reason] for part, waits in caused if reason in waits])
+            for reason in reasons or total
         }
+        return {reason: part / total[reason] for reason, part in gone.items() if total[reason]}
 
     def time_of(self, fractions: Mapping[Site, float], *reasons: str) -> float:
         """Returns the share of the kernel's time in which it waits for these parts of the sites."""
@@ -141,41 +151,55 @@ class Evidence:
 
     def without(self, fractions: Mapping[Site, float]) -> Effect:
         """Returns the effect of executing these parts of the sites no more."""
-        return Effect(
-            resources={
-                "issue": self._part(fractions, lambda site: site.executed),
-                "fma": self._part(fractions, lambda site: site.executed * _on_fma(site)),
-                "alu": self._part(fractions, lambda site: site.executed * _on_alu(site)),
-                "lsu": self._part(fractions, lambda site: site.executed * _on_lsu(site)),
-                "fp64": self._part(fractions, lambda site: site.executed * (site.kind == "fp64")),
-                "xu": self._part(
-                    fractions, lambda site: site.executed * (site.kind in ("special", "conversion"))
-                ),
-                "tensor": self._part(fractions, lambda site: site.executed * (site.kind == "tensor")),
-                "l1": self.part_of_l1(fractions),
-                "l2": self._part(fractions, lambda site: site.sectors or 0.0),
-            },
-            waits=self.waiting_for(fractions),
-        )
+        resources = _share(_use_of_units(fractions), self._units)
+        resources["l1"] = self.part_of_l1(fractions)
+        resources["l2"] = self._part_of_sectors(fractions)
+        return Effect(resources, self.waiting_for(fractions))
 
     def part_of_l1(self, fractions: Mapping[Site, float]) -> float:
         """Returns the part of L1's work that goes with these parts of the sites: passes of shared memory, sectors of the rest."""
         shared = min(1.0, self.figures.get("shared_of_l1_pct", 0.0) / 100)
-        of_passes = self._part(fractions, lambda site: site.passes or 0.0)
-        of_sectors = self._part(fractions, lambda site: site.sectors or 0.0)
-        return shared * of_passes + (1.0 - shared) * of_sectors
+        passes = sum(part * (site.passes or 0.0) for site, part in fractions.items())
+        of_passes = passes / self._passes if self._passes else 0.0
+        return shared * of_passes + (1.0 - shared) * self._part_of_sectors(fractions)
 
-    def _part(self, fractions: Mapping[Site, float], weight: Callable[[Site], float]) -> float:
-        total = sum(map(weight, self.sites))
-        return sum(part * weight(site) for site, part in fractions.items()) / total if total else 0.0
+    def _part_of_sectors(self, fractions: Mapping[Site, float]) -> float:
+        touched = sum(part * (site.sectors or 0.0) for site, part in fractions.items())
+        return touched / self.sectors if self.sectors else 0.0
+
+    @cached_property
+    def sectors(self) -> float:
+        return sum(site.sectors or 0.0 for site in self.sites)
+
+    @cached_property
+    def _passes(self) -> float:
+        return sum(site.passes or 0.0 for site in self.sites)
+
+    @cached_property
+    def _units(self) -> dict[str, float]:
+        return _use_of_units(dict.fromkeys(self.sites, 1.0))
+
+
+def _use_of_units(fractions: Mapping[Site, float]) -> dict[str, float]:
+    used: dict[str, float] = {}
+    for site, part in fractions.items():
+        executed = part * site.executed
+        for unit in site.units:
+            used[unit] = used.get(unit, 0.0) + executed
+    return used
+
+
+def _share(parts: Mapping[str, float], wholes: Mapping[str, float]) -> dict[str, float]:
+    return {name: parts.get(name, 0.0) / whole for name, whole in wholes.items() if whole}
 
 
 def gather(profile: Profile) -> Evidence:
     """Returns the evidence on the launches of the shape that takes most of the time."""
-    main = _of_main_shape(profile)
+    main = of_main_shape(profile)
     figures = derive_figures(main)
-    counted = read_sites(main)
-    sites = tuple(_estimated(counted, figures))
+    sites = tuple(read_sites(main))
+    if not (has_costs := _has_costs(sites)):
+        _estimate_costs(sites, figures)
     stalls = _stall_shares(figures, sites)
     charged = charge_waits(main, sites, figures, stalls)
     return Evidence(
@@ -187,85 +211,59 @@ def gather(profile: Profile) -> Evidence:
             _busy(main, figures, sites), _waits(figures, stalls), {"dram": _wasted_dram(figures, sites)}
         ),
         has_samples=any(site.waits for site in sites),
-        has_costs=_has_costs(counted),
+        has_costs=has_costs,
     )
-
-
-def _estimated(sites: Sequence[Site], figures: Mapping[str, float]) -> Sequence[Site]:
-    """Returns the sites with estimates from the kernel's totals, where passes and sectors were not counted for each."""
-    if _has_costs(sites):
-        return sites
-    weights: Counter[str] = Counter()
-    for site in sites:
-        weights[site.kind] += site.executed * site.width  # type: ignore[assignment]
-    per_access = (
-        figures.get("l1_cycles_per_access", 0.0)
-        if figures.get("shared_of_l1_pct", 0.0) < _MOSTLY_SHARED
-        else 0.0
-    )
-    return [_with_sectors(_with_passes(site, weights, figures), per_access) for site in sites]
 
 
 def _has_costs(sites: Iterable[Site]) -> bool:
     return any(site.passes is not None or site.sectors is not None for site in sites)
 
 
-def _with_passes(site: Site, weights: Mapping[str, float], figures: Mapping[str, float]) -> Site:
-    """Divides the passes of all shared loads, or of all stores, among them by how often they ran and how wide they are."""
-    kind = {"shared load": "load", "shared store": "store"}.get(site.kind)
-    total = figures.get(f"shared_{kind}_wavefronts", 0.0)
-    if kind is None or not total:
-        return site
-    part = site.executed * site.width / weights[site.kind]
-    wasted = figures.get(f"shared_{kind}_conflicts", 0.0) / total
-    return replace(site, passes=total * part, ideal_passes=total * part * (1 - wasted))
-
-
-def _with_sectors(site: Site, cycles_per_access: float) -> Site:
-    """Takes accesses for contiguous, unless L1 needs more cycles for each than the widest contiguous access does."""
-    if site.kind not in ("global load", "global store") or not site.width:
-        return site
-    ideal = site.executed * _WARP * site.width / _SECTOR_BITS
-    most = _SECTOR_BITS / site.width  # a sector of its own for each lane
-    spread = min(most, max(1.0, cycles_per_access * _SECTORS_A_CYCLE / (_WARP * site.width / _SECTOR_BITS)))
-    return replace(
-        site, sectors=ideal * (spread if cycles_per_access > _COALESCED_CYCLES else 1.0), ideal_sectors=ideal
+def _estimate_costs(sites: Iterable[Site], figures: Mapping[str, float]) -> None:
+    """Fills in passes and sectors from the kernel's totals, where they were not counted for each instruction."""
+    for kind, name in (("shared load", "shared_load"), ("shared store", "shared_store")):
+        _estimate_passes([site for site in sites if site.kind == kind], name, figures)
+    shared = figures.get("shared_of_l1_pct", 0.0)
+    cycles = figures.get("l1_cycles_per_access", 0.0) if shared < _MOSTLY_SHARED else 0.0
+    accesses = [site for site in sites if site.kind in ("global load", "global store") and site.width]
+    executed = sum(site.executed for site in accesses)
+    filling = (
+        sum(site.executed * LANES * site.width / 8 for site in accesses) / (executed or 1.0) / _FILLED_A_CYCLE
     )
+    lie_apart = cycles > max(_LEAST_CYCLES, _SPARE * filling)
+    for site in accesses:
+        _estimate_sectors(site, cycles if lie_apart else 0.0)
 
 
-def _of_main_shape(profile: Profile) -> Profile:
-    if len(profile.shapes) < 2 or profile.run is None:
-        return profile
-    launches = profile.run.table("launches").select(["launch", *SHAPE_COLUMNS]).to_pylist()
-    shape_of = {row["launch"]: tuple(row[name] for name in SHAPE_COLUMNS) for row in launches}
-    times = _durations(profile)
-    total: Counter[tuple[object, ...]] = Counter()
-    for launch in profile.numbers:
-        total[shape_of[launch]] += times.get(launch, 1.0)  # type: ignore[assignment]
-    ((longest, _),) = total.most_common(1)
-    chosen = [launch for launch in profile.numbers if shape_of[launch] == longest]
-    return profile_kernel(profile.run, profile.kernel, among=chosen)
+def _estimate_passes(sites: Sequence[Site], name: str, figures: Mapping[str, float]) -> None:
+    """Divides the passes of all shared loads, or of all stores, among them by how often they ran and how wide they are."""
+    total = figures.get(f"{name}_wavefronts", 0.0)
+    weight = sum(site.executed * site.width for site in sites)
+    if total and weight:
+        needed = 1 - figures.get(f"{name}_conflicts", 0.0) / total
+        for site in sites:
+            site.passes = total * site.executed * site.width / weight
+            site.ideal_passes = site.passes * needed
 
 
-def _durations(profile: Profile) -> dict[int, float]:
-    assert profile.run is not None
-    table = profile.run.table("metrics").select(["launch", "metric", "value"]).to_pylist()
-    return {
-        row["launch"]: row["value"]
-        for row in table
-        if row["metric"] == "gpu__time_duration.sum" and row["value"]
-    }
+def _estimate_sectors(site: Site, cycles_per_access: float) -> None:
+    """Takes an access for contiguous, unless L1 needs more cycles for it than its sectors take."""
+    filled = LANES * site.width / 8 / SECTOR_BYTES
+    site.ideal_sectors = site.executed * filled
+    site.sectors = site.ideal_sectors * min(
+        LANES / filled, max(1.0, cycles_per_access * _SECTORS_A_CYCLE / filled)
+    )
 
 
 def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
     """Returns the share of the time that each resource needs at the rate within reach."""
     names = {"dram": "dram_throughput_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
              "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "tensor": "tensor_pipe_pct"}  # fmt: skip
-    busy = {
-        resource: figures[name] / 100 / REACHABLE.get(resource, 1.0)
-        for resource, name in names.items()
-        if name in figures
-    }
+    busy = {resource: figures[name] / 100 for resource, name in names.items() if name in figures}
+    if "dram" in busy:
+        busy["dram"] /= reachable_of_dram(
+            figures.get("dram_bytes_read", 0.0), figures.get("dram_bytes_written", 0.0)
+        )
     if "l2_throughput_pct" in figures:
         # It also counts an activity of L2 that no other counter shows; the busiest of all memory units is not exceeded.
         units = [figures[name] for name in ("mem_busy_pct", "max_bandwidth_pct") if name in figures]
@@ -277,14 +275,14 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
             ("xu", ("special", "conversion"), _SPECIAL_LANES),
         ):
             executed = sum(site.executed for site in sites if site.kind in kinds and _is_slow(site))
-            busy[resource] = executed * _WARP / lanes / (cycles.mean * sms.mean)
+            busy[resource] = executed * LANES / lanes / (cycles.mean * sms.mean)
     return {resource: min(1.0, share) for resource, share in busy.items()}
 
 
 def _wasted_dram(figures: Mapping[str, float], sites: Iterable[Site]) -> float:
     """Returns the part of device memory's traffic beyond what all accesses need, had each its own trip to it."""
     moved = figures.get("dram_bytes_read", 0.0) + figures.get("dram_bytes_written", 0.0)
-    needed = sum((site.ideal_sectors or 0.0) * _SECTOR_BITS / 8 for site in sites)
+    needed = sum((site.ideal_sectors or 0.0) * SECTOR_BYTES for site in sites)
     return max(0.0, 1.0 - needed / moved) if moved and needed else 0.0
 
 
@@ -322,15 +320,3 @@ def _waits(figures: Mapping[str, float], stalls: Mapping[str, float]) -> dict[st
     if idle <= 0:
         return {}
     return {NO_WARP: empty / idle} | {reason: share * stalled / idle for reason, share in stalls.items()}
-
-
-def _on_fma(site: Site) -> bool:
-    return site.kind == "fp32" or site.instruction.name in _ALU_ON_FMA
-
-
-def _on_alu(site: Site) -> bool:
-    return site.kind == "integer" and site.instruction.name not in _ALU_ON_FMA
-
-
-def _on_lsu(site: Site) -> bool:
-    return site.kind in (*GLOBAL, *SHARED)

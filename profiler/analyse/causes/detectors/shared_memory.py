@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profiler.analyse.causes.candidate import Candidate
-from profiler.analyse.causes.dataflow import feeds_shared_memory, has_fixed_address
-from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import SHARED, Site
-from profiler.analyse.causes.time_model import Effect
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, has_fixed_address
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import SHARED, Site
+from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.analyse.code.code import Instruction
 
 # An 8 x 8 tile of a thread takes 64 multiply-adds for four loads of 16 bytes, 16 for each. A next step gets half of that.
@@ -20,15 +20,11 @@ _WAITS = ("short_scoreboard", "mio_throttle")
 
 
 def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
-    sites = {
-        site: ways
-        for site in evidence.of("shared load", "shared store")
-        if (ways := _ways(evidence, site)) > 1.0
-    }
+    sites = {site: ways for site in evidence.of("shared load", "shared store") if (ways := _ways(site)) > 1.0}
     fractions = {site: 1 - 1 / ways for site, ways in sites.items()}
     if not fractions:
         return
-    weights = {site: part * (site.passes or site.executed) for site, part in fractions.items()}
+    weights = {site: part * (site.passes or 0.0) for site, part in fractions.items()}
     worst = max(weights, key=lambda site: weights[site])
     waits = evidence.waiting_for(fractions, *_WAITS)
     # Warps wait at barriers for those that wait for shared memory: these waits shrink alike.
@@ -42,7 +38,7 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
         f"{worst.opcode} makes {sites[worst]:.1f} passes through shared memory where one would do: its lanes meet in the same banks.",
         "Pad the rows of the array by one word, or exchange bits of the index (swizzle), so that the lanes of a warp fall "
         "into different banks.",
-        Effect({"l1": _wasted_l1(evidence, fractions)}, waits),
+        Effect({"l1": evidence.part_of_l1(fractions)}, waits),
         weights,
         {"passes_per_needed": sites[worst]},
     )
@@ -116,18 +112,6 @@ def _address(instruction: Instruction) -> str:
     return instruction.text.partition("[")[2].partition("]")[0]
 
 
-def _ways(evidence: Evidence, site: Site) -> float:
-    """Returns the passes for each that is needed: of the instruction where counted, else of all of its kind."""
-    if site.passes is not None and site.ideal_passes:
-        return site.passes / site.ideal_passes
-    if site.passes is None:
-        return evidence.figures.get("load_ways" if site.kind == "shared load" else "store_ways", 1.0)
-    return 1.0
-
-
-def _wasted_l1(evidence: Evidence, fractions: dict[Site, float]) -> float:
-    if any(site.passes for site in evidence.sites):
-        return evidence.part_of_l1(fractions)
-    return (
-        evidence.figures.get("conflict_share_pct", 0.0) * evidence.figures.get("shared_of_l1_pct", 0.0) / 1e4
-    )
+def _ways(site: Site) -> float:
+    """Returns the passes for each that is needed."""
+    return site.passes / site.ideal_passes if site.passes and site.ideal_passes else 1.0

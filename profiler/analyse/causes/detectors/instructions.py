@@ -1,31 +1,35 @@
-"""Detects causes in what is executed: instructions that a kernel could do without, and lanes that do nothing."""
+"""Detects causes in what is executed: instructions that a kernel could do without."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from profiler.analyse.causes.blame import registers_read
-from profiler.analyse.causes.candidate import Candidate
-from profiler.analyse.causes.dataflow import find_address_work, only_written
-from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import ACCESSES, LANES, Site
-from profiler.analyse.causes.time_model import Effect
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.dataflow import find_address_work
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.registers import only_written, read_registers, written_registers
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
 _INTEGERS_PER_ACCESS = 2.0
 # The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
 _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
+_OF_A_DIVISION = (
+    20  # instructions from the first conversion of a division to its result, as the compiler writes them
+)
 # A function's signature in machine code: its unit, a test for the slow path, or the constant that reduces its argument
 # (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
 _FUNCTIONS = ("MUFU.EX2", "MUFU.LG2", "MUFU.SIN", "MUFU.COS", "MUFU.TANH", "MUFU.SQRT", "FCHK")
 _CONSTANTS = ("0.6366197", "1.44269", "0.693147")
+_OF_A_FUNCTION = (
+    12  # instructions on either side of a function's signature that scale its argument and its result
+)
 _FAST_INSTRUCTIONS = 4.0  # what a fast form takes: scale, evaluate, scale back
 _EVALUATING = ("fp32", "special", "integer", "control", "conversion", "other")
 _NEAR = 24  # instructions behind a product in which its sum is looked for
-_LANES_MISSING = 0.03
-_COUNTED_BY_INSTRUCTIONS = 0.85
 # FP64 instructions issue at half of the rate of FP32 ones at best, and their divisions and functions take more of them.
 _FP64_EXPANDED = 0.7
 
@@ -43,28 +47,42 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     fractions: dict[Site, float] = dict.fromkeys(finding, spare) | dict.fromkeys(dividing, 0.9)
     if max(fractions.values(), default=0.0) <= 0:
         return
-    share = 100 * evidence.share_executed(fractions)
+    share, each = 100 * evidence.share_executed(fractions), evidence.executed / accesses if accesses else 0.0
     yield Candidate(
         "integer-overhead",
         f"{share:.0f} % of the executed instructions compute addresses"
         + (", many of them quotients and remainders of integers." if dividing else " and test bounds.")
-        + f" There are {evidence.executed / accesses if accesses else 0:.0f} instructions for each access to memory.",
+        + f" There are {each:.0f} instructions for each access to memory.",
         "Take divisions and remainders out of the loop, or use constants and powers of two (shifts and masks)."
         if dividing
         else "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants.",
         evidence.without(fractions),
         {site: part * site.executed for site, part in fractions.items() if part},
-        {"address_instructions_pct": share},
+        {"address_instructions_pct": share, "instructions_per_access": each},
     )
 
 
 def _dividing(evidence: Evidence) -> list[Site]:
-    """Returns the instructions of the source lines that divide integers, or the conversions alone without lines."""
-    divided = {site.instruction.place for site in evidence.sites if _DIVISION.match(site.opcode)}
-    if None in divided:
-        return [site for site in evidence.sites if _DIVISION.match(site.opcode)]
+    """Returns the instructions that divide integers: those of the source line, of the function called, or near the conversion."""
     kinds = ("integer", "conversion", "special")
-    return [site for site in evidence.sites if site.instruction.place in divided and site.kind in kinds]
+    found = {site for sites in _called(evidence) if _divides(sites) for site in sites}
+    places = set()
+    for sites in evidence.by_function.values():
+        for index, site in enumerate(sites):
+            if _DIVISION.match(site.opcode):
+                places.add(site.instruction.place)
+                if site.instruction.place is None:
+                    found.update(one for one in sites[index : index + _OF_A_DIVISION] if one.kind in kinds)
+    places.discard(None)
+    return [
+        site
+        for site in evidence.sites
+        if site in found or (site.kind in kinds and site.instruction.place in places)
+    ]
+
+
+def _divides(sites: Iterable[Site]) -> bool:
+    return any(_DIVISION.match(site.opcode) for site in sites)
 
 
 def _tests(evidence: Evidence) -> list[Site]:
@@ -107,7 +125,7 @@ def _invariant(evidence: Evidence) -> list[Site]:
     for loops in evidence.loops.values():
         for loop in loops:
             inside = evidence.inside(loop)
-            changed = {word for site in inside for word in _targets(site)}
+            changed = {word for site in inside for word in written_registers(site.instruction)}
             for site in inside:
                 if site.kind in ("fp32", "fp64", "special"):
                     sources = _sources(site)
@@ -117,7 +135,7 @@ def _invariant(evidence: Evidence) -> list[Site]:
 
 
 def _sources(site: Site) -> frozenset[str]:
-    return registers_read(site.instruction) - only_written(site.instruction)
+    return read_registers(site.instruction) - only_written(site.instruction)
 
 
 def _unfused(evidence: Evidence) -> list[Site]:
@@ -125,7 +143,9 @@ def _unfused(evidence: Evidence) -> list[Site]:
     found: list[Site] = []
     sites = evidence.sites
     for index, site in enumerate(sites):
-        if site.instruction.name not in ("FMUL", "DMUL") or not (target := _targets(site)):
+        if site.instruction.name not in ("FMUL", "DMUL") or not (
+            target := written_registers(site.instruction)
+        ):
             continue
         addition = "FADD" if site.instruction.name == "FMUL" else "DADD"
         for later in sites[index + 1 : index + 1 + _NEAR]:
@@ -135,13 +155,9 @@ def _unfused(evidence: Evidence) -> list[Site]:
                 if later.instruction.name == addition:
                     found += [site, later]
                 break
-            if target[0] in _targets(later):
+            if target[0] in written_registers(later.instruction):
                 break
     return found
-
-
-def _targets(site: Site) -> list[str]:
-    return re.findall(r"U?R\d+", site.instruction.operands[0]) if site.instruction.operands else []
 
 
 def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
@@ -220,12 +236,9 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
 
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
-    fractions: dict[Site, float] = dict.fromkeys(_called(evidence), 0.9)
-    lines: dict[object, list[Site]] = {}
-    for site in evidence.sites:
-        if site.kind in _EVALUATING:
-            lines.setdefault(site.instruction.place or site.function, []).append(site)
-    for sites in lines.values():
+    slow_paths = (sites for sites in _called(evidence) if not _divides(sites))
+    fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 0.9)
+    for sites in [*_by_line(evidence), *_near_functions(evidence)]:
         functions = sum(site.executed for site in sites if _evaluates(site.instruction))
         executed = sum(site.executed for site in sites)
         if functions:
@@ -257,120 +270,40 @@ def _evaluates(instruction: Instruction) -> bool:
     return "." in text and any(constant in text for constant in _CONSTANTS)
 
 
-def _called(evidence: Evidence) -> list[Site]:
-    """Returns the instructions behind the last EXIT of a function that is called: the slow paths of precise functions."""
-    found: list[Site] = []
-    for number in evidence.loops:
-        inside = [site for site in evidence.sites if site.function == number]
-        if any(site.opcode.startswith("CALL.REL") for site in inside):
-            exits = [site.position for site in inside if site.instruction.name == "EXIT"]
-            found += [site for site in inside if exits and site.position > max(exits)]
-    return found
-
-
-def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
-    """Names lanes that do nothing: split by branches that go both ways, or without any work."""
-    split, idle = {}, {}
-    entered: dict[int, float | None] = {}
+def _by_line(evidence: Evidence) -> Iterable[list[Site]]:
+    """Returns the instructions of each source line that may be part of a function."""
+    lines: dict[str, list[Site]] = {}
     for site in evidence.sites:
-        entered.setdefault(site.function, site.lanes)  # lanes that a block lacks do not leave it by a branch
-        if site.lanes is None or site.idle_share < _LANES_MISSING:
-            continue
-        off = 1 - site.lanes / (entered[site.function] or LANES)
-        if off >= _LANES_MISSING and _goes_both_ways(evidence, site):
-            split[site] = off
-        else:
-            idle[site] = site.idle_share
-    for name, fractions, sentence, advice in (
-        (
-            "divergent-branches",
-            split,
-            "Branches split warps, whose sides are executed one after the other",
-            "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
-        ),
-        (
-            "idle-lanes",
-            idle,
-            "Lanes have nothing to do while their warp executes",
-            "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more "
-            "elements.",
-        ),
-    ):
-        if fractions:
-            wasted = sum(part * site.executed for site, part in fractions.items()) / evidence.executed
-            lanes = _mean_lanes(fractions)
-            yield Candidate(
-                name,
-                f"{sentence}: where that happens, {lanes:.1f} of 32 lanes act; {100 * wasted:.0f} % of all issued lanes are wasted.",
-                advice,
-                _for_acting_lanes(evidence, fractions),
-                {site: part * site.executed for site, part in fractions.items()},
-                {"acting_lanes": lanes, "wasted_lanes_pct": 100 * wasted},
+        if site.kind in _EVALUATING and (place := site.instruction.place):
+            lines.setdefault(place, []).append(site)
+    return lines.values()
+
+
+def _near_functions(evidence: Evidence) -> Iterable[list[Site]]:
+    """Returns the arithmetic around each function where no lines are known: a kernel does more than evaluate it."""
+    for sites in evidence.by_function.values():
+        near = {
+            one: None
+            for index, site in enumerate(sites)
+            if site.instruction.place is None and _evaluates(site.instruction)
+            for one in sites[max(0, index - _OF_A_FUNCTION) : index + _OF_A_FUNCTION]
+            if one.kind in ("fp32", "special")
+        }
+        yield list(near)
+
+
+def _called(evidence: Evidence) -> list[list[Site]]:
+    """Returns the functions behind a kernel's last EXIT: the slow paths of precise functions, and 64-bit divisions."""
+    found: list[list[Site]] = []
+    for sites in evidence.by_function.values():
+        if any(site.opcode.startswith("CALL.REL") for site in sites):
+            last = max(
+                (index for index, site in enumerate(sites) if site.instruction.name == "EXIT"),
+                default=len(sites),
             )
-
-
-def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
-    """Returns the effect of issuing for lanes that act only.
-
-    What L1 and L2 do is done for the lanes that act, and stays. Where L1 is as busy as the load/store pipe, it is the
-    number of instructions that keeps it so.
-    """
-    effect, busy = evidence.without(fractions), evidence.model.busy
-    kept = {"l2": 0.0, "l1": 0.0}
-    if busy.get("lsu", 0.0) >= _COUNTED_BY_INSTRUCTIONS * busy.get("l1", 0.0):
-        kept["l1"] = effect.resources["lsu"]
-    alone = _waited_for_at_barriers(evidence, fractions)
-    return Effect(
-        {**effect.resources, **kept},
-        {**effect.waits, "barrier": max(alone, effect.waits.get("barrier", 0.0))},
-    )
-
-
-def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
-    """Returns the part of the waiting at barriers that is for few lanes, which work while the rest of the block waits."""
-    waited, total = 0.0, evidence.waits_by_reason["barrier"]
-    since: list[Site] = []
-    for site in evidence.sites:
-        if site.kind != "barrier":
-            since.append(site)
-            continue
-        lonely = [
-            one
-            for one in since
-            if one in fractions and one.executed * (one.lanes or LANES) < site.executed * LANES / 2
-        ]
-        working = sum(one.executed + sum(evidence.charged[one].values()) for one in lonely)
-        everything = sum(one.executed + sum(evidence.charged[one].values()) for one in since)
-        if everything:
-            waited += evidence.charged[site]["barrier"] * working / everything
-        since = []
-    return waited / total if total else 0.0
-
-
-def _mean_lanes(fractions: Mapping[Site, float]) -> float:
-    executed = sum(site.executed for site in fractions)
-    return LANES * (1 - sum(part * site.executed for site, part in fractions.items()) / executed)
-
-
-def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
-    """Returns whether warps reach this with some lanes, and run other code with the rest of them.
-
-    A loop that some lanes leave earlier than others counts too: the rest of the warp goes on without them.
-    """
-    loop = evidence.innermost_loop(site)
-    if loop is not None:
-        before = [
-            one
-            for one in evidence.sites
-            if one.function == site.function and one.instruction.offset < loop.start
-        ]
-        if before and (site.lanes or 0.0) < (before[-1].lanes or 0.0) * (1 - _LANES_MISSING):
-            return True
-    return any(
-        other.lanes is not None
-        and other.function == site.function
-        and abs(other.position - site.position) < 400
-        and abs(other.lanes + (site.lanes or 0.0) - LANES) < 1.0
-        and other.lanes < LANES * (1 - _LANES_MISSING)
-        for other in evidence.sites
-    )
+            found.append([])
+            for site in sites[last + 1 :]:
+                found[-1].append(site)
+                if site.instruction.name == "RET":
+                    found.append([])
+    return found

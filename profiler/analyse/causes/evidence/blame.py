@@ -7,14 +7,12 @@ registers read and whose results arrive late.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
-from profiler.analyse.causes.sites import Kind, Site
-from profiler.analyse.code.code import Code, Instruction
+from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.code.code import Code
 from profiler.analyse.code.loops import Loop, find_loops
-from profiler.analyse.code.registers import written_registers
+from profiler.analyse.code.registers import read_registers, written_registers
 
 
 class Waits(dict[str, float]):
@@ -31,8 +29,6 @@ _PRODUCERS: dict[str, tuple[Kind, ...]] = {
 }  # fmt: skip
 # A warp is sampled as waiting at the instruction after the barrier.
 _ANY_BEFORE: dict[str, tuple[Kind, ...]] = {"barrier": ("barrier",), "membar": ("barrier",)}
-_REGISTER = re.compile(r"(?<![\w.])U?R\d+")
-_PAIR = re.compile(r"(?<![\w.])R(\d+)\.64")
 _WAITS_FOR_COPIES = ("LDGDEPBAR", "DEPBAR", "SYNCS", "BAR", "FENCE", "WARPGROUP")
 
 
@@ -64,9 +60,9 @@ def _producer(members: Sequence[Site], index: int, reason: str, loops: Iterable[
         )
     if waiting.instruction.name in _WAITS_FOR_COPIES:
         return next((one for one in _before(members, index, loops) if one.kind in kinds), None)
-    needed = registers_read(waiting.instruction)
+    needed = read_registers(waiting.instruction)
     for one in _before(members, index, loops):
-        if one.kind in kinds and needed.intersection(registers_written(one.opcode, one.instruction.text)):
+        if one.kind in kinds and needed.intersection(written_registers(one.instruction)):
             return one
     return next((one for one in _before(members, index, loops) if one.kind in kinds), None)
 
@@ -78,23 +74,3 @@ def _before(members: Sequence[Site], index: int, loops: Iterable[Loop]) -> Itera
     if inside:
         innermost = min(inside, key=lambda loop: loop.end - loop.start)
         yield from (one for one in reversed(members[index:]) if one.instruction in innermost)
-
-
-def registers_read(instruction: Instruction) -> frozenset[str]:
-    """Returns the registers named in the operands, both of a pair that is an address, also those that are written too."""
-    return _registers_named(instruction.text)
-
-
-@lru_cache(maxsize=8192)
-def _registers_named(text: str) -> frozenset[str]:
-    return frozenset({*_REGISTER.findall(text), *(f"R{int(number) + 1}" for number in _PAIR.findall(text))})
-
-
-@lru_cache(maxsize=8192)
-def registers_written(opcode: str, text: str) -> tuple[str, ...]:
-    """Returns the registers that an instruction writes, uniform ones too."""
-    instruction = Instruction(0, opcode, text)
-    written = written_registers(instruction)
-    if not written and instruction.operands and instruction.operands[0].startswith("UR"):
-        return (instruction.operands[0],)
-    return tuple(written)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.candidate import Candidate
-from profiler.analyse.causes.dataflow import feeds_shared_memory, find_repeated_loads, has_fixed_address
-from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import LANES, SHARED, Kind, Site
-from profiler.analyse.causes.time_model import Effect
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.dataflow import (
+    feeds_shared_memory,
+    find_repeated_loads,
+    has_fixed_address,
+)
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
+from profiler.analyse.causes.evidence.time_model import Effect
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
-_SECTOR_BYTES = 32
-_SECTOR_BITS = 8 * _SECTOR_BYTES
 # A warp's neighbouring lanes that start inside a sector touch one more than their bytes fill. Beyond that, lanes lie apart.
 _MISALIGNED_SECTORS = 1.05
 # Below, the requests of a few edge warps; a constant offset costs every request its sector.
@@ -50,7 +53,11 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             "roles of the indices, change the layout, or pass a tile through shared memory.",
             _cheaper(evidence, together if is_most else sites),
             {site: site.excess_sectors for site in sites},
-            {"sectors_per_request": request, "ideal_sectors_per_request": needed},
+            {
+                "sectors_per_request": request,
+                "ideal_sectors_per_request": needed,
+                "used_pct": 100 * needed / request,
+            },
         )
 
 
@@ -100,7 +107,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         f"Access 16 bytes a thread ({_WIDEST_BITS / width:.0f} neighbouring elements at once), with a scalar tail.",
         Effect({name: part for name, part in fewer.resources.items() if name not in computing}, fewer.waits),
         {site: _bytes(site) for site in sites},
-        {"access_bytes": width / 8},
+        {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},
     )
 
 
@@ -135,7 +142,7 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
 def _times_requested(evidence: Evidence) -> float:
     """Returns how often loads that do not fill shared memory ask for each byte that device memory delivers."""
     loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
-    requested = sum((site.ideal_sectors or 0.0) * _SECTOR_BYTES for site in loads)
+    requested = sum((site.ideal_sectors or 0.0) * SECTOR_BYTES for site in loads)
     delivered = evidence.find("dram_bytes_read")
     return requested / delivered if delivered else 0.0
 
@@ -156,7 +163,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
             else "Index local arrays by constants (unroll the loop around them), so that they fit into registers.",
             Effect({**fewer.resources, "dram": evidence.model.avoidable.get("dram", 0.0)}, fewer.waits),
             {site: site.executed for site in sites},
-            {"local_instructions_pct": share},
+            {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
         )
 
 
@@ -204,8 +211,7 @@ def _per_request(sites: Sequence[Site]) -> tuple[float, float]:
 def _cheaper(evidence: Evidence, sites: Sequence[Site]) -> Effect:
     """Returns the effect of accesses that touch no more sectors than their data fills."""
     fractions: Mapping[Site, float] = {site: site.excess_sectors / (site.sectors or 1.0) for site in sites}
-    every = sum(site.sectors or 0.0 for site in evidence.sites)
-    excess = sum(site.excess_sectors for site in sites) / every
+    excess = sum(site.excess_sectors for site in sites) / evidence.sectors
     return Effect(
         resources={
             "l2": excess,
@@ -220,7 +226,7 @@ def _is_contiguous(site: Site) -> bool:
     """Returns whether the lanes touch as many bytes as they ask for: no broadcast, and no gaps."""
     if not site.sectors:
         return site.sectors is None
-    asked = (site.acting or LANES) * site.width / _SECTOR_BITS
+    asked = (site.acting or LANES) * site.width / 8 / SECTOR_BYTES
     return 0.9 * asked <= site.sectors / site.executed <= asked + _MISALIGNED_SECTORS
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profiler.analyse.causes.candidate import Candidate
-from profiler.analyse.causes.dataflow import is_chased
-from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import Site
-from profiler.analyse.causes.time_model import Effect
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.dataflow import is_chased
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.time_model import Effect
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 _ENOUGH_LOADS = 4
@@ -43,7 +43,8 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         "asynchronously into a second buffer (cp.async, num_stages) while this one is used.",
         Effect(waits=evidence.waiting_for(fractions, "long_scoreboard") | _barrier_behind(evidence, loads)),
         {site: evidence.charged[site]["long_scoreboard"] for site in loads},
-        {"waiting_for_loads_pct": waiting, "loads_under_way": few},
+        {"waiting_for_loads_pct": waiting, "loads_under_way": few}
+        | ({"active_warps": warps} if warps else {}),
     )
 
 

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
-from profiler.analyse.causes.blame import registers_read, registers_written
-from profiler.analyse.causes.evidence import Evidence
-from profiler.analyse.causes.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import follow_loop
+from profiler.analyse.code.registers import follow_loop, only_written, read_registers, written_registers
 
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _REGISTER = re.compile(r"U?R\d+")
@@ -43,7 +42,7 @@ def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
     code = evidence.profile.code
     if code is None or site.kind != "global load":
         return False
-    held = set(_written(site.instruction))
+    held = set(written_registers(site.instruction))
     function = code.functions[site.function]
     loop = evidence.innermost_loop(site)
     following = list(function[site.position + 1 : site.position + 1 + _REACH])
@@ -54,11 +53,11 @@ def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
     for instruction in following:
         if instruction.name in ("STS", "STSM") and held & set(_REGISTER.findall(instruction.operands[-1])):
             return True
-        sources = registers_read(instruction) - only_written(instruction)
+        sources = read_registers(instruction) - only_written(instruction)
         if instruction.name in ("PRMT", "MOV", "F2FP", "HADD2") and held & sources:
-            held |= set(_written(instruction))
+            held |= set(written_registers(instruction))
         elif instruction.predicate is None:
-            held -= set(_written(instruction))
+            held -= set(written_registers(instruction))
         if not held:
             return False
     return False
@@ -98,7 +97,7 @@ def is_chased(evidence: Evidence, site: Site) -> bool:
     loop = evidence.innermost_loop(site)
     if loop is None or len(loop.body) > _LONGEST_CHASE:
         return False
-    position = next(index for index, one in enumerate(loop.body) if one.offset == site.instruction.offset)
+    position = bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset)
     sources = _sources(loop)
     wanted = set(sources[position])
     seen: set[int] = set()
@@ -111,7 +110,7 @@ def is_chased(evidence: Evidence, site: Site) -> bool:
 
 @lru_cache(maxsize=64)
 def _changed_in(loop: Loop) -> frozenset[str]:
-    return frozenset(register for one in loop.body for register in _written(one))
+    return frozenset(register for one in loop.body for register in written_registers(one))
 
 
 @lru_cache(maxsize=64)
@@ -120,23 +119,12 @@ def _sources(loop: Loop) -> tuple[frozenset[int], ...]:
     return tuple(
         frozenset(
             value[0]
-            for register in registers_read(loop.body[position]) - only_written(loop.body[position])
+            for register in read_registers(loop.body[position]) - only_written(loop.body[position])
             for value in state.get(register, ())
         )
         for position, state in follow_loop(loop.body)
         if position < len(loop.body)
     )
-
-
-def only_written(instruction: Instruction) -> frozenset[str]:
-    """Returns the registers of the first operand, unless others name them too."""
-    return _first_alone(", ".join(instruction.operands)) if _written(instruction) else frozenset()
-
-
-@lru_cache(maxsize=8192)
-def _first_alone(operands: str) -> frozenset[str]:
-    first, _, others = operands.partition(", ")
-    return frozenset(set(_REGISTER.findall(first)) - set(_REGISTER.findall(others)))
 
 
 def _rounds(evidence: Evidence, site: Site, loop: Loop) -> float:
@@ -152,11 +140,6 @@ def _address_registers(instruction: Instruction) -> frozenset[str]:
     if ".64]" in instruction.text:
         found |= {f"R{int(name[1:]) + 1}" for name in found if name.startswith("R")}
     return frozenset(found)
-
-
-def _written(instruction: Instruction) -> tuple[str, ...]:
-    """Returns the registers that an instruction writes, uniform ones too."""
-    return registers_written(instruction.opcode, instruction.text)
 
 
 def find_address_work(evidence: Evidence) -> set[Site]:
@@ -177,7 +160,7 @@ def find_address_work(evidence: Evidence) -> set[Site]:
             if writer is None or sites[writer].kind not in _COMPUTED:
                 continue
             found.add(sites[writer])
-            for source in registers_read(sites[writer].instruction) - only_written(sites[writer].instruction):
+            for source in read_registers(sites[writer].instruction) - only_written(sites[writer].instruction):
                 if (writer, source) not in seen:
                     seen.add((writer, source))
                     wanted.append((writer, source))
@@ -216,7 +199,7 @@ def sources_of(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the instructions that wrote what this one reads, the nearest first."""
     sites = evidence.by_function[site.function]
     writers, here = _nearest_writers(tuple(sites)), sites.index(site)
-    found = {writers(here, register) for register in registers_read(site.instruction)}
+    found = {writers(here, register) for register in read_registers(site.instruction)}
     return [
         sites[index]
         for index in sorted((one for one in found if one is not None), key=lambda one: abs(here - one))
@@ -232,7 +215,7 @@ def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Sit
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        sources = registers_read(instruction) - only_written(instruction) | _predicates(instruction.text)
+        sources = read_registers(instruction) - only_written(instruction) | _predicates(instruction.text)
         if "SR_CTAID" in instruction.text or site.kind in _CHANGED_BY_OTHERS or sources & tainted:
             depending.add(site)
             tainted |= _results(instruction)
@@ -246,7 +229,7 @@ def _depending_on_block(sites: Sequence[Site], loops: Iterable[Loop]) -> set[Sit
 
 def _results(instruction: Instruction) -> set[str]:
     """Returns the registers and predicates that an instruction writes."""
-    return {*_written(instruction), *_predicates(", ".join(instruction.operands[:2]))}
+    return {*written_registers(instruction), *_predicates(", ".join(instruction.operands[:2]))}
 
 
 @lru_cache(maxsize=8192)
@@ -259,7 +242,7 @@ def _nearest_writers(sites: tuple[Site, ...]) -> Callable[[int, str], int | None
     """Returns what finds the instruction that last wrote a register before a position, or else after it in a loop."""
     positions: dict[str, list[int]] = {}
     for index, site in enumerate(sites):
-        for register in _written(site.instruction):
+        for register in written_registers(site.instruction):
             positions.setdefault(register, []).append(index)
 
     def find(index: int, register: str) -> int | None:

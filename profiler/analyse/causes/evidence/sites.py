@@ -9,21 +9,20 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from profiler.analyse.code.code import Code, Instruction, read_instructions
+from profiler.analyse.code.code import Instruction, read_instructions
 from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.recording.profile import Profile
+from profiler.catalog.metrics import LANES, STALLS_AS_SAMPLED
 from profiler.store.runs.run_store import Run
 from profiler.store.tables.columns import labels_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-LANES = 32
 
 Kind = Literal[
     "global load", "global store", "shared load", "shared store", "local", "atomic", "shared atomic", "tensor",
@@ -55,6 +54,13 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
         "integer",
     ),
 )
+# The pipe of an instruction, beside its issue slot: of an H100's SM quarter (CUDA C++ Programming Guide, "Arithmetic
+# Instructions"), where multiplications of integers run on the FMA pipe.
+_UNITS: dict[Kind, tuple[str, ...]] = {
+    "fp32": ("fma",), "fp64": ("fp64",), "special": ("xu",), "conversion": ("xu",), "tensor": ("tensor",),
+}  # fmt: skip
+_INTEGERS_ON_FMA = ("IMAD", "UIMAD", "IMUL")
+_NO_WAITS: Mapping[str, int] = {}
 _BY_OPCODE = tuple((re.compile(pattern), kind) for pattern, kind in _KINDS)
 
 _THREADS, _ACTING = "thread_inst_executed", "thread_inst_executed_true"
@@ -67,68 +73,80 @@ _LOCAL_SECTORS = "memory_l2_theoretical_sectors_local"
 _COUNTED = frozenset(
     {_THREADS, _ACTING, _SECTORS, _IDEAL_SECTORS, _PASSES, _IDEAL_PASSES, _LOCAL_SECTORS}
 )  # fmt: skip
-# The catalogue's names of stall reasons that samples are stored under other names of.
-_REASONS = {
-    "dispatch_stall": "dispatch", "no_instructions": "no_instruction", "warpgroup_arrive": "gmma",
-}  # fmt: skip
 _NOT_WAITING = ("selected", "not_selected")
 
 
-@lru_cache(maxsize=1024)
+@dataclass(frozen=True)
+class _Meaning:
+    """What an opcode says of every instruction that has it."""
+
+    kind: Kind
+    width: int  # bits that one lane accesses; 0 where it accesses no memory
+    units: tuple[str, ...]  # the resources that each execution takes a part of
+
+
+@lru_cache(maxsize=4096)
+def _meaning_of(opcode: str) -> _Meaning:
+    kind = kind_of(opcode)
+    return _Meaning(kind, width_bits(opcode) or 0, ("issue", *_units_of(kind, opcode.partition(".")[0])))
+
+
 def kind_of(opcode: str) -> Kind:
     return next((kind for pattern, kind in _BY_OPCODE if pattern.match(opcode)), "other")
 
 
-@dataclass(frozen=True, eq=False)
+def _units_of(kind: Kind, name: str) -> tuple[str, ...]:
+    if kind in ACCESSES:
+        return ("lsu",)
+    if kind == "integer":
+        return ("fma",) if name in _INTEGERS_ON_FMA else ("alu",)
+    return _UNITS.get(kind, ())
+
+
 class Site:
-    """One instruction. Counts are per launch; `waits` are stall samples by reason, without those of warps that could issue."""
+    """One instruction that ran. Counts are per launch; `waits` are stall samples by reason, without those of warps that could issue.
 
-    instruction: Instruction
-    function: int
-    position: int  # in its function
-    text: str | None  # of its source line
-    lanes: float | None  # threads that executed it, for each execution
-    acting: float | None  # of these, those that were not predicated off
-    sectors: float | None
-    ideal_sectors: float | None
-    passes: float | None
-    ideal_passes: float | None
-    waits: Mapping[str, int] = field(default_factory=dict)
+    There are thousands of them, and a diagnosis reads each again and again: hence plain attributes.
+    """
 
-    @property
-    def executed(self) -> float:
-        return self.instruction.executed or 0.0
+    __slots__ = (
+        "acting", "executed", "function", "ideal_passes", "ideal_sectors", "instruction", "kind", "lanes", "opcode",
+        "passes", "position", "sectors", "text", "units", "waits", "width",
+    )  # fmt: skip
 
-    @property
-    def opcode(self) -> str:
-        return self.instruction.opcode
-
-    @cached_property
-    def kind(self) -> Kind:
-        return kind_of(self.instruction.opcode)
-
-    @cached_property
-    def width(self) -> int:
-        """Returns the bits that one lane accesses."""
-        return width_bits(self.instruction.opcode) or 0
+    def __init__(
+        self,
+        instruction: Instruction,
+        function: int,
+        position: int,
+        text: str | None = None,
+        waits: Mapping[str, int] = _NO_WAITS,
+    ) -> None:
+        self.instruction = instruction
+        self.function = function
+        self.position = position  # in its function
+        self.text = text  # of its source line
+        self.waits = waits
+        self.executed = instruction.executed or 0.0
+        self.opcode = instruction.opcode
+        meaning = _meaning_of(instruction.opcode)
+        self.kind, self.width, self.units = meaning.kind, meaning.width, meaning.units
+        self.lanes: float | None = None  # threads that executed it, for each execution
+        self.acting: float | None = None  # of these, those that were not predicated off
+        self.sectors: float | None = None
+        self.ideal_sectors: float | None = None
+        self.passes: float | None = None
+        self.ideal_passes: float | None = None
 
     @property
     def excess_sectors(self) -> float:
         return max(0.0, (self.sectors or 0.0) - (self.ideal_sectors or 0.0))
 
     @property
-    def excess_passes(self) -> float:
-        return max(0.0, (self.passes or 0.0) - (self.ideal_passes or 0.0))
-
-    @property
     def idle_share(self) -> float:
         """Returns the share of the lanes that did nothing."""
         acting = self.lanes if self.acting is None else self.acting
         return 0.0 if acting is None else max(0.0, 1.0 - acting / LANES)
-
-    @property
-    def samples(self) -> int:
-        return sum(self.waits.values())
 
 
 def read_sites(profile: Profile) -> list[Site]:
@@ -137,52 +155,35 @@ def read_sites(profile: Profile) -> list[Site]:
     if code is None or run is None or not code.is_counted:
         return []
     launches = profile.numbers
-    counted = _counts(run, launches)
     described = _described(run, profile.kernel, launches)
-    return [
-        _site(instruction, function, position, counted, described)
-        for function, position, instruction in _numbered(code)
+    sites = [
+        Site(instruction, number, position, *described.get((number, instruction.offset), ()))
+        for number, function in enumerate(code.functions)
+        for position, instruction in enumerate(function)
         if instruction.executed
     ]
-
-
-def _numbered(code: Code) -> Iterable[tuple[int, int, Instruction]]:
-    for number, function in enumerate(code.functions):
-        for position, instruction in enumerate(function):
-            yield number, position, instruction
+    if counted := _counts(run, launches):
+        for site in sites:
+            _count(site, counted)
+    return sites
 
 
 _Place = tuple[int, int]  # function and offset
 
 
-def _site(
-    instruction: Instruction,
-    function: int,
-    position: int,
-    counted: Mapping[str, Mapping[_Place, float]],
-    described: Mapping[_Place, tuple[str | None, Counter[str]]],
-) -> Site:
-    place = (function, instruction.offset)
+def _count(site: Site, counted: Mapping[str, Mapping[_Place, float]]) -> None:
+    place = (site.function, site.instruction.offset)
 
     def count(name: str) -> float | None:
         return counted.get(name, {}).get(place)
 
-    executed = instruction.executed or 0.0
     threads, acting = count(_THREADS), count(_ACTING)
-    text, waits = described.get(place, (None, Counter[str]()))
-    return Site(
-        instruction=instruction,
-        function=function,
-        position=position,
-        text=text,
-        lanes=None if threads is None else threads / executed,
-        acting=None if acting is None else acting / executed,
-        sectors=count(_LOCAL_SECTORS if kind_of(instruction.opcode) == "local" else _SECTORS),
-        ideal_sectors=count(_IDEAL_SECTORS),
-        passes=count(_PASSES),
-        ideal_passes=count(_IDEAL_PASSES),
-        waits=waits,
-    )
+    site.lanes = None if threads is None else threads / site.executed
+    site.acting = None if acting is None else acting / site.executed
+    site.sectors = count(_LOCAL_SECTORS if site.kind == "local" else _SECTORS)
+    site.ideal_sectors = count(_IDEAL_SECTORS)
+    site.passes = count(_PASSES)
+    site.ideal_passes = count(_IDEAL_PASSES)
 
 
 def _counts(run: Run, launches: Collection[int]) -> dict[str, dict[_Place, float]]:
@@ -253,5 +254,5 @@ def _described(
             waits = found[place][1]
             for reason, count in stalls or ():
                 if reason not in _NOT_WAITING:
-                    waits[_REASONS.get(reason, reason)] += count
+                    waits[STALLS_AS_SAMPLED.get(reason, reason)] += count
     return found

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profiler.analyse.causes.candidate import Candidate
-from profiler.analyse.causes.evidence import Evidence
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.evidence import Evidence
 
-# Of what is within reach (see REACHABLE). A copy of GB-sized arrays reads 0.98 to 1.0; what is left beyond 0.9 is
-# within what sizes and the mix of reads and writes change.
+# Of what is within reach (`reachable_of_dram`). The recorded copies lie between 0.94 and 1.0 of it: what is left beyond 0.9
+# is what sizes and the order of the accesses change.
 _AT_MEMORY = 0.9
 _AT_L2 = 0.85
 # A scheduler issues one instruction a cycle, so that a pipe at 75 % leaves at most a quarter for everything else.

@@ -1,0 +1,122 @@
+"""Detects lanes that do nothing while their warp executes: split by branches, or without any work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.time_model import Effect
+from profiler.catalog.metrics import LANES
+
+_LANES_MISSING = 0.03
+_COUNTED_BY_INSTRUCTIONS = 0.85
+
+
+def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
+    """Names lanes that do nothing: split by branches that go both ways, or without any work."""
+    split, idle = {}, {}
+    entered: dict[int, float | None] = {}
+    for site in evidence.sites:
+        entered.setdefault(site.function, site.lanes)  # lanes that a block lacks do not leave it by a branch
+        if site.lanes is None or site.idle_share < _LANES_MISSING:
+            continue
+        off = 1 - site.lanes / (entered[site.function] or LANES)
+        if off >= _LANES_MISSING and _goes_both_ways(evidence, site):
+            split[site] = off
+        else:
+            idle[site] = site.idle_share
+    for name, fractions, sentence, advice in (
+        (
+            "divergent-branches",
+            split,
+            "Branches split warps, whose sides are executed one after the other",
+            "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
+        ),
+        (
+            "idle-lanes",
+            idle,
+            "Lanes have nothing to do while their warp executes",
+            "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more "
+            "elements.",
+        ),
+    ):
+        if fractions:
+            wasted = sum(part * site.executed for site, part in fractions.items()) / evidence.executed
+            lanes = _mean_lanes(fractions)
+            yield Candidate(
+                name,
+                f"{sentence}: where that happens, {lanes:.1f} of 32 lanes act; {100 * wasted:.0f} % of all issued lanes are wasted.",
+                advice,
+                _for_acting_lanes(evidence, fractions),
+                {site: part * site.executed for site, part in fractions.items()},
+                {"acting_lanes": lanes, "wasted_lanes_pct": 100 * wasted},
+            )
+
+
+def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
+    """Returns the effect of issuing for lanes that act only.
+
+    What L1 and L2 do is done for the lanes that act, and stays. Where L1 is as busy as the load/store pipe, it is the
+    number of instructions that keeps it so.
+    """
+    effect, busy = evidence.without(fractions), evidence.model.busy
+    kept = {"l2": 0.0, "l1": 0.0}
+    if busy.get("lsu", 0.0) >= _COUNTED_BY_INSTRUCTIONS * busy.get("l1", 0.0):
+        kept["l1"] = effect.resources.get("lsu", 0.0)
+    alone = _waited_for_at_barriers(evidence, fractions)
+    return Effect(
+        {**effect.resources, **kept},
+        {**effect.waits, "barrier": max(alone, effect.waits.get("barrier", 0.0))},
+    )
+
+
+def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
+    """Returns the part of the waiting at barriers that is for few lanes, which work while the rest of the block waits."""
+    waited, total = 0.0, evidence.waits_by_reason["barrier"]
+    since: list[Site] = []
+    for site in evidence.sites:
+        if site.kind != "barrier":
+            since.append(site)
+            continue
+        lonely = [
+            one
+            for one in since
+            if one in fractions and one.executed * (one.lanes or LANES) < site.executed * LANES / 2
+        ]
+        working = sum(one.executed + sum(evidence.charged[one].values()) for one in lonely)
+        everything = sum(one.executed + sum(evidence.charged[one].values()) for one in since)
+        if everything:
+            waited += evidence.charged[site]["barrier"] * working / everything
+        since = []
+    return waited / total if total else 0.0
+
+
+def _mean_lanes(fractions: Mapping[Site, float]) -> float:
+    executed = sum(site.executed for site in fractions)
+    return LANES * (1 - sum(part * site.executed for site, part in fractions.items()) / executed)
+
+
+def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
+    """Returns whether warps reach this with some lanes, and run other code with the rest of them.
+
+    A loop that some lanes leave earlier than others counts too: the rest of the warp goes on without them.
+    """
+    loop = evidence.innermost_loop(site)
+    if loop is not None:
+        before = [
+            one
+            for one in evidence.sites
+            if one.function == site.function and one.instruction.offset < loop.start
+        ]
+        if before and (site.lanes or 0.0) < (before[-1].lanes or 0.0) * (1 - _LANES_MISSING):
+            return True
+    return any(
+        other.lanes is not None
+        and other.function == site.function
+        and abs(other.position - site.position) < 400
+        and abs(other.lanes + (site.lanes or 0.0) - LANES) < 1.0
+        and other.lanes < LANES * (1 - _LANES_MISSING)
+        for other in evidence.sites
+    )

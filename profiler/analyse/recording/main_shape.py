@@ -1,0 +1,60 @@
+"""Narrows a profile to its launches of one shape: a mean over large and small launches describes neither.
+
+A `Profile` in; the `Profile` of its launches of the shape that takes most of the time out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape
+from profiler.analyse.recording.profile import Profile, profile_kernel
+
+
+def of_main_shape(profile: Profile) -> Profile:
+    if len(profile.shapes) < 2 or profile.run is None:
+        return profile
+    launches = profile.run.table("launches").select(["launch", *SHAPE_COLUMNS]).to_pylist()
+    shape_of = {row["launch"]: tuple(row[name] for name in SHAPE_COLUMNS) for row in launches}
+    times = _durations(profile)
+    total: Counter[tuple[object, ...]] = Counter()
+    for launch in profile.numbers:
+        total[shape_of[launch]] += times.get(launch, 1.0)  # type: ignore[assignment]
+    ((longest, _),) = total.most_common(1)
+    chosen = [launch for launch in profile.numbers if shape_of[launch] == longest]
+    return profile_kernel(profile.run, profile.kernel, among=chosen)
+
+
+def _durations(profile: Profile) -> dict[int, float]:
+    assert profile.run is not None
+    table = profile.run.table("metrics").select(["launch", "metric", "value"]).to_pylist()
+    return {
+        row["launch"]: row["value"]
+        for row in table
+        if row["metric"] == "gpu__time_duration.sum" and row["value"]
+    }
+
+
+def of_common_shape(before: Profile, after: Profile) -> tuple[Profile, Profile, list[str]]:
+    """Returns both sides of a comparison at the shape that takes most of their time, where that is one grid of one block size.
+
+    The third says so; it is empty where both sides are as they came.
+    """
+    if len(before.shapes) < 2 and len(after.shapes) < 2:
+        return before, after, []
+    one, other = of_main_shape(before), of_main_shape(after)
+    if not one.shapes or not other.shapes or _grid(one.shapes[0]) != _grid(other.shapes[0]):
+        return before, after, []
+    blocks, threads = (" x ".join(map(str, size)) for size in _grid(one.shapes[0]))
+    counts = f"{one.launches} of {before.launches} and {other.launches} of {after.launches}"
+    return (
+        one,
+        other,
+        [
+            f"compared are the launches with a grid of {blocks} blocks of {threads} threads, which take most of the time ({counts})"
+        ],
+    )
+
+
+def _grid(shape: LaunchShape) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    return shape.grid, shape.block

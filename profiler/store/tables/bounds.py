@@ -1,0 +1,134 @@
+"""Reads the Parquet file of a stranger, and takes no more memory than a file of that size may need.
+
+A few kilobytes can decode to any size: a run of one repeated value, a page that decompresses without end, or a list
+of a million copies of one long text. Arrow allocates what the header of each page says, so the headers are added up
+first. The footer alone would not do, since it may state less. Text is read as dictionaries, and becomes plain text
+once its length is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from profiler.errors import RunDamaged
+from profiler.store.tables.thrift import decode_struct
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+_ALWAYS_BYTES = 256 << 20
+_MOST_RATIO = 1000  # the tables in the runs of this repository reach 131
+_MOST_BYTES = 16 << 30
+_BYTES_A_VALUE = 8
+_MOST_HEADER_BYTES = 1 << 16
+# Of a page's header: its size once decompressed, its size in the file, and what follows for each kind of page,
+# whose first field is the number of values.
+_PLAIN_BYTES, _STORED_BYTES, _KINDS, _VALUES = 2, 3, (5, 7, 8), 1
+
+
+@dataclass
+class Decoded:
+    """The bytes that row groups take in the file, in memory, and in memory with the text of lists written out."""
+
+    stored: int = 0
+    plain: int = 0
+    with_text: int = 0
+
+    @property
+    def most(self) -> int:
+        return min(_MOST_BYTES, max(_ALWAYS_BYTES, self.stored * _MOST_RATIO))
+
+
+def read_table(data: bytes, schema: pa.Schema, rows: int, where: str) -> pa.Table:
+    """Read a table; RunDamaged when it is not Parquet, has other rows than recorded, or would take too much memory."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_metadata(pa.BufferReader(data))
+        most = require_bounded(metadata, memoryview(data), rows, where).most
+        columns = map(metadata.schema.column, range(len(metadata.schema)))
+        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+        file = pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=texts)
+        table = file.read()
+        for index, name in enumerate(table.column_names):
+            column, kind = table.column(index), schema.field(name).type if name in schema.names else None
+            if kind is not None and not pa.types.is_dictionary(column.type) and column.type != kind:
+                if sum(_text_bytes(chunk) for chunk in column.chunks) > most:
+                    raise RunDamaged(
+                        f"{where}: the text of column {name!r} would take more than {most:,} bytes"
+                    )
+                table = table.set_column(index, schema.field(name), column.cast(kind))
+    except (pa.ArrowException, OSError) as error:
+        raise RunDamaged(f"{where}: cannot be read as Parquet: {error}") from error
+    return table
+
+
+def require_bounded(
+    metadata: pq.FileMetaData, data: memoryview, rows: int, where: str, groups: Iterable[int] | None = None
+) -> Decoded:
+    """Return what these row groups decode to; RunDamaged if that is too much, or if they have other rows than recorded."""
+    chosen = [
+        metadata.row_group(one) for one in (range(metadata.num_row_groups) if groups is None else groups)
+    ]
+    if (stated := sum(group.num_rows for group in chosen)) != rows:
+        raise RunDamaged(f"{where}: {stated} rows, and {rows} were recorded")
+    decoded = Decoded()
+    for chunk in (
+        group.column(index) for group in chosen if group.num_rows for index in range(group.num_columns)
+    ):
+        try:
+            _add(decoded, chunk, data)
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            raise RunDamaged(f"{where}: a page of column {chunk.path_in_schema!r} is malformed") from error
+    decoded.stored = min(decoded.stored, len(data))  # many row groups may lie at the same place
+    if decoded.plain > decoded.most:
+        raise RunDamaged(f"{where}: {decoded.stored:,} bytes would decode to {decoded.plain:,}")
+    return decoded
+
+
+def _add(decoded: Decoded, chunk: pq.ColumnChunkMetaData, data: memoryview) -> None:
+    """Add a column chunk, as the headers of its pages describe it."""
+    position = chunk.data_page_offset
+    if chunk.dictionary_page_offset and chunk.dictionary_page_offset < position:
+        position = chunk.dictionary_page_offset
+    end, values, largest = position + chunk.total_compressed_size, 0, 0
+    while position < end:
+        stream = BytesIO(data[position : min(end, position + _MOST_HEADER_BYTES)])
+        header = decode_struct(stream)
+        plain, stored = header[_PLAIN_BYTES][1], header[_STORED_BYTES][1]
+        here = sum(header[kind][1][_VALUES][1] for kind in _KINDS if kind in header)
+        if min(plain, stored, here) < 0:
+            raise ValueError("a negative size")
+        decoded.plain += plain + here * _BYTES_A_VALUE
+        values, largest = values + here, max(largest, plain)
+        position += stream.tell() + stored
+    decoded.stored += chunk.total_compressed_size
+    if chunk.physical_type == "BYTE_ARRAY" and "." in chunk.path_in_schema:
+        decoded.with_text += values * largest
+
+
+def _text_bytes(array: pa.Array) -> int:
+    """The bytes of all text in lists that were read as dictionaries."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        lengths = pc.binary_length(array.dictionary).take(array.indices)
+        return int(pc.sum(lengths).as_py() or 0)
+    return sum(map(_text_bytes, _members(array)))
+
+
+def _members(array: pa.Array) -> Iterator[pa.Array]:
+    import pyarrow as pa
+
+    if pa.types.is_map(array.type):
+        yield from (array.keys, array.items)
+    elif pa.types.is_list(array.type):
+        yield array.flatten()
+    elif pa.types.is_struct(array.type):
+        yield from (array.field(index) for index in range(array.type.num_fields))

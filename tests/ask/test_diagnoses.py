@@ -1,0 +1,103 @@
+"""Diagnoses that are kept: the same answers, faster, and none beyond what it was made of."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from profiler.analyse.causes.find import diagnose
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.ask import diagnoses
+from profiler.ask.diagnoses import diagnose_once
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "prof" / "diagnoses"
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The kernels that were diagnosed anew, in order."""
+    kernels = []
+
+    def diagnose_and_note(profile):
+        kernels.append(profile.kernel)
+        return diagnose(profile)
+
+    monkeypatch.setattr(diagnoses, "diagnose", diagnose_and_note)
+    return kernels
+
+
+@pytest.fixture
+def profile(recorded):
+    run = recorded.find("gemm-4", "gemm")
+    return profile_kernel(run, run.manifest.kernels[0].name)
+
+
+def test_a_kernel_is_diagnosed_once(cache, made, profile):
+    first = diagnose_once(profile)
+    assert first == diagnose(profile)
+    assert first.causes
+    assert diagnose_once(profile) == first
+    assert len(made) == 1
+
+
+def test_whatever_happens_to_the_folder_the_answer_is_the_same(cache, made, profile):
+    right = diagnose_once(profile)
+    (entry,) = cache.iterdir()
+    whole = entry.read_bytes()
+    for damaged in (
+        b"",
+        whole[:40],
+        whole.replace(right.causes[0].cause.encode(), b"at-fma-rate"),
+        b"\0" * 99,
+    ):
+        entry.write_bytes(damaged)
+        assert diagnose_once(profile) == right
+    entry.unlink()
+    cache.rmdir()
+    cache.write_text("not a folder")
+    assert diagnose_once(profile) == right
+    assert len(made) == 6
+
+
+def test_a_diagnosis_is_of_one_content(cache, made, profile):
+    diagnose_once(profile)
+    manifest = profile.manifest
+    tables = {
+        name: msgspec.structs.replace(table, sha256=table.sha256[::-1] if name == "metrics" else table.sha256)
+        for name, table in manifest.tables.items()
+    }
+    profile.run.manifest = msgspec.structs.replace(manifest, tables=tables)
+    diagnose_once(profile)
+    assert len(made) == 2
+
+
+def test_another_version_of_the_analysis_does_not_use_what_this_one_kept(cache, made, profile, monkeypatch):
+    diagnose_once(profile)
+    monkeypatch.setattr(diagnoses, "_version_of_analysis", lambda: "another")  # private: no second version
+    diagnose_once(profile)
+    assert len(made) == 2
+
+
+def test_the_version_changes_with_any_module_of_the_analysis(tmp_path, monkeypatch):
+    for room in ("analyse", "catalog"):
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "one.py").write_text("1")
+    monkeypatch.setattr(diagnoses, "_HOME", tmp_path)  # private: its own modules do not change
+    version = diagnoses._version_of_analysis.__wrapped__  # private: it is kept as long as a process lives
+    before = version()
+    assert version() == before
+    (tmp_path / "catalog" / "one.py").write_text("2")
+    assert version() != before
+
+
+def test_the_binding_of_a_rung_is_its_first_cause(cache, prof_here, recorded):
+    import json
+
+    answered = prof_here("ladder", "--format", "json", "--full", "--runs", recorded.root)
+    rungs = {rung["kernel"]: rung for rung in json.loads(answered.stdout)["kernels"]}
+    shown = json.loads(prof_here("show", "4", "--format", "json", "--runs", recorded.root).stdout)
+    assert rungs[4]["binding"] == shown["kernels"][0]["causes"][0]["cause"]
