@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.findings import Comparison
-from profiler.ask.named.ladders import rung_of
+from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import suggesting_a_size
@@ -49,7 +49,7 @@ def compare_runs(
     """Returns the comparisons of two open runs, as `compare` does."""
     asks_for_profiles = kernel_name or every or metrics
     if not (asks_for_profiles or (left.manifest.is_profiled and right.manifest.is_profiled)):
-        rungs = (rung_of(left, settings), rung_of(right, settings))
+        rungs = (work_of(left, settings), work_of(right, settings))
         return [compare_timings(left, right, rungs, force=force)]
     return [
         compare_profiles(*sides, force=force, metrics=metrics)

@@ -21,8 +21,9 @@ _NOTABLE_PCT = 5.0
 # What a factor is called when it makes the second side faster, and slower.
 _FACTORS = {
     "instructions": ("{:.0f} % fewer instructions", "{:.0f} % more instructions"),
-    "warp_latency": ("warps wait {:.0f} % less between instructions", "warps wait {:.0f} % longer between instructions"),
-    "active_warps": ("{:.0f} % more active warps", "{:.0f} % fewer active warps"),
+    "wait_per_issue": ("warps wait {:.0f} % less between instructions", "warps wait {:.0f} % longer between instructions"),
+    "warps_in_use": ("{:.0f} % more warps in use", "{:.0f} % fewer warps in use"),
+    "tensor_pipe_pct": ("the tensor pipe {:.0f} % busier", "the tensor pipe {:.0f} % less busy"),
     "sm_active": ("SMs idle less ({:.0f} %)", "SMs idle more ({:.0f} %)"),
     "clock": ("a {:.0f} % faster clock", "a {:.0f} % slower clock"),
     "bandwidth": ("{:.0f} % more bandwidth", "{:.0f} % less bandwidth"),

@@ -11,6 +11,7 @@ from profiler.ask.named.ladders import ladder_name, readable_ladder, require_lad
 from profiler.ask.named.ranges import within_range
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
+from profiler.ask.named.times import timed_runs, with_newest_times
 from profiler.errors import ReportNotFound, RunNotFound
 from profiler.store.remote.files import is_url, public_url
 from profiler.store.runs.names import name_filter
@@ -28,8 +29,9 @@ def open_named(
 ) -> list[Run]:
     """Returns a run for each reference; several reports are read in parallel.
 
-    A number or a name means its newest run, or the newest of this `size`. A run that holds only timings is
-    refused unless `timed`. With `nvtx`, the runs hold only the launches in NVTX ranges that match it.
+    A number or a name means its newest run, or the newest of this `size`; a number also its newest times. A run that
+    holds only timings is refused unless `timed`. With `nvtx`, the runs hold only the launches in NVTX ranges that match
+    it.
     """
     if settings.reach is not None:
         for reference in references:
@@ -47,6 +49,8 @@ def open_named(
             run = _run_at(reference, settings) or find_run(reference, stored(), settings, size)
         if not run.manifest.is_profiled and not (timed and nvtx is None):
             raise not_profiled(reference, run, stored(), settings, size)
+        if run.manifest.is_profiled and reference.isdecimal():
+            run = with_newest_times(run, timed_runs(stored(), run.manifest))
         run.verify_reports(left_elsewhere=settings.reach is None)
         runs.append(run)
     if size is not None and not any(

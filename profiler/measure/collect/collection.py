@@ -233,20 +233,20 @@ class Collection:
         """Starts to read the reports, in another process."""
         if not self.target.is_profiled:
             return
-        plan, job = self.plan, self.target.job
+        plan, job, rung = self.plan, self.target.job, self.target.rung
         preset = plan.recording.preset
         request = Request(
             reports=tuple(self.reports),
             folder=staging.folder(),
             name=self.target.name,
-            ladder=job.ladder.name if job is not None else None,
-            kernel=job.kernel.number if job is not None else None,
+            ladder=rung.ladder.name if rung is not None else None,
+            kernel=rung.kernel.number if rung is not None else None,
             collected=CollectionFacts(
                 key=self.key,
                 preset=preset.name,
                 provenance=self._measured(),
-                program="" if job is not None else shown(self.target.program_text),
-                workload=job.values if job is not None else None,
+                program=shown(self.target.program_text),
+                workload=job.values if job is not None and (rung or job.values) else None,
                 metrics=preset.metrics,
                 required=preset.required,
                 timings=tuple(self.timings),
@@ -328,12 +328,12 @@ def _is_timed(plan: CollectPlan, target: Target) -> bool:
 
 
 def _find_provenance(plan: CollectPlan, target: Target, store: RunStore) -> Provenance:
-    job = target.job
+    job = target.rung
     if job is None:
         commit = read_commit(Path.cwd(), store.local)
         facts = Provenance(
             driver_version=plan.gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty
         )
-        return program_provenance(target, facts, plan.cwd or target.folder)
+        return program_provenance(target, facts, plan.cwd or Path.cwd())
     commit = read_commit(job.ladder.folder, store.local, build_folder(job.ladder, plan.gpu.arch))
     return derive_provenance(job.ladder, job.kernel, target.built, plan.gpu, commit)

@@ -72,6 +72,7 @@ def timed_run(
         provenance=provenance,
         timings=tuple(timings),
         collection=collection,
+        function="" if job.ladder.name else job.kernel.name,
     )
 
 

@@ -25,11 +25,10 @@ from profiler.present.charts.roofline import roofline_chart
 from profiler.present.charts.rungs import rung_stalls_chart
 from profiler.present.charts.steps import steps_chart
 from profiler.present.charts.style import (
-    BLUE,
     GREEN,
+    GREY,
     ORANGE,
     PURPLE,
-    RED,
     Record,
     chart_of,
     coloured,
@@ -47,7 +46,7 @@ from profiler.text import shortened
 _WIDTH, _ROW = 560, 30
 _NAME_WIDTH, _TITLE_WIDTH = 40, 90
 # From light work to heavy work.
-_COLOURS = (ORANGE, GREEN, BLUE, PURPLE, RED)
+_COLOURS = (ORANGE, GREEN, PURPLE, GREY)
 
 
 def ladder_chart(
@@ -98,7 +97,7 @@ def climb_chart(
         tooltip=tooltips("rung:N", "workload:N", "pct:Q", "reference:N"),
     )
     ticks = _published_rows(order, published)
-    against = texts_beside(base, _WIDTH, "reference:N").properties(data=source(references))
+    against = texts_beside(base, "reference:N").properties(data=source(references))
     drawn = [_published_ticks(base, ticks)] if ticks else []
     return alt.layer(dashed_line("pct", 100.0), *drawn, points, against).properties(
         width=_WIDTH, height=_ROW * len(names), title=_title(titled, ticks)

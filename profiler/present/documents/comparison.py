@@ -129,7 +129,7 @@ def comparison_document(
             Chart("deltas_chart", comparison, {"metrics": tuple(drawn)}),
             *_metrics(comparison, full, wanted),
         ],
-        [_checks(one, full) for one in comparison.confirmations],
+        [_checks(one) for one in comparison.confirmations],
         attribution_blocks(comparison, full),
         cause_blocks(comparison.causes, comparison.causes_unseen, comparison.headline),
         *under("Machine code", [*hot_loop, _opcodes(comparison, full)]),
@@ -240,18 +240,14 @@ def metric_row(delta: MetricDelta) -> Row:
 # Expectations
 
 
-def _checks(confirmation: Confirmation, full: bool) -> Checks:
-    applies = not confirmation.does_not_apply
-    tone: Tone = "good" if confirmation.confirmed else "warn" if applies else "quiet"
-    checks = confirmation.checks if applies or full else []
-    rows = [Holds(check.ok, check.metric, check.expected) for check in checks]
+def _checks(confirmation: Confirmation) -> Checks:
+    tone: Tone = "good" if confirmation.confirmed else "warn"
+    rows = [Holds(check.ok, check.metric, check.expected) for check in confirmation.checks]
     return Checks(confirmation_title(confirmation), tone, rows)
 
 
 def confirmation_title(confirmation: Confirmation) -> str:
     """Returns the name of an expectation and its outcome."""
-    if confirmation.does_not_apply:
-        return f"{confirmation.name}: does not apply, as {confirmation.does_not_apply}"
     return f"{confirmation.name}: {'confirmed' if confirmation.confirmed else 'not confirmed'}"
 
 

@@ -68,6 +68,8 @@ class Provenance(msgspec.Struct, frozen=True):
     runtime: str | None = None  # what ran a program that prof did not compile, as the program reports it
     relative_error: float | None = None  # of the result, verified just before
     seconds: float | None = None  # how long the measurement took
+    bytes: int | None = None  # that one call of a function has to move, as its user states
+    flops: int | None = None  # that one call of a function has to do, as its user states
 
 
 @decodable
