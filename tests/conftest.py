@@ -58,6 +58,9 @@ for _name in (
 ):
     os.environ.pop(_name, None)
 sys.dont_write_bytecode = False
+# No test may depend on what an earlier one read, nor leave anything in the home of whoever runs it.
+os.environ["PROF_NO_CACHE"] = "1"
+os.environ["PAGER"] = ""  # a test on a terminal would wait for a key
 # Nor may what the user's cache holds, and it shall hold nothing of the tests.
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="prof-tests-cache-")
 atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)

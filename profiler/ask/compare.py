@@ -21,6 +21,7 @@ def compare(
     settings: Settings,
     *,
     kernel_name: str | None = None,
+    nvtx: str | None = None,
     every: bool = False,
     metrics: Sequence[str] = (),
     force: bool = False,
@@ -28,7 +29,7 @@ def compare(
 ) -> list[Comparison]:
     """Returns one comparison, or one for `every` kernel that both sides have; of times alone unless both were profiled."""
     timed = not (kernel_name or every or metrics)  # each of these needs a profile
-    left, right = open_named([before, after], settings, timed=timed, size=size)
+    left, right = open_named([before, after], settings, timed=timed, size=size, nvtx=nvtx)
     with suggesting_a_size([(before, left), (after, right)], settings):
         return compare_runs(
             left, right, settings, kernel_name=kernel_name, every=every, metrics=metrics, force=force

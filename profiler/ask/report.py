@@ -45,10 +45,16 @@ def report_ladder(settings: Settings, title: str | None) -> Report:
 
 
 def report_named(
-    references: Sequence[str], settings: Settings, title: str | None, *, kernel_name: str | None, force: bool
+    references: Sequence[str],
+    settings: Settings,
+    title: str | None,
+    *,
+    kernel_name: str | None,
+    force: bool,
+    nvtx: str | None = None,
 ) -> Report:
     """Returns the recordings in the order named, each compared with the one before for the kernels that both have."""
-    runs = open_named(references, settings, timed=len(references) == 1)
+    runs = open_named(references, settings, timed=len(references) == 1, nvtx=nvtx)
     rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]
     profiles = _profiles(runs, rungs, kernel_name)
     anchors = _anchors(rungs, profiles)

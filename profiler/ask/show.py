@@ -31,12 +31,13 @@ def show(
     settings: Settings,
     *,
     kernel_name: str | None = None,
+    nvtx: str | None = None,
     full: bool = False,
     timed: bool = True,
     size: str | int | None = None,
 ) -> Recording:
     """Returns the sheets of a recording, with every metric if `full`. A run of timings alone is refused unless `timed`."""
-    (run,) = open_named([source], settings, timed=timed, size=size)
+    (run,) = open_named([source], settings, timed=timed, size=size, nvtx=nvtx)
     if not run.manifest.is_profiled:
         return Recording(run, [], timing_of(run, settings))
     (kernels,) = choose_kernels([run], kernel_name)

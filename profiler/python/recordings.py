@@ -93,12 +93,13 @@ class Recording(Run):
         return f"<{self.label}: {len(self)} kernels, {self.manifest.launches} launches>"
 
     def _repr_html_(self) -> str:
+        from profiler.analyse.recording import overview
         from profiler.ask.show import timing_of
         from profiler.present.documents.recording import recording_document
 
         timed = self.table("timings").num_rows > 0
         timing = timing_of(self, self._settings()) if timed else None
-        return document_text(recording_document(self, list(self), timing))
+        return document_text(recording_document(overview.Recording(self, list(self), timing)))
 
 
 @dataclass(repr=False)

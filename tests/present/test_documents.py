@@ -210,8 +210,7 @@ def compared(asked, before, after, ladder="gemm", **options):
 
 
 def shown(asked, name):
-    recording = show(name, asked.settings())
-    return recording_document(recording.run, recording.sheets, recording.timing)
+    return recording_document(show(name, asked.settings()), full=True)
 
 
 def laddered(asked, ladder):

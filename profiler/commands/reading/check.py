@@ -13,6 +13,7 @@ from profiler.ask.check import check as ask, is_store
 from profiler.ask.code_check import check_machine_code
 from profiler.ask.named.references import is_report_path
 from profiler.commands.shared.options import (
+    BriefOption,
     FormatOption,
     KernelNameOption,
     LadderOption,
@@ -61,6 +62,14 @@ def check(
     allow_unclear: Annotated[
         bool, typer.Option("--allow-unclear", help="Exit 0 when the result is inconclusive.")
     ] = False,
+    max_slower: Annotated[
+        str | None,
+        typer.Option(
+            "--max-slower",
+            metavar="PCT",
+            help="Percent that the duration may rise, for example 2% [default: from the project's file, else 2%].",
+        ),
+    ] = None,
     summary: Annotated[
         Path | None,
         typer.Option(
@@ -73,6 +82,7 @@ def check(
         Path | None,
         typer.Option("--junit", metavar="FILE", help="Write the result to this file as JUnit XML."),
     ] = None,
+    brief: BriefOption = False,
     schema: SchemaOption = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
@@ -89,7 +99,7 @@ def check(
 
       prof check --baseline 20261122t012043z-gemm-6-b1dc935f48d2
 
-      prof check --baseline before.ncu-rep after.ncu-rep
+      prof check --baseline before.ncu-rep after.ncu-rep --max-slower 5%
 
       prof check --baseline runs-of-main --junit check.xml
 
@@ -106,10 +116,21 @@ def check(
         _check_machine_code(baseline, candidate, settings)
         return
     _check_choice(baseline, candidate, settings)
-    finding = ask(baseline, candidate, settings, kernel_name=kernel_name, every=every)
+    limit = None if max_slower is None else _percent(max_slower)
+    finding = ask(baseline, candidate, settings, kernel_name=kernel_name, every=every, max_slower_pct=limit)
     _write_files(finding, summary, junit, allow_unclear)
-    print_answer(finding, lambda: [check_document(finding)], settings.format)
+    print_answer(finding, lambda: [check_document(finding)], settings.format, brief=brief)
     _finish(finding, allow_unclear)
+
+
+def _percent(text: str) -> float:
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise typer.BadParameter(f"'{text}' is no percentage such as 2%", param_hint="'--max-slower'")
+    return value
 
 
 def _check_machine_code(baseline: str, candidate: str | None, settings: VerbSettings) -> None:

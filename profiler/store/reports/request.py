@@ -103,6 +103,7 @@ class Request:
     shown: str | None = None
     reference: str | None = None
     omitted: Omitted = Omitted.NOTHING
+    count: Path | None = None  # a file for the number of launches that were read, and of all
 
     @property
     def report(self) -> Path:
