@@ -15,7 +15,7 @@ import altair as alt
 from altair.typing import ChartType
 
 from profiler.catalog.causes import BY_NAME, CAUSES, GROUPS
-from profiler.present.charts.style import CATEGORIES, chart_of, heading
+from profiler.present.charts.style import BLUE, CATEGORIES, RED, chart_of, heading
 from profiler.present.render.markdown import markdown_text
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data" / "causes"
@@ -214,7 +214,7 @@ def expected_chart() -> ChartType:
     base = chart_of(rows, width=520, height=520)
     colour = alt.Color(
         "group:N",
-        scale=alt.Scale(domain=list(GROUPS[:5]), range=list(CATEGORIES)),
+        scale=alt.Scale(domain=list(GROUPS[:5]), range=[BLUE, *CATEGORIES, RED]),
         legend=alt.Legend(title=None, orient="bottom"),
     )
     even = chart_of([{"saved": 0, "expected": 0}, {"saved": 100, "expected": 100}]).mark_line(strokeDash=[4, 4], strokeWidth=1)  # fmt: skip

@@ -11,6 +11,7 @@ A page marks what is generated. `<!-- end -->` closes a block, and its first lin
     <!-- shapes: gemm -->      some rungs of a ladder at the shapes of `runs/shapes`
     <!-- ideas -->             every step of every ladder about which somebody claimed something
     <!-- best -->              the fastest rung of every ladder that moves bytes, beside PyTorch
+    <!-- claims: gemm -->      what was published about these kernels, with the verdict of the recorded runs
     <!-- commands -->          the help of every verb
     <!-- errors -->            every exit code, and what to do about it
 """
@@ -28,6 +29,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import cause_record
+import claims
+import claims_gemm
+import claims_memory
 import recorded_tables
 import typer
 from rich.console import Console
@@ -58,7 +62,7 @@ CLIMB = KERNELS / "gemm" / "climb.svg"
 TUNING = KERNELS / "gemm" / "tuning.svg"
 EXPECTED = ROOT / "docs" / "causes.svg"
 _BLOCK = re.compile(
-    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|commands|errors|causes|cause record)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
+    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|claims|commands|errors|causes|cause record)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
 _CUT = re.compile(r"(?P<command>.+?)(?: \| first (?P<lines>\d+) lines)?")
@@ -85,6 +89,7 @@ def _content(block: re.Match[str]) -> str:
         "shapes": lambda: recorded_tables.shapes_table(block["what"], RunStore(SHAPES)),
         "ideas": lambda: recorded_tables.ideas_table(KERNELS, RunStore(RUNS)),
         "best": lambda: recorded_tables.best_table(KERNELS, RunStore(RUNS)),
+        "claims": lambda: claims.claims_table(KERNELS, RunStore(RUNS), CLAIMS[block["what"]]),
         "commands": commands_reference,
         "errors": errors_table,
         "causes": cause_record.causes_table,
@@ -194,6 +199,7 @@ def generated_expectations() -> str:
     return render(cause_record.expected_chart(), ".svg").decode()
 
 
+CLAIMS = {"gemm": claims_gemm.GEMM, "vectors": claims_memory.VECTORS, "rows": claims_memory.ROWS}
 PICTURES = {
     COMPARISON: generated_comparison,
     CLIMB: generated_climb,

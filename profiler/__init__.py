@@ -1,71 +1,156 @@
-"""prof: did my kernel change do what I believe it did?
+"""prof: why does my kernel take as long as it does, and did my change do what I believe it did?
 
-The functions behind the commands, for notebooks and scripts:
+    import profiler as prof
 
-    import profiler
+    a = prof.measure(softmax_v1, x, reference=torch.softmax)
+    b = prof.measure(softmax_v2, x, reference=torch.softmax)
+    prof.compare(a, b)                    # shows itself in a notebook; .speedup, .causes, .to_pandas()
 
-    runs = profiler.open_runs("runs")
-    finding = profiler.compare(runs.find("5", ladder="gemm"), runs.find("6", ladder="gemm"))
-    ladder = profiler.ladder("gemm", runs)
-    profiler.show("mine.ncu-rep").causes
-    report = profiler.read_report("mine.ncu-rep")
-    report.to_pandas("metrics")
+    prof.read("mine.ncu-rep").top()       # every kernel, by its share of the time
+    runs = prof.open_runs("runs")
+    prof.compare(runs["gemm-5"], runs["gemm-6"])
+
+Each function gives the answer of the command with its name. Importing this package imports nothing else of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
-    from profiler.analyse.findings import Comparison
+    from collections.abc import Callable, Iterable, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
     from profiler.analyse.ladder.climb import Climb, LadderSheet
     from profiler.analyse.ladder.roofline import Roofline
-    from profiler.analyse.recording.overview import Sheet
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.ask.named.settings import Settings
+    from profiler.python.answers import Comparison, Sheet
+    from profiler.python.recordings import Measurement, Recording, Runs
+    from profiler.python.sweep import Sweep
     from profiler.store.runs.run_store import Run, RunStore
 
-__all__ = ["compare", "ladder", "open_runs", "read_report", "roofline", "show", "source_lines"]
+__all__ = [
+    "compare",
+    "ladder",
+    "measure",
+    "open_runs",
+    "range",
+    "read",
+    "roofline",
+    "show",
+    "source_lines",
+]
 
 
-def open_runs(location: str | Path = "runs") -> RunStore:
-    """Returns the runs in a folder or at a URL such as `s3://bucket/runs`: `.ids()`, `.find("5", ladder="gemm")`, `.manifests()`."""
-    from profiler.store.runs.run_store import RunStore
+@overload
+def measure(
+    function: Callable[..., Any],
+    *arguments: Any,
+    kernel: str | None = None,
+    reference: Callable[..., Any] | None = None,
+    bytes: int | Callable[..., int] | None = None,
+    flops: int | Callable[..., int] | None = None,
+    name: str | None = None,
+    over: None = None,
+    runs: str | Path = "runs",
+    **options: Any,
+) -> Measurement: ...
+@overload
+def measure(
+    function: Callable[..., Any],
+    *arguments: Any,
+    kernel: str | None = None,
+    reference: Callable[..., Any] | None = None,
+    bytes: int | Callable[..., int] | None = None,
+    flops: int | Callable[..., int] | None = None,
+    name: str | None = None,
+    over: Mapping[str, Iterable[int]],
+    runs: str | Path = "runs",
+    **options: Any,
+) -> Sweep: ...
+def measure(
+    function: Callable[..., Any],
+    *arguments: Any,
+    kernel: str | None = None,
+    reference: Callable[..., Any] | None = None,
+    bytes: int | Callable[..., int] | None = None,
+    flops: int | Callable[..., int] | None = None,
+    name: str | None = None,
+    over: Mapping[str, Iterable[int]] | None = None,
+    runs: str | Path = "runs",
+    **options: Any,
+) -> Measurement | Sweep:
+    """Verifies, times and profiles a function that launches CUDA kernels, and stores the result as a run.
 
-    return RunStore(location)
+    `reference` takes the same arguments; its result is compared and its time taken beside the function's. `kernel` is a
+    regular expression for the kernel to profile, by default the one that takes most of the time. `bytes` and `flops`
+    are the work of one call. With `over={"n": [1024, 4096]}`, each argument, `bytes` and `flops` may be a function of
+    `n`, and each point is measured. Further options: `verify`, `tolerance`, `profile`, `preset`, `processes`,
+    `repeats`, `launches` and `timeout_s`.
+    """
+    from profiler.python.measuring import measure_one, measure_sweep
+
+    asked = {"kernel": kernel, "bytes": bytes, "flops": flops, "name": name, **options}
+    namespace = sys._getframe(1).f_globals
+    if over is None:
+        return measure_one(function, arguments, reference, runs, namespace, **asked)
+    return measure_sweep(function, arguments, reference, over, runs, namespace, **asked)
 
 
-def read_report(path: str | Path) -> Run:
-    """Returns a `.ncu-rep` file as a run, without storing it: `.table("metrics")`, `.to_pandas("metrics")`."""
-    from profiler.store.runs.run_store import open_report
+def range(name: str) -> AbstractContextManager[None]:
+    """Names everything that is launched inside for profilers; `prof collect --nvtx NAME` chooses it. Else does nothing."""
+    from profiler.measure.functions.range import named_range
 
-    return open_report(Path(path))
+    return named_range(name)
 
 
-def show(run: Run | str | Path, *, kernel_name: str | None = None) -> Sheet:
-    """Returns what `prof show` prints of one kernel, given as a run or as the path of a report: `.causes`, `.metrics`, `.rules`."""
+def open_runs(location: str | Path = "runs") -> Runs:
+    """Returns the runs in a folder or at a URL such as `s3://bucket/runs`: `runs["gemm-6"]`, `len`, `.to_pandas()`."""
+    from profiler.python.recordings import Runs
+
+    return Runs(location)
+
+
+def read(recording: Run | str | int | Path) -> Recording:
+    """Returns a recording: its `.kernels`, `.top()`, and tables such as `.to_pandas("metrics")`.
+
+    A recording is named as in the commands: the path of a report or of a run's folder, or the name, the number or the
+    id of a run in the folder `runs`. A report is read without being stored.
+    """
+    from profiler.python.recordings import Recording
+
+    run = _run_of(recording)
+    return run if isinstance(run, Recording) else Recording.of(run)
+
+
+def show(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> Sheet:
+    """Returns what `prof show` prints of one kernel: `.headline`, `.causes`, `.metrics`, `.rules`."""
     from profiler.ask.named.settings import Settings
     from profiler.ask.show import show_kernel
+    from profiler.python.answers import Sheet
 
-    return show_kernel(read_report(run) if isinstance(run, (str, Path)) else run, Settings(), kernel_name)
+    return Sheet.of(show_kernel(_run_of(recording), Settings(), kernel_name))
 
 
 def compare(
-    before: Run | str | Path,
-    after: Run | str | Path,
+    before: Run | str | int | Path,
+    after: Run | str | int | Path,
     *,
     kernel_name: str | None = None,
     force: bool = False,
 ) -> Comparison:
-    """Returns the comparison of two kernels, given as runs or as paths of reports; of their times alone unless both were profiled."""
+    """Returns the comparison of two kernels: `.speedup`, `.causes`, `.to_pandas()`; of times alone unless both were profiled."""
     from profiler.ask.compare import compare_runs
     from profiler.ask.named.settings import Settings
+    from profiler.python.answers import Comparison
 
-    left, right = (read_report(side) if isinstance(side, (str, Path)) else side for side in (before, after))
+    left, right = map(_run_of, (before, after))
     (comparison,) = compare_runs(left, right, Settings(), kernel_name=kernel_name, force=force)
-    return comparison
+    return Comparison.of(comparison)
 
 
 def ladder(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> LadderSheet:
@@ -85,11 +170,22 @@ def roofline(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = 
     return find_roofline(_climb(name, runs, workload), runs, _settings(name, runs))
 
 
-def source_lines(run: Run, *, kernel_name: str | None = None) -> SourceLines | None:
-    """Returns the executed instructions and stall samples of each source line, or None if the run holds no lines."""
+def source_lines(recording: Run | str | int | Path, *, kernel_name: str | None = None) -> SourceLines | None:
+    """Returns the executed instructions and stall samples of each source line, or None if there are no lines."""
     from profiler.ask.show import find_lines
 
-    return find_lines(run, kernel_name)
+    return find_lines(_run_of(recording), kernel_name)
+
+
+def _run_of(recording: Run | str | int | Path) -> Run:
+    from pathlib import Path
+
+    from profiler.ask.named.references import open_named
+    from profiler.ask.named.settings import Settings
+
+    if isinstance(recording, (str, int, Path)):
+        return open_named([str(recording)], Settings(), timed=True)[0]
+    return recording
 
 
 def _climb(name: str, runs: RunStore, workload: Mapping[str, int] | None) -> Climb:
@@ -103,3 +199,14 @@ def _settings(ladder: str, runs: RunStore) -> Settings:
     from profiler.ask.named.settings import Settings
 
     return Settings(runs=runs.root, ladder=ladder, ladder_given=True)
+
+
+def _make_callable(package: str, function: Callable[..., Any]) -> None:
+    """Makes a package callable, because importing it hides the function of the same name."""
+    __import__(package)
+    module = sys.modules[package]
+    module.__class__ = type("CallablePackage", (ModuleType,), {"__call__": staticmethod(function)})
+    module.__doc__, module.__wrapped__ = function.__doc__, function  # type: ignore[attr-defined]
+
+
+_make_callable("profiler.measure", measure)

@@ -22,16 +22,18 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
+from profiler.commands.shared.wrong_turns import hint_for
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError, find_shortage
 from profiler.store.limits import require_memory
 
+_USAGE = 2
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 _TERMINATED = 143
 _PATH_WIDTH = 120
 # Commands are short-lived, so the garbage collector mostly wastes time: 7 % of `prof compare`.
 _GC_THRESHOLD = 500_000
-_FLAGS = ("--quiet", "-q", "--verbose", "-v")
+_FLAGS = ("--quiet", "-q", "--verbose", "-v", "--no-pager")
 
 
 VERBS = {
@@ -150,11 +152,16 @@ def _root(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print the traceback of an error.")
     ] = False,
+    no_pager: Annotated[
+        bool, typer.Option("--no-pager", help="Never show long text in a pager ($PAGER, or less).")
+    ] = False,
     version: Annotated[  # noqa: ARG001 - its callback does the work
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     context.obj = Given(runs=runs, ladder=ladder, format=format, quiet=quiet, verbose=verbose)
+    if no_pager:
+        os.environ["PAGER"] = ""
 
 
 @atexit.register
@@ -177,10 +184,14 @@ def main() -> NoReturn:
     assert isinstance(verbs, TyperGroup)
     verbose = False
     try:
+        require_memory("prof")
+        flags, words = split_flags(sys.argv[1:], verbs)
+        verbose = "--verbose" in flags or "-v" in flags
+        if words[:1] == ["help"]:
+            words = [*words[1:2], "--help"]
+        if hint := hint_for(words, VERBS):
+            _fail(ProfError(hint), _USAGE, verbose=False)
         try:
-            require_memory("prof")
-            flags, words = split_flags(sys.argv[1:], verbs)
-            verbose = "--verbose" in flags or "-v" in flags
             verbs(args=[*flags, *words], prog_name="prof")
         finally:
             sys.stdout.flush()

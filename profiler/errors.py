@@ -199,7 +199,7 @@ class NotComparable(ComparisonError, exit_code=31):
     remedy = "Record both sides the same way, or compare anyway with --force (the warnings stay)."
 
 class KernelAmbiguous(ComparisonError, exit_code=32):
-    remedy = "Choose with --kernel-name REGEX, or compare every common kernel with --all."
+    remedy = "Choose one with -k PATTERN (--kernel-name); `prof compare --all` compares every common kernel."
 
 class KernelNotFound(ComparisonError, exit_code=33):
     remedy = "The regular expression must match in a demangled kernel name; `prof show` lists the names."
@@ -396,9 +396,5 @@ _SHORTAGES = {
     errno.ENFILE: "too many open files on this machine",
     errno.EAGAIN: "no further process or thread could be started",
 }
-_NOT_STARTED = (
-    "can't start new thread",
-    "Unexpected error within the Pool",
-    "Failed to launch worker thread",
-)
+_NOT_STARTED = ("can't start new thread", "error within the Pool", "Failed to launch worker thread")
 _NOT_LOADED = "failed to map segment"  # of a shared library

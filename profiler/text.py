@@ -85,8 +85,11 @@ def relative(before: float, after: float) -> str:
 
 
 def half_width(ci: tuple[float, float] | None) -> str:
-    """Returns half the width of a symmetric interval, or "" without one."""
-    return "" if ci is None else number((ci[1] - ci[0]) / 2)
+    """Returns half the width of a symmetric interval with two significant digits, or "" without one."""
+    if ci is None:
+        return ""
+    text = number(float(f"{(ci[1] - ci[0]) / 2:.2g}"))
+    return text.rstrip("0") if "." in text and "e" not in text else text
 
 
 def percent(value: float) -> str:
@@ -107,6 +110,24 @@ def duration(ns: float) -> str:
     unit, unit_ns = next((one for one in _UNITS_NS if shown_ns >= one[1]), ("ns", 1.0))
     value = shown_ns / unit_ns
     return f"{f'{value:#.4g}' if value < 1000 else number(value)} {unit}"
+
+
+_LARGER = {
+    "ns": [(1e3, "us"), (1e6, "ms"), (1e9, "s")],
+    "byte": [(1e3, "kB"), (1e6, "MB"), (1e9, "GB")],
+    "byte/s": [(1e6, "MB/s"), (1e9, "GB/s")],
+    "hz": [(1e6, "MHz"), (1e9, "GHz")],
+    "GFLOP/s": [(1e4, "TFLOP/s")],
+}
+_COUNTED = ("cycle", "inst", "inst/scheduler", "request", "sector", "wavefront", "access", "thread", "warp")
+
+
+def unit_for_people(unit: str, *values: float | None) -> tuple[float, str]:
+    """Returns the unit in which people read values of this size, such as ms or million inst, and what to divide them by."""
+    largest = max((abs(value) for value in values if value is not None), default=0.0)
+    steps = [(1e6, f"million {unit}")] if unit in _COUNTED else _LARGER.get(unit, [])
+    factor, shown = next((step for step in reversed(steps) if largest >= step[0]), (1.0, unit))
+    return (1e3, shown) if shown == "TFLOP/s" else (factor, shown)
 
 
 def _escaped(character: str) -> str:

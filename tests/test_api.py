@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from html import unescape
+from inspect import signature
+from pathlib import Path
+
 import pytest
 
 import profiler
-from profiler.errors import KernelAmbiguous
+from profiler.analyse.findings import Comparison as CommandsComparison
+from profiler.errors import KernelAmbiguous, KernelNotFound, RunNotFound
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +31,7 @@ def test_two_recorded_kernels_compare(runs):
 def test_a_comparison_is_a_data_frame_with_interval_and_verdict(runs):
     frame = profiler.compare(runs.find("5", ladder="gemm"), runs.find("6", ladder="gemm")).to_pandas()
     assert frame.loc["duration_ns", "verdict"] == "better"
-    low, high = frame.loc["duration_ns", "ci"]
+    low, high = frame.loc["duration_ns", ["ci_low", "ci_high"]]
     assert low < frame.loc["duration_ns", "delta"] < high < 0
 
 
@@ -33,7 +42,7 @@ def test_runs_are_a_data_frame_too(runs):
 
 def test_a_report_is_read_without_storing_it(reports, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    report = profiler.read_report(reports / "graph.ncu-rep")
+    report = profiler.read(reports / "graph.ncu-rep")
     assert set(report.to_pandas("launches")["workload"]) == {"graph"}
     assert report.table("metrics").num_rows == len(report.to_pandas("metrics"))
     assert list(tmp_path.iterdir()) == []
@@ -57,3 +66,92 @@ def test_reports_compare_by_path(reports, runs):
     finding = profiler.compare(reports / "gemm_5.ncu-rep", str(reports / "gemm_6.ncu-rep"))
     stored = profiler.compare(runs.find("textbook-5", ladder="gemm"), runs.find("textbook-6", ladder="gemm"))
     assert finding.metrics == stored.metrics
+
+
+# The reading side
+
+
+def test_a_run_is_found_by_name_by_id_and_by_number(runs):
+    by_name = runs["gemm-6"]
+    assert by_name.manifest.run_id == runs[by_name.manifest.run_id].manifest.run_id
+    assert runs.find(6).manifest == runs.find("6", ladder="gemm").manifest == by_name.manifest
+    with pytest.raises(RunNotFound, match="did you mean 'gemm-6'"):
+        runs["gemm-66"]
+
+
+def test_runs_have_a_length_and_are_walked_oldest_first(runs):
+    assert [run.manifest.run_id for run in runs] == [str(run_id) for run_id in runs.ids()]
+    assert len(runs) == len(runs.ids()) > 10
+
+
+def test_a_folder_without_runs_is_empty_and_still_a_store(tmp_path):
+    empty = profiler.open_runs(tmp_path)
+    assert (len(empty), list(empty), bool(empty)) == (0, [], True)
+
+
+def test_every_argument_that_names_a_recording_means_the_same(reports, recorded, monkeypatch):
+    monkeypatch.chdir(recorded.root.parent)
+    path = reports / "gemm_6.ncu-rep"
+    named = [6, "6", "gemm-6", recorded.find("6", "gemm"), profiler.open_runs("runs")["gemm-6"]]
+    assert len({profiler.read(one).manifest.run_id for one in named}) == 1
+    assert profiler.compare(5, 6).speedup == profiler.compare("gemm-5", "gemm-6").speedup
+    assert (
+        profiler.show(str(path)).metrics
+        == profiler.show(path).metrics
+        == profiler.show(profiler.read(path)).metrics
+    )
+
+
+def test_the_kernels_of_a_report_are_sorted_by_their_time(reports):
+    report = profiler.read(reports / "several.ncu-rep")
+    top = report.top()
+    assert list(top.columns) == ["kernel", "launches", "total_ns", "share_pct", "top_cause"]
+    assert sorted(top["kernel"]) == sorted(report.kernels)
+    assert list(top["total_ns"]) == sorted(top["total_ns"], reverse=True)
+    assert top["share_pct"].sum() == pytest.approx(100)
+    assert len(report) == len(list(report)) == len(top) > 1
+    assert list(report.top(1)["kernel"]) == list(top["kernel"][:1])
+
+
+def test_a_kernel_of_a_report_is_its_sheet(reports):
+    report = profiler.read(reports / "several.ncu-rep")
+    name = report.kernels[0]
+    assert report[name].kernel == name
+    with pytest.raises(KernelNotFound, match="no kernel is called 'absent'"):
+        report["absent"]
+
+
+def test_findings_show_themselves_as_the_page_does(reports, runs):
+    comparison = profiler.compare(runs["gemm-5"], runs["gemm-6"])
+    html = comparison._repr_html_()  # private: notebooks look for this name
+    assert comparison.headline.why.split(",")[0] in unescape(html)
+    assert "<table" in html
+    for shown in (profiler.show(runs["gemm-6"]), runs["gemm-6"], profiler.read(reports / "several.ncu-rep")):
+        text = shown._repr_html_()  # private: notebooks look for this name
+        assert "Headline metrics" in text
+
+
+def test_a_finding_from_python_is_the_finding_of_the_commands(runs):
+    finding = profiler.compare(runs["gemm-5"], runs["gemm-6"])
+    assert isinstance(finding, CommandsComparison)
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = "import sys, profiler; print([one for one in ('pandas', 'pyarrow', 'msgspec', 'pathlib') if one in sys.modules])"
+    found = subprocess.run(
+        [sys.executable, "-S", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "[]\n"
+
+
+def test_a_range_without_a_profiler_does_nothing():
+    with profiler.range("forward"):
+        done = True
+    assert done
+
+
+def test_the_package_of_the_same_name_does_not_hide_the_function():
+    import profiler.measure.functions.measure
+
+    assert callable(profiler.measure)
+    assert list(signature(profiler.measure).parameters)[:3] == ["function", "arguments", "kernel"]

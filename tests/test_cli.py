@@ -325,10 +325,18 @@ def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(recorded, sh
     metrics = json.loads(shipped("compare", "5", "6", "--format", "json", "--full").stdout)["metrics"]
     (duration,) = [one for one in metrics if one["name"] == "duration_ns"]
     page = on_a_terminal("--runs", recorded.root, "compare", "5", "6", width=80, NO_COLOR="1")
-    table = page.split("\n\n")[2].splitlines()
+    table = page[page.index("\nmetric ") :].split("\n\n")[0].strip().splitlines()
     assert max(map(len, table)) <= 80
-    figures = {f"{duration[side]:,.0f}" for side in ("before", "after")}
+    figures = {f"{duration['after'] / 1e6:.3f}", f"{duration['delta'] / 1e6:.4f}", "ms"}
     assert figures | {duration["verdict"]} <= set(table[1].split())
+
+
+def test_what_is_longer_than_the_terminal_goes_through_the_pager_of_the_user(recorded):
+    arguments = ("--runs", recorded.root, "show", "6")
+    pager = {"PAGER": "sed s/^/paged:/", "NO_COLOR": "1", "LINES": "24"}
+    assert "paged:profiled" in on_a_terminal(*arguments, **pager)
+    assert "paged:" not in on_a_terminal("--no-pager", *arguments, **pager)
+    assert "paged:" not in on_a_terminal(*arguments, "--brief", **pager)
 
 
 def test_results_go_to_standard_output_while_a_bar_is_on_the_terminal(reports, tmp_path):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import subprocess
 import sys
 from functools import cache
+from inspect import signature
 from pathlib import Path
 
 import pytest
 import typer
 from markdown_it import MarkdownIt
 
+import profiler
 from profiler import errors
 from profiler.catalog.thresholds import find_thresholds
 from profiler.cli import app
@@ -164,18 +167,31 @@ def test_every_option_of_every_verb_is_in_the_reference(verb):
 
 
 def test_the_python_shown_runs(tmp_path):
-    """In a folder with two reports, a third, the shipped runs and the shipped ladders."""
-    examples = [(page.name, example) for page in PAGES for example in blocks(page, "python")]
-    assert len(examples) > 2
+    """In a folder with two reports, a third, the shipped runs and the shipped ladders; a page is one session."""
+    sessions = [(page.name, "\n".join(found)) for page in PAGES if (found := blocks(page, "python"))]
+    assert sessions
     for name, report in {"before": "gemm_5", "after": "gemm_6", "mine": "triton_matmul"}.items():
         (tmp_path / f"{name}.ncu-rep").symlink_to(ROOT / "tests" / "data" / "reports" / f"{report}.ncu-rep")
     for folder in ("runs", "kernels"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    script = f"for page, example in {examples!r}:\n    exec(compile(example, page, 'exec'), {{'__name__': '__main__'}})"
+    script = (
+        f"for page, text in {sessions!r}:\n    exec(compile(text, page, 'exec'), {{'__name__': '__main__'}})"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_python_that_needs_a_gpu_takes_options_that_exist():
+    from profiler.measure.functions.measure import FunctionPlan
+
+    known = {*signature(profiler.measure).parameters, *FunctionPlan.__dataclass_fields__}
+    examples = [example for page in PAGES for example in blocks(page, "python no-run")]
+    calls = [one for text in examples for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Call)]
+    measured = [call for call in calls if ast.unparse(call.func) in ("prof.measure", "prof_kernel")]
+    assert len(measured) > 3
+    assert {keyword.arg for call in measured for keyword in call.keywords} <= known
 
 
 # How a reader finds it

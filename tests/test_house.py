@@ -27,6 +27,7 @@ RANK = {
     "analyse": 3,
     "ask": 4,
     "present": 4,
+    "python": 5,
     "commands": 5,
     "cli": 6,
 }
@@ -139,10 +140,13 @@ GIVEN = ("runs.run", "runs.manifest", "runs.timed_run", "tables", "sweeps")
 
 @every_module
 def test_analysis_and_presentation_open_no_store(path):
-    """They are given runs and findings; whoever asks opens them. The drawing processes count their cores as readers do."""
+    """They are given runs and findings; whoever asks opens them. The drawing processes count cores and memory as readers do."""
     if room_of(path) not in ("analyse", "present"):
         return
-    known = [f"profiler.store.{one}" for one in GIVEN] + ["profiler.store.reports.sandbox"]
+    known = [f"profiler.store.{one}" for one in GIVEN] + [
+        "profiler.store.reports.sandbox",
+        "profiler.store.limits",
+    ]
     for name in imports_of(path):
         if name.startswith("profiler.store."):
             assert name.startswith(tuple(known)), name
@@ -201,7 +205,7 @@ def test_analysis_touches_no_file_and_the_catalogue_runs_no_process(path):
 
 def test_the_facade_promises_what_a_notebook_needs():
     asked = {"compare", "ladder", "roofline", "show", "source_lines"}
-    assert set(profiler.__all__) == {"open_runs", "read_report", *asked}
+    assert set(profiler.__all__) == {"measure", "open_runs", "range", "read", *asked}
     for name in profiler.__all__:
         assert getattr(profiler, name).__doc__
 
@@ -220,7 +224,7 @@ def test_a_script_without_a_main_guard_may_read_a_report(reports, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import profiler\nprint('once')\n"
-        f"print(profiler.read_report({str(reports / 'range.ncu-rep')!r}).to_pandas('launches').shape[0])\n"
+        f"print(profiler.read({str(reports / 'range.ncu-rep')!r}).to_pandas('launches').shape[0])\n"
     )
     result = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
     assert (result.stdout.split(), result.stderr) == (["once", "2"], "")

@@ -10,4 +10,4 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parent.parent / "harness"))
 from torch_rung import main
 
-main("torch_operation", compiled=False)
+main("torch_operation")

@@ -1,6 +1,6 @@
 """The program around a rung in PyTorch: the flags, the lines and the exit codes of program.cuh.
 
-A rung's file names the module of its ladder's operation, and says whether torch.compile makes its step. That module has
+A rung's file names the module of its ladder's operation, and the mode of torch.compile if that makes its step. That module has
 a function `operation`, which takes the workload and a seed and returns an `Operation` of torch_task.py.
 Nothing of prof is imported, and PyTorch only when there is something to run: without it the rung refuses.
 """
@@ -123,9 +123,11 @@ def check_line(error: float, threshold: float, not_finite: int) -> dict[str, Any
 
 
 class Program:
-    def __init__(self, torch: Any, name: str, options: Options, operation: Any, compiled: bool) -> None:
+    def __init__(
+        self, torch: Any, name: str, options: Options, operation: Any, compile_mode: str | None
+    ) -> None:
         self.torch, self.name, self.options, self.operation = torch, name, options, operation
-        self.step = torch.compile(operation.step) if compiled else operation.step
+        self.step = torch.compile(operation.step, mode=compile_mode) if compile_mode else operation.step
         # The first step compiles what there is to compile and allocates what the others use again.
         self.launch()
         torch.cuda.synchronize()
@@ -212,14 +214,24 @@ class Program:
             "kernel": self.name,
             "precision": self.operation.precision,
             "gpu": self.torch.cuda.get_device_name(0),
-            "runtime": f"PyTorch {self.torch.__version__}",
+            "runtime": runtime(self.torch),
             **self.options.values,
             "seed": self.options.seed,
         }
         print(json.dumps({**identity, **found}))
 
 
-def main(module: str, *, compiled: bool) -> NoReturn:
+def runtime(torch: Any) -> str:
+    """Returns PyTorch's version and that of Triton, in which torch.compile writes its kernels."""
+    try:
+        triton = importlib.import_module("triton")
+    except ImportError:
+        return f"PyTorch {torch.__version__}"
+    return f"PyTorch {torch.__version__}, Triton {triton.__version__}"
+
+
+def main(module: str, *, mode: str | None = None) -> NoReturn:
+    """Runs a rung, and ends the process with its exit code. `mode` is the mode of torch.compile; None runs eagerly."""
     options = parse_options(sys.argv[1:])
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no pool of processes for one kernel
     try:
@@ -233,6 +245,6 @@ def main(module: str, *, compiled: bool) -> NoReturn:
     try:
         with torch.no_grad():
             operation = own.operation(seed=options.seed, **options.values)
-            sys.exit(Program(torch, Path(sys.argv[0]).stem, options, operation, compiled).run())
+            sys.exit(Program(torch, Path(sys.argv[0]).stem, options, operation, mode).run())
     except torch.cuda.OutOfMemoryError as error:
         fail(OUT_OF_MEMORY, f"out of device memory: {error}")

@@ -11,8 +11,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+from profiler.analyse.causes.cause import Headline
 from profiler.analyse.compare.changes import PairChange, compare_pair
-from profiler.analyse.compare.compare import durations_of, typical_ns
+from profiler.analyse.compare.compare import compare_profiles, durations_of, typical_ns
 from profiler.analyse.findings import CI, SCHEMA_VERSION, MetricDelta, Reason, Speedup
 from profiler.analyse.recording.profile import Profile, brief_name, require_metrics
 from profiler.analyse.statistics.differences import are_identical
@@ -42,7 +43,10 @@ class MetricCheck(Struct, frozen=True):
 
 
 class PairCheck(Struct, frozen=True):
-    """One kernel against its baseline; `refused` says why the two are not comparable."""
+    """One kernel against its baseline; `refused` says why the two are not comparable.
+
+    `why` and `next` are of a regression: what made the kernel slower, and what to change.
+    """
 
     name: str
     kernel: str
@@ -52,6 +56,8 @@ class PairCheck(Struct, frozen=True):
     refused: list[str]
     warnings: list[str]
     checks: list[MetricCheck]
+    why: str = ""
+    next: str = ""
 
 
 class CheckFinding(Struct, frozen=True):
@@ -87,9 +93,9 @@ def check_pair(name: str, before: Profile, after: Profile, limits: Iterable[Thre
         warnings.append("timings alone: no metric but the duration was checked")
     else:
         checks += [_metric_check(change, limit) for limit in limits[1:]]
-    return _pair(
-        name, before, after, _worst({one.outcome for one in checks}), warnings=warnings, checks=checks
-    )
+    outcome = _worst({one.outcome for one in checks})
+    headline = compare_profiles(before, after).headline if outcome == "regression" and not alone else None
+    return _pair(name, before, after, outcome, warnings=warnings, checks=checks, headline=headline)
 
 
 def _pair(
@@ -101,11 +107,15 @@ def _pair(
     refused: Sequence[str] = (),
     warnings: Sequence[str] = (),
     checks: Sequence[MetricCheck] = (),
+    headline: Headline | None = None,
 ) -> PairCheck:
     left, right = (
         profile.manifest.run_id if profile.stored else profile.label for profile in (before, after)
     )
-    return PairCheck(name, after.kernel, left, right, outcome, list(refused), list(warnings), list(checks))
+    why, next_ = (headline.why, headline.next) if headline else ("", "")
+    return PairCheck(
+        name, after.kernel, left, right, outcome, list(refused), list(warnings), list(checks), why, next_
+    )
 
 
 def _worst(outcomes: set[Outcome]) -> Outcome:

@@ -100,6 +100,14 @@ class MetricDelta(Struct, frozen=True):
     verdict: VerdictName
     reason: Reason
 
+    def row(self) -> dict[str, object]:
+        """Returns the fields, and the ends of the interval apart for whoever computes with them."""
+        low, high = self.ci or (None, None)
+        return {**to_builtins(self), "ci_low": low, "ci_high": high}
+
+
+DELTA_COLUMNS = [*MetricDelta.__struct_fields__, "ci_low", "ci_high"]
+
 
 class MissingMetric(Struct, frozen=True):
     """A catalogue metric that a recording lacks; or `both` lack it under a name that the other has."""
@@ -116,13 +124,12 @@ class ExpectedChange(Struct, frozen=True):
     ok: bool | None
 
 
-class Confirmation(Struct, frozen=True, omit_defaults=True):
-    """`does_not_apply`, where it is there, says why the checks mean nothing for these two kernels."""
+class Confirmation(Struct, frozen=True):
+    """`confirmed` if every check holds."""
 
     name: str
     confirmed: bool
     checks: list[ExpectedChange]
-    does_not_apply: str = ""
 
 
 class Opcode(Struct, frozen=True):
@@ -140,12 +147,16 @@ class LoopInstruction(Struct, frozen=True):
 
 
 class LoadChange(Struct, frozen=True):
-    """The loads of one operand of the FMAs, of both together, or all loads from shared memory."""
+    """The loads of one operand of the FMAs, of both together, or all loads from shared memory.
+
+    `fmas` are those of a thread that they feed, before and after, where these differ.
+    """
 
     operand: Literal["A", "B", "both", "shared"]
     before: list[LoopInstruction]
     after: list[LoopInstruction]
     sentence: str
+    fmas: tuple[int, int] | None = None
 
 
 class HotLoop(Struct, frozen=True):
@@ -192,15 +203,19 @@ class Part(Struct, frozen=True):
     share: float
 
 
+# What a duration is taken to be made of: instructions issued, bytes, the work of the tensor pipe, or cycles alone.
+AttributionView = Literal["issue", "bytes", "tensor", "cycles"]
+
+
 class Attribution(Struct, frozen=True):
     """`profiled_ratio` as a product of `factors`, which miss it by `closure_error_pct`.
 
     `stalls` are the parts of the latency of a warp, in cycles per issued instruction; `traffic` those of
     the bytes moved, per useful byte where these are known. An inferred `clock` closes by construction;
-    by bytes, there is none.
+    by bytes, there is none. `bandwidth_from` says what the bandwidth follows, if the accesses show it.
     """
 
-    view: Literal["issue", "bytes"]
+    view: AttributionView
     why: str
     evidence: dict[str, float]
     profiled_ratio: float
@@ -209,6 +224,7 @@ class Attribution(Struct, frozen=True):
     stalls: Annotated[list[Part], Importance(90, each=4)] = []
     traffic: Annotated[list[Part], Importance(90, each=4)] = []
     clock: Literal["measured", "inferred"] | None = None
+    bandwidth_from: str = ""
 
 
 class Suspect(Struct, frozen=True):
@@ -266,8 +282,7 @@ class Comparison(Struct, frozen=True):
         """One row a metric, indexed by its name."""
         import pandas as pd
 
-        rows = [to_builtins(delta) for delta in self.metrics]
-        return pd.DataFrame(rows, columns=MetricDelta.__struct_fields__).set_index("name")
+        return pd.DataFrame([delta.row() for delta in self.metrics], columns=DELTA_COLUMNS).set_index("name")
 
 
 def _time_changed_ns(comparison: Comparison, *_: object) -> float:

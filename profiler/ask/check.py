@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from profiler.analyse.check import CheckFinding, PairCheck, check_pair, derive_finding
@@ -21,22 +22,30 @@ from profiler.store.runs.run_store import RunStore
 
 
 def check(
-    baseline: str, candidate: str | None, settings: Settings, *, kernel_name: str | None, every: bool
+    baseline: str,
+    candidate: str | None,
+    settings: Settings,
+    *,
+    kernel_name: str | None,
+    every: bool,
+    max_slower_pct: float | None = None,
 ) -> CheckFinding:
     """Returns one outcome for each kernel, judged by the limits in the nearest `prof.toml` or `pyproject.toml`.
 
-    The baseline is a run, a report or a folder of runs. Without a candidate, its newest counterpart is checked.
+    `max_slower_pct` replaces the limit of the duration. The baseline is a run, a report or a folder of runs. Without a candidate, its newest counterpart is checked.
     """
     pairs, unpaired, checks = _pair_up(baseline, candidate, settings)
     thresholds = find_thresholds(Path.cwd())
     notes = [f"limits from {thresholds.path}"] if thresholds.path else []
+    first, *others = thresholds.limits
+    limits = [first if max_slower_pct is None else replace(first, limit_pct=max_slower_pct), *others]
     for pair in pairs:
         title = title_of(pair[1])
         try:
             for run in pair:
                 if run.stored:
                     run.verify_reports()
-            checks += _check_kernels(title, pair, settings, kernel_name, every, thresholds.limits)
+            checks += _check_kernels(title, pair, settings, kernel_name, every, limits)
             alone = unmatched_kernels(*pair, kernel_name) if every else []
         except (ComparisonError, MetricNotFound, RunUnusable) as error:
             if len(pairs) == 1 and not checks:

@@ -6,7 +6,6 @@ from profiler.analyse.code.machine_code import View, view_machine_code
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_one, profile_pairs
-from profiler.errors import KernelAmbiguous
 
 
 def find_machine_code(
@@ -15,16 +14,13 @@ def find_machine_code(
     settings: Settings,
     *,
     kernel_name: str | None = None,
+    nvtx: str | None = None,
     whole: bool = False,
     size: str | int | None = None,
 ) -> View:
     """Returns the hot loop, or the `whole` function, of one kernel or of two."""
-    runs = open_named([before] if after is None else [before, after], settings, size=size)
-    try:
-        if len(runs) == 1:
-            return view_machine_code([profile_one(runs[0], settings, kernel_name)], whole=whole)
-        (pair,) = profile_pairs(runs[0], runs[1], settings, kernel_name, every=False)
-        return view_machine_code(pair, whole=whole)
-    except KernelAmbiguous as error:
-        error.remedy = "Choose with --kernel-name REGEX."  # the usual remedy names --all, which `prof sass` does not have
-        raise
+    runs = open_named([before] if after is None else [before, after], settings, size=size, nvtx=nvtx)
+    if len(runs) == 1:
+        return view_machine_code([profile_one(runs[0], settings, kernel_name)], whole=whole)
+    (pair,) = profile_pairs(runs[0], runs[1], settings, kernel_name, every=False)
+    return view_machine_code(pair, whole=whole)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.findings import Comparison
-from profiler.ask.named.ladders import rung_of
+from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import suggesting_a_size
@@ -21,6 +21,7 @@ def compare(
     settings: Settings,
     *,
     kernel_name: str | None = None,
+    nvtx: str | None = None,
     every: bool = False,
     metrics: Sequence[str] = (),
     force: bool = False,
@@ -28,7 +29,7 @@ def compare(
 ) -> list[Comparison]:
     """Returns one comparison, or one for `every` kernel that both sides have; of times alone unless both were profiled."""
     timed = not (kernel_name or every or metrics)  # each of these needs a profile
-    left, right = open_named([before, after], settings, timed=timed, size=size)
+    left, right = open_named([before, after], settings, timed=timed, size=size, nvtx=nvtx)
     with suggesting_a_size([(before, left), (after, right)], settings):
         return compare_runs(
             left, right, settings, kernel_name=kernel_name, every=every, metrics=metrics, force=force
@@ -48,7 +49,7 @@ def compare_runs(
     """Returns the comparisons of two open runs, as `compare` does."""
     asks_for_profiles = kernel_name or every or metrics
     if not (asks_for_profiles or (left.manifest.is_profiled and right.manifest.is_profiled)):
-        rungs = (rung_of(left, settings), rung_of(right, settings))
+        rungs = (work_of(left, settings), work_of(right, settings))
         return [compare_timings(left, right, rungs, force=force)]
     return [
         compare_profiles(*sides, force=force, metrics=metrics)

@@ -12,7 +12,7 @@ from profiler.analyse.compare.changes import profile_timings
 from profiler.analyse.recording.profile import Profile, choose_kernel, match_kernels, profile_kernel
 from profiler.analyse.recording.work import find_useful_bytes, with_work
 from profiler.analyse.statistics.differences import Readings
-from profiler.ask.named.ladders import rung_of
+from profiler.ask.named.ladders import work_of
 from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.store.runs.run_store import Run
@@ -33,12 +33,12 @@ def profile_rung(
 
 def profile_run(run: Run, kernel: str | None, settings: Settings) -> Profile:
     """Returns the profile of one kernel, with the work of the rung that the run measured if its ladder is found."""
-    return profile_rung(run, kernel, rung_of(run, settings))
+    return profile_rung(run, kernel, work_of(run, settings))
 
 
 def profile_all(run: Run, settings: Settings) -> list[Profile]:
     """Returns the profile of every kernel of a run, or of its times if it holds only timings."""
-    rung = rung_of(run, settings)
+    rung = work_of(run, settings)
     names = [kernel.name for kernel in run.manifest.kernels] if run.manifest.is_profiled else [None]
     return [profile_rung(run, name, rung) for name in names]
 
@@ -47,7 +47,7 @@ def profile_pairs(
     before: Run, after: Run, settings: Settings, kernel_name: str | None, *, every: bool
 ) -> Iterator[tuple[Profile, Profile]]:
     """Yields pairs of profiles to compare: the one kernel of each run, or `every` one that both have."""
-    rungs = [rung_of(run, settings) for run in (before, after)]
+    rungs = [work_of(run, settings) for run in (before, after)]
     for left, right in match_kernels(before, after, kernel_name, every):
         yield profile_rung(before, left, rungs[0]), profile_rung(after, right, rungs[1])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import PurePath
 
 from profiler.analyse.code.machine_code import View, view_machine_code
 from profiler.analyse.compare.compare import compare_profiles
@@ -26,9 +27,6 @@ from profiler.store.runs.run_store import Run
 from profiler.text import shortened
 
 _NAME_WIDTH = 80
-_SOURCE = (
-    "SourceCounters"  # the section that samples source lines; without it they add nothing to the hot loop
-)
 _MOST_IN_FULL = 24  # kernels with every metric on one page; with more, it would be tens of megabytes
 
 
@@ -47,15 +45,21 @@ def report_ladder(settings: Settings, title: str | None) -> Report:
 
 
 def report_named(
-    references: Sequence[str], settings: Settings, title: str | None, *, kernel_name: str | None, force: bool
+    references: Sequence[str],
+    settings: Settings,
+    title: str | None,
+    *,
+    kernel_name: str | None,
+    force: bool,
+    nvtx: str | None = None,
 ) -> Report:
     """Returns the recordings in the order named, each compared with the one before for the kernels that both have."""
-    runs = open_named(references, settings, timed=len(references) == 1)
+    runs = open_named(references, settings, timed=len(references) == 1, nvtx=nvtx)
     rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]
     profiles = _profiles(runs, rungs, kernel_name)
     anchors = _anchors(rungs, profiles)
     return Report(
-        title=title or " → ".join(run.label for run in runs),
+        title=title or " → ".join(_title(run, rung) for run, rung in zip(runs, rungs, strict=True)),
         kernels=_named(runs, rungs, profiles, anchors),
         pairs=_pairs(runs, profiles, anchors, kernel_name, force),
     )
@@ -154,12 +158,15 @@ def _pairs(
 
 def _name(run: Run, rung: Kernel | None, kernel: str) -> str:
     """Returns the title of a kernel: its own name if the run has several, else the rung's or the run's."""
-    if not _is_single(run):
-        return shortened(kernel, _NAME_WIDTH)
+    return _title(run, rung) if _is_single(run) else shortened(kernel, _NAME_WIDTH)
+
+
+def _title(run: Run, rung: Kernel | None) -> str:
+    """Returns the rung's name, the run's, or the file's without its folders."""
     manifest = run.manifest
     if rung and manifest.ladder and manifest.name == rung_name(manifest.ladder, rung.number):
         return f"{rung.number} {rung.name}"
-    return manifest.name if run.stored else run.label
+    return manifest.name if run.stored else PurePath(run.label).name
 
 
 # One kernel
@@ -186,7 +193,7 @@ def _kernel(
         sheet=derive_sheet(run, profile, full) if is_profiled else None,
         timing=timing,
         code=_code([profile]),
-        lines=find_source_lines(run, profile.kernel) if _SOURCE in run.manifest.sections else None,
+        lines=find_source_lines(run, profile.kernel) if is_profiled else None,
         metrics_left_out=0 if full else len(others),
     )
 

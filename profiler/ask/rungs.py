@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from profiler.analyse.compare.changes import profile_timings
 from profiler.analyse.ladder.rungs import Rung
 from profiler.analyse.recording.profile import choose_kernel, choose_kernels, timings_of
+from profiler.ask.named.times import newest, with_newest_times
 from profiler.ask.profiles import profile_rung
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.errors import ComparisonError, RunNotFound
-from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_id import rung_name, timed_name
 from profiler.store.runs.run_store import Run, RunStore
 
@@ -61,18 +60,17 @@ def _rung(ladder: Ladder, kernel: Kernel, runs: Sequence[Run]) -> Rung | None:
     profiled = _newest_profiled(ladder, kernel, runs)
     timed = [run for run in runs if run.manifest.name == timed_name(ladder.name, kernel.number)]
     if profiled is None:
-        alone = _newest(timed)
+        alone = newest(timed)
         return Rung(kernel, profile_rung(alone, None, kernel), alone) if alone else None
     name = _measured_kernel(profiled, kernel)
-    if step_ns := timings_of(profiled):  # the rung's time, whichever of its kernels was profiled
-        return Rung(kernel, profile_rung(profiled, name, kernel, step_ns), profiled)
-    beside = _newest(run for run in timed if _same_binary(run.manifest, profiled.manifest))
-    times_ns = profile_timings(beside).timings_ns if beside else None
-    return Rung(kernel, profile_rung(profiled, name, kernel, times_ns), beside)
+    whole = with_newest_times(profiled, timed)
+    if step_ns := timings_of(whole):  # the rung's time, whichever of its kernels was profiled
+        return Rung(kernel, profile_rung(whole, name, kernel, step_ns), whole.times_from or whole)
+    return Rung(kernel, profile_rung(whole, name, kernel), None)
 
 
 def _newest_profiled(ladder: Ladder, kernel: Kernel, runs: Iterable[Run]) -> Run | None:
-    return _newest(run for run in runs if run.manifest.name == rung_name(ladder.name, kernel.number))
+    return newest(run for run in runs if run.manifest.name == rung_name(ladder.name, kernel.number))
 
 
 def _measured_kernel(run: Run, kernel: Kernel) -> str:
@@ -88,17 +86,3 @@ def _measured_kernel(run: Run, kernel: Kernel) -> str:
     if others and others[0].launches == first.launches:
         return choose_kernel(run, kernel.regex)  # raises, and lists them
     return first.name
-
-
-def _newest(runs: Iterable[Run]) -> Run | None:
-    return max(runs, key=lambda run: run.manifest.run_id, default=None)
-
-
-def _same_binary(timed: Manifest, profiled: Manifest) -> bool:
-    """Returns False if both runs recorded the hash of their binary and the hashes differ."""
-    hashes = {
-        manifest.provenance.binary_sha256
-        for manifest in (timed, profiled)
-        if manifest.provenance and manifest.provenance.binary_sha256
-    }
-    return len(hashes) < 2

@@ -14,7 +14,7 @@ from profiler.analyse.recording.overview import (
 )
 from profiler.analyse.recording.profile import Profile, choose_kernel, choose_kernels
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
-from profiler.ask.named.ladders import rung_of
+from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import is_choice
@@ -31,12 +31,13 @@ def show(
     settings: Settings,
     *,
     kernel_name: str | None = None,
+    nvtx: str | None = None,
     full: bool = False,
     timed: bool = True,
     size: str | int | None = None,
 ) -> Recording:
     """Returns the sheets of a recording, with every metric if `full`. A run of timings alone is refused unless `timed`."""
-    (run,) = open_named([source], settings, timed=timed, size=size)
+    (run,) = open_named([source], settings, timed=timed, size=size, nvtx=nvtx)
     if not run.manifest.is_profiled:
         return Recording(run, [], timing_of(run, settings))
     (kernels,) = choose_kernels([run], kernel_name)
@@ -53,7 +54,7 @@ def show_kernel(run: Run, settings: Settings, kernel_name: str | None) -> Sheet:
 
 def timing_of(run: Run, settings: Settings) -> TimingSheet:
     """Returns the times of a run without the profiler, with the work per second by the work that its ladder declares."""
-    return derive_timing_sheet(run, rung_of(run, settings))
+    return derive_timing_sheet(run, work_of(run, settings))
 
 
 def find_hot_lines(

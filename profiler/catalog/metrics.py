@@ -38,6 +38,12 @@ LSU_OPCODES = frozenset([
 # Each thread moves its own data. Generic accesses count as global; atomics are neither loads nor stores.
 GLOBAL_LOADS = frozenset(["LDG", "LD", "LDGSTS"])
 GLOBAL_STORES = frozenset(["STG", "ST"])
+SHARED_LOADS = frozenset(["LDS", "LDSM"])
+# What may touch shared memory; the generic ones may, and need not.
+SHARED_OPCODES = SHARED_LOADS | {
+    "STS", "STSM", "ATOMS", "REDS", "STAS", "LDGSTS", "UBLKCP", "UTMALDG", "UTMASTG", "HGMMA", "QGMMA", "IGMMA", "LD", "ST",
+    "ATOM", "RED",
+}  # fmt: skip
 # One instruction copies a block of unknown size: by address, or as a tile of a tensor.
 BULK_LOADS = frozenset(["UBLKCP.S.G", "UTMALDG"])
 BULK_STORES = frozenset(["UBLKCP.G.S", "UTMASTG"])

@@ -14,6 +14,7 @@ MOST_CHARACTERS = 500
 _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 # Valid in every engine, so that most ladders are read without pyarrow, which takes a while to import.
 _SURELY_VALID = re.compile(r"(?:[^\\.*+?{}\[\]()]|\.[*+?]?)*")
+_CAPITAL = re.compile(r"(?<!\\)[A-Z]")  # `\D` is a class and no letter
 _SHOWN = 60
 
 
@@ -34,6 +35,16 @@ def search_names(pattern: str, names: Sequence[str]) -> list[bool]:
     if _SPECIAL.isdisjoint(pattern):
         return [pattern in name for name in names]
     return _search(pattern, names)
+
+
+def search_typed(pattern: str, names: Sequence[str]) -> list[bool]:
+    """Returns what `search_names` does, but ignores case unless the pattern holds a capital, since a person typed it."""
+    if _CAPITAL.search(pattern):
+        return search_names(pattern, names)
+    check_pattern(pattern)
+    if _SPECIAL.isdisjoint(pattern):
+        return [pattern.casefold() in name.casefold() for name in names]
+    return _search(f"(?i){pattern}", names)
 
 
 def _search(pattern: str, names: Sequence[str]) -> list[bool]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 DocumentFormat = Literal["table", "markdown", "csv", "json"]
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
@@ -52,10 +53,11 @@ Cell = Value | Linked
 class Column(Struct, frozen=True):
     """A column of a table: its title, the kind of its values, and how it behaves in a narrow window.
 
-    A narrow window first folds the column that `folds`, then leaves out the columns with the lowest `stays`;
-    a column without `stays` is never left out. A `prose` column is too long for a table, so a terminal writes
-    it below its row; a `wide` one is left to the formats that have room for it. `missing` stands for a value
-    that is not there. A page marks rows that are good or bad in the column that `judges`.
+        A narrow window first folds the column that `folds`, then leaves out the columns with the lowest `stays`;
+        a column without `stays` is never left out. A `prose` column is too long for a table, so a terminal writes
+        it below its row; a `wide` one is left to the formats that have room for it. `missing` stands for a value
+        that is not there. A terminal shortens the texts of the column that `shrinks`. A page draws the figures that are `bars`,
+    of 100. A page marks rows that are good or bad in the column that `judges`.
     """
 
     title: str
@@ -64,9 +66,11 @@ class Column(Struct, frozen=True):
     folds: bool = False
     prose: bool = False
     wide: bool = False
+    bars: bool = False
     missing: str = ""
     right: bool | None = None  # None: figures are aligned right, text is not
     judges: bool = False
+    shrinks: bool = False
 
     @property
     def is_right(self) -> bool:
@@ -250,7 +254,8 @@ class Records(Struct, frozen=True):
 class Document(Struct, frozen=True):
     """An answer. Markdown prints the `title` as a heading, and a terminal does if the document is `titled`.
 
-    `closing` repeats the title at the end of a terminal's text, since people read the last line first.
+    `closing` repeats the title at the end of a terminal's text, since people read the last line first. The first
+    `opening` sections are the answer; the others are evidence for it.
     """
 
     title: str
@@ -258,6 +263,12 @@ class Document(Struct, frozen=True):
     records: Records = Records((), ())
     closing: Text | None = None
     titled: bool = False
+    opening: int = 1
+
+    @property
+    def brief(self) -> Document:
+        """The document's answer alone, without the evidence."""
+        return replace(self, sections=self.sections[: self.opening])
 
 
 def under(heading: str, sections: Sequence[Section]) -> list[Section]:

@@ -47,6 +47,22 @@ def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[An
 
     Runs that are damaged are left out, and `store.require_whole` raises their error.
     """
+    table, columns = _answer(store, sql)
+    return _distinct(table.column_names), list(zip(*columns, strict=True))
+
+
+def query_parquet(store: RunStore, sql: str) -> bytes:
+    """Run a SELECT as `run_query` does; returns a Parquet file with every type as DuckDB gave it."""
+    import pyarrow.parquet as pq
+
+    table, _ = _answer(store, sql)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table.rename_columns(list(_distinct(table.column_names))), sink)
+    return bytes(sink.getvalue())
+
+
+def _answer(store: RunStore, sql: str) -> tuple[pa.Table, list[list[Any]]]:
+    """Run a SELECT; returns its table, and its columns as plain Python values."""
     require_memory("a query", _LEAST_MEMORY_MIB)
     if not sql.isprintable() and any("\ud800" <= character <= "\udfff" for character in sql):
         raise QueryFailed("the statement is not valid Unicode")
@@ -64,7 +80,7 @@ def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[An
         raise QueryFailed(f"the query failed: {first}", details=_hints(first, others)) from error
     finally:
         connection.close()
-    return _distinct(table.column_names), list(zip(*columns, strict=True))
+    return table, columns
 
 
 def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:

@@ -107,12 +107,16 @@ def test_a_profile_takes_the_newest_timings_of_its_workload(made, draw):
     assert tuple(rung.profile.timings_ns) == (80.0, 81.0)
 
 
-def test_its_own_timings_go_before_newer_ones(made, draw):
+def test_newer_timings_go_before_its_own_and_older_ones_do_not(made, draw):
+    made.time("made", 1, 90.0, 91.0)
     own = made.profile("made-1", 100.0, workload={"m": 4096}, timings=[60.0, 61.0])
-    made.time("made", 1, 80.0, 81.0)
     (rung,) = draw()[1]
     assert rung.timed.manifest.run_id == own
     assert tuple(rung.profile.timings_ns) == (60.0, 61.0)
+    newer = made.time("made", 1, 80.0, 81.0)
+    (rung,) = draw()[1]
+    assert rung.timed.manifest.run_id == newer
+    assert tuple(rung.profile.timings_ns) == (80.0, 81.0)
 
 
 def test_the_time_of_another_build_is_not_this_ones(made, draw):
@@ -121,6 +125,21 @@ def test_the_time_of_another_build_is_not_this_ones(made, draw):
     made.profile("made-1", 100.0, workload={"m": 4096}, provenance=Provenance(binary_sha256="new"))
     same = made.time("made", 1, 70.0, binary_sha256="new")
     made.time("made", 1, 80.0, binary_sha256="old")
+    (rung,) = draw()[1]
+    assert rung.timed.manifest.run_id == same
+
+
+def test_the_time_of_the_same_sources_built_again_is_this_ones(made, draw):
+    from profiler.store.runs.manifest import Provenance
+
+    sources = {"kernel.cu": "0" * 64}
+    first, again, other = (
+        {"binary_sha256": binary, "sources": made_of}
+        for binary, made_of in (("one", sources), ("two", sources), ("three", {"kernel.cu": "1" * 64}))
+    )
+    made.profile("made-1", 100.0, workload={"m": 4096}, provenance=Provenance(**first))
+    same = made.time("made", 1, 70.0, **again)
+    made.time("made", 1, 80.0, **other)
     (rung,) = draw()[1]
     assert rung.timed.manifest.run_id == same
 

@@ -55,6 +55,33 @@ def serious(page, anchor, **options):
     ]
 
 
+@pytest.mark.parametrize("anchor", ["ladder", "5-6"])
+def test_the_answer_is_on_the_first_screen(open_page, ladder_page, anchor):
+    page = open_page(ladder_page, f"#{anchor}", width=1400)
+    for words in (".takeaway", ".notes >> text=Why:", ".notes >> text=Next:"):
+        box = page.locator(f".current {words}").first.bounding_box()
+        assert box["y"] + box["height"] < 600, words
+
+
+def test_charts_use_the_width_there_is_and_are_redrawn_for_a_phone(open_page, ladder_page):
+    page = open_page(ladder_page, width=1400)
+    widths = "all => all.map((one) => [one.clientWidth, one.closest('main').clientWidth])"
+    assert all(
+        width > 0.9 * room for width, room in page.locator(".current figure .desk").evaluate_all(widths)
+    )
+    page.set_viewport_size({"width": 390, "height": 900})
+    phone = page.locator(".current figure .phone svg")
+    assert phone.count() == page.locator(".current figure").count()
+    letters = """all => all.flatMap((svg) => [...svg.querySelectorAll("text")].map((one) => {
+      const { left, right, height } = one.getBoundingClientRect();
+      return [left, right, height];
+    }))"""
+    places = phone.evaluate_all(letters)
+    assert min(height for _, _, height in places) > 9
+    assert min(left for left, _, _ in places) >= 0
+    assert max(right for _, right, _ in places) <= 390, "nothing needs to be scrolled"
+
+
 @schemes
 def test_the_letters_of_the_charts_stand_out_from_the_paper(open_page, ladder_page, scheme):
     contrasts = open_page(ladder_page, color_scheme=scheme).evaluate(_CONTRASTS)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from profiler.catalog.patterns import MOST_CHARACTERS, check_pattern, search_names
+from profiler.catalog.patterns import MOST_CHARACTERS, check_pattern, search_names, search_typed
 
 NAMES = ["gemm_01_naive", "gemm_02<float, 4>", "relu(float*)", "größe"]
 # Python's own engine does not finish with any of these on a name of a few dozen characters.
@@ -85,3 +85,16 @@ def test_common_patterns_of_ladders_are_checked_without_loading_pyarrow() -> Non
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "False\n"
+
+
+def test_what_a_person_types_ignores_case_unless_it_holds_a_capital():
+    names = ["cunn_SoftMaxForwardReg", "softmax", "Gemm<1>"]
+    for pattern, found in [
+        ("softmax", names[:2]),
+        ("SoftMax", names[:1]),
+        (r"soft\w+ward", names[:1]),
+        (r"gemm<\D", []),
+        (r"gemm<\d", names[2:]),
+    ]:
+        fits = search_typed(pattern, names)
+        assert [name for name, fit in zip(names, fits, strict=True) if fit] == found

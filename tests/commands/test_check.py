@@ -207,7 +207,7 @@ def test_a_pair_that_cannot_be_checked_hides_no_regression_of_another(record, ch
     assert result.returncode == 1
     assert result.stdout.splitlines()[-1] == "regression in 1 of 2 kernels: slower, m=4096"
     assert "several, m=4096: which kernel to compare is not clear" in result.stdout
-    assert "--kernel-name REGEX" in result.stdout
+    assert "-k PATTERN" in result.stdout
     assert len(ElementTree.parse(tmp_path / "check.xml").findall(".//testcase")) == 2
     assert check("--baseline", "main", "--all").returncode == 1, "each with its own, of both"
     assert check("--baseline", "main", "several").returncode == 32, "alone it is an error of its own"
@@ -383,3 +383,22 @@ def test_names_from_anywhere_end_in_no_output_as_anything_but_text(
         ):
             assert all(character == "\n" or character.isprintable() for character in text)
     assert len(list(ElementTree.parse(tmp_path / "check.xml").iter("testcase"))) > 20
+
+
+def test_a_regression_says_its_cause_and_what_to_change(prof_here, recorded):
+    check = ("--runs", recorded.root, "check", "--baseline", "6", "5")
+    text = prof_here(*check).stdout
+    assert text.index("Why: ") < text.index("Next: ") < text.index("duration_ns")
+    (pair,) = json.loads(prof_here(*check, "--format", "json").stdout)["pairs"]
+    assert "LDS" in pair["why"]
+    assert pair["next"]
+    assert "Why: " in prof_here(*check, "--format", "markdown").stdout
+    passed = prof_here("--runs", recorded.root, "check", "--baseline", "5", "6", "--format", "json").stdout
+    assert json.loads(passed)["pairs"][0]["why"] == ""
+
+
+def test_a_limit_for_the_duration_can_be_given_on_the_command_line(prof_here, recorded):
+    check = ("--runs", recorded.root, "check", "--baseline", "6", "5", "--max-slower")
+    assert prof_here(*check, "5%").returncode == 1
+    assert prof_here(*check, "50").returncode == 0
+    assert prof_here(*check, "much").returncode == 2

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -24,6 +25,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from profiler.ask.named.reach import Reach
+from profiler.cli import VERBS
 from profiler.commands.shared.options import VerbSettings
 from profiler.store.remote.places import location_of
 from profiler.store.runs.run_store import RunStore
@@ -44,7 +46,8 @@ async def serving(runs, reports=None, cwd=None, mode="legacy"):
 
     below = [word for folder in reports or () for word in ("--reports", str(folder))]
     arguments = ["-c", START, "--runs", str(runs), "mcp", *below]
-    command = StdioServerParameters(command=sys.executable, args=arguments, cwd=cwd)
+    caches = {name: os.environ[name] for name in ("PROF_NO_CACHE", "XDG_CACHE_HOME") if name in os.environ}
+    command = StdioServerParameters(command=sys.executable, args=arguments, cwd=cwd, env=caches)
     with open(os.devnull, "w") as errors:
         async with Client(stdio_client(command, errlog=errors), mode=mode) as client:
             yield client
@@ -129,12 +132,41 @@ def test_a_client_finds_five_tools_that_only_read_and_say_what_they_take_and_giv
     for tool in tools:
         assert (tool.annotations.read_only_hint, tool.annotations.destructive_hint) == (True, False)
         assert tool.description.endswith(".")
-        for schema in (tool.input_schema, tool.output_schema):
-            jsonschema.Draft202012Validator.check_schema(schema)
-            assert schema["type"] == "object"
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        assert tool.input_schema["type"] == "object"
         assert tool.input_schema["additionalProperties"] is False
         for name, taken in tool.input_schema["properties"].items():
             assert "description" in json.dumps(taken), f"{tool.name}: {name}"
+    definitions = [tool.model_dump_json(by_alias=True, exclude_none=True) for tool in tools]
+    assert sum(map(len, definitions)) < 12_000, "an agent pays for them in every conversation"
+
+
+def test_a_report_that_was_seen_is_answered_in_under_a_second(reports, monkeypatch, tmp_path):
+    monkeypatch.delenv("PROF_NO_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    report = str(reports / "triton_add_full.ncu-rep")
+
+    async def session():
+        async with serving(tmp_path, reports=[reports]) as client:
+            await client.call_tool("show", {"source": report})
+            began = time.perf_counter()
+            result = await client.call_tool("show", {"source": report})
+            return result, time.perf_counter() - began
+
+    result, took_s = asyncio.run(session())
+    answer = json.loads(text_of(result))
+    assert list(answer)[:2] == ["headline", "index"]
+    assert {"where", "try", "saves_pct"} <= set(answer["kernels"][0]["causes"][0])
+    assert took_s < 1
+
+
+def test_the_skill_file_names_commands_that_exist(prof_here, tmp_path):
+    skill = tmp_path / "SKILL.md"
+    assert prof_here("mcp", "--skill", skill).returncode == 0
+    text = skill.read_text()
+    assert text.startswith("---\nname: prof\ndescription: ")
+    verbs = set(re.findall(r"`prof (\w+)", text))
+    assert {"collect", "show", "compare", "check", "mcp"} <= verbs <= set(VERBS)
 
 
 # What it answers

@@ -93,6 +93,37 @@ def test_a_written_notebook_runs_from_a_clean_kernel_and_shows_its_ladder(in_min
         assert words in shown, words
 
 
+def test_a_notebook_starts_from_the_reports_that_were_named(prof_here, reports, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paths = [shutil.copy(reports / f"gemm_{number}.ncu-rep", tmp_path) for number in (5, 6)]
+    result = prof_here("notebook", *paths)
+    assert (result.returncode, result.stderr) == (0, "Wrote gemm_6.ipynb\n")
+    again = prof_here("notebook", *paths)
+    assert again.returncode != 0
+    assert "exists already" in again.stderr
+    shown = executed(tmp_path / "gemm_6.ipynb")
+    for words in (
+        "gemm_6.ncu-rep is 1.879x as fast as gemm_5.ncu-rep",
+        "Next: ",
+        "four-way confirmed",
+        "13 % fewer",
+    ):
+        assert words in shown, words
+
+
+def test_a_notebook_of_one_report_says_why_its_kernel_takes_so_long(prof_here, reports, tmp_path):
+    path = tmp_path / "mine.ipynb"
+    assert prof_here("notebook", reports / "gemm_6.ncu-rep", "-o", path).returncode == 0
+    shown = executed(path)
+    for words in (
+        "takes 4.047 ms under the profiler",
+        "Why: ",
+        "registers-limit-occupancy",
+        "short_scoreboard",
+    ):
+        assert words in shown, words
+
+
 def executed(path):
     """What its cells show, as text."""
     script = (
@@ -101,7 +132,7 @@ def executed(path):
         "folder = path.rpartition('/')[0]\n"
         "NotebookClient(notebook, timeout=120, resources={'metadata': {'path': folder}}).execute()\n"
         "for cell in notebook.cells:\n"
-        "    for output in cell.get('outputs', ()): print(output.get('data', {}).get('text/plain'), output.get('data', {}).get('image/svg+xml'))\n"
+        "    for output in cell.get('outputs', ()): print(output.get('text', ''), output.get('data', {}).get('text/plain'), output.get('data', {}).get('image/svg+xml'))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, path], capture_output=True, text=True, timeout=300, check=False

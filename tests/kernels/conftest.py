@@ -40,6 +40,11 @@ from profiler.measure.tools.toolchain import Toolchain, describe_toolchain
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 ARCHITECTURES = {"gemm": ("sm_80", "sm_90", "sm_100")}  # of any other ladder, sm_90 alone
+APART = (
+    "copy-variants",
+    "gemm-variants",
+    "rmsnorm-variants",
+)  # their rungs set macros, or are other ladders'
 SUITE_ARCHITECTURE = "sm_90"  # the others are for campaigns
 _INCLUDE = re.compile(r"^#include .+$", re.MULTILINE)
 _DEFINE = re.compile(r"^#define (\w+)", re.MULTILINE)
@@ -209,7 +214,8 @@ def machine_code(compiler: Compiler) -> MachineCode:
             ladders[ladder_name] = read_ladder(KERNELS / ladder_name / "ladder.toml")
         ladder = ladders[ladder_name]
         kernel = ladder.kernel(number)
-        compiled = (compiler.alone if alone else compiler.together)(ladder, kernel, arch)
+        compile_it = compiler.alone if alone or ladder_name in APART else compiler.together
+        compiled = compile_it(ladder, kernel, arch)
         target = kernel.targets.get(arch, arch)
 
         def is_its_own(function: str) -> bool:

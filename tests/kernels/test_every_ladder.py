@@ -21,7 +21,11 @@ def test_a_rung_holds_the_kernel_that_its_ladder_promises(any_codes: list[Code])
     assert [str(code.kernel) for code in unread] == []
 
 
-def test_no_rung_spills(any_codes: list[Code]) -> None:
+SPILLS = "tile_16x16"  # of gemm-variants: test_variants.py shows that it does
+
+
+def test_no_rung_spills_but_the_one_that_is_there_to_show_it(any_codes: list[Code]) -> None:
+    any_codes = [code for code in any_codes if code.kernel.name != SPILLS]
     spilled = [code for code in any_codes if any(one.spills or one.stack_bytes for one in code.resources)]
     assert [f"{code.kernel} spills registers" for code in spilled] == []
     local = [code for code in any_codes if {"LDL", "STL"} & code.names]

@@ -108,7 +108,7 @@ def test_prof_reads_its_timings(rung, job: RungJob) -> None:
         (400, 500),
         (600, 400),
     ]
-    assert timed.reference == "cudaMemcpy of as many bytes"
+    assert timed.facts.reference == "cudaMemcpy of as many bytes"
     assert summary["kernel_median_ns"] == 500
     assert (summary["gbytes_per_s"], summary["reference_pct"]) == (4.0, 79.94)
 
@@ -138,11 +138,11 @@ def test_quantiles_lie_between_the_closest_ranks(rung) -> None:
 # The rungs
 
 
-def test_every_ladder_that_moves_bytes_has_pytorch_in_both_forms() -> None:
+def test_every_ladder_that_moves_bytes_has_pytorch_in_its_three_modes() -> None:
     for ladder in LADDERS:
         if ladder.name in MEMORY_BOUND:
             names = [kernel.name for kernel in ladder.kernels if kernel.name.startswith("torch")]
-            assert names == ["torch_eager", "torch_compile"], ladder.name
+            assert names == ["torch_eager", "torch_compile", "torch_autotuned"], ladder.name
     assert {ladder.name for ladder in LADDERS} >= MEMORY_BOUND
 
 
@@ -188,6 +188,13 @@ def imports_of(path: Path) -> set[str]:
     return plain | {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
 
 
+MODES = {
+    "torch_eager": "",
+    "torch_compile": ', mode="default"',
+    "torch_autotuned": ', mode="max-autotune-no-cudagraphs"',
+}
+
+
 @pytest.mark.parametrize(("ladder", "kernel"), RUNGS)
 def test_a_rung_says_whether_it_is_compiled_and_marks_what_is_profiled(
     ladder: Ladder, kernel: Kernel
@@ -195,7 +202,7 @@ def test_a_rung_says_whether_it_is_compiled_and_marks_what_is_profiled(
     """Inductor launches its candidates to find the best: only a window keeps them out of the profile."""
     assert kernel.source is not None
     assert kernel.has_window or not kernel.is_profiled
-    assert f'main("torch_operation", compiled={kernel.name == "torch_compile"})' in kernel.source.read_text()
+    assert f'main("torch_operation"{MODES[kernel.name]})' in kernel.source.read_text()
     assert kernel.source.name == f"{kernel.file_name}.py"
     assert f"Rung {kernel.number}:" in kernel.source.read_text()
 

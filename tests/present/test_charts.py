@@ -20,6 +20,7 @@ from profiler.analyse.ladder.rungs import choose_conditions, group_runs
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.ask.rungs import find_runs, gather_rungs
 from profiler.catalog.ladders.ladder_file import read_ladder
+from profiler.catalog.metrics import CATALOGUE
 from profiler.errors import MetricNotFound, MetricsMissing
 from profiler.present import charts
 from profiler.present.charts import style
@@ -117,12 +118,17 @@ def test_the_segments_of_a_bar_are_all_the_cycles_from_one_instruction_to_the_ne
     if not attribution.stalls:
         assert charts.stalls_chart(compared(*pair)) is None
         return
-    rows = {(row["side"], row["stall"]): row for row in rows_of(charts.stalls_chart(compared(*pair)))}
+    chart = charts.stalls_chart(compared(*pair))
+    rows = {(row["rung"], row["reason"]): row for row in rows_of(chart) if "reason" in row}
     for side in ("before", "after"):
-        shown = sum(row["cycles"] for row in rows.values() if row["side"] == side)
-        assert shown == pytest.approx(sum(getattr(part, side) for part in attribution.stalls))
-        ends = [(row["start"], row["end"]) for row in rows.values() if row["side"] == side]
-        assert all(left[1] == right[0] for left, right in itertools.pairwise(ends))
+        own = [row for row in rows.values() if row["rung"] == side]
+        parts = [max(0.0, getattr(part, side)) for part in attribution.stalls]
+        assert sum(row["cycles"] for row in own) == pytest.approx(sum(parts))
+        assert all(left["end"] == right["start"] for left, right in itertools.pairwise(own))
+    named = re.findall(r"(?:stall_)(\w+) [+−]", str(chart.to_dict()["title"]["subtitle"][0]))
+    assert {*named} <= {*style.READY, *(reason for _, reason in rows)}, (
+        "the part that a subtitle names is drawn"
+    )
 
 
 def test_the_opcodes_that_changed_most_come_first_with_the_width_of_their_accesses(compared, rows_of):
@@ -188,10 +194,10 @@ def test_the_titles_are_computed(compared):
     [
         (("5", "6"), ["instructions"]),
         (("2", "3"), ["instructions"]),
-        (("1", "2"), ["stall_lg_throttle"]),
-        (("textbook-5", "textbook-6"), ["active_warps"]),
+        (("1", "2"), ["cycles"]),
+        (("textbook-5", "textbook-6"), ["warps_in_use"]),
         (("9", "14"), ["sm_active"]),  # stall_barrier does more, which stall_short_scoreboard undoes
-        (("10", "11"), ["issue_rate", "instructions"]),  # what does most, and what works against it
+        (("10", "11"), ["tensor_pipe_pct"]),
     ],
 )
 def test_the_title_of_a_waterfall_names_what_the_speedup_is_from(compared, pair, largest):
@@ -259,6 +265,17 @@ def test_every_axis_of_figures_has_a_unit(drawn, parts_of):
             assert all(units.search(title) for title in titles), titles
 
 
+MARKS = (*style.CATEGORIES, style.BLUE, style.RED)
+FREQUENT_STALLS = [*style.STALLS.values()][:7]
+COLOURS = (*MARKS, *style.STALLS.values(), style.GREY)
+
+
+def test_each_stall_reason_has_a_colour_that_means_nothing_else():
+    reasons = {one.name.removeprefix("stall_") for one in CATALOGUE if one.name.startswith("stall_")}
+    assert {*style.STALLS} == reasons - {*style.READY}
+    assert len({*style.STALLS.values()} - {*MARKS, style.GREY}) == len(style.STALLS)
+
+
 def luminance(colour):
     channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
@@ -273,7 +290,7 @@ def contrast(one, other):
 def test_marks_and_text_stand_out_from_their_paper(scheme):
     look = style.configuration(scheme)
     paper = look["background"]
-    assert all(contrast(colour, paper) >= 3 for colour in (*style.CATEGORIES, style.GREY))
+    assert all(contrast(colour, paper) >= 3 for colour in COLOURS)
     inks = [
         look["text"]["color"], look["title"]["color"], look["title"]["subtitleColor"],
         look["axis"]["labelColor"], look["axis"]["titleColor"], look["legend"]["labelColor"],
@@ -282,7 +299,7 @@ def test_marks_and_text_stand_out_from_their_paper(scheme):
 
 
 def test_figures_on_marks_can_be_read():
-    assert all(contrast(style.ink_on(colour), colour) >= 4.5 for colour in (*style.CATEGORIES, style.GREY))
+    assert all(contrast(style.ink_on(colour), colour) >= 4.5 for colour in COLOURS)
 
 
 # Linear RGB as seen with full protanopia, deuteranopia and tritanopia (Machado and others, 2009).
@@ -305,14 +322,19 @@ def lab(rgb):
     return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 
 
+@pytest.mark.parametrize(
+    ("colours", "apart"),
+    [((*MARKS, style.GREY), 25), ((*FREQUENT_STALLS, style.GREY), 18)],
+    ids=["marks", "stalls"],
+)
 @pytest.mark.parametrize("vision", _VISIONS)
-def test_colours_are_told_apart_by_everybody(vision):
+def test_colours_are_told_apart_by_everybody(vision, colours, apart):
     """A distance of 2.3 in CIE Lab is just noticeable; neighbours in a legend need many times that."""
     seen = [
         lab([sum(a * b for a, b in zip(row, luminance(colour), strict=True)) for row in _VISIONS[vision]])
-        for colour in (*style.CATEGORIES, style.GREY)
+        for colour in colours
     ]
-    assert min(math.dist(one, other) for one, other in itertools.combinations(seen, 2)) > 25
+    assert min(math.dist(one, other) for one, other in itertools.combinations(seen, 2)) > apart
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,25 @@ from html.parser import HTMLParser
 import pytest
 import vl_convert
 
+from profiler.analyse.code.machine_code import view_machine_code
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.profile import choose_kernel, profile_kernel
+from profiler.analyse.recording.source_lines import find_source_lines
 from profiler.ask.compare import compare
 from profiler.ask.named.settings import Settings
+from profiler.ask.report import report_named
 from profiler.present import charts
 from profiler.present.charts.render import chart_spec
-from profiler.present.charts.style import BLUE
+from profiler.present.charts.style import STALLS
 from profiler.present.document import Checks, Column, Linked, Marked, Nested, Row, Table
 from profiler.present.documents import comparison as words
 from profiler.present.documents.parts.attribution import speedup_sentence
+from profiler.present.documents.parts.source_rows import LoopSource, source_code
+from profiler.present.documents.report import recordings_document
 from profiler.present.page.drawing import Drawing, derive_look, draw
 from profiler.present.render.cells import table_texts
-from profiler.present.render.html_table import table_html
+from profiler.present.render.html import document_html
+from profiler.present.render.html_table import table_html, values_first
 from profiler.text import printable
 
 
@@ -133,9 +139,11 @@ def test_the_metrics_are_the_rows_of_prof_compare_and_the_others_are_folded(docu
     (folded,) = [one for one in document.tables if one.startswith(f"{len(hidden)} more: ")]
     for caption, deltas in (("Counters: metric", shown), (folded, hidden)):
         header, *rows = document.tables[caption]
-        assert header == [column.title for column in words.METRIC_COLUMNS]
         made = Table(words.METRIC_COLUMNS, [words.metric_row(delta) for delta in deltas])
-        assert rows == table_texts(made, "").rows
+        columns, texts, _ = values_first(*table_texts(made, ""))
+        assert header == [column.title for column in columns]
+        assert header.index("unit") > header.index("after"), "a phone shows the figures first"
+        assert rows == texts
 
 
 def test_the_sentences_are_those_of_prof_compare(document, compared):
@@ -148,13 +156,11 @@ def test_the_sentences_are_those_of_prof_compare(document, compared):
         assert cause.sentence in text
 
 
-def test_a_fingerprint_that_does_not_apply_is_a_title_without_checks(recorded):
+def test_a_fingerprint_that_does_not_apply_is_not_on_the_page(recorded):
     sides = [recorded.find(name, ladder="relu") for name in ("relu-1", "relu-2")]
     comparison = compare_profiles(*(profile_kernel(run, choose_kernel(run, None)) for run in sides))
     made = words.comparison_document(comparison)
-    (checks,) = [block for section in made.sections for block in section if isinstance(block, Checks)]
-    assert checks.title.startswith("four-way: does not apply, as ")
-    assert checks.rows == []
+    assert [block for section in made.sections for block in section if isinstance(block, Checks)] == []
 
 
 def test_every_opcode_that_changed_is_counted(document, compared):
@@ -217,6 +223,53 @@ def test_a_number_in_front_of_a_name_stays_in_view_with_it():
     )
 
 
+# Source beside machine code
+
+
+@pytest.fixture(scope="session")
+def loop_sources(shipped_runs):
+    runs = [shipped_runs.find(f"gemm-{number}-source", ladder="gemm") for number in (5, 6)]
+    profiles = [profile_kernel(run, run.manifest.kernels[0].name) for run in runs]
+    regions = view_machine_code(profiles).regions
+    lines = [find_source_lines(run, profile.kernel) for run, profile in zip(runs, profiles, strict=True)]
+    return [LoopSource(str(number), *one, ()) for number, *one in zip((5, 6), regions, lines, strict=True)]
+
+
+def test_a_line_of_the_hot_loop_stands_beside_its_instructions_and_samples(loop_sources):
+    code = source_code(loop_sources[:1])
+    (stretch,) = code.stretches
+    rows = [[cell.text for cell in side] for (side,) in stretch]
+    (loads,) = [row for row in rows if row[-1] == "128 LDS"]
+    assert (loads[0], loads[1], loads[3]) == ("30.0 %", "59", "dispatch")
+    assert loads[2].startswith("for (int i = 0; i < TM; ++i) a_part[i]")
+
+
+def test_equal_lines_of_two_kernels_stand_beside_each_other(loop_sources):
+    (rows,) = source_code(loop_sources).stretches
+    both = [[side[2].text for side in row] for row in rows if all(row)]
+    assert ["__syncthreads();", "__syncthreads();"] in both
+    assert any(None in row for row in rows), "a line that only one side has"
+
+
+# The first screen
+
+
+def test_a_report_with_many_kernels_says_where_the_time_goes(make_run, tmp_path):
+    launches = [
+        {"kernel": name, "metrics": {"gpu__time_duration.sum": (time_ns, "ns")}}
+        for name, time_ns in (("short", 1e6), ("long", 5e6), ("long", 4e6))
+    ]
+    make_run(*launches, name="many", root=tmp_path)
+    settings = Settings(runs=tmp_path, ladder="gemm", ladder_given=False)
+    report = report_named(["many"], settings, None, kernel_name=None, force=False)
+    overview = recordings_document(list(report.kernels), [])
+    (claim, *_), (table,) = overview.sections
+    assert claim.text == "long takes 90 % of the 10.00 ms that 2 kernels take under the profiler"
+    assert [row.values[1].value for row in table.rows] == ["long", "short"]
+    html = document_html(overview, "", (), lambda _: None)
+    assert html.count('class="bar"') == 2
+
+
 # Its charts
 
 
@@ -232,7 +285,11 @@ def test_a_chart_keeps_every_word_and_digit(pictures, compared):
             key: value for key, value in chart_spec(getattr(charts, name)(compared)).items() if key != "title"
         }
         whole = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
-        assert re.findall(r">([^<>]+)</text>", picture.svg) == re.findall(r">([^<>]+)</text>", whole)
+        words = {word for word in re.findall(r">([^<>]+)</text>", whole) if not re.fullmatch(r"[\d.]+", word)}
+        for svg in (picture.svg, picture.phone):
+            assert words <= {*re.findall(r">([^<>]+)</text>", svg)}, (
+                "but for the figures of axes, which a width decides"
+            )
 
 
 def test_a_chart_takes_the_colours_that_a_scheme_decides_from_the_page(pictures):
@@ -241,7 +298,7 @@ def test_a_chart_takes_the_colours_that_a_scheme_decides_from_the_page(pictures)
         assert not colours & ({*derive_look().light.values()} - {"#ffffff"})
         assert 'fill="var(--ink)"' in picture.svg
         assert "style=" not in picture.svg
-    assert f'fill="{BLUE}"' in pictures[1][1].svg, "marks stand out from either paper"
+    assert f'fill="{STALLS["barrier"]}"' in pictures[1][1].svg, "marks stand out from either paper"
 
 
 def test_white_letters_on_a_bar_stay_white(pictures):

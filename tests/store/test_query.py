@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from subprocess import PIPE
 
+import pandas as pd
 import pytest
 
 from profiler.errors import QueryFailed, RunDamaged
@@ -377,3 +378,21 @@ def test_the_description_names_every_column() -> None:
     for table in TABLES.values():
         assert [row[1] for row in rows if row[0] == table.name] == [column.name for column in table.columns]
     assert all(meaning for *_, meaning in rows)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "json"])
+def test_an_answer_is_written_with_every_row_and_column(prof_here, recorded, tmp_path, ending):
+    sql = "select run_id, launch, value from metrics order by all limit 500"
+    file = tmp_path / f"answer.{ending}"
+    done = prof_here("--runs", recorded.root, "query", sql, "-o", file)
+    assert (done.returncode, done.stdout) == (0, "")
+    readers = {"parquet": pd.read_parquet, "csv": pd.read_csv, "json": pd.read_json}
+    table = readers[ending](file)
+    assert list(table.columns) == ["run_id", "launch", "value"]
+    assert len(table) == 500
+
+
+def test_an_answer_is_not_written_under_an_ending_that_means_nothing(prof_here, recorded, tmp_path):
+    done = prof_here("--runs", recorded.root, "query", "select 1", "-o", tmp_path / "answer.txt")
+    assert done.returncode == 2
+    assert ".parquet, .csv or .json" in done.stderr

@@ -2,9 +2,11 @@
 
 Two profiles in; an `Attribution` out, and the metrics that it lacked. A duration is the instructions
 issued per scheduler, divided by the issue rate while the SMs were active, by the share of the time in
-which they were, and by the clock. The issue rate is the active warps divided by the latency of a warp
-between two instructions, and that is the sum of the stall reasons. Where device memory binds, a
-duration is the bytes moved divided by the bandwidth.
+which they were, and by the clock. The issue rate is the warps in use divided by the cycles that such a
+warp takes from one instruction to the next, and these are the sum of the stall reasons. A warp that could
+issue while another was chosen waits for nothing: it is surplus, and not in use. Where device memory binds,
+a duration is the bytes moved divided by the bandwidth. Where few cycles issue an instruction, their number
+decides nothing: a duration is then the work of the tensor pipe divided by its use, or the cycles alone.
 
 Quantities are geometric means, over launches and then processes, kept as logarithms: there, factors
 add up, and swapping the sides turns every sign and changes nothing else.
@@ -13,11 +15,13 @@ add up, and swapping the sides turns every sign and changes nothing else.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from profiler.analyse.findings import Attribution, Factor, MissingMetric, Part
+from msgspec.structs import replace
+
+from profiler.analyse.findings import Attribution, AttributionView, Factor, MissingMetric, Part
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import CATALOGUE
@@ -25,11 +29,16 @@ from profiler.catalog.metrics import CATALOGUE
 UNATTRIBUTED = "unattributed"
 
 STALLS = tuple(metric.name for metric in CATALOGUE if metric.name.startswith("stall_"))
+_SURPLUS = "stall_not_selected"
+_WAITS = tuple(name for name in STALLS if name != _SURPLUS)
 _TRAFFIC = ("dram_bytes_read", "dram_bytes_written")
 _SM_ACTIVITY = ("issue_active_pct", "fma_pipe_pct", "alu_pipe_pct", "lsu_pipe_pct", "tensor_pipe_pct")
 _MEMORY_BINDS_PCT = 50.0
+_TENSOR_BINDS_PCT = 50.0
+_ISSUE_COUNTS_PCT = 25.0  # of the cycles: below, the number of instructions decides nothing
 _LARGEST_EXPONENT = 700.0  # the logarithm of what a float can hold
 _NEGLIGIBLE = 1e-6  # of a sum
+_NOTABLE_GAIN = 0.05  # a logarithm: about 5 %
 
 # Where a quantity is read if not under its own name: per scheduler, over all SMs, as a sum.
 _SOURCES: Mapping[str, tuple[str, ...]] = {
@@ -43,17 +52,18 @@ Means = dict[str, tuple[float, float]]
 
 
 def attribute(before: Profile, after: Profile) -> Found:
-    """Attributes the speedup to the issue of instructions, or to bytes where device memory binds the slower side."""
+    """Attributes the speedup to what binds the slower side: bytes, the tensor pipe, the issue of instructions, or none of them."""
     sides = _Sides(before, after)
     bound = _find_bound(sides)
-    return _by_bytes(sides, bound) if bound.view == "bytes" else _by_issue(sides, bound)
+    views = {"bytes": _by_bytes, "issue": _by_issue, "tensor": _by_tensor, "cycles": _by_cycles}
+    return views[bound.view](sides, bound)
 
 
 # Which view applies
 
 
 class _Bound(NamedTuple):
-    view: Literal["issue", "bytes"]
+    view: AttributionView
     why: str
     evidence: dict[str, float]
 
@@ -69,7 +79,16 @@ def _find_bound(sides: _Sides) -> _Bound:
     binds = memory_pct >= _MEMORY_BINDS_PCT and memory_pct > busiest_pct
     figures = ", ".join(f"{name} {value:.3g} %" for name, value in evidence.items())
     why = f"device memory {'binds' if binds else 'does not bind'} the slower side ({figures})"
-    return _Bound("bytes" if binds else "issue", why, evidence)
+    if binds:
+        return _Bound("bytes", why, evidence)
+    issue_pct = _mean(slower, "issue_active_pct")
+    if issue_pct is None or issue_pct >= _ISSUE_COUNTS_PCT:
+        return _Bound("issue", why, evidence)
+    few = f"it issues in {issue_pct:.3g} % of the cycles, so the number of instructions does not decide its time"
+    is_tensor = (_mean(slower, "tensor_pipe_pct") or 0.0) >= _TENSOR_BINDS_PCT
+    return _Bound(
+        "tensor" if is_tensor else "cycles", f"{why}; {few}", evidence | {"issue_active_pct": issue_pct}
+    )
 
 
 def _slowness(side: Profile) -> tuple[float, float, list[tuple[float, str]]]:
@@ -90,7 +109,7 @@ def _by_issue(sides: _Sides, bound: _Bound) -> Found:
     if not (duration and issued and elapsed_pct and rate):
         needed = ("duration_ns", "inst_issued", "issue_active_pct", "issue_rate", "dram_throughput_pct")
         return None, _missing(sides, needed)
-    latency = _read(sides, "warp_latency")
+    latency = _quantity(*map(_wait_per_issue, sides))
     clock = _measured_clock(sides, duration)
     terms = [
         _Term("instructions", "inst/scheduler", issued),
@@ -99,14 +118,9 @@ def _by_issue(sides: _Sides, bound: _Bound) -> Found:
         _Term("clock", "GHz", clock or issued.per(elapsed_pct).per(duration).scaled(100), is_rate=True),
     ]
     whole = sum(term.gain for term in terms)
-    attribution = Attribution(
-        view="issue",
-        why=bound.why,
-        evidence=bound.evidence,
-        profiled_ratio=bounded_exp(duration.fall),
-        factors=[_factor(term, whole) for term in terms],
+    attribution = replace(
+        _attribution(bound, duration, terms),
         stalls=_parts(_stall_means(sides), latency.fall, whole) if latency else [],
-        closure_error_pct=100 * (whole - duration.fall),
         clock="measured" if clock else "inferred",
     )
     wished = ["dram_throughput_pct", "active_warps", "warp_latency"]
@@ -116,12 +130,68 @@ def _by_issue(sides: _Sides, bound: _Bound) -> Found:
 def _issue_rate(sides: _Sides, rate: _Quantity, latency: _Quantity | None) -> _Term:
     if latency is None:
         return _Term("issue_rate", "issue/cycle", rate, is_rate=True)
-    warps = _read(sides, "active_warps") or rate.times(latency)
+    warps = _quantity(*map(_warps_in_use, sides)) or rate.times(latency)
     factors = (
-        _Term("active_warps", "warp", warps, is_rate=True),
-        _Term("warp_latency", "cycle/issue", latency),
+        _Term("warps_in_use", "warp", warps, is_rate=True),
+        _Term("wait_per_issue", "cycle/issue", latency),
     )
     return _Term("issue_rate", "issue/cycle", warps.per(latency), is_rate=True, factors=factors)
+
+
+def _wait_per_issue(side: Profile) -> Readings:
+    """Returns the cycles from one instruction of a warp to its next, without those in which it could issue."""
+    return _combined(side, ("warp_latency", _SURPLUS), lambda latency, surplus: latency - surplus)
+
+
+def _warps_in_use(side: Profile) -> Readings:
+    """Returns the active warps without those that could issue while another was chosen."""
+    names = ("active_warps", _SURPLUS, "issue_rate")
+    return _combined(side, names, lambda active, surplus, rate: active - surplus * rate)
+
+
+def _combined(side: Profile, names: Sequence[str], combine: Callable[..., float]) -> Readings:
+    """Returns one value a launch; a stall that was not recorded counts as none, anything else as missing."""
+    known = [name for name in names if name != _SURPLUS or _readings(side, name)]
+    series = [_readings(side, name) for name in known]
+    if not all(series) or len({len(one) for one in series}) > 1:
+        return Readings()
+    rows = (dict(zip(known, row, strict=True)) for row in zip(*series, strict=True))
+    return Readings((combine(*(row.get(name, 0.0) for name in names)) for row in rows), series[0].processes)
+
+
+def _by_tensor(sides: _Sides, bound: _Bound) -> Found:
+    """The work of the tensor pipe, in cycles, by how busy it is and by the clock."""
+    duration, used_pct = _read(sides, "duration_ns"), _read(sides, "tensor_pipe_pct")
+    clock = _measured_clock(sides, duration) if duration else None
+    if not (duration and used_pct and clock):
+        return None, _missing(sides, ("duration_ns", "tensor_pipe_pct", "sm_frequency_hz"))
+    terms = [
+        _Term("tensor_work", "cycle", used_pct.times(clock).times(duration).scaled(0.01)),
+        _Term("tensor_pipe_pct", "%", used_pct, is_rate=True),
+        _Term("clock", "GHz", clock, is_rate=True),
+    ]
+    return _attribution(bound, duration, terms), []
+
+
+def _by_cycles(sides: _Sides, bound: _Bound) -> Found:
+    duration = _read(sides, "duration_ns")
+    clock = _measured_clock(sides, duration) if duration else None
+    if not (duration and clock):
+        return None, _missing(sides, ("duration_ns", "sm_frequency_hz"))
+    terms = [_Term("cycles", "cycle", clock.times(duration)), _Term("clock", "GHz", clock, is_rate=True)]
+    return _attribution(bound, duration, terms), []
+
+
+def _attribution(bound: _Bound, duration: _Quantity, terms: Sequence[_Term]) -> Attribution:
+    whole = sum(term.gain for term in terms)
+    return Attribution(
+        view=bound.view,
+        why=bound.why,
+        evidence=bound.evidence,
+        profiled_ratio=bounded_exp(duration.fall),
+        factors=[_factor(term, whole) for term in terms],
+        closure_error_pct=100 * (whole - duration.fall),
+    )
 
 
 def _measured_clock(sides: _Sides, duration: _Quantity) -> _Quantity | None:
@@ -137,8 +207,8 @@ def _stall_means(sides: _Sides) -> Means:
 
     None where they cannot be its parts: below zero, or further from it than zero is.
     """
-    means = {name: pair for name, pair in _means(sides, STALLS).items() if any(pair)}
-    latencies = _means(sides, ["warp_latency"])["warp_latency"]
+    means = {name: pair for name, pair in _means(sides, _WAITS).items() if any(pair)}
+    latencies = [_wait_per_issue(side).mean() for side in sides]
     before, after = (
         latency - sum(pair[side] for pair in means.values()) for side, latency in enumerate(latencies)
     )
@@ -166,16 +236,28 @@ def _by_bytes(sides: _Sides, bound: _Bound) -> Found:
         _Term("bandwidth", "GB/s", bandwidth.scaled(1e-9), is_rate=True),
     ]
     whole = sum(term.gain for term in terms)
-    attribution = Attribution(
-        view="bytes",
-        why=bound.why,
-        evidence=bound.evidence,
-        profiled_ratio=bounded_exp(duration.fall),
-        factors=[_factor(term, whole) for term in terms],
-        traffic=_parts(_means(sides, _TRAFFIC), overhead.fall, whole),
-        closure_error_pct=100 * (whole - duration.fall),
+    attribution = replace(
+        _attribution(bound, duration, terms), bandwidth_from=_under_way(sides, bandwidth.fall)
     )
-    return attribution, []
+    return replace(attribution, traffic=_parts(_means(sides, _TRAFFIC), overhead.fall, whole)), []
+
+
+def _under_way(sides: _Sides, fall: float) -> str:
+    """Returns why the bandwidth changed, where the width of a thread's accesses and the warps moved it that way.
+
+    Bytes arrive at the rate of those under way divided by the time that one of them takes (Little's law).
+    """
+    names = ("load_width_bits", "active_warps")
+    (width, wider), (warps, more) = (_means(sides, names).get(name, (0.0, 0.0)) for name in names)
+    if not min(width, wider, warps, more) > 0:
+        return ""
+    gain = math.log(wider * more / (width * warps))
+    if gain * -fall <= 0 or abs(gain) < _NOTABLE_GAIN or abs(fall) < _NOTABLE_GAIN:
+        return ""
+    return (
+        f"bytes under way: a load brings {wider:.3g} bits instead of {width:.3g}, "
+        f"and a scheduler has {more:.3g} active warps instead of {warps:.3g}"
+    )
 
 
 # Quantities and their shares

@@ -12,11 +12,13 @@ from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
-from profiler.analyse.compare.fingerprints import FINGERPRINTS, confirm
+from profiler.analyse.compare.denominators import reference_shift
+from profiler.analyse.compare.fingerprints import confirm
 from profiler.analyse.compare.headline import compare_causes, headline_of_pair
 from profiler.analyse.findings import (
     SCHEMA_VERSION,
     SETTLED,
+    Attribution,
     Comparability,
     Comparison,
     Instructions,
@@ -31,7 +33,7 @@ from profiler.analyse.recording.main_shape import of_common_shape
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
 from profiler.analyse.statistics.verdicts import judge_metrics
-from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, Metric
+from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, SHARED_OPCODES, Metric
 from profiler.errors import MetricNotFound, NotComparable
 
 Basis = Literal["unprofiled", "profiled"]
@@ -75,7 +77,7 @@ def compare_profiles(
         speedup=speedup,
         metrics=deltas,
         missing=_missing(before, after),
-        confirmations=[confirm(fingerprint, deltas) for fingerprint in FINGERPRINTS],
+        confirmations=[] if _is_bound_by_memory(attribution) else confirm(deltas, instructions.opcodes),
         attribution=attribution,
         attribution_missing=attribution_missing,
         instructions=instructions,
@@ -94,6 +96,10 @@ def compare_profiles(
         causes_gone=gone,
         causes_new=new,
     )
+
+
+def _is_bound_by_memory(attribution: Attribution | None) -> bool:
+    return attribution is not None and attribution.view == "bytes"
 
 
 # Whether the two may be compared
@@ -261,6 +267,8 @@ def durations_of(profile: Profile, basis: Basis) -> Readings:
 def _logarithms(before: Profile, after: Profile, basis: Basis) -> list[Readings]:
     durations = [durations_of(profile, basis) for profile in (before, after)]
     sides = [Readings(map(math.log, side), side.processes) for side in durations]
+    if basis == "unprofiled" and (shift := reference_shift(before, after)):
+        sides[1] = Readings((value - shift for value in sides[1]), sides[1].processes)
     if basis == "unprofiled" and all(len(set(side.processes)) > 1 for side in sides):
         return [side.around_medians() for side in sides]
     return sides
@@ -274,8 +282,17 @@ def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -
 
 
 def _catalogue_pairs(before: Profile, after: Profile) -> list[tuple[Series, Series]]:
-    pairs = (_paired(metric, before, after) for metric in CATALOGUE)
+    """Pairs all of the catalogue but the counters of shared memory where neither side touches any: they count other traffic then."""
+    shared = _may_use_shared(before) or _may_use_shared(after)
+    pairs = (
+        _paired(metric, before, after) for metric in CATALOGUE if shared or metric.group != "shared memory"
+    )
     return [pair for pair in pairs if pair]
+
+
+def _may_use_shared(side: Profile) -> bool:
+    """Returns True also where no opcodes are recorded."""
+    return not side.opcodes or any(opcode.split(".")[0] in SHARED_OPCODES for opcode in side.opcodes)
 
 
 def _paired(metric: Metric, before: Profile, after: Profile) -> tuple[Series, Series] | None:

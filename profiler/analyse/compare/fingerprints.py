@@ -2,55 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from profiler.analyse.findings import Confirmation, ExpectedChange, MetricDelta
+from profiler.analyse.findings import Confirmation, ExpectedChange, MetricDelta, Opcode
+from profiler.catalog.metrics import SHARED_LOADS
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Speaks of kernels that do what the metric `about` counts; of two that do not, `otherwise` is said."""
+    """What is `expected` of each metric where the loads named by `opcodes` widen: fewer of them bring as much."""
 
     name: str
     doc: str
+    opcodes: frozenset[str]
     expected: tuple[tuple[str, Literal["up", "down"]], ...]
-    about: str
-    otherwise: str
 
 
 FOUR_WAY = Fingerprint(
     "four-way",
     "Wider shared-memory loads: more issue slots do useful FMAs, and the MIO queue drains.",
+    SHARED_LOADS,
     (
         ("issue_active_pct", "up"),
         ("fma_pipe_pct", "up"),
         ("lsu_pipe_pct", "down"),
         ("stall_mio_throttle", "down"),
     ),
-    about="shared_load_wavefronts",
-    otherwise="neither kernel executes a load from shared memory",
 )
 
 FINGERPRINTS = (FOUR_WAY,)
+_LARGEST_DIFFERENCE = 0.1  # of the bits loaded: beyond it the kernels do not load the same
+_LEAST_FEWER = 0.1  # loads
+_LEAST_CHANGE = 0.03  # of the larger of two values: a smaller one confirms nothing
 
 
-def confirm(fingerprint: Fingerprint, deltas: Sequence[MetricDelta]) -> Confirmation:
+def confirm(deltas: Sequence[MetricDelta], opcodes: Sequence[Opcode]) -> list[Confirmation]:
+    """Returns the fingerprints that these two kernels should show, each with its checks; none elsewhere."""
     by_name = {delta.name: delta for delta in deltas}
+    return [_confirmation(one, by_name) for one in FINGERPRINTS if _widen(one.opcodes, opcodes)]
+
+
+def _widen(names: Collection[str], opcodes: Sequence[Opcode]) -> bool:
+    loads = [one for one in opcodes if one.opcode.split(".")[0] in names]
+    before, after = sum(one.before for one in loads), sum(one.after for one in loads)
+    bits_before = sum((one.width_bits or 0) * one.before for one in loads)
+    bits_after = sum((one.width_bits or 0) * one.after for one in loads)
+    loads_the_same = abs(bits_after - bits_before) < _LARGEST_DIFFERENCE * bits_before
+    return loads_the_same and after <= (1 - _LEAST_FEWER) * before
+
+
+def _confirmation(fingerprint: Fingerprint, by_name: Mapping[str, MetricDelta]) -> Confirmation:
     checks = [
         ExpectedChange(metric, expected, _holds(by_name.get(metric), expected))
         for metric, expected in fingerprint.expected
     ]
-    about = by_name.get(fingerprint.about)
-    is_absent = about is not None and about.before == about.after == 0
-    confirmed = not is_absent and all(check.ok is True for check in checks)
-    return Confirmation(fingerprint.name, confirmed, checks, fingerprint.otherwise if is_absent else "")
+    return Confirmation(fingerprint.name, all(check.ok is True for check in checks), checks)
 
 
 def _holds(delta: MetricDelta | None, expected: str) -> bool | None:
     if delta is None or delta.verdict == "unclear":
         return None
-    if delta.verdict == "same":
+    size = max(abs(delta.before), abs(delta.after))
+    if delta.verdict == "same" or abs(delta.delta) < _LEAST_CHANGE * size:
         return False
     return (delta.delta > 0) == (expected == "up")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.headline import next_text, place_text
+from profiler.analyse.causes.headline import has_place, next_text, place_text
 from profiler.analyse.findings import Attribution, Factor, Instructions, Speedup
 from profiler.text import duration
 
@@ -21,8 +21,9 @@ _NOTABLE_PCT = 5.0
 # What a factor is called when it makes the second side faster, and slower.
 _FACTORS = {
     "instructions": ("{:.0f} % fewer instructions", "{:.0f} % more instructions"),
-    "warp_latency": ("warps wait {:.0f} % less between instructions", "warps wait {:.0f} % longer between instructions"),
-    "active_warps": ("{:.0f} % more active warps", "{:.0f} % fewer active warps"),
+    "wait_per_issue": ("warps wait {:.0f} % less between instructions", "warps wait {:.0f} % longer between instructions"),
+    "warps_in_use": ("{:.0f} % more warps in use", "{:.0f} % fewer warps in use"),
+    "tensor_pipe_pct": ("the tensor pipe {:.0f} % busier", "the tensor pipe {:.0f} % less busy"),
     "sm_active": ("SMs idle less ({:.0f} %)", "SMs idle more ({:.0f} %)"),
     "clock": ("a {:.0f} % faster clock", "a {:.0f} % slower clock"),
     "bandwidth": ("{:.0f} % more bandwidth", "{:.0f} % less bandwidth"),
@@ -58,7 +59,7 @@ def headline_of_pair(
     if speedup is None or times_ns is None:
         return None
     return Headline(
-        _what(labels, times_ns, speedup), _why(attribution, instructions, *causes), next_text(causes[1])
+        _what(labels, times_ns, speedup), _why(attribution, instructions, *causes), _next(causes[1])
     )
 
 
@@ -73,6 +74,15 @@ def _what(labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speed
     if speedup.ratio >= 1:
         return f"{other} is {speedup.ratio:.3f}x as fast as {one} ({times}{spread})."
     return f"{other} takes {1 / speedup.ratio:.3f}x as long as {one} ({times}{spread})."
+
+
+def _next(causes: Sequence[Cause]) -> str:
+    """Returns the next change, after the name and the place of the cause that it removes."""
+    first = next(iter(causes), None)
+    if first is None:
+        return ""
+    where = f" at {place_text(first.where[0])}" if has_place(first) else ""
+    return f"{first.cause}{where}: {next_text(causes)}"
 
 
 def _why(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, to_builtins
 
 from profiler.analyse.compare.attribution import STALLS
-from profiler.analyse.findings import MetricDelta
+from profiler.analyse.findings import DELTA_COLUMNS, MetricDelta
 from profiler.analyse.ladder.ladder import LadderFinding, LadderStep
 from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.profile import Profile
@@ -77,11 +77,11 @@ class LadderSheet(Struct, frozen=True):
         import pandas as pd
 
         rows = [
-            {"kernel_before": step.before, "kernel": step.kernel, **to_builtins(delta)}
+            {"kernel_before": step.before, "kernel": step.kernel, **delta.row()}
             for step in self.steps
             for delta in step.metrics
         ]
-        columns = ["kernel_before", "kernel", *MetricDelta.__struct_fields__]
+        columns = ["kernel_before", "kernel", *DELTA_COLUMNS]
         return pd.DataFrame(rows, columns=columns).set_index(["kernel", "name"])
 
 

@@ -1,8 +1,8 @@
 """Finds what each idea of a ladder was worth: what is claimed of its step, and what the step is here.
 
 A climb in; an `IdeasFinding` out. A claim is the ratio of two figures that were published of both rungs of a step
-for one GPU, or what the ladder expects. It holds where the step here goes the claimed way for certain: faster, or
-no better where no gain was claimed.
+for one GPU, or what the ladder expects. It holds where the step here goes the claimed way for certain: faster,
+slower, or no better where no gain was claimed. A claimed ratio holds only where the ratio here is within a tenth of it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.catalog.ladders.ladder import Claim, Kernel, Ladder, Published
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 
-Story = Literal["holds", "does not hold", "unclear", "not published"]
+Story = Literal["holds", "direction only", "does not hold", "unclear", "not published"]
 Figure = Literal["gflops", "gbytes_per_s", "time_us", "reference_pct"]
 
+BAND = 1.1  # a claimed ratio holds up to so many times as much, or as little
 # The first that both rungs have is taken; what a figure says of speed.
 _SPEEDS: dict[Figure, Callable[[float], float]] = {
     "gflops": lambda rate: rate,
@@ -118,7 +119,9 @@ def _idea(ladder: Ladder, step: LadderStep) -> Idea:
         published=published,
         speedup=speedup,
         verdict=verdict,
-        story=judge_story(claim, verdict),
+        story=judge_story(
+            claim, verdict, speedup.ratio if speedup else None, published.ratio if published else None
+        ),
         reason=explain_step(before.profile, after.profile) if step.change else "",
         refused=list(step.refused),
         warnings=step.change.warnings if step.change else [],
@@ -157,10 +160,20 @@ def _claim(ladder: Ladder, before: Kernel, after: Kernel, published: PublishedSt
     return "faster" if published.ratio > 1 else "slower"
 
 
-def judge_story(claim: Claim | None, verdict: VerdictName | None) -> Story:
-    """Judges a claim. "No gain" holds also where the step is slower instead of the same."""
+def judge_story(
+    claim: Claim | None,
+    verdict: VerdictName | None,
+    ratio: float | None = None,
+    claimed: float | None = None,
+) -> Story:
+    """Judges a claim, and the claimed ratio if there is one. "No gain" holds also where the step is slower instead of the same."""
     if claim is None:
         return "not published"
     if verdict not in ("better", "same", "worse"):
         return "unclear"
-    return "holds" if (claim == "faster") == (verdict == "better") else "does not hold"
+    expected = {"faster": ("better",), "same": ("same", "worse"), "slower": ("worse",)}
+    if verdict not in expected[claim]:
+        return "does not hold"
+    if claim == "same" or not ratio or not claimed:
+        return "holds"
+    return "holds" if 1 / BAND <= ratio / claimed <= BAND else "direction only"

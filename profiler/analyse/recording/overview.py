@@ -5,11 +5,14 @@ A `Run` in; plain values out, which are what `prof show --format json` prints.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.find import diagnose
@@ -18,19 +21,27 @@ from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Suspect
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts
+from profiler.analyse.recording.index import ALL_KERNELS, IndexEntry, headline_of_index, index_of
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.profile import Profile, Series
+from profiler.analyse.recording.source_lines import find_source_lines
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.catalog.metrics import DURATION, HEADLINE
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import Manifest
+from profiler.text import counted
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from profiler.catalog.ladders.ladder import Kernel
     from profiler.store.runs.run import Run
 
 _MOST_RULES = 30
+_MOST_LINES, _MOST_STALLS = 5, 3
+# Links in the texts of Nsight Compute's rules: `@url:fused:https://...@`, `@section:LaunchStats:Launch Statistics@`.
+_MARKUP = re.compile(r"@url:([^@]*?):https?:[^@]*@|@[a-z]+:(?:[^@:]*:)?([^@]*)@")
 
 
 class SheetMetric(Struct, frozen=True):
@@ -54,6 +65,16 @@ class SheetRule(Struct, frozen=True):
     file: str | None = None
     line: int | None = None
     offset: int | None = None
+
+
+class HotLine(Struct, frozen=True):
+    """A source line with its share of the kernel's stall samples, and the share of each main reason in its own."""
+
+    file: str
+    line: int
+    share_pct: float
+    stalls: dict[str, float]
+    text: str | None
 
 
 def _says_most(metric: SheetMetric, sheet: Sheet, _: object) -> int:
@@ -82,6 +103,12 @@ class Sheet(Struct, frozen=True):
     headline: Headline | None = None
     causes: Annotated[list[Cause], Importance(98, each=3)] = []
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
+    hot_lines: Annotated[list[HotLine], Importance(93, each=2)] = []
+
+    @property
+    def total_ns(self) -> float | None:
+        """The time that the kernel took over all its launches; None where it is not recorded."""
+        return next((one.mean * one.launches for one in self.metrics if one.name == DURATION), None)
 
 
 # How the run was made matters more than the files that hold it.
@@ -111,13 +138,14 @@ class TimingSheet(Struct, frozen=True):
 
 
 def _time_ns(sheet: Sheet, *_: object) -> float:
-    """Returns the time that the kernel took over all its launches."""
-    return sum(one.mean * sheet.launches for one in sheet.metrics if one.name == DURATION)
+    return sheet.total_ns or 0.0
 
 
 class Sheets(Struct, frozen=True):
-    """`timing` is what was timed without the profiler, where the run holds that too."""
+    """`index` lists all kernels; `timing` is what was timed without the profiler, where the run holds that too."""
 
+    headline: Headline | None
+    index: Annotated[list[IndexEntry], Importance(ALL_KERNELS, keeps_order=True)]
     run: RecordedRun
     kernels: Annotated[list[Sheet], Importance(100, each=3, by=_time_ns, largest_first=True)]
     timing: TimingSummary | None = None
@@ -137,7 +165,24 @@ class Recording:
     def finding(self) -> Sheets | TimingSheet:
         if self.timing and not self.run.manifest.is_profiled:
             return self.timing
-        return Sheets(self.run.manifest, self.sheets, self.timing.timing if self.timing else None)
+        return Sheets(
+            self.headline,
+            self.index,
+            self.run.manifest,
+            self.sheets,
+            self.timing.timing if self.timing else None,
+        )
+
+    @cached_property
+    def index(self) -> list[IndexEntry]:
+        return index_of(self.sheets)
+
+    @cached_property
+    def headline(self) -> Headline | None:
+        """The answer: of the one kernel, or of where the time of several goes."""
+        if len(self.sheets) == 1:
+            return self.sheets[0].headline
+        return headline_of_index(self.run.label, self.index, self.sheets)
 
 
 def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:
@@ -162,6 +207,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:
         headline=headline_of(profile, diagnosis),
         causes=diagnosis.causes,
         causes_unseen=diagnosis.unseen,
+        hot_lines=_hot_lines(run, profile.kernel),
     )
 
 
@@ -176,22 +222,28 @@ def derive_timing_sheet(run: Run, kernel: Kernel | None) -> TimingSheet:
         timing=summarise_rung(
             kernel,
             run.manifest.workload or {},
-            timings.column("kernel_ns").to_pylist(),
-            timings.column("reference_ns").to_pylist(),
+            *times_of(timings),
         ),
     )
+
+
+def times_of(timings: pa.Table) -> list[list[float]]:
+    """Returns the times of the kernel, of its reference, and of the reference's fastest algorithm."""
+    return [timings.column(name).to_pylist() for name in ("kernel_ns", "reference_ns", "best_ns")]
 
 
 def summarise_rung(
     kernel: Kernel | None,
     values: Mapping[str, int],
     kernel_ns: Sequence[float],
-    reference_ns: Sequence[float | None],
+    reference_ns: Sequence[float | None] = (),
+    best_ns: Sequence[float | None] = (),
 ) -> TimingSummary:
     """Summarises times, with the work that the ladder says this kernel does at these sizes."""
     return summarise(
         kernel_ns,
         reference_ns,
+        best_ns,
         flops=kernel.flops.evaluate(values) if kernel and kernel.flops else None,
         bytes=kernel.bytes.evaluate(values) if kernel and kernel.bytes else None,
     )
@@ -218,20 +270,52 @@ def _nvtx(run: Run, kernel: str) -> list[str]:
 
 
 def _rules(run: Run, kernel: str) -> list[SheetRule]:
-    """Lists Nsight Compute's own findings for the kernel, the largest estimate first.
+    """Lists Nsight Compute's own findings for the kernel, the largest estimate first, once for each source line.
 
-    Each launch repeats them with slightly other figures: a rule speaks for the first
-    launch that it fired for, with all that it said there, such as every line it marks.
+    Each launch repeats them with slightly other figures: a rule speaks for the first launch that it fired for. What
+    it says of instructions whose lines are not known is said of the first, and the others are counted.
     """
     launches = run.table("launches").select(["launch", "kernel"]).to_pylist()
     numbers = {row["launch"] for row in launches if row["kernel"] == kernel}
     launch_of: dict[str, int] = {}
-    found: dict[SheetRule, None] = {}
+    found: dict[tuple[object, ...], list[SheetRule]] = {}
     for row in run.table("rules").to_pylist():
         if (
             row["launch"] in numbers
             and row["kind"] in ("optimization", "warning")
             and launch_of.setdefault(row["rule"], row["launch"]) == row["launch"]
         ):
-            found[SheetRule(**{name: row[name] for name in SheetRule.__struct_fields__})] = None
-    return sorted(found, key=lambda rule: -(rule.speedup_pct or 0.0))
+            rule = SheetRule(**{name: row[name] for name in SheetRule.__struct_fields__})
+            rule = replace(rule, message=_MARKUP.sub(r"\1\2", rule.message))
+            what = (rule.file, rule.line) if rule.line else rule.offset is not None or rule.message
+            found.setdefault((row["rule"], rule.section, what), []).append(rule)
+    return sorted(map(_one_rule, found.values()), key=lambda rule: -(rule.speedup_pct or 0.0))
+
+
+def _one_rule(alike: Sequence[SheetRule]) -> SheetRule:
+    first = max(alike, key=lambda rule: rule.speedup_pct or 0.0)
+    others = len({rule.offset for rule in alike} - {first.offset})
+    if not others or first.line:
+        return first
+    return replace(
+        first,
+        message=f"{first.message} The same holds at {counted(others, 'other instruction', 'other instructions')}.",
+    )
+
+
+def _hot_lines(run: Run, kernel: str) -> list[HotLine]:
+    """Returns the lines where warps wait most often, each with its main reasons; nothing without samples of lines."""
+    found = find_source_lines(run, kernel)
+    if found is None or not found.samples:
+        return []
+    lines = sorted((one for one in found.lines if one.samples), key=lambda one: -one.samples)
+    return [
+        HotLine(
+            file=one.file,
+            line=one.line,
+            share_pct=100 * one.samples / found.samples,
+            stalls={why: 100 * count / one.samples for why, count in list(one.stalls.items())[:_MOST_STALLS]},
+            text=one.text.strip() if one.text else None,
+        )
+        for one in lines[:_MOST_LINES]
+    ]

@@ -6,6 +6,8 @@ names and anything else under ncu's.
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +18,7 @@ from profiler.analyse.code.opcodes import derive_from_opcodes
 from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape, launch_shapes
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, Metric, nearest_hint
-from profiler.catalog.patterns import search_names
+from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelAmbiguous, KernelNotFound, MetricNotFound
 from profiler.store.tables.columns import labels_of
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 # Beyond this is damage, not measurement; its square would overflow.
 _LARGEST_VALUE = 1e100
 _NAME_WIDTH = 200
+_PART_OF_WORD = re.compile(r"[^\W_]{4,}|(?:[A-Z][a-z]+){2}|[A-Z]?[a-z]{3,}")
 
 # Units that older versions of ncu wrote for the same quantity, as factors.
 _SCALE = {
@@ -88,9 +91,21 @@ def choose_kernels(runs: Iterable[Run], pattern: str | None) -> list[list[str]]:
     for run in runs:
         names = [kernel.name for kernel in _matching(run, pattern)]
         if not names:
-            raise KernelNotFound(f"{run.label}: no kernel name matches '{pattern}'", details=_listing(run))
+            near = nearest_words(pattern or "", [kernel.name for kernel in run.manifest.kernels])
+            raise KernelNotFound(
+                f"{run.label}: no kernel name matches '{pattern}'{near}", details=_listing(run)
+            )
         chosen.append(names)
     return chosen
+
+
+def nearest_words(pattern: str, names: Iterable[str]) -> str:
+    """Returns an ending for an error message: the words in these names that look most like the pattern."""
+    words = dict.fromkeys(word for name in names for word in re.findall(r"[^\W\d]\w{2,}", name))
+    whole_of = {part.lower(): word for word in words for part in (*_PART_OF_WORD.findall(word), word)}
+    near = difflib.get_close_matches(pattern.lower(), whole_of, n=3, cutoff=0.6)
+    found = dict.fromkeys(whole_of[part] for part in near)
+    return f"; nearest: {', '.join(found)}" if found else ""
 
 
 def choose_kernel(run: Run, pattern: str | None) -> str:
@@ -287,7 +302,7 @@ def _matching(run: Run, pattern: str | None) -> list[KernelCount]:
     """Returns the kernels of a run in whose names the pattern is found; all of them without one."""
     kernels = run.manifest.kernels
     try:
-        found = search_names(pattern or "", [kernel.name for kernel in kernels])
+        found = search_typed(pattern or "", [kernel.name for kernel in kernels])
     except ValueError as error:
         raise KernelNotFound(str(error)) from None
     return [kernel for kernel, fits in zip(kernels, found, strict=True) if fits]

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from profiler.ask.named.settings import Settings
+from profiler.catalog.ladders.expressions import parse_expression
 from profiler.catalog.ladders.ladder import (
     CHOOSE_LADDER,
     Kernel,
@@ -87,6 +88,16 @@ def rung_of(run: Run, settings: Settings) -> Kernel | None:
     with suppress(RungNotFound):
         return ladder.kernel(manifest.kernel)
     return None
+
+
+def work_of(run: Run, settings: Settings) -> Kernel | None:
+    """Returns the rung that a run measured, or a kernel with the work that the user of a function stated, or None."""
+    rung, facts = rung_of(run, settings), run.manifest.provenance
+    if rung is not None or facts is None or not (facts.bytes or facts.flops):
+        return rung
+    stated = (parse_expression(str(work)) if work else None for work in (facts.flops, facts.bytes))
+    flops, moved = stated
+    return Kernel(0, run.manifest.name, "", None, {}, flops=flops, bytes=moved)
 
 
 def workloads(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from profiler.ask.named.ladders import ladder_name, require_ladder
+from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
+from profiler.ask.named.ranges import within_range
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
-from profiler.errors import ReportNotFound
+from profiler.ask.named.times import timed_runs, with_newest_times
+from profiler.errors import ReportNotFound, RunNotFound
 from profiler.store.remote.files import is_url, public_url
 from profiler.store.runs.names import name_filter
 from profiler.store.runs.run_id import RunId
@@ -17,12 +20,18 @@ from profiler.store.runs.run_store import Run, open_reports
 
 
 def open_named(
-    references: Sequence[str], settings: Settings, *, timed: bool = False, size: str | int | None = None
+    references: Sequence[str],
+    settings: Settings,
+    *,
+    timed: bool = False,
+    size: str | int | None = None,
+    nvtx: str | None = None,
 ) -> list[Run]:
     """Returns a run for each reference; several reports are read in parallel.
 
-    A number or a name means its newest run, or the newest of this `size`. A run that holds only timings is
-    refused unless `timed`.
+    A number or a name means its newest run, or the newest of this `size`; a number also its newest times. A run that
+    holds only timings is refused unless `timed`. With `nvtx`, the runs hold only the launches in NVTX ranges that match
+    it.
     """
     if settings.reach is not None:
         for reference in references:
@@ -30,22 +39,39 @@ def open_named(
     stored = cache(settings.open_store)  # opened only if a reference needs it: report files do not
     require_ladder(settings, stored)
     reports = [Path(one) for one in references if is_report_path(one, settings)]
-    read = iter(open_reports(reports) if reports else [])
+    read = iter(open_reports(reports, settings.progress) if reports else [])
     runs = []
     for reference in references:
         if is_report_path(reference, settings):
             runs.append(next(read))
             continue
-        run = _run_at(reference, settings) or find_run(reference, stored(), settings, size)
-        if not run.manifest.is_profiled and not timed:
+        with _suggesting_a_rung(reference, settings):
+            run = _run_at(reference, settings) or find_run(reference, stored(), settings, size)
+        if not run.manifest.is_profiled and not (timed and nvtx is None):
             raise not_profiled(reference, run, stored(), settings, size)
+        if run.manifest.is_profiled and reference.isdecimal():
+            run = with_newest_times(run, timed_runs(stored(), run.manifest))
         run.verify_reports(left_elsewhere=settings.reach is None)
         runs.append(run)
     if size is not None and not any(
         is_choice(*named, settings) for named in zip(references, runs, strict=True)
     ):
         raise no_choice(size, references)
-    return runs
+    return runs if nvtx is None else [within_range(run, nvtx) for run in runs]
+
+
+@contextmanager
+def _suggesting_a_rung(reference: str, settings: Settings) -> Iterator[None]:
+    """Names the kernels of the ladder that a person may have meant by a part of their name."""
+    try:
+        yield
+    except RunNotFound as error:
+        ladder = readable_ladder(settings)
+        named = [one for one in ladder.kernels if reference.lower() in one.name.lower()] if ladder else []
+        if named and ladder and not reference.isdecimal():
+            rungs = ", ".join(f"{one.number} ({one.name})" for one in named[:3])
+            error.remedy = f"Kernels of the ladder {ladder.name} are named by their number: {rungs}."
+        raise
 
 
 def meant_by(name: str | None, settings: Settings) -> Callable[[str], bool]:

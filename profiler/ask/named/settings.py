@@ -21,13 +21,17 @@ def _keep_silent(_: str) -> None: ...
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Chooses the runs and the ladder. `ladder_given` says that the user chose the ladder; `note` receives remarks about an answer."""
+    """Chooses the runs and the ladder. `ladder_given` says that the user chose the ladder; `note` receives remarks about an answer.
+
+    `progress` receives a line about what takes long, and an empty one at its end.
+    """
 
     runs: Location | None = None
     ladder: str = DEFAULT_LADDER
     ladder_given: bool = False
     reach: Reach | None = None  # limits references that an agent chose
     note: Callable[[str], None] = field(default=_keep_silent, repr=False, compare=False)
+    progress: Callable[[str], None] = field(default=_keep_silent, repr=False, compare=False)
 
     @property
     def runs_folder(self) -> Location:

@@ -12,6 +12,7 @@ from profiler.ask.named.ladders import open_ladder
 from profiler.commands.shared.ladders import build_errors, build_rungs, choose_kernels, raise_failures
 from profiler.commands.shared.options import FormatOption, JobsOption, KernelOption, LadderOption, settings_of
 from profiler.commands.shared.output import print_document
+from profiler.errors import GpuNotFound
 from profiler.measure.rungs.compiled import misfit_text
 from profiler.measure.tools.toolchain import find_gpu
 from profiler.measure.tune.points import compiled_facts
@@ -54,7 +55,7 @@ def build(
             printable(f"ladder '{opened.name}': nothing to compile, no source ends in .cu"), file=sys.stderr
         )
         return
-    done = build_rungs(opened, kernels, arch or find_gpu().arch, settings, jobs)
+    done = build_rungs(opened, kernels, arch or _arch_here(), settings, jobs)
     rungs = [built for _, built in sorted(done.items())]
     rows = [build_row(built, compiled_facts(built)) for built in rungs]
     if len(rows) > 1 or not any(built.error for built in done.values()):
@@ -67,3 +68,11 @@ def build(
     # A missing library is a failure if the kernel was asked for by number, or nothing else was built.
     if unavailable and (kernel or len(unavailable) == len(done)):
         raise unavailable[0]
+
+
+def _arch_here() -> str:
+    try:
+        return find_gpu().arch
+    except GpuNotFound as error:
+        error.remedy = "Name the architecture to compile for: --arch sm_90 is that of an H100 or H200."
+        raise

@@ -40,7 +40,7 @@ from profiler.measure.collect.collection import CollectPlan, steps_of
 from profiler.measure.collect.target import Target
 from profiler.measure.collect.turns import CollectOutcome
 from profiler.measure.devices.groups import GroupBy
-from profiler.measure.tools.ncu import Cache, Clock, Graphs, NcuOptions, Replay
+from profiler.measure.tools.ncu import Cache, Clock, Graphs, NcuOptions, Replay, nvtx_words
 from profiler.present.documents.collected import collected_document, collected_row, next_command
 from profiler.present.documents.dry_run import dry_run_lines
 from profiler.store.runs.run_store import RunStore
@@ -108,6 +108,14 @@ def collect(
     launch_skip: Annotated[
         int, typer.Option("--launch-skip", min=0, help="Launches of the program to skip first.")
     ] = 0,
+    nvtx: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--nvtx",
+            metavar="NAME",
+            help='Profile only what is launched inside this NVTX range, as `profiler.range("NAME")` opens it; may be repeated.',
+        ),
+    ] = None,
     replay_mode: Annotated[Replay, typer.Option(help="What ncu repeats for each pass.")] = "kernel",
     graph_profiling: Annotated[
         Graphs, typer.Option(help="Profile CUDA graphs node by node, or each as a whole.")
@@ -183,7 +191,7 @@ def collect(
         graphs=graph_profiling,
         clock=clock_control,
         cache=cache_control,
-        extra=tuple(ncu_option or ()),
+        extra=(*nvtx_words(nvtx or ()), *(ncu_option or ())),
     )
     if repeat is not None:
         print(

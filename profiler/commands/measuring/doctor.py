@@ -26,7 +26,7 @@ def doctor(context: typer.Context, runs: RunsOption = None, format: FormatOption
       prof doctor --format json
     """
     settings = settings_of(context, runs, format=format)
-    checks = examine(settings.runs_folder, Machine())
+    checks = examine(settings.runs_folder, Machine(), settings.progress)
     print_document(doctor_document(checks, derive_readiness(checks)), format=settings.format)
     if failed := [one.name for one in checks if one.state == "failed"]:
         raise NotReady(f"not as it should be: {', '.join(failed)}")

@@ -40,6 +40,8 @@ Begin with `list` (what is recorded) or `ladder` (every kernel of a series at on
 one recording by itself, `sass` the machine code of hot loops. Nothing is ever measured or written.
 A recording is named by its kernel number in the ladder (6), by a run's name or run_id from `list`, or by the path of a \
 .ncu-rep file below the folders that the server was started with: it opens no other file, and no URL. A number or a name means its newest run; `size` chooses another.
+An answer of `show` begins with `headline` (what, why, next) and `index`, every kernel by its share of the time: ask for \
+one with `kernel_name`. Each of the `causes` says `where` it is, what to `try` and what that `saves_pct`.
 Duration decides: a utilisation that went up is `changed`, neither better nor worse. `unclear` means that the launches \
 cannot decide it, and `reason` says why. Quote figures with their interval.
 Answers hold the most important 8 KB with numbers of six digits, and `left_out` counts the rest; `full` gives all of it, \
@@ -60,7 +62,14 @@ KernelName = Annotated[
     str,
     Meta(
         max_length=MOST_CHARACTERS,
-        description="Regular expression that chooses the kernel when a recording holds several.",
+        description="Regular expression that chooses kernels; ignores case unless it holds a capital.",
+    ),
+]
+Nvtx = Annotated[
+    str,
+    Meta(
+        max_length=MOST_CHARACTERS,
+        description="Only the launches in NVTX ranges that match, as for kernel_name.",
     ),
 ]
 RunSize = Annotated[
@@ -92,6 +101,7 @@ class CompareInput(Input, frozen=True):
     after: Reference
     size: RunSize | None = None
     kernel_name: KernelName | None = None
+    nvtx: Nvtx | None = None
     all: Annotated[bool, Meta(description="Compare every kernel that both recordings hold.")] = False
     metric: Annotated[list[str], Meta(description="Metrics to include, by prof's or ncu's name.")] = []
     force: Annotated[
@@ -131,6 +141,7 @@ class ShowInput(Input, frozen=True):
     source: Reference
     size: RunSize | None = None
     kernel_name: KernelName | None = None
+    nvtx: Nvtx | None = None
 
 
 class SassInput(Input, frozen=True, kw_only=True):
@@ -138,6 +149,7 @@ class SassInput(Input, frozen=True, kw_only=True):
     after: Reference | None = None
     size: RunSize | None = None
     kernel_name: KernelName | None = None
+    nvtx: Nvtx | None = None
     full: Annotated[bool, Meta(description="Return the whole function instead of its hot loop.")] = False
 
 
@@ -174,6 +186,7 @@ def _compare(given: CompareInput, settings: VerbSettings) -> str:
         str(given.after),
         settings,
         kernel_name=given.kernel_name,
+        nvtx=given.nvtx,
         every=given.all,
         metrics=given.metric,
         force=given.force,
@@ -193,6 +206,7 @@ def _show(given: ShowInput, settings: VerbSettings) -> str:
         str(given.source),
         settings,
         kernel_name=given.kernel_name,
+        nvtx=given.nvtx,
         full=given.full,
         timed=given.kernel_name is None,
         size=given.size,
@@ -203,7 +217,13 @@ def _show(given: ShowInput, settings: VerbSettings) -> str:
 def _sass(given: SassInput, settings: VerbSettings) -> str:
     after = None if given.after is None else str(given.after)
     view = find_machine_code(
-        str(given.before), after, settings, kernel_name=given.kernel_name, whole=given.full, size=given.size
+        str(given.before),
+        after,
+        settings,
+        kernel_name=given.kernel_name,
+        nvtx=given.nvtx,
+        whole=given.full,
+        size=given.size,
     )
     return json_answer(view.finding, given.full)
 

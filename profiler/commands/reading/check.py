@@ -10,8 +10,10 @@ import typer
 
 from profiler.analyse.check import CheckFinding
 from profiler.ask.check import check as ask, is_store
+from profiler.ask.code_check import check_machine_code
 from profiler.ask.named.references import is_report_path
 from profiler.commands.shared.options import (
+    BriefOption,
     FormatOption,
     KernelNameOption,
     LadderOption,
@@ -23,6 +25,7 @@ from profiler.commands.shared.options import (
 from profiler.commands.shared.output import print_answer
 from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable
 from profiler.present.documents.check import check_document, sentence
+from profiler.present.documents.code_check import code_check_document
 from profiler.present.render.json import json_schema
 from profiler.present.render.junit import check_junit
 from profiler.present.render.markdown import document_markdown
@@ -49,9 +52,24 @@ def check(
     ] = None,
     kernel_name: KernelNameOption = None,
     every: Annotated[bool, typer.Option("--all", help="Check every kernel that both sides have.")] = False,
+    sass: Annotated[
+        bool,
+        typer.Option(
+            "--sass",
+            help="Check the machine code instead: of cubins, object files, fat binaries, Triton's cache, reports or runs.",
+        ),
+    ] = False,
     allow_unclear: Annotated[
         bool, typer.Option("--allow-unclear", help="Exit 0 when the result is inconclusive.")
     ] = False,
+    max_slower: Annotated[
+        str | None,
+        typer.Option(
+            "--max-slower",
+            metavar="PCT",
+            help="Percent that the duration may rise, for example 2% [default: from the project's file, else 2%].",
+        ),
+    ] = None,
     summary: Annotated[
         Path | None,
         typer.Option(
@@ -64,6 +82,7 @@ def check(
         Path | None,
         typer.Option("--junit", metavar="FILE", help="Write the result to this file as JUnit XML."),
     ] = None,
+    brief: BriefOption = False,
     schema: SchemaOption = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
@@ -80,9 +99,11 @@ def check(
 
       prof check --baseline 20261122t012043z-gemm-6-b1dc935f48d2
 
-      prof check --baseline before.ncu-rep after.ncu-rep
+      prof check --baseline before.ncu-rep after.ncu-rep --max-slower 5%
 
       prof check --baseline runs-of-main --junit check.xml
+
+      prof check --sass --baseline before.cubin after.cubin
     """
     if schema:
         print(json_schema(CheckFinding, "prof check --format json"))
@@ -91,11 +112,37 @@ def check(
         raise typer.BadParameter("give a baseline, for example: prof check --baseline RUN")
 
     settings = settings_of(context, runs, ladder, format)
+    if sass:
+        _check_machine_code(baseline, candidate, settings)
+        return
     _check_choice(baseline, candidate, settings)
-    finding = ask(baseline, candidate, settings, kernel_name=kernel_name, every=every)
+    limit = None if max_slower is None else _percent(max_slower)
+    finding = ask(baseline, candidate, settings, kernel_name=kernel_name, every=every, max_slower_pct=limit)
     _write_files(finding, summary, junit, allow_unclear)
-    print_answer(finding, lambda: [check_document(finding)], settings.format)
+    print_answer(finding, lambda: [check_document(finding)], settings.format, brief=brief)
     _finish(finding, allow_unclear)
+
+
+def _percent(text: str) -> float:
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise typer.BadParameter(f"'{text}' is no percentage such as 2%", param_hint="'--max-slower'")
+    return value
+
+
+def _check_machine_code(baseline: str, candidate: str | None, settings: VerbSettings) -> None:
+    """Fails if a function's code is not that of the baseline; renamed registers and moved addresses are no change."""
+    if candidate is None:
+        raise typer.BadParameter(
+            "give a candidate too: prof check --sass --baseline before.cubin after.cubin"
+        )
+    finding = check_machine_code(baseline, candidate, settings)
+    print_answer(finding, lambda: [code_check_document(finding)], settings.format)
+    if finding.changed:
+        raise typer.Exit(_REGRESSION)
 
 
 def _check_choice(baseline: str, candidate: str | None, settings: VerbSettings) -> None:

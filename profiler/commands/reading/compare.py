@@ -9,12 +9,14 @@ import typer
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import report_written
 from profiler.commands.shared.options import (
+    BriefOption,
     ChartOption,
     DarkOption,
     Format,
     FormatOption,
     KernelNameOption,
     LadderOption,
+    NvtxOption,
     RunSizeOption,
     RunsOption,
     settings_of,
@@ -36,6 +38,7 @@ def compare(
     ] = None,
     size: RunSizeOption = None,
     kernel_name: KernelNameOption = None,
+    nvtx: NvtxOption = None,
     every: Annotated[bool, typer.Option("--all", help="Compare every kernel that both sides have.")] = False,
     metric: Annotated[
         list[str] | None,
@@ -55,6 +58,7 @@ def compare(
     ] = False,
     chart: ChartOption = None,
     dark: DarkOption = False,
+    brief: BriefOption = False,
     schema: Annotated[
         bool,
         typer.Option("--schema", help="Print the JSON Schema of --format json; add --all for that of --all."),
@@ -96,6 +100,7 @@ def compare(
         after,
         settings,
         kernel_name=kernel_name,
+        nvtx=nvtx,
         every=every,
         metrics=metric or (),
         force=force,
@@ -105,7 +110,7 @@ def compare(
         from profiler.present.charts import comparison_chart
 
         picture.write(comparison_chart(comparisons[0]))
-    _print(comparisons, settings.format, every, full, tuple(metric or ()))
+    _print(comparisons, settings.format, every, full, tuple(metric or ()), brief)
     if picture is not None:
         report_written(picture.path, settings)
 
@@ -121,7 +126,12 @@ def _print_schema(every: bool) -> None:
 
 
 def _print(
-    comparisons: list[Comparison], format: Format, every: bool, full: bool, wanted: tuple[str, ...]
+    comparisons: list[Comparison],
+    format: Format,
+    every: bool,
+    full: bool,
+    wanted: tuple[str, ...],
+    brief: bool,
 ) -> None:
     from profiler.analyse.findings import SCHEMA_VERSION, Comparisons
     from profiler.present.documents.comparison import comparison_document
@@ -132,4 +142,5 @@ def _print(
         format,
         full=full,
         wanted=wanted,
+        brief=brief,
     )

@@ -13,6 +13,7 @@ from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_over
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import check_ending, report_written, write_whole
 from profiler.commands.shared.options import (
+    BriefOption,
     ChartOption,
     DarkOption,
     FormatOption,
@@ -66,6 +67,7 @@ def ladder(
             "--full", help="Print the whole JSON; without it, JSON is cut to the most important 8 KB."
         ),
     ] = False,
+    brief: BriefOption = False,
     schema: SchemaOption = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
@@ -114,10 +116,14 @@ def ladder(
         picture.write(ladder_chart(*find_overview(climb, settings), climb.ladder.published))
     if ideas:
         found = find_ideas(climb)
-        print_answer(found, lambda: [ideas_document(found)], settings.format, full=full)
+        print_answer(found, lambda: [ideas_document(found)], settings.format, full=full, brief=brief)
     else:
         print_answer(
-            climb.finding, lambda: [ladder_document(climb.finding, climb.others)], settings.format, full=full
+            climb.finding,
+            lambda: [ladder_document(climb.finding, climb.others)],
+            settings.format,
+            full=full,
+            brief=brief,
         )
     if output is not None:
         report_written(output, settings)

@@ -15,9 +15,10 @@ import typer
 
 from profiler.ask.named.reach import Reach
 from profiler.commands.reading.agent_tools import INSTRUCTIONS, TOOLS, Tool, ToolFailed
+from profiler.commands.reading.skill import SKILL
+from profiler.commands.shared.files import report_written, write_whole
 from profiler.commands.shared.options import LadderOption, RunsOption, VerbSettings, settings_of
 from profiler.errors import McpNotInstalled
-from profiler.present.render.json import schema_of
 from profiler.store.runs.manifest import prof_version
 
 if TYPE_CHECKING:
@@ -40,6 +41,15 @@ def mcp(
             help="Allow report files below this folder; may be repeated [default: the current folder, unless it contains your home folder].",
         ),
     ] = None,
+    skill: Annotated[
+        Path | None,
+        typer.Option(
+            "--skill",
+            metavar="FILE",
+            dir_okay=False,
+            help="Write a skill file that teaches an agent to work with prof, and serve nothing.",
+        ),
+    ] = None,
 ) -> None:
     """Serve the same answers to coding agents, read-only.
 
@@ -52,9 +62,15 @@ def mcp(
 
       prof mcp
 
+      prof mcp --skill SKILL.md
+
       prof mcp --runs ~/profiles/runs --reports ~/profiles/new --ladder norms
     """
     settings = settings_of(context, runs, ladder)
+    if skill is not None:
+        write_whole(SKILL.encode(), skill)
+        report_written(skill, settings)
+        return
     for folder in reports or ():
         if not folder.is_dir():
             raise typer.BadParameter(f"--reports {folder}: no such folder")
@@ -131,7 +147,6 @@ def _described(tool: Tool, settings: VerbSettings) -> ToolDescription:
         title=tool.title,
         description=tool.description,
         input_schema=tool.input_schema,
-        output_schema=schema_of(tool.gives),
         annotations=protocol.ToolAnnotations(
             read_only_hint=True,
             destructive_hint=False,
@@ -142,7 +157,7 @@ def _described(tool: Tool, settings: VerbSettings) -> ToolDescription:
 
 
 def _result(tool: Tool, arguments: dict[str, Any], settings: VerbSettings) -> CallToolResult:
-    """Returns the JSON as text and as an object; a failure as text alone, since it has no place in the tool's schema."""
+    """Returns the JSON as text and as an object; a failure as text alone."""
     from mcp import types as protocol
 
     try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -27,6 +29,8 @@ from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritab
 from profiler.present.document import Column
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.remote.places import Location
+from profiler.store.reports.identity import REPORT_SUFFIX
+from profiler.store.runs.run_store import open_report
 
 # In the folder `dashboards/` of prof's repository.
 SHIPPED = {
@@ -37,12 +41,17 @@ _FOLDER, _SUFFIX = "dashboards", ".ipynb"
 # Jupyter's two interfaces, as modules that Python runs.
 _JUPYTER = ("jupyterlab", "notebook")
 _FEWEST_RUNGS = 2
+_MOST_REPORTS = 2
 
 
 def notebook(
     context: typer.Context,
-    name: Annotated[
-        str | None, typer.Argument(help="Open this notebook: a shipped one, or a file.", show_default=False)
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Open this notebook: a shipped one, or a file. Of one or two .ncu-rep files, write one.",
+            show_default=False,
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -50,7 +59,7 @@ def notebook(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write a notebook about a ladder's recorded runs to this file.",
+            help="Write a notebook to this file [default for a report: its name, with .ipynb].",
         ),
     ] = None,
     size: Annotated[
@@ -68,8 +77,8 @@ def notebook(
     """List, open or write a notebook over recorded runs.
 
     Without a name, lists the shipped notebooks. Opening one needs Jupyter in prof's environment. A notebook that is
-    written refers to the runs and the ladder by paths relative to its own file, and computes every number when its
-    cells run.
+    written refers to its reports, or to the runs and the ladder, by paths relative to its own file, and computes every
+    number when its cells run.
 
     Examples:
 
@@ -77,17 +86,26 @@ def notebook(
 
       prof notebook ladder
 
+      prof notebook mine.ncu-rep
+
+      prof notebook before.ncu-rep after.ncu-rep -o compared.ipynb
+
       prof notebook --ladder mine -o mine.ipynb
     """
     settings = settings_of(context, runs, ladder, format)
-    if output is not None:
-        if name is not None:
+    reports = [Path(name) for name in names or () if name.endswith(REPORT_SUFFIX)]
+    if reports and len(reports) == len(names or ()) <= _MOST_REPORTS:
+        _write_reports(output or Path(reports[-1].with_suffix(_SUFFIX).name), reports, settings, force)
+    elif output is not None:
+        if names:
             raise typer.BadParameter("give a name to open, or -o FILE to write one: not both")
         _write(output, settings, size, set_param, force)
     elif size is not None or set_param or force or ladder:
         raise typer.BadParameter("--ladder, --size, --set-param and --force are for writing: add -o FILE")
-    elif name is not None:
-        _open(_find(name))
+    elif names:
+        if len(names) > 1:
+            raise typer.BadParameter("name one notebook to open, or at most two reports to write one about")
+        _open(_find(names[0]))
     else:
         _list(settings)
 
@@ -144,13 +162,7 @@ def _write(
 ) -> None:
     from profiler.present.notebook import Subject, ladder_notebook
 
-    if path.suffix != _SUFFIX:
-        raise typer.BadParameter(f"'{path.name}' should end in {_SUFFIX}", param_hint="'--output'")
-    if path.exists() and not force:
-        raise OutputNotWritable(
-            f"{path}: exists already, and its content would be lost",
-            remedy="Name another file, or add --force.",
-        )
+    _require_writable(path, force)
     climb = climb_ladder(settings, size, set_param)
     _require_rungs(climb)
     folder = path.resolve().parent
@@ -162,6 +174,33 @@ def _write(
     )
     write_whole(ladder_notebook(subject).encode(), path)
     report_written(path, settings)
+
+
+def _write_reports(path: Path, reports: Sequence[Path], settings: VerbSettings, force: bool) -> None:
+    """Writes a notebook about one report, or about two that are compared."""
+    from profiler.present.notebook import Reports, report_notebook
+
+    _require_writable(path, force)
+    kernels = open_report(reports[-1]).manifest.kernels
+    folder = path.resolve().parent
+    subject = Reports(
+        title=" → ".join(report.name for report in reports),
+        reports=[_from(folder, report) for report in reports],
+        kernels=[kernel.name for kernel in kernels],
+        kernel=f"^{re.escape(kernels[0].name)}$" if len(kernels) > 1 else None,
+    )
+    write_whole(report_notebook(subject).encode(), path)
+    report_written(path, settings)
+
+
+def _require_writable(path: Path, force: bool) -> None:
+    if path.suffix != _SUFFIX:
+        raise typer.BadParameter(f"'{path.name}' should end in {_SUFFIX}", param_hint="'--output'")
+    if path.exists() and not force:
+        raise OutputNotWritable(
+            f"{path}: exists already, and its content would be lost",
+            remedy="Name another file, or add --force.",
+        )
 
 
 def _require_rungs(climb: Climb) -> None:

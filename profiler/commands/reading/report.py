@@ -14,7 +14,13 @@ import typer
 
 from profiler.ask.report import report_ladder, report_named
 from profiler.commands.shared.files import check_ending, write_whole
-from profiler.commands.shared.options import KernelNameOption, LadderOption, RunsOption, settings_of
+from profiler.commands.shared.options import (
+    KernelNameOption,
+    LadderOption,
+    NvtxOption,
+    RunsOption,
+    settings_of,
+)
 from profiler.errors import OutputNotWritable
 from profiler.present.documents.ladder import missing_lines
 from profiler.text import counted, printable, size
@@ -37,6 +43,7 @@ def report(
         typer.Option("--title", help="Title of the page [default: the ladder's title, or the names given]."),
     ] = None,
     kernel_name: KernelNameOption = None,
+    nvtx: NvtxOption = None,
     force: Annotated[
         bool, typer.Option("--force", help="Compare even recordings that were measured differently.")
     ] = False,
@@ -64,7 +71,7 @@ def report(
     _check_writable(output)
     with _no_collection(), Drawing() as drawing:  # its processes load while this one reads
         if sources:
-            found = report_named(sources, settings, title, kernel_name=kernel_name, force=force)
+            found = report_named(sources, settings, title, kernel_name=kernel_name, force=force, nvtx=nvtx)
         else:
             found = report_ladder(settings, title)
         page = draw_page(found, drawing)

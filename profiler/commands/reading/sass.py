@@ -15,6 +15,7 @@ from profiler.commands.shared.options import (
     FormatOption,
     KernelNameOption,
     LadderOption,
+    NvtxOption,
     RunSizeOption,
     RunsOption,
     SchemaOption,
@@ -37,6 +38,7 @@ def sass(
     ] = None,
     size: RunSizeOption = None,
     kernel_name: KernelNameOption = None,
+    nvtx: NvtxOption = None,
     full: Annotated[
         bool, typer.Option("--full", help="Show the whole function instead of its hot loop.")
     ] = False,
@@ -85,7 +87,9 @@ def sass(
         )
     if listing and settings.format is Format.json:
         raise typer.BadParameter("for programs there is --format csv --listing", param_hint="--listing")
-    view = find_machine_code(before, after, settings, kernel_name=kernel_name, whole=full, size=size)
+    view = find_machine_code(
+        before, after, settings, kernel_name=kernel_name, nvtx=nvtx, whole=full, size=size
+    )
     if reveal:
         _reveal(view, listing)
         return

@@ -12,12 +12,14 @@ from profiler.ask.show import find_hot_lines, find_other_workloads, show as ask
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import report_written
 from profiler.commands.shared.options import (
+    BriefOption,
     ChartOption,
     DarkOption,
     Format,
     FormatOption,
     KernelNameOption,
     LadderOption,
+    NvtxOption,
     RunSizeOption,
     RunsOption,
     SchemaOption,
@@ -38,6 +40,7 @@ def show(
     ] = None,
     size: RunSizeOption = None,
     kernel_name: KernelNameOption = None,
+    nvtx: NvtxOption = None,
     full: Annotated[
         bool,
         typer.Option(
@@ -47,6 +50,7 @@ def show(
     ] = False,
     chart: ChartOption = None,
     dark: DarkOption = False,
+    brief: BriefOption = False,
     schema: SchemaOption = False,
     runs: RunsOption = None,
     ladder: LadderOption = None,
@@ -76,16 +80,17 @@ def show(
     settings = settings_of(context, runs, ladder, format)
     # A run of timings alone has nothing to add for --full, except its whole manifest in JSON.
     timed = kernel_name is None and (not full or settings.format is Format.json)
-    recording = ask(source, settings, kernel_name=kernel_name, full=full, timed=timed, size=size)
+    recording = ask(source, settings, kernel_name=kernel_name, nvtx=nvtx, full=full, timed=timed, size=size)
     if picture is not None:
         from profiler.present.charts import recording_chart
 
         picture.write(recording_chart(*find_hot_lines(recording.run, settings, kernel_name)))
     print_answer(
         recording.finding,
-        lambda: [recording_document(recording.run, recording.sheets, recording.timing)],
+        lambda: [recording_document(recording, full=full)],
         settings.format,
         full=full,
+        brief=brief,
     )
     if picture is not None:
         report_written(picture.path, settings)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import glob
 import os
+import shutil
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -15,7 +18,9 @@ import typer
 
 from profiler.ask.named.settings import Settings
 from profiler.catalog import DEFAULT_LADDER
-from profiler.text import printable
+from profiler.text import printable, shortened
+
+_SILENT_S = 0.5
 
 
 class Format(StrEnum):
@@ -76,13 +81,24 @@ KernelNameOption = Annotated[
         "--kernel-name",
         "-k",
         metavar="REGEX",
-        help="Choose the kernel by its name when a report holds several.",
+        help="Choose kernels by a part of their name; ignores case unless it holds a capital.",
+    ),
+]
+NvtxOption = Annotated[
+    str | None,
+    typer.Option(
+        "--nvtx",
+        metavar="RANGE",
+        help="Use only the launches in an NVTX range whose name matches, as for --kernel-name.",
     ),
 ]
 
 ChartOption = Annotated[
     Path | None,
     typer.Option("--chart", metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file."),
+]
+BriefOption = Annotated[
+    bool, typer.Option("--brief", help="Print only the answer: what was found, why, and what to do next.")
 ]
 SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of --format json.")]
 DarkOption = Annotated[bool, typer.Option("--dark", help="Draw the chart on a dark background.")]
@@ -153,6 +169,7 @@ def settings_of(
     return VerbSettings(
         runs=location_of(where) if where else None,
         note=cache(_print_note),  # each remark once
+        progress=_keep_silent if outer.quiet else status_line(),
         ladder=chosen or DEFAULT_LADDER,
         ladder_given=chosen is not None,
         format=format or outer.format or Format.table,
@@ -164,6 +181,23 @@ def settings_of(
 def _print_note(line: str) -> None:
     """Prints a remark about the result, also with --quiet, since the result is misleading without it."""
     print(printable(line), file=sys.stderr)
+
+
+def status_line() -> Callable[[str], None]:
+    """Returns a function that shows a line on a terminal's standard error in place of the last one, after half a second."""
+    began_s = time.monotonic()
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        return _keep_silent
+
+    def show(line: str) -> None:
+        if time.monotonic() - began_s >= _SILENT_S:
+            width = shutil.get_terminal_size().columns - 1
+            print(f"\r\x1b[K{shortened(line, width)}", end="", file=sys.stderr, flush=True)
+
+    return show
+
+
+def _keep_silent(_: str) -> None: ...
 
 
 def terminal_width() -> int | None:

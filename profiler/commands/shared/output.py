@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from profiler.commands.shared.options import Format, terminal_width
@@ -31,19 +36,44 @@ def print_answer(
     *,
     full: bool = True,
     wanted: Sequence[str] = (),
+    brief: bool = False,
 ) -> None:
-    """Prints a finding as JSON (see `json_answer`), or the documents made of it in any other format."""
+    """Prints a finding as JSON (see `json_answer`), or the documents made of it in any other format.
+
+    People get only the answer if it is to be `brief`.
+    """
     if format is Format.json:
         print(json_answer(finding, full, wanted))
     else:
-        print_document(*documents(), format=format)
+        print_document(*(one.brief if brief else one for one in documents()), format=format, pages=True)
 
 
-def print_document(*documents: Document, format: Format) -> None:
-    """Prints documents on standard output. Their JSON is a list of rows; a finding is printed by `json_answer`."""
+def print_document(*documents: Document, format: Format, pages: bool = False) -> None:
+    """Prints documents on standard output; with `pages`, a terminal shows what is longer than itself in a pager.
+
+    Their JSON is a list of rows; a finding is printed by `json_answer`.
+    """
     from profiler.present.render import render
 
-    print(render(documents, format.value, window()))
+    text = render(documents, format.value, window())
+    if not (pages and format is Format.table and _show_in_pager(text)):
+        print(text)
+
+
+def _show_in_pager(text: str) -> bool:
+    """Returns whether a pager showed the text: $PAGER or `less`, on a terminal with fewer lines than the text."""
+    wanted = shlex.split(os.environ.get("PAGER", "less"))
+    if not (sys.stdout.isatty() and sys.stdin.isatty()) or not wanted:
+        return False
+    if text.count("\n") + 1 < shutil.get_terminal_size().lines or shutil.which(wanted[0]) is None:
+        return False
+    sys.stdout.flush()
+    environment = {"LESS": "FRX", **os.environ}  # as git: colours, and no screen that vanishes
+    with suppress(KeyboardInterrupt):
+        subprocess.run(
+            wanted, input=f"{text}\n", text=True, check=False, errors="backslashreplace", env=environment
+        )
+    return True
 
 
 def window() -> Window:

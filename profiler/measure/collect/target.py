@@ -31,7 +31,10 @@ _LARGEST_HASHED_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class Target:
-    """A rung has a `job`; any other program has its words in `program`, as the user typed them."""
+    """A rung has a `job`; any other program has its words in `program`, as the user typed them.
+
+    A function of Python has both: a job that speaks a rung's protocol, and words that stand for the function.
+    """
 
     name: str  # the name of its runs: gemm-6, or the name that the user gave
     selection: Selection
@@ -39,6 +42,11 @@ class Target:
     job: RungJob | None = None
     built: Built | None = None
     program: tuple[str, ...] = ()
+
+    @property
+    def rung(self) -> RungJob | None:
+        """The job if it is that of a ladder's rung."""
+        return self.job if not self.program else None
 
     @property
     def label(self) -> str:

@@ -11,7 +11,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -30,6 +30,7 @@ from profiler.store.runs.run_store import open_report
 READER = "ncu-report"
 COLLECT_WANTS = (2023, 1)  # the oldest ncu that has all options of `prof collect`
 _IMPORT_TIMEOUT_S = 60.0
+_LATEST_S = 0.25
 _GIVE_UP = """
 import os
 from profiler.store.reports.containment import restrict
@@ -37,22 +38,31 @@ os.write(1, b" ".join(name.encode() for name, granted in vars(restrict()).items(
 """
 
 
-def examine(root: Location, machine: Machine) -> list[HealthCheck]:
-    """Returns all checks, those with the fewest needs first. Checks that wait for other programs run in parallel."""
-    parts: list[Callable[[], list[HealthCheck]]] = [
-        lambda: check_folders(root, machine),
-        lambda: check_building(machine),
-        lambda: check_measuring(machine),
-    ]
+def examine(
+    root: Location, machine: Machine, progress: Callable[[str], None] = lambda _: None
+) -> list[HealthCheck]:
+    """Returns all checks, those with the fewest needs first. Checks that wait for other programs run in parallel.
+
+    `progress` receives a line about what is still being checked a few times a second, and an empty one at the end.
+    """
+    parts: dict[str, Callable[[], list[HealthCheck]]] = {
+        "the folders": lambda: check_folders(root, machine),
+        "the compiler": lambda: check_building(machine),
+        "the GPU and ncu": lambda: check_measuring(machine),
+    }
     executor = ThreadPoolExecutor(len(parts))
     try:
-        under_way = [executor.submit(part) for part in parts]
-        reader = check_reader(smallest_report(root))
-        return [reader, check_containment(), *(check for part in under_way for check in part.result())]
+        under_way = {name: executor.submit(part) for name, part in parts.items()}
+        checks = [check_reader(smallest_report(root)), check_containment()]
+        while waiting := [name for name, part in under_way.items() if not part.done()]:
+            progress(f"checking {', '.join(waiting)}")
+            wait(under_way.values(), timeout=_LATEST_S)
+        return [*checks, *(check for part in under_way.values() for check in part.result())]
     except BaseException:
         end_all()
         raise
     finally:
+        progress("")
         executor.shutdown(cancel_futures=True)
 
 
@@ -63,7 +73,7 @@ def check_reader(report: Path | None) -> HealthCheck:
     """
     name = f"{READER} {reader_version()}".rstrip()
     try:
-        launches = open_report(report or Path(os.devnull)).manifest.launches
+        launches = open_report(report or Path(os.devnull), fresh=True).manifest.launches
     except ProfError as error:
         if report is None and isinstance(error, NotAReport):
             return HealthCheck("reader", "reading", "ok", f"{name} starts; no stored report to try it on")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -83,6 +84,18 @@ def ncu_command(
     if selection.launches is not None:
         words += ["--launch-count", str(selection.launches)]
     return [*words, *recording.extra, "--export", report, *program]
+
+
+def nvtx_words(names: Sequence[str]) -> list[str]:
+    """Returns the options that record only what is launched inside one of these push/pop ranges.
+
+    A slash ends the name of such a range; ncu reads the other signs unless they are escaped.
+    """
+    escaped = [re.sub(r"([\\@,\[\]/*+])", r"\\\1", name) for name in names]
+    return [
+        *(["--nvtx"] if names else []),
+        *(word for name in escaped for word in ("--nvtx-include", f"{name}/")),
+    ]
 
 
 def find_ncu(environment: Mapping[str, str] = os.environ) -> Ncu:

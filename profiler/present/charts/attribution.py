@@ -10,37 +10,27 @@ from altair.typing import ChartType
 
 from profiler.analyse.findings import Attribution, Comparison, Factor, Part
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
+from profiler.present.charts.rungs import STALLS_KEY, stalls_of
 from profiler.present.charts.style import (
-    BLACK,
     BLUE,
-    CATEGORIES,
     GREY,
-    OTHERS,
     RED,
-    WHITE,
     Record,
-    chart_of,
-    coloured,
     dashed_line,
     figure,
     heading,
-    ink_on,
     rows_of,
     signed_figure,
-    tooltips,
 )
 from profiler.present.documents.parts.attribution import speedup_sentence
 
 _WIDTH = 380
 _ROW = 26
 _ROOM_FOR_LABEL = 4  # to the right of the longest bar, in margins
-_MOST_STALLS = len(CATEGORIES)
 # Parts that move the time by less are drawn as one.
 _SMALLEST_STEP = math.log(1 + SMALLEST_RELATIVE_EFFECT)
 # A factor explains a share if it is at least this part of it, and undoes it if it takes more than this part away.
 _MOST = 0.5
-# Segments narrower than this part of the longer bar have no room for a figure.
-_ROOM_FOR_TEXT = 0.07
 
 
 def waterfall_chart(comparison: Comparison) -> ChartType | None:
@@ -77,27 +67,12 @@ def stalls_chart(comparison: Comparison) -> ChartType | None:
     attribution = comparison.attribution
     if attribution is None or not attribution.stalls:
         return None
-    parts = _largest(attribution.stalls)
-    colours = {part.name: colour for part, colour in zip(parts, (*CATEGORIES, GREY), strict=False)}
-    if OTHERS in colours:
-        colours[OTHERS] = GREY
-    sides = ["before", "after"]
-    rows = [record for side in sides for record in _segments(side, parts, colours)]
-    base = chart_of(rows, width=_WIDTH, height=96).encode(
-        y=alt.Y("side:N", sort=sides, title=None), tooltip=tooltips("side:N", "stall:N", "cycles:Q")
-    )
-    bars = base.mark_bar(height=34).encode(
-        x=alt.X("start:Q", title="cycles per issued instruction of a warp"),
-        x2=alt.X2("end:Q"),
-        color=coloured("stall:N", colours, columns=3),
-    )
-    texts = [
-        chart_of([row for row in rows if row["ink"] == ink])
-        .mark_text(baseline="middle", fontSize=10, color=ink)
-        .encode(y=alt.Y("side:N", sort=sides), x=alt.X("middle:Q"), text=alt.Text("text:N"))
-        for ink in (BLACK, WHITE)
-    ]
-    return alt.layer(bars, *texts).properties(title=heading(*_stalls_title(attribution)))
+    sides = {
+        side: {part.name: max(0.0, getattr(part, side)) for part in attribution.stalls}
+        for side in ("before", "after")
+    }
+    moved = _most_moved(attribution)
+    return stalls_of(sides, heading(*_stalls_title(attribution, moved)), [part.name for part in moved])
 
 
 def _steps(attribution: Attribution) -> Iterator[Record]:
@@ -208,35 +183,15 @@ def _share_text(factor: Factor | Part) -> str:
     return f"{factor.name}, {100 * factor.share:.0f} %".replace("-", "\N{MINUS SIGN}")
 
 
-def _largest(stalls: Sequence[Part]) -> list[Part]:
-    """Returns the longest parts of either side, in cycles, and all others added up."""
-    ranked = sorted(stalls, key=lambda part: (-max(part.before, part.after), part.name))
-    rest = ranked[_MOST_STALLS:]
-    if not rest:
-        return ranked
-    others = Part(OTHERS, sum(p.before for p in rest), sum(p.after for p in rest), 1.0, 0.0)
-    return [*ranked[:_MOST_STALLS], others]
+def _most_moved(attribution: Attribution) -> list[Part]:
+    return sorted(attribution.stalls, key=lambda part: (-abs(part.after - part.before), part.name))[:2]
 
 
-def _segments(side: str, parts: Sequence[Part], colours: dict[str, str]) -> Iterator[Record]:
-    longest = max(sum(part.before for part in parts), sum(part.after for part in parts))
-    start = 0.0
-    for part in parts:
-        cycles: float = getattr(part, side)
-        length = max(0.0, cycles)  # the unattributed rest may be a rounding error below zero
-        end = start + length
-        yield {
-            "side": side, "stall": part.name, "cycles": cycles, "start": start, "end": end, "middle": (start + end) / 2,
-            "text": f"{cycles:.2f}" if length >= _ROOM_FOR_TEXT * longest else "", "ink": ink_on(colours[part.name]),
-        }  # fmt: skip
-        start = end
-
-
-def _stalls_title(attribution: Attribution) -> tuple[str, str]:
+def _stalls_title(attribution: Attribution, moved: Sequence[Part]) -> tuple[str, ...]:
     before, after = (sum(getattr(part, side) for part in attribution.stalls) for side in ("before", "after"))
-    moved = sorted(attribution.stalls, key=lambda part: (-abs(part.after - part.before), part.name))[:2]
     changes = ", ".join(f"{part.name} {signed_figure(part.after - part.before, 2)}" for part in moved)
     return (
         f"A warp issues every {figure(after)} cycles, before every {figure(before)}",
         f"most changed: {changes} cycles",
+        STALLS_KEY,
     )

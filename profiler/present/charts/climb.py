@@ -25,11 +25,10 @@ from profiler.present.charts.roofline import roofline_chart
 from profiler.present.charts.rungs import rung_stalls_chart
 from profiler.present.charts.steps import steps_chart
 from profiler.present.charts.style import (
-    BLUE,
     GREEN,
+    GREY,
     ORANGE,
     PURPLE,
-    RED,
     Record,
     chart_of,
     coloured,
@@ -47,7 +46,7 @@ from profiler.text import shortened
 _WIDTH, _ROW = 560, 30
 _NAME_WIDTH, _TITLE_WIDTH = 40, 90
 # From light work to heavy work.
-_COLOURS = (ORANGE, GREEN, BLUE, PURPLE, RED)
+_COLOURS = (ORANGE, GREEN, PURPLE, GREY)
 
 
 def ladder_chart(
@@ -98,7 +97,7 @@ def climb_chart(
         tooltip=tooltips("rung:N", "workload:N", "pct:Q", "reference:N"),
     )
     ticks = _published_rows(order, published)
-    against = texts_beside(base, _WIDTH, "reference:N").properties(data=source(references))
+    against = texts_beside(base, "reference:N").properties(data=source(references))
     drawn = [_published_ticks(base, ticks)] if ticks else []
     return alt.layer(dashed_line("pct", 100.0), *drawn, points, against).properties(
         width=_WIDTH, height=_ROW * len(names), title=_title(titled, ticks)
@@ -128,8 +127,8 @@ def _published_ticks(base: alt.Chart, rows: Sequence[Record]) -> ChartType:
 
 def _row(rung: RungFinding, workload: Mapping[str, int]) -> Record:
     return {
-        "rung": rung_title(rung), "workload": size_text(dict(workload)), "pct": rung.reference_pct,
-        "reference": shortened(rung.reference, _NAME_WIDTH),
+        "rung": rung_title(rung), "workload": size_text(dict(workload)), "pct": rung.strongest[0],
+        "reference": shortened(rung.strongest[1], _NAME_WIDTH),
     }  # fmt: skip
 
 
@@ -139,9 +138,12 @@ def _title(titled: LadderFinding, ticks: Sequence[Record]) -> alt.TitleParams:
     climbed = [rung for rung in climbed if rung.reference == climbed[0].reference]
     title = shortened(titled.title, 100)
     if climbed:
-        best = max(climbed, key=lambda rung: rung.reference_pct or 0.0)
+        best = max(climbed, key=lambda rung: rung.strongest[0])
+        pct, reference = best.strongest
         workload = size_text(titled.workload or {})
-        title = f"{rung_title(best)} reaches {figure(best.reference_pct or 0.0)} % of {shortened(best.reference, _NAME_WIDTH)} at {workload}"
+        title = (
+            f"{rung_title(best)} reaches {figure(pct)} % of {shortened(reference, _NAME_WIDTH)} at {workload}"
+        )
     gpus = sorted({row["gpu"] for row in ticks})
     key = [f"Grey bars: as published, on {', '.join(gpus)}"] if gpus else []
     return heading(title, f"{shortened(titled.gpu, 120)}, medians without the profiler", *key)

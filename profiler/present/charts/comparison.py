@@ -96,7 +96,7 @@ def _panel(unit: str, deltas: Sequence[MetricDelta]) -> ChartType:
     before = base.mark_point(size=60, filled=False, strokeWidth=2, opacity=1).encode(x=x)
     after = base.mark_point(size=70, filled=True, opacity=1).encode(x=alt.X("after:Q"))
     interval = base.mark_rule(strokeWidth=9, opacity=0.35).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"))
-    label = texts_beside(chart_of(rows).encode(y=alt.Y("metric:N", sort=names)), _WIDTH)
+    label = texts_beside(chart_of(rows).encode(y=alt.Y("metric:N", sort=names)))
     return alt.layer(line, interval, before, after, label)
 
 

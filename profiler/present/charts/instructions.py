@@ -10,10 +10,10 @@ from altair.typing import ChartType
 from profiler.analyse.code.opcodes import is_plumbing, width_bits
 from profiler.analyse.findings import Comparison, LoopInstruction, Opcode
 from profiler.present.charts.style import (
-    BLUE,
     GREEN,
     GREY,
     ORANGE,
+    PURPLE,
     Record,
     bar_axis,
     coloured,
@@ -31,7 +31,7 @@ _ROW = 21
 _MOST = 10
 _NAME_WIDTH = 28
 _SIDES = ("before", "after")
-_WIDTHS = {"no memory access": GREY, "up to 32 bits": ORANGE, "64 bits": GREEN, "128 bits and more": BLUE}
+_WIDTHS = {"no memory access": GREY, "up to 32 bits": ORANGE, "64 bits": GREEN, "128 bits and more": PURPLE}
 
 
 def instructions_chart(comparison: Comparison) -> ChartType | None:

@@ -12,9 +12,9 @@ from profiler.analyse.ladder.ladder import LadderFinding, RungFinding
 from profiler.analyse.ladder.roofline import Point, Roofline, Stream
 from profiler.catalog.metrics import DURATION
 from profiler.present.charts.style import (
-    BLUE,
     CATEGORIES,
     ORANGE,
+    PURPLE,
     Record,
     chart_of,
     dashed_line,
@@ -35,22 +35,27 @@ _ROW = 24
 _NAME_WIDTH = 40
 # Beyond this ratio between times, the axis is logarithmic.
 _MOST_APART = 8.0
+_MOST_PCT = 125.0  # of the reference's speed; longer bars would squeeze the others
 _WITHOUT, _UNDER = "without", "under"
 
 
 def reference_chart(finding: LadderFinding) -> ChartType | None:
-    """Returns the speed of each rung in % of its reference; None if none was measured against one."""
+    """Returns the speed of each rung in % of its reference; None if none was measured against one.
+
+    A bar far beyond its reference ends at the edge, so that the others keep their length; its figure says how far.
+    """
     rungs = [rung for rung in finding.kernels if rung.reference_pct is not None]
     if not rungs:
         return None
     rows = [_reference_row(rung) for rung in rungs]
     references = names_in(rows, "reference")
     base = rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "pct:Q", "reference:N", "basis:N")
-    highest = max(100.0, *(row["pct"] for row in rows))
+    highest = min(_MOST_PCT, max(100.0, *(row["pct"] for row in rows)))
+    beyond = any(row["pct"] > _MOST_PCT for row in rows)
     x = alt.X(
         "pct:Q",
-        title="% of the reference's speed",
-        scale=alt.Scale(domain=[0, highest]),
+        title="% of the reference's speed" + (f"; → goes on beyond {_MOST_PCT:g} %" if beyond else ""),
+        scale=alt.Scale(domain=[0, highest], clamp=True),
         axis=alt.Axis(tickCount=5),
     )
     bars = base.mark_bar(height=14).encode(
@@ -61,7 +66,7 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
             legend=legend_below("reference") if len(references) > 1 else None,
         ),
     )
-    return alt.layer(dashed_line("pct", 100.0), bars, texts_beside(base, _WIDTH)).properties(
+    return alt.layer(dashed_line("pct", 100.0), bars, texts_beside(base)).properties(
         title=heading(_reference_title(rungs), conditions_text(finding))
     )
 
@@ -89,11 +94,11 @@ def ladder_times_chart(finding: LadderFinding) -> ChartType | None:
             scale=alt.Scale(type="log") if far_apart else alt.Scale(zero=True),
             axis=alt.Axis(tickCount=4),
         ),
-        color=alt.Color("basis:N", scale=_styles(bases, (BLUE, ORANGE)), legend=legend),
+        color=alt.Color("basis:N", scale=_styles(bases, (PURPLE, ORANGE)), legend=legend),
         shape=alt.Shape("basis:N", scale=_styles(bases, ("circle", "diamond")), legend=legend),
     )
     names = names_in(rows, "rung")
-    text = texts_beside(chart_of(rows).encode(y=alt.Y("rung:N", sort=names)), _WIDTH)
+    text = texts_beside(chart_of(rows).encode(y=alt.Y("rung:N", sort=names)))
     steps = f", and how many times as fast as the rung before{branches_text(finding)}"
     key = f"; right: the time{steps}" if any(rung.speedup for rung in finding.kernels) else ""
     return alt.layer(points, text).properties(
@@ -115,7 +120,7 @@ def profiler_effect_chart(finding: LadderFinding) -> ChartType | None:
         x=alt.X("pct:Q", title="under the profiler, % longer than without it", axis=alt.Axis(tickCount=6))
     )
     names = names_in(rows, "rung")
-    text = texts_beside(chart_of(rows).encode(y=alt.Y("rung:N", sort=names)), _WIDTH)
+    text = texts_beside(chart_of(rows).encode(y=alt.Y("rung:N", sort=names)))
     zero = chart_of([{"pct": 0.0}]).mark_rule().encode(x=alt.X("pct:Q"))
     return alt.layer(bars, zero, text).properties(
         title=heading(
@@ -138,10 +143,10 @@ def conditions_text(finding: LadderFinding | Roofline) -> str:
 
 
 def _reference_row(rung: RungFinding) -> Record:
-    pct = rung.reference_pct or 0.0
+    pct, reference = rung.strongest
     return {
-        "rung": rung_title(rung), "pct": pct, "label": f"{figure(pct)} %",
-        "reference": shortened(rung.reference, _NAME_WIDTH), "basis": rung.basis,
+        "rung": rung_title(rung), "pct": pct, "label": f"{'→ ' if pct > _MOST_PCT else ''}{figure(pct)} %",
+        "reference": shortened(reference, _NAME_WIDTH), "basis": rung.basis,
     }  # fmt: skip
 
 
@@ -158,8 +163,9 @@ def _reference_title(rungs: list[RungFinding]) -> str:
     climbed = [
         rung for rung in rungs if rung.reference == rungs[0].reference and rung.before is not None
     ] or rungs
-    best = max(climbed, key=lambda rung: rung.reference_pct or 0.0)
-    return f"{rung_title(best)} reaches {figure(best.reference_pct or 0.0)} % of {shortened(best.reference, _NAME_WIDTH)}"
+    best = max(climbed, key=lambda rung: rung.strongest[0])
+    pct, reference = best.strongest
+    return f"{rung_title(best)} reaches {figure(pct)} % of {shortened(reference, _NAME_WIDTH)}"
 
 
 def _steps_title(finding: LadderFinding) -> str:

@@ -13,10 +13,11 @@ from profiler.analyse.recording.source_lines import SourceLines
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import DURATION
 from profiler.errors import MetricNotFound
-from profiler.present.charts.rungs import stalls_of
+from profiler.present.charts.rungs import stalls_heading, stalls_of
 from profiler.present.charts.source_lines import source_lines_chart
 from profiler.present.charts.style import (
     CATEGORIES,
+    TITLE_ABOVE,
     Record,
     chart_of,
     figure,
@@ -33,6 +34,7 @@ from profiler.text import shortened
 _WIDTH, _HEIGHT = 460, 180
 _NAME_WIDTH, _TITLE_WIDTH, _LABEL_WIDTH = 60, 90, 40
 _MANY = 60
+_FEWEST = 2  # points that scatter
 
 
 def recording_chart(profile: Profile, stalls: Mapping[str, float], lines: SourceLines | None) -> ChartType:
@@ -41,7 +43,7 @@ def recording_chart(profile: Profile, stalls: Mapping[str, float], lines: Source
     columns = [
         [launches_chart(profile) if DURATION in profile.series else None, repeats_chart(profile)],
         [
-            stalls_of(where, shortened(profile.gpu, _TITLE_WIDTH)),
+            stalls_of(where, stalls_heading(where, shortened(profile.gpu, _TITLE_WIDTH))),
             source_lines_chart(lines) if lines else None,
         ],
     ]
@@ -50,23 +52,28 @@ def recording_chart(profile: Profile, stalls: Mapping[str, float], lines: Source
     )
 
 
-def launches_chart(profile: Profile, metric: str = "duration_ns") -> ChartType:
-    """Returns a point for each launch, and their mean as a line; processes differ in colour and shape."""
+def launches_chart(profile: Profile, metric: str = DURATION) -> ChartType | None:
+    """Returns a point for each launch, and their mean as a line; processes differ in colour and shape.
+
+    The result is None for a single launch, which scatters around nothing.
+    """
     series = profile.find(metric)
     if series is None or not series.values:
         raise MetricNotFound(f"{profile.label}: '{metric}' was not recorded")
-    title = _title(profile, metric, series.values, "launches")
-    middle = ("mean", series.values.mean())
-    return _scatter(series.values, "launch", series.metric.name, series.metric.unit, middle, title)
+    if len(series.values) < _FEWEST:
+        return None
+    name = "time under the profiler" if metric == DURATION else series.metric.name
+    title = _title(profile, name, series.values, "launches")
+    return _scatter(series.values, "launch", name, series.metric.unit, ("mean", series.values.mean()), title)
 
 
 def repeats_chart(profile: Profile) -> ChartType | None:
     """Returns a point for each time without the profiler, and their median; None if there are none."""
-    if not profile.timings_ns:
+    if len(profile.timings_ns) < _FEWEST:
         return None
     title = _title(profile, "time without the profiler", profile.timings_ns, "repeats")
     middle = ("median", median(profile.timings_ns))
-    return _scatter(profile.timings_ns, "repeat", "time", "ns", middle, title)
+    return _scatter(profile.timings_ns, "repeat", "time without the profiler", "ns", middle, title)
 
 
 def _scatter(
@@ -94,7 +101,7 @@ def _scatter(
                 "value:Q",
                 title=f"{name}, {unit}",
                 scale=alt.Scale(zero=False, padding=8),
-                axis=alt.Axis(grid=True, minExtent=0),
+                axis=alt.Axis(grid=True, minExtent=0, **TITLE_ABOVE),
             ),
             color=alt.Color("process:N", scale=alt.Scale(domain=processes, range=colours), legend=legend),
             shape=alt.Shape("process:N", scale=alt.Scale(domain=processes), legend=legend),
@@ -104,7 +111,7 @@ def _scatter(
     label, value = middle
     shown = [{"value": value / divisor, "label": f"{label} {figure(value / divisor, 4)} {unit}"}]
     line = chart_of(shown).mark_rule(strokeDash=[4, 3]).encode(y=alt.Y("value:Q"))
-    text = texts_beside(chart_of(shown).encode(y=alt.Y("value:Q")), _WIDTH)
+    text = texts_beside(chart_of(shown).encode(y=alt.Y("value:Q")))
     return alt.layer(line, points, text).properties(title=heading(title))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import altair as alt
 from altair.typing import ChartType
@@ -15,9 +15,10 @@ from altair.typing import ChartType
 from profiler.analyse.ladder.roofline import DRAM, L2, Ceiling, Point, Roofline
 from profiler.present.charts.ladder import rung_title
 from profiler.present.charts.style import (
-    BLUE,
     GREY,
     ORANGE,
+    PURPLE,
+    TITLE_ABOVE,
     Record,
     chart_of,
     figure,
@@ -27,11 +28,11 @@ from profiler.present.charts.style import (
 )
 
 # The colour of each memory whose ceiling is drawn; the ceiling of arithmetic has no colour.
-LEVELS = {DRAM: BLUE, L2: ORANGE}
+LEVELS = {DRAM: PURPLE, L2: ORANGE}
 
 _Place = tuple[float, float]  # in pixels, from the left and from the top
 
-_WIDTH, _HEIGHT = 460, 300
+_WIDTH, _HEIGHT = 330, 300  # of the narrowest drawing; in a wider one, everything is farther apart
 # Places for a point's number, in pixels from its middle; the first free one is taken.
 # They go clockwise from the right, since the ceilings are above.
 _OFFSETS = tuple(
@@ -41,10 +42,16 @@ _OFFSETS = tuple(
 )
 _APART, _NEARER, _OFF_LINES = 12.0, 2.0, 7.0
 _LETTER, _ABOVE = 6, 8  # a letter of a ceiling's name is so wide, and the name is so far above its line
+# Where the name of a ceiling stands: its alignment, and the pixels from its place on the line.
+_NAMES: tuple[tuple[str, Literal["left", "right"], int, int], ...] = (
+    ("above", "right", -8, -2),
+    ("below", "left", 10, 4),
+    ("level", "right", -2, -_ABOVE),
+)
 
 
 def roof_chart(roofline: Roofline) -> ChartType:
-    frame = _frame(roofline)
+    frame = frame_of(roofline)
     x = alt.X(
         "x:Q",
         title="operations per byte moved, FLOP/byte (log scale)",
@@ -55,28 +62,19 @@ def roof_chart(roofline: Roofline) -> ChartType:
         "y:Q",
         title=f"{frame.unit} (log scale)",
         scale=alt.Scale(type="log", domain=[frame.y_low, frame.y_high], nice=False),
-        axis=alt.Axis(
-            values=_powers_of_ten(frame.y_low, frame.y_high),
-            grid=True,
-            titleAngle=0,
-            titleAlign="left",
-            titleX=0,
-            titleY=-10,
-        ),
+        axis=alt.Axis(values=_powers_of_ten(frame.y_low, frame.y_high), grid=True, **TITLE_ABOVE),
     )
     edges = list(_edges(roofline, frame))
     base = chart_of(edges, width=_WIDTH, height=_HEIGHT)
-    lines = base.mark_line(color=GREY, strokeWidth=2).encode(x=x, y=y, detail=alt.Detail("ceiling:N"))
-    sloped, level = (
-        chart_of([row for row in edges if row["label"] and row["sloped"] is wanted])
-        .mark_text()
+    lines = base.mark_line(strokeWidth=2).encode(
+        x=x, y=y, detail=alt.Detail("ceiling:N"), color=alt.Color("colour:N", scale=None)
+    )
+    names = [
+        chart_of([row for row in edges if row["label"] and row["place"] == place])
+        .mark_text(fontSize=11, align=align, dx=dx, dy=dy)
         .encode(x=x, y=y, text=alt.Text("label:N"))
-        for wanted in (True, False)
-    )
-    names = (
-        sloped.mark_text(fontSize=11, align="center", dy=-_ABOVE, angle=frame.slope_angle),
-        level.mark_text(fontSize=11, align="right", dx=-2, dy=-_ABOVE),
-    )
+        for place, align, dx, dy in _NAMES
+    ]
     levels = [ceiling.name for ceiling in _memory(roofline)]
     legend = legend_below("bytes moved by") if len(levels) > 1 else None
     points = (
@@ -96,7 +94,9 @@ def roof_chart(roofline: Roofline) -> ChartType:
     )
     numbers = (
         chart_of(_numbers(roofline, frame))
-        .mark_text(baseline="middle", fontSize=11, fontWeight=600)
+        .mark_text(
+            baseline="middle", fontSize=11, fontWeight=600, dx=alt.expr("datum.dx"), dy=alt.expr("datum.dy")
+        )
         .encode(x=x, y=y, text=alt.Text("number:N"))
     )
     return alt.layer(lines, *names, points, numbers)
@@ -113,7 +113,7 @@ def _memory(roofline: Roofline) -> list[Ceiling]:
 
 
 class _Frame(NamedTuple):
-    """The span of the axes, and the conversion from figures to pixels and back."""
+    """The span of the axes, and the conversion from figures to pixels."""
 
     x_low: float
     x_high: float
@@ -122,27 +122,14 @@ class _Frame(NamedTuple):
     divisor: float
     unit: str
 
-    @property
-    def slope_angle(self) -> float:
-        """Returns the clockwise angle of a line on which both axes grow alike."""
-        per_x = _WIDTH / math.log(self.x_high / self.x_low)
-        per_y = _HEIGHT / math.log(self.y_high / self.y_low)
-        return 360 - math.degrees(math.atan2(per_y, per_x))
-
     def pixel(self, x: float, y: float) -> _Place:
         across = math.log(x / self.x_low) / math.log(self.x_high / self.x_low)
         up = math.log(y / self.y_low) / math.log(self.y_high / self.y_low)
         return across * _WIDTH, (1 - up) * _HEIGHT
 
-    def moved(self, x: float, y: float, dx: float, dy: float) -> tuple[float, float]:
-        """Returns the figures of a place some pixels to the right and down."""
-        return (
-            x * (self.x_high / self.x_low) ** (dx / _WIDTH),
-            y * (self.y_high / self.y_low) ** (-dy / _HEIGHT),
-        )
 
-
-def _frame(roofline: Roofline) -> _Frame:
+def frame_of(roofline: Roofline) -> _Frame:
+    """Returns where a value of the chart stands on the screen, in its narrowest drawing."""
     highest = max(ceiling.value for ceiling in compute_ceilings(roofline))
     lowest = min(point.gflops for point in roofline.points)
     divisor, unit = readable_unit("GFLOP/s", highest)
@@ -164,22 +151,27 @@ def _powers_of_ten(low: float, high: float) -> list[float]:
 
 
 def _edges(roofline: Roofline, frame: _Frame) -> Iterator[Record]:
-    """Yields both ends of every ceiling; a slope's label is in the middle, a level's label at its end."""
+    """Yields both ends of every ceiling, and the place of its name: on a slope, or at the end of a level.
+
+    The name of the steepest slope stands above it and those of others below, so that none meet.
+    """
     highest = max(ceiling.value for ceiling in compute_ceilings(roofline))
     slopes = _memory(roofline)
+    steepest = max(ceiling.value for ceiling in slopes)
     for ceiling in slopes:
+        place = "above" if ceiling.value == steepest else "below"
         start = max(frame.x_low, frame.y_low * frame.divisor / ceiling.value)
         ridge = highest / ceiling.value
         for x, label in ((start, ""), (math.sqrt(start * ridge), _label(ceiling)), (ridge, "")):
-            yield _edge(ceiling, x, ceiling.value * x / frame.divisor, label, sloped=True)
-    steepest = max(ceiling.value for ceiling in slopes)
+            yield _edge(ceiling, x, ceiling.value * x / frame.divisor, label, place)
     for ceiling in compute_ceilings(roofline):
         for x, label in ((ceiling.value / steepest, ""), (frame.x_high, _label(ceiling))):
-            yield _edge(ceiling, x, ceiling.value / frame.divisor, label, sloped=False)
+            yield _edge(ceiling, x, ceiling.value / frame.divisor, label, "level")
 
 
-def _edge(ceiling: Ceiling, x: float, y: float, label: str, *, sloped: bool) -> Record:
-    return {"ceiling": ceiling.name, "x": x, "y": y, "label": label, "sloped": sloped}
+def _edge(ceiling: Ceiling, x: float, y: float, label: str, place: str) -> Record:
+    colour = LEVELS.get(ceiling.name, GREY)
+    return {"ceiling": ceiling.name, "x": x, "y": y, "label": label, "place": place, "colour": colour}
 
 
 def _label(ceiling: Ceiling) -> str:
@@ -220,8 +212,8 @@ def _numbers(roofline: Roofline, frame: _Frame) -> list[Record]:
         nearest = [at for at in free if _apart(at, others, math.dist(at, own) + _NEARER)]
         chosen = (nearest or free or places)[0]
         numbers.append(chosen)
-        at_x, at_y = frame.moved(x, y, chosen[0] - own[0], chosen[1] - own[1])
-        rows.append({"number": str(point.kernel), "x": at_x, "y": at_y})
+        dx, dy = chosen[0] - own[0], chosen[1] - own[1]
+        rows.append({"number": str(point.kernel), "x": x, "y": y, "dx": dx, "dy": dy})
     return rows
 
 
@@ -254,7 +246,7 @@ def _lines(roofline: Roofline, frame: _Frame) -> Iterator[list[_Place]]:
     for row in _edges(roofline, frame):
         across, down = frame.pixel(row["x"], row["y"])
         ends.setdefault(row["ceiling"], []).append((across, down))
-        if row["label"] and not row["sloped"]:
+        if row["label"] and row["place"] == "level":
             ends[f"the name of {row['ceiling']}"] = [
                 (across - _LETTER * len(row["label"]), down - _ABOVE), (across, down - _ABOVE)
             ]  # fmt: skip

@@ -80,7 +80,7 @@ def _reached(roofline: Roofline) -> ChartType:
     base = rows_of(rows, "rung", _WIDTH, _ROW, "rung:N", "label:N")
     bars = base.mark_bar(height=14).encode(x=x, color=alt.Color("colour:N", scale=None))
     moved = base.mark_tick(color=ORANGE, thickness=3, height=20, opacity=1).encode(x=alt.X("moved:Q"))
-    text = texts_beside(base, _WIDTH)
+    text = texts_beside(base)
     return alt.layer(dashed_line("pct", 100.0), bars, *([moved] if roofline.streams else []), text)
 
 

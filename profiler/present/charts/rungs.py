@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import altair as alt
 from altair.typing import ChartType
@@ -33,22 +33,33 @@ _ROW = 24
 _MOST_APART = 5.0
 # Segments narrower than this part of the longest bar have no room for a figure.
 _ROOM_FOR_TEXT = 0.065
+STALLS_KEY = f"outlined: {READY_TITLE}; figures: cycles per issued instruction of a warp"
 
 
 def rung_stalls_chart(sheet: LadderSheet) -> ChartType | None:
     """Returns the stall reasons of each rung; None if no rung recorded them."""
-    return stalls_of({rung_title(rung): rung.stalls for rung in sheet.rungs}, conditions_text(sheet.ladder))
+    stalls = {rung_title(rung): rung.stalls for rung in sheet.rungs}
+    return stalls_of(stalls, stalls_heading(stalls, conditions_text(sheet.ladder)))
 
 
-def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> ChartType | None:
-    """Returns bars of cycles, or of shares if the totals are too far apart; the figures are always cycles."""
+def stalls_heading(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> alt.TitleParams:
+    return heading(_title(stalls), conditions, STALLS_KEY)
+
+
+def stalls_of(
+    stalls: Mapping[str, Mapping[str, float]], title: alt.TitleParams, named: Collection[str] = ()
+) -> ChartType | None:
+    """Returns bars of cycles, or of shares if the totals are too far apart; the figures are always cycles.
+
+    The reasons that the title has `named` get a colour of their own, however small they are.
+    """
     totals = {name: sum(reasons.values()) for name, reasons in stalls.items()}
     shown = {name: _named(reasons) for name, reasons in stalls.items() if totals[name] > 0}
     if not shown:
         return None
     longest, shortest = (pick(totals[name] for name in shown) for pick in (max, min))
     as_shares = longest > _MOST_APART * shortest
-    colours = _colours(shown)
+    colours = _colours(shown, [_reason(name) for name in named])
     rows = [
         row
         for name, reasons in shown.items()
@@ -70,24 +81,22 @@ def stalls_of(stalls: Mapping[str, Mapping[str, float]], conditions: str) -> Cha
     )
     texts = [_texts(rows, names, ink) for ink in (BLACK, WHITE, "")]
     cycles = chart_of([{"rung": name, "total": f"{figure(totals[name])} cycles"} for name in names])
-    total = texts_beside(cycles.encode(y=alt.Y("rung:N", sort=names)), _WIDTH, "total:N")
-    return alt.layer(bars, ready, *texts, total).properties(
-        title=heading(
-            _title(shown),
-            f"{conditions}; outlined: {READY_TITLE}",
-            "figures: cycles per issued instruction of a warp",
-        )
-    )
+    total = texts_beside(cycles.encode(y=alt.Y("rung:N", sort=names)), "total:N")
+    return alt.layer(bars, ready, *texts, total).properties(title=title)
 
 
 def _named(stalls: Mapping[str, float]) -> dict[str, float]:
     """Returns the stalls under the names that people use."""
-    return {name.removeprefix("stall_"): cycles for name, cycles in stalls.items()}
+    return {_reason(name): cycles for name, cycles in stalls.items()}
 
 
-def _colours(stalls: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
-    """Returns the colours of the reasons that take the largest share of some rung."""
-    largest: dict[str, float] = {}
+def _reason(name: str) -> str:
+    return name.removeprefix("stall_")
+
+
+def _colours(stalls: Mapping[str, Mapping[str, float]], named: Collection[str]) -> dict[str, str]:
+    """Returns the colours of the reasons that are named, and of those that take the largest share of some rung."""
+    largest: dict[str, float] = dict.fromkeys(named, 1.0)
     for reasons in stalls.values():
         total = sum(reasons.values())
         for reason, cycles in reasons.items():
@@ -132,8 +141,8 @@ def _title(stalls: Mapping[str, Mapping[str, float]]) -> str:
     waits = [
         (cycles / sum(reasons.values()), rung, name)
         for rung, reasons in stalls.items()
-        for name, cycles in reasons.items()
-        if name not in READY
+        for name, cycles in _named(reasons).items()
+        if name not in READY and cycles > 0
     ]
     if not waits:
         return "No warp waits for anything"

@@ -10,8 +10,8 @@ from altair.typing import ChartType
 
 from profiler.analyse.recording.source_lines import SourceLine, SourceLines
 from profiler.present.charts.style import (
-    BLUE,
     GREY,
+    PURPLE,
     READY_TITLE,
     Record,
     bar_axis,
@@ -102,7 +102,7 @@ def _executed(lines: SourceLines, shown: Sequence[SourceLine]) -> ChartType:
         y=_rows_axis(shown, named=True), tooltip=tooltips("line:N", "executed:Q", "label:N")
     )
     x = bar_axis("executed", f"executed, {unit} per launch", max(row["executed"] for row in rows))
-    return alt.layer(base.mark_bar(height=14, color=BLUE).encode(x=x), figures_behind(base, x))
+    return alt.layer(base.mark_bar(height=14, color=PURPLE).encode(x=x), figures_behind(base, x))
 
 
 def _samples(lines: SourceLines, shown: Sequence[SourceLine], *, named: bool) -> ChartType:

@@ -17,13 +17,13 @@ from profiler.present.charts.style import (
     VERDICT_SHAPES,
     VERDICTS,
     Record,
-    at_pixel,
     chart_of,
     coloured,
     heading,
     legend_below,
     readable_unit,
     signed_figure,
+    texts_beside,
     tooltips,
 )
 from profiler.present.documents.ladder import branches_text
@@ -144,11 +144,7 @@ def _panel(
     zero = chart_of([{"delta": 0.0}]).mark_rule(strokeDash=[3, 3]).encode(x=x)
     reach = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=colour)
     points = base.mark_point(filled=True, size=55, opacity=1).encode(x=x, color=colour, shape=shape)
-    label = (
-        chart_of(rows)
-        .mark_text(align="left", baseline="middle", fontSize=10)
-        .encode(y=alt.Y("step:N", sort=steps), x=at_pixel(_WIDTH + 6), text=alt.Text("label:N"))
-    )
+    label = texts_beside(chart_of(rows).encode(y=alt.Y("step:N", sort=steps)))
     title = alt.TitleParams(shortened(name, _NAME_WIDTH), fontSize=11, offset=4, frame="group")
     return alt.layer(zero, reach, points, label).properties(title=title)
 

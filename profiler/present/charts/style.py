@@ -29,13 +29,25 @@ VERDICT_SHAPES = {
     "same": _EQUALS,
     "unclear": "diamond",
 }
-CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, RED)
+# Blue and red stand for verdicts alone, and the colours of stalls for stalls alone.
+CATEGORIES = (PURPLE, ORANGE, GREEN)
 OTHERS = "others"
+# Each stall reason has one colour in every chart. The first seven are the frequent ones, and differ most.
+STALLS = {
+    "long_scoreboard": "#8c7dff", "short_scoreboard": "#d76419", "mio_throttle": "#d76ec8", "lg_throttle": "#aa2da5",
+    "barrier": "#00aa55", "wait": "#786450", "math_pipe_throttle": "#a09191", "dispatch": "#2396f0",
+    "no_instruction": "#8c9b50", "branch_resolving": "#558769", "gmma": "#e64baa", "tex_throttle": "#b45f7d",
+    "drain": "#a58c1e", "membar": "#1e8c96", "imc_miss": "#7d7dc8", "sleeping": "#6e8c32", "misc": "#a07850",
+}  # fmt: skip
+_MOST_STALLS = 6
 # A warp that is selected, or could have been, waits for nothing.
 READY = ("selected", "not_selected")
 READY_TITLE = "issuing or ready"
 # Room for the names of rows, so that charts above one another are aligned.
 LABELS = 165
+# A vertical axis has its title above it, where it may be as long as it likes.
+TITLE_ABOVE: dict[str, Any] = {"titleAngle": 0, "titleAlign": "left", "titleX": 0, "titleY": -10}
+BESIDE = "beside"  # the style of the texts at the right of a plot
 BLACK, WHITE = "#000000", "#ffffff"
 
 _PAPER: dict[Scheme, tuple[str, str, str, str]] = {
@@ -55,6 +67,7 @@ def configuration(scheme: Scheme) -> Record:
         "padding": 16,
         "view": {"stroke": None},
         "text": {"color": ink, "fontSize": 11},
+        "style": {BESIDE: {"align": "left", "baseline": "middle", "dx": 12}},
         "rule": {"color": quiet},
         "tick": {"color": quiet},
         "title": {
@@ -120,16 +133,10 @@ def tooltips(*fields: str) -> list[alt.Tooltip]:
     return [alt.Tooltip(field) for field in fields]
 
 
-def at_pixel(x: float) -> alt.XValue:
-    """Returns a place beside the plot, independent of its scale."""
-    return alt.XValue(x)  # type: ignore[no-untyped-call]
-
-
-def texts_beside(chart: alt.Chart, width: int, field: str = "label:N") -> alt.Chart:
-    """Returns a text for each row, at the right of a plot of this width."""
-    beside: alt.Chart = chart.mark_text(align="left", baseline="middle").encode(
-        x=at_pixel(width + 12), text=alt.Text(field)
-    )
+def texts_beside(chart: alt.Chart, field: str = "label:N") -> alt.Chart:
+    """Returns a text for each row, at the right of the plot; on a phone it stands above the row's mark."""
+    right = alt.XValue("width")  # type: ignore[no-untyped-call]
+    beside: alt.Chart = chart.mark_text(style=BESIDE).encode(x=right, text=alt.Text(field))
     return beside
 
 
@@ -190,14 +197,14 @@ def ink_on(colour: str) -> str:
 
 
 def stall_colours(weights: Mapping[str, float]) -> dict[str, str]:
-    """Returns a colour for each of the stall reasons that weigh most, and one for all others together.
+    """Returns the colours of the stall reasons that weigh most, and one for all others together.
 
     The `READY` reasons get none, as they are no stalls.
     """
-    waits = [reason for reason in weights if reason not in READY]
-    ranked = sorted(waits, key=lambda reason: (-weights[reason], reason))
-    colours = dict(zip(ranked, CATEGORIES, strict=False))
-    return colours | ({OTHERS: GREY} if len(ranked) > len(CATEGORIES) else {})
+    waits = [reason for reason in weights if reason in STALLS]
+    ranked = sorted(waits, key=lambda reason: (-weights[reason], reason))[:_MOST_STALLS]
+    has_others = any(reason not in (*ranked, *READY) and weights[reason] for reason in weights)
+    return {reason: STALLS[reason] for reason in ranked} | ({OTHERS: GREY} if has_others else {})
 
 
 def grouped_stalls(stalls: Mapping[str, float], colours: Mapping[str, str]) -> dict[str, float]:

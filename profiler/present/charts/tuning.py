@@ -10,9 +10,9 @@ from altair.typing import ChartType
 from profiler.analyse.tuning import ParameterWorth, RankedPoint, TuningFinding
 from profiler.catalog.ladders.ladder import size_text
 from profiler.present.charts.style import (
-    BLUE,
     GREY,
     ORANGE,
+    PURPLE,
     Record,
     chart_of,
     coloured,
@@ -81,7 +81,7 @@ def _panel(
     base = chart_of([_plain(row) for row in points], width=_VALUE_WIDTH * max(2, len(values)), height=_HEIGHT)
     others = base.transform_filter(alt.datum.role == "").mark_point(filled=False, size=36, opacity=1).encode(
         x=x, y=height, tooltip=["point:N", "timed:N"],
-        color=coloured("timed:N", {_FULL: BLUE, _BRIEF: GREY}),
+        color=coloured("timed:N", {_FULL: PURPLE, _BRIEF: GREY}),
         shape=alt.Shape("timed:N", scale=alt.Scale(domain=[_FULL, _BRIEF], range=["circle", "stroke"])),
     )  # fmt: skip
     line = chart_of(best).mark_line(color=ORANGE, strokeWidth=1.5).encode(x=x, y=height)

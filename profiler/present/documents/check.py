@@ -6,7 +6,19 @@ from collections.abc import Iterator, Sequence
 
 from profiler.analyse.check import CheckFinding, MetricCheck, Outcome, PairCheck
 from profiler.analyse.findings import REASONS
-from profiler.present.document import Column, Document, Facts, Plain, Records, Row, Section, Table, Text, Tone
+from profiler.present.document import (
+    Block,
+    Column,
+    Document,
+    Facts,
+    Plain,
+    Records,
+    Row,
+    Section,
+    Table,
+    Text,
+    Tone,
+)
 from profiler.text import counted, duration, number, relative, shortened
 
 _COLUMNS = (
@@ -43,6 +55,7 @@ def check_document(finding: CheckFinding) -> Document:
         for pair, one in lines
     ]
     sections: list[Section] = [
+        _reasons(finding),
         _sides(finding),
         [Table(_COLUMNS, rows)],
         [Text(note, wraps=False) for note in _notes(finding)],
@@ -73,6 +86,16 @@ def sentence(finding: CheckFinding) -> str:
     if finding.outcome == "unclear":
         return f"unclear in {kernels}, the launches do not decide it{named}"
     return f"not comparable with its baseline: {kernels}{named}"
+
+
+def _reasons(finding: CheckFinding) -> Section:
+    """Returns why each kernel got worse, and what to change; the rest of many are only in the JSON."""
+    worse = [pair for pair in finding.pairs if pair.why][:_MOST_NAMED]
+    lines: list[Block] = []
+    for pair in worse:
+        name = f"{pair_name(pair)}: " if len(finding.pairs) > 1 else ""
+        lines += [Text(f"Why: {name}{pair.why}"), *([Text(f"Next: {pair.next}")] if pair.next else [])]
+    return lines
 
 
 def _sides(finding: CheckFinding) -> Section:

@@ -44,7 +44,7 @@ from profiler.present.document import (
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
 from profiler.present.documents.parts.causes import cause_blocks, why_and_next
-from profiler.text import counted, shortened
+from profiler.text import counted, shortened, unit_for_people
 
 if TYPE_CHECKING:
     from profiler.analyse.code.machine_code import View
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 _NAME_WIDTH = 100
 _OTHER_METRICS = 12
 _OPCODES = 12
+_OPENING = 2  # sections: the answer, and what to doubt in it
 _SPEEDUP = "speedup_ratio"
 # Fields of a `TimingSummary`, with their units; those that neither side has are left out.
 _FIGURES = {
@@ -61,16 +62,18 @@ _FIGURES = {
     "gbytes_per_s": "GB/s",
     "reference_median_ns": "ns",
     "reference_pct": "%",
+    "best_median_ns": "ns",
+    "best_pct": "%",
     "repeats": "repeat",
 }
 METRIC_COLUMNS = (
     Column("metric"),
-    Column("unit", stays=1),
-    Column("before", "number"),
+    Column("unit"),
+    Column("before", "number", stays=1),
     Column("after", "number"),
-    Column("change", "change", stays=2),
-    Column("± 95 %", "spread", stays=0),
-    Column("relative", "relative"),
+    Column("change", "change"),
+    Column("± 95 %", "spread"),
+    Column("relative", "relative", stays=0),
     Column("verdict", folds=True, judges=True),
 )
 OPCODE_COLUMNS = (
@@ -117,34 +120,35 @@ def comparison_document(
     """
     title = f"{comparison.before.label} → {comparison.after.label}"
     if comparison.before.timing is not None:
-        sections = [*_heading(comparison, _timed_side), _timed_table(comparison)]
-        return Document(title, sections, Records(_HEADER, list(_timed_records(comparison))))
+        sections = [*_heading(comparison), _timed_table(comparison), _sides(comparison, _timed_side)]
+        records = Records(_HEADER, list(_timed_records(comparison)))
+        return Document(title, sections, records, opening=_OPENING)
     hot_loop = code_sections(code) if code else [_hot_loop(comparison)]
     sections = [
-        *_heading(comparison, _side),
+        *_heading(comparison),
         [
             Heading("Counters"),
             Chart("deltas_chart", comparison, {"metrics": tuple(drawn)}),
             *_metrics(comparison, full, wanted),
         ],
-        [_checks(one, full) for one in comparison.confirmations],
+        [_checks(one) for one in comparison.confirmations],
         attribution_blocks(comparison, full),
-        cause_blocks(comparison.causes, comparison.causes_unseen),
+        cause_blocks(comparison.causes, comparison.causes_unseen, comparison.headline),
         *under("Machine code", [*hot_loop, _opcodes(comparison, full)]),
         [Text(line, wraps=False) for line in one_sided_lines(comparison)],
+        _sides(comparison, _side),
     ]
-    return Document(title, sections, Records(_HEADER, list(_records(comparison))))
+    return Document(title, sections, Records(_HEADER, list(_records(comparison))), opening=_OPENING)
 
 
-def _heading(comparison: Comparison, describe: Callable[[Side], list[str]]) -> list[Section]:
-    return [
-        [
-            Text(speedup_text(comparison.speedup), strong=True, wraps=False),
-            *why_and_next(comparison.headline),
-        ],
-        [Facts([("before", describe(comparison.before)), ("after", describe(comparison.after))])],
-        [Caution(warning) for warning in comparison.comparable.warnings],
-    ]
+def _heading(comparison: Comparison) -> list[Section]:
+    what = Text(speedup_text(comparison.speedup), strong=True)
+    cautions = [Caution(one) for one in comparison.comparable.warnings]
+    return [[what, *why_and_next(comparison.headline)], cautions]
+
+
+def _sides(comparison: Comparison, describe: Callable[[Side], list[str]]) -> Section:
+    return [Facts([("before", describe(comparison.before)), ("after", describe(comparison.after))])]
 
 
 def _side(side: Side) -> list[str]:
@@ -228,25 +232,24 @@ def metric_row(delta: MetricDelta) -> Row:
     """Returns the row of one metric, in the order of `METRIC_COLUMNS`."""
     reason = REASONS[delta.reason]
     verdict = f"{delta.verdict} ({reason})" if reason else delta.verdict
-    figures = (delta.before, delta.after, delta.delta, delta.ci, (delta.before, delta.after))
-    return Row((delta.name, delta.unit, *figures, verdict), VERDICT_TONE[delta.verdict])
+    divisor, unit = unit_for_people(delta.unit, delta.before, delta.after)
+    ci = None if delta.ci is None else (delta.ci[0] / divisor, delta.ci[1] / divisor)
+    figures = (delta.before / divisor, delta.after / divisor, delta.delta / divisor, ci)
+    relative = (delta.before, delta.after)
+    return Row((delta.name, unit, *figures, relative, verdict), VERDICT_TONE[delta.verdict])
 
 
 # Expectations
 
 
-def _checks(confirmation: Confirmation, full: bool) -> Checks:
-    applies = not confirmation.does_not_apply
-    tone: Tone = "good" if confirmation.confirmed else "warn" if applies else "quiet"
-    checks = confirmation.checks if applies or full else []
-    rows = [Holds(check.ok, check.metric, check.expected) for check in checks]
+def _checks(confirmation: Confirmation) -> Checks:
+    tone: Tone = "good" if confirmation.confirmed else "warn"
+    rows = [Holds(check.ok, check.metric, check.expected) for check in confirmation.checks]
     return Checks(confirmation_title(confirmation), tone, rows)
 
 
 def confirmation_title(confirmation: Confirmation) -> str:
     """Returns the name of an expectation and its outcome."""
-    if confirmation.does_not_apply:
-        return f"{confirmation.name}: does not apply, as {confirmation.does_not_apply}"
     return f"{confirmation.name}: {'confirmed' if confirmation.confirmed else 'not confirmed'}"
 
 
@@ -326,10 +329,11 @@ def _timed_table(comparison: Comparison) -> Section:
 
 
 def _timed_values(name: str, before: float | None, after: float | None) -> tuple[Value, ...]:
-    change: tuple[Value, Value] = (None, None)
-    if before is not None and after is not None and name != "repeats":
-        change = (after - before, (before, after))
-    return (name, _FIGURES[name], before, after, *change)
+    divisor, unit = unit_for_people(_FIGURES[name], before, after)
+    sides = [None if value is None else value / divisor for value in (before, after)]
+    if before is None or after is None or name == "repeats":
+        return (name, unit, *sides, None, None)
+    return (name, unit, *sides, (after - before) / divisor, (before, after))
 
 
 def _figures(comparison: Comparison) -> list[tuple[str, float | None, float | None]]:
@@ -341,7 +345,9 @@ def _figures(comparison: Comparison) -> list[tuple[str, float | None, float | No
 def _references(comparison: Comparison) -> list[str]:
     """Returns the reference of the percentages; once if both sides have the same."""
     names = dict.fromkeys(side.reference for side in (comparison.before, comparison.after) if side.reference)
-    return [f"reference_pct: speed in percent of {' and of '.join(names)}"] if names else []
+    timings = [side.timing for side in (comparison.before, comparison.after) if side.timing]
+    best = "; best_pct: of its fastest algorithm" if any(one.best_pct is not None for one in timings) else ""
+    return [f"reference_pct: speed in percent of {' and of '.join(names)}{best}"] if names else []
 
 
 def _timed_records(comparison: Comparison) -> Iterator[Sequence[Plain]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profiler.analyse.ladder.ideas import Idea, IdeasFinding
+from profiler.analyse.ladder.ideas import BAND, Idea, IdeasFinding
 from profiler.catalog.ladders.ladder import Claim, size_text
 from profiler.present.document import Column, Document, Plain, Records, Row, Table, Text, Tone
 from profiler.present.documents.comparison import VERDICT_MARK
@@ -21,6 +21,7 @@ IDEA_COLUMNS = (
 )
 _STORY_TONE: dict[str, Tone] = {
     "holds": "good",
+    "direction only": "warn",
     "does not hold": "bad",
     "unclear": "warn",
     "not published": "quiet",
@@ -28,7 +29,8 @@ _STORY_TONE: dict[str, Tone] = {
 _CLAIMS: dict[Claim, str] = {"faster": "faster", "same": "no gain", "slower": "slower"}
 _LEGEND = (
     "claimed: the step from that rung as published, for the GPU named, or as the ladder says;",
-    "here: times as fast, ± half of the 95 % interval, = if no difference matters, ? if unclear",
+    "here: times as fast, ± half of the 95 % interval, = if no difference matters, ? if unclear;",
+    f"holds: the claimed way, and within {100 * (BAND - 1):.0f} % of a claimed ratio; direction only: the claimed way",
 )
 _HEADER = (
     "ladder", "kernel", "name", "idea", "before", "claim", "published", "published_gpu", "published_figure",

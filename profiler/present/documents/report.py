@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from profiler.analyse.code.machine_code import View
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.ladder.roofline import Roofline
 from profiler.analyse.recording.profile import Profile
@@ -28,6 +29,8 @@ from profiler.present.document import (
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.comparison import comparison_document, speedup_text
 from profiler.present.documents.ladder import ladder_document
+from profiler.present.documents.parts.causes import why_and_next
+from profiler.present.documents.parts.source_rows import LoopSource, source_code
 from profiler.present.documents.recording import (
     kernel_sections,
     origin_section,
@@ -36,18 +39,20 @@ from profiler.present.documents.recording import (
     timing_facts,
     timing_section,
 )
-from profiler.text import shortened
+from profiler.text import duration, shortened
 
 _NAME_WIDTH = 80
 _RECORDING_COLUMNS = (
     Column("view", "number"),
-    Column("recording"),
-    Column("kernel"),
+    Column("recording", folds=True),
+    Column("kernel", folds=True),
+    Column("share, %", "tenths", bars=True),
+    Column("total", "duration"),
     Column("GPU"),
     Column("launches", "number"),
     Column("time", "duration"),
     Column("profiled", "duration"),
-    Column("binding"),
+    Column("top cause"),
     Column("step", "ratio"),
 )
 _REFUSED = "The two were not measured alike, so they are not compared."
@@ -57,8 +62,40 @@ def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairF
     """Returns the recordings that a user named, each with its step from the one before."""
     after = {pair.after: pair for pair in pairs}
     many_gpus = len({_gpu(one) for one in kernels}) > 1
-    rows = [Row((*_recording(one, many_gpus=many_gpus), _step(after.get(one.anchor)))) for one in kernels]
-    return Document("At a glance", [[Table(_RECORDING_COLUMNS, rows, drops_empty=True)]])
+    times = {one.anchor: _total_ns(one) for one in kernels} if not pairs else {}
+    total_ns = sum(times.values())
+    ranked = sorted(kernels, key=lambda one: -times.get(one.anchor, 0.0))
+    rows = []
+    for one in ranked:
+        time_ns = times.get(one.anchor) or None
+        share = 100 * time_ns / total_ns if time_ns else None
+        figures = _recording(one, share, time_ns, many_gpus=many_gpus)
+        rows.append(Row((*figures, _step(after.get(one.anchor)))))
+    table = Table(_RECORDING_COLUMNS, rows, drops_empty=True)
+    return Document("At a glance", [_where_time_goes(ranked, times, total_ns), [table]])
+
+
+def _total_ns(found: KernelFindings) -> float:
+    """Returns the time of all launches under the profiler; 0 if it is not known."""
+    return (profiled_duration_ns(found.sheet) or 0.0) * found.sheet.launches if found.sheet else 0.0
+
+
+def _where_time_goes(
+    ranked: Sequence[KernelFindings], times: Mapping[str, float], total_ns: float
+) -> Section:
+    """Returns which kernel takes most of the time, why it does, and what to do next."""
+    if not total_ns:
+        return []
+    first = ranked[0]
+    share = 100 * times[first.anchor] / total_ns
+    claim = f"{first.name} takes {share:.0f} % of the {duration(total_ns)} that {len(ranked)} kernels take under the profiler"
+    return [Text(claim, strong=True), *why_and_next(first.sheet.headline if first.sheet else None)]
+
+
+def last_step_section(pair: PairFindings) -> Section:
+    """Returns what the last step of a ladder did, why, and what to do next."""
+    headline = pair.comparison.headline if pair.comparison else None
+    return [Text(headline.what, strong=True), *why_and_next(headline)] if headline else []
 
 
 def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Sequence[str]) -> Document:
@@ -75,13 +112,18 @@ def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Seq
     return replace(document, title="The ladder at a glance", sections=sections)
 
 
-def _recording(found: KernelFindings, *, many_gpus: bool) -> tuple[str | float | Linked | None, ...]:
+def _recording(
+    found: KernelFindings, share: float | None, total_ns: float | None, *, many_gpus: bool
+) -> tuple[str | float | Linked | None, ...]:
     """Returns the row of one recording. The GPU of all of them stands above the views, so only differing ones are repeated."""
     sheet = found.sheet
+    kernel = shortened(sheet.kernel, _NAME_WIDTH) if sheet else ""
     return (
         Linked(found.anchor, found.anchor),
         Linked(shortened(found.name, _NAME_WIDTH), found.anchor),
-        shortened(sheet.kernel, _NAME_WIDTH) if sheet and sheet.kernel != found.name else "",
+        kernel if kernel != found.name else "",
+        share,
+        total_ns,
         _gpu(found) if many_gpus else "",
         sheet.launches if sheet else None,
         (found.timing.timing.median_ns or None) if found.timing else None,
@@ -103,14 +145,26 @@ def _step(pair: PairFindings | None) -> Linked | None:
 def kernel_document(found: KernelFindings, headline: Sequence[str]) -> Document:
     """Returns one kernel of one recording: its times, its findings, its code and its origin."""
     code = under("Hot loop", code_sections(found.code)) if found.code else []
-    if found.lines is not None:
+    code.append(_source_section([found], found.code))
+    if found.lines is not None and found.lines.samples:
         code.append([Heading("Hot source lines"), Chart("source_lines_chart", found.lines)])
     launches = _launches(found.profile) if found.profile else []
     kernel = (
         kernel_sections(found.sheet, headline, launches, code, found.metrics_left_out) if found.sheet else []
     )
-    sections = [timing_section(found.timing), *kernel, origin_section(found.run)]
+    sections = [*kernel[:2], timing_section(found.timing), *kernel[2:], origin_section(found.run)]
     return Document(found.name, sections)
+
+
+def _source_section(kernels: Sequence[KernelFindings], code: View | None) -> Section:
+    """Returns the source of the hot loops beside their machine code, if all kernels have both."""
+    sides = [
+        LoopSource(one.name, region, one.lines, one.sheet.causes if one.sheet else ())
+        for one, region in zip(kernels, code.regions if code else (), strict=False)
+        if one.lines is not None
+    ]
+    block = source_code(sides) if len(sides) == len(kernels) else None
+    return [Heading("Source beside machine code"), block] if block else []
 
 
 def _launches(profile: Profile) -> Section:
@@ -138,7 +192,8 @@ def pair_document(
         return Document(title, [[claim, *map(Caution, pair.warnings)], reasons, times])
     document = comparison_document(pair.comparison, drawn=headline, code=pair.code)
     claim_section, sides, *others = document.sections
-    return replace(document, title=title, sections=[claim_section, sides, times, *others])
+    source = _source_section([before, after], pair.code)
+    return replace(document, title=title, sections=[claim_section, sides, times, *others, source])
 
 
 def _times(before: KernelFindings, after: KernelFindings) -> Table:

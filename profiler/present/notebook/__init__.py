@@ -1,7 +1,7 @@
-"""Makes a notebook of a user's recorded ladder: a subject comes in, the text of a `.ipynb` file goes out.
+"""Makes a notebook of a user's ladder or reports: a subject comes in, the text of a `.ipynb` file goes out.
 
-`ladder.md.j2` is the notebook as a person reads it. Its fenced blocks become code cells, and the text between
-them becomes Markdown cells. It contains no figures; the notebook computes them when it runs.
+The `.md.j2` files are the notebooks as a person reads them. Their fenced blocks become code cells, and the text between
+them becomes Markdown cells. They contain no figures; the notebook computes them when it runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from profiler.present.render.markdown import markdown_text
 
-_TEMPLATE = Path(__file__).parent / "ladder.md.j2"
+_TEMPLATES = Path(__file__).parent
 _CODE = re.compile(r"^```python\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
 _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -36,22 +36,49 @@ class Subject:
     workload: dict[str, int] | None = None
 
 
+@dataclass(frozen=True)
+class Reports:
+    """The report that a notebook is about, or the two that it compares, as its cells name them.
+
+    `kernel` is the regular expression of one of the `kernels`, or None if there is only one.
+    """
+
+    title: str
+    reports: list[str]
+    kernels: list[str]
+    kernel: str | None = None
+
+
 def ladder_notebook(subject: Subject) -> str:
-    """Returns the notebook as a `.ipynb` file holds it, not yet executed."""
-    cells = [
-        _cell(number, kind, text) for number, (kind, text) in enumerate(_parts(_document(subject)), start=1)
-    ]
+    """Returns the notebook of a ladder as a `.ipynb` file holds it, not yet executed."""
+    return _notebook("ladder.md.j2", asdict(subject))
+
+
+def report_notebook(subject: Reports) -> str:
+    """Returns the notebook of one report, or of two that are compared, not yet executed."""
+    return _notebook("report.md.j2", asdict(subject))
+
+
+def _notebook(template: str, subject: dict[str, Any]) -> str:
+    parts = _parts(_document(template, subject))
+    cells = [_cell(number, kind, text) for number, (kind, text) in enumerate(parts, start=1)]
     notebook = {"cells": cells, "metadata": _METADATA, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(notebook, indent=1, sort_keys=True) + "\n"
 
 
-def _document(subject: Subject) -> str:
+def _document(template: str, subject: dict[str, Any]) -> str:
     from jinja2 import Environment, StrictUndefined
 
     # A title is text in Markdown; everything else is a literal in Python.
-    environment = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
+    environment = Environment(
+        undefined=StrictUndefined,
+        autoescape=False,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.filters |= {"text": markdown_text, "literal": repr}
-    return environment.from_string(_TEMPLATE.read_text()).render(asdict(subject))
+    return environment.from_string((_TEMPLATES / template).read_text()).render(subject)
 
 
 def _parts(document: str) -> Iterator[tuple[str, str]]:

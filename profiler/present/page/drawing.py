@@ -32,7 +32,8 @@ _INVISIBLE = re.compile(
     r'<path class="(?:background|foreground)"[^>]*(?:pointer-events="none"|aria-hidden="true")[^>]*d="[^"]*"[^>]*/>'
 )
 _NOISE = re.compile(
-    r' (?:class|role|aria-[a-z]+|pointer-events|font-family|xmlns:xlink|version)="[^"]*"| opacity="1"'
+    r' (?:class|role|aria-[a-z]+|pointer-events|font-family|xmlns:xlink|version)="[^"]*"'
+    r'| (?:opacity="1"|stroke-width="1"|text-anchor="start"|font-weight="normal"|font-size="11px")'  # the usual
 )
 _TAG = re.compile(r"<[^>]+>")
 _LONG_NUMBER = re.compile(r"(\.\d\d)\d+")
@@ -83,22 +84,27 @@ def draw(chart_name: str, finding: Any, otherwise: str = "", **options: Any) -> 
     from altair.utils.schemapi import debug_mode
 
     from profiler.present import charts
+    from profiler.present.charts.room import Room, fitted, room_configuration
     from profiler.present.charts.style import configuration
 
     # The charts' own tests check that specs are valid; a check here would take as long as drawing.
     with debug_mode(False), alt.data_transformers.enable(consolidate_datasets=False):
         chart = getattr(charts, chart_name)(finding, **options)
         if chart is None:
-            return Picture(getattr(charts, otherwise)(finding), "", "") if otherwise else None
+            return Picture(getattr(charts, otherwise)(finding)) if otherwise else None
         spec: dict[str, Any] = chart.to_dict(validate=False)
     heading = spec.pop("title", {})
-    look = configuration("light")
-    # The page labels its pictures itself, and its letters may be wider than those that Vega measured.
-    config = look | {
-        "aria": False, "background": None, "padding": 2, "legend": {**look["legend"], "columnPadding": 24},
-    }  # fmt: skip
-    svg = vl_convert.vegalite_to_svg(_without_tooltips(spec) | {"config": config}, allowed_base_urls=[])
-    return Picture(heading["text"], ", ".join(heading.get("subtitle", ())), _inlined(svg))
+    spec = _without_tooltips(spec)
+    # The page labels its pictures itself.
+    look = configuration("light") | {"aria": False, "background": None, "padding": 2}
+    rooms: tuple[Room, Room] = ("desk", "phone")
+    desk, phone = (
+        vl_convert.vegalite_to_svg(
+            fitted(spec, room) | {"config": room_configuration(room, look)}, allowed_base_urls=[]
+        )
+        for room in rooms
+    )
+    return Picture(heading["text"], ", ".join(heading.get("subtitle", ())), _inlined(desk), _inlined(phone))
 
 
 def _without_tooltips(spec: Any) -> Any:
@@ -113,7 +119,7 @@ def derive_look() -> Look:
 
     marks = {
         "accent": style.BLUE, "better": style.VERDICTS["better"], "worse": style.VERDICTS["worse"],
-        "narrow": style.ORANGE, "double": style.GREEN, "wide": style.BLUE,
+        "narrow": style.ORANGE, "double": style.GREEN, "wide": style.PURPLE,
     }  # fmt: skip
     return Look(_palette("light"), _palette("dark"), marks)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -12,11 +13,13 @@ from typing import TYPE_CHECKING, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from msgspec.structs import replace
 
 from profiler.catalog.ladders.ladder import size_text
 from profiler.present.document import Chart, Document, Facts, charts_of
 from profiler.present.documents.report import (
     kernel_document,
+    last_step_section,
     overview_document,
     pair_document,
     recordings_document,
@@ -90,7 +93,11 @@ def draw_page(report: Report, drawing: Drawing) -> Page:
         document = pair_document(pair, before, after, report.headline)
         anchor = f"{pair.before}-{pair.after}"
         pairs.append(drawn(View(anchor, "pair", document, after.idea, pair.before, pair.after)))
-    if overview is None:
+    if overview is not None and compared:
+        document = overview.document
+        sections = [last_step_section(compared[-1]), *document.sections]
+        overview = dataclasses.replace(overview, document=replace(document, sections=sections))
+    elif overview is None:
         overview = View("ladder", "ladder", recordings_document(list(found.values()), compared))
     return Page(
         report.title,

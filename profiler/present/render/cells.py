@@ -8,7 +8,7 @@ from typing import NamedTuple
 from profiler.present.document import Cell, Column, KernelName, Kind, Linked, Marked, Nested, Table
 from profiler.text import duration, half_width, number, percent, relative, shortened, signed
 
-_KERNEL_WIDTH = 110
+_KERNEL_WIDTH, _LEAST_KERNEL_WIDTH = 110, 20
 
 # How a check of an expectation ended, as a mark and in words.
 CHECK_MARKS = {True: "✓", False: "✗", None: "?"}
@@ -70,9 +70,10 @@ def table_texts(table: Table, indent: str) -> TableTexts:
     return TableTexts(columns, [[row[place] for place in places] for row in rows], places)
 
 
-def kernel_text(kernel: KernelName) -> str:
-    """Returns a kernel's name in one line."""
-    return f"{shortened(kernel.name, _KERNEL_WIDTH)}, {kernel.about}"
+def kernel_text(kernel: KernelName, width: int | None = None) -> str:
+    """Returns a kernel's name in one line, no wider than `width`."""
+    room = _KERNEL_WIDTH if width is None else min(_KERNEL_WIDTH, width - len(kernel.about) - len(", "))
+    return f"{shortened(kernel.name, max(room, _LEAST_KERNEL_WIDTH))}, {kernel.about}"
 
 
 def weight_text(weight_pct: float | None) -> str:

@@ -6,6 +6,7 @@ attributes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
@@ -32,23 +33,25 @@ from profiler.present.document import (
     Text,
 )
 from profiler.present.render.cells import CHECK_MARKS, CHECK_WORDS, capital, weight_text
-from profiler.present.render.html_table import code_html, scroll_box, table_html, text_html
+from profiler.present.render.html_table import code_html, table_html, text_html
 from profiler.text import printable, shortened
 
 _NAME_WIDTH = 160
+_LEAD = re.compile(r"^((?:Why|Next):)")
 _MOST_BLOCKS = 32  # accesses that the eye can count
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn chart. `title` is its message; `svg` is the drawing without words, so that the page wraps them.
+    """A drawn chart. `title` is its message, which the page wraps; `phone` is the drawing for one.
 
     Without a drawing, the title says why there is none.
     """
 
     title: str
-    subtitle: str
-    svg: str
+    subtitle: str = ""
+    svg: str = ""
+    phone: str = ""
 
 
 def document_html(
@@ -89,9 +92,7 @@ class _Writer:
         for are_notes, group in groupby(blocks, _is_note):
             notes = list(group)
             if are_notes and len(notes) > 1:
-                items = Markup("\n").join(
-                    Markup("<li>{}</li>").format(text_html(_text(one))) for one in notes
-                )
+                items = Markup("\n").join(Markup("<li>{}</li>").format(_led(_text(one))) for one in notes)
                 yield notes[0], Markup('<ul class="notes">\n{}\n</ul>').format(items)
             else:
                 yield from ((block, self.html(block)) for block in notes)
@@ -195,11 +196,16 @@ class _Writer:
         message = text_html(drawn.title)
         if drawn.subtitle and drawn.subtitle not in self.said:
             message = Markup("{}<span>{}</span>").format(message, text_html(drawn.subtitle))
-        svg = Markup(drawn.svg)  # Vega escapes what it writes
-        image = Markup('<div role="img" aria-label="{}">{}</div>').format(printable(drawn.title), svg)
-        return Markup("<figure>\n<figcaption>{}</figcaption>\n{}\n</figure>").format(
-            message, scroll_box(drawn.title, image)
-        )
+        images = [
+            Markup('<div role="img" class="{}" aria-label="{}">{}</div>').format(
+                room, printable(drawn.title), svg
+            )
+            for room, svg in (
+                ("desk", Markup(drawn.svg)),
+                ("phone", Markup(drawn.phone)),
+            )  # Vega escapes texts
+        ]
+        return Markup("<figure>\n<figcaption>{}</figcaption>\n{}\n{}\n</figure>").format(message, *images)
 
     @html.register
     def _(self, block: Folded) -> Markup:
@@ -225,6 +231,11 @@ def facts_html(facts: Facts) -> Markup:
 
 def _is_note(block: Block) -> bool:
     return isinstance(block, Text) and not block.strong and block.text != ""
+
+
+def _led(text: str) -> Markup:
+    """Returns a text, with the word that leads an answer made strong."""
+    return Markup(_LEAD.sub(r"<strong>\1</strong>", str(text_html(text))))
 
 
 def _text(block: Block) -> str:

@@ -26,14 +26,19 @@ from profiler.text import printable
 _INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line breaks there
 _STYLES: dict[Tone, str] = {"plain": "", "good": "better", "bad": "worse", "warn": "unclear", "quiet": "same"}
 _MARKS = {"good": "● better beyond the noise", "bad": "■ worse beyond the noise"}
-_NAME_FITS = 20
+_NAME_FITS = 15
+_BAR = Markup(
+    '<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width="{}" height="1"/></svg>'
+)
+_CODE = re.compile(r"`([^`]+)`")
 # The space between a figure and its unit, where no line may end.
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[munμ]?s|[kMG]?Hz|[kMGT]?(?:B|FLOP)(?:/s)?)(?!\w))")
 
 
-def text_html(text: str) -> str:
-    """Returns a text that is safe to print, in which no line ends between a figure and its unit."""
-    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", printable(text))
+def text_html(text: str) -> Markup:
+    """Returns a text with its `code` marked, in which no line ends between a figure and its unit."""
+    shown = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", printable(text))
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(shown))))
 
 
 def scroll_box(label: str, inside: Markup) -> Markup:
@@ -50,7 +55,7 @@ def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
     """
     if not table.rows:
         return Markup("")
-    columns, texts, places = table_texts(table, _INDENT)
+    columns, texts, places = values_first(*table_texts(table, _INDENT))
     is_tree = any(isinstance(value, Nested) for row in table.rows for value in row.values)
     is_judged = any(column.judges for column in columns)
     pinned = 2 if columns[0].kind == "number" else 1  # a number and a name
@@ -80,11 +85,28 @@ def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
     return scroll_box(caption, made) + _meaning_of_marks(table)
 
 
+def values_first(
+    columns: Sequence[Column], texts: Sequence[Sequence[str]], places: Sequence[int]
+) -> tuple[list[Column], list[list[str]], list[int]]:
+    """Returns the table with the units behind the figures, which a phone shows first."""
+    order = list(range(len(columns)))
+    units = [place for place in order if columns[place].title == "unit"]
+    figures = [place for place in order if columns[place].kind == "number"]
+    if units and figures:
+        order.remove(units[0])
+        order.insert(order.index(figures[-1]) + 1, units[0])
+    moved = [[row[place] for place in order] for row in texts]
+    return [columns[place] for place in order], moved, [places[place] for place in order]
+
+
 def _cell(value: Cell, text: str, column: Column, views: Collection[str], is_pinned: bool) -> str:
     """Returns the attributes and the content of a cell, as everything between its two tags' names."""
     figure = _sorted_by(column, value)
     sorted_by = "" if figure is None else f' data-value="{figure}"'
-    shown = _breakable(text) if is_pinned else escape(text_html(text) if column.folds else printable(text))
+    shown = _breakable(text) if is_pinned else text_html(text) if column.folds else escape(printable(text))
+    if column.bars and text:
+        share = value.value if isinstance(value, Linked) else value
+        shown = _BAR.format(share) + shown
     if isinstance(value, Linked) and value.view in views and text:
         shown = Markup('<a href="#{}">{}</a>').format(value.view, shown)
     return f"{_classes(column)}{sorted_by}>{shown}"
@@ -152,8 +174,8 @@ def code_html(code: CodeBlock, heading: str) -> Markup:
     sides = Markup("<tr>{}</tr>\n").format(titles) if len(code.titles) > 1 else ""
     caption = f"{heading}: by opcode"
     made = Markup(
-        '<table class="sides">\n<caption>{}</caption>\n<thead>{}<tr>{}</tr></thead>\n{}\n</table>'
-    ).format(caption, sides, names * len(code.titles), stretches)
+        '<table class="sides{}">\n<caption>{}</caption>\n<thead>{}<tr>{}</tr></thead>\n{}\n</table>'
+    ).format(" two" if len(code.titles) > 1 else "", caption, sides, names * len(code.titles), stretches)
     return scroll_box(caption, made)
 
 

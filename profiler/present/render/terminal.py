@@ -102,7 +102,7 @@ class _Printer:
 
     @text.register
     def _(self, block: KernelName) -> str:
-        return self._styled(kernel_text(block), "bold")
+        return self._styled(kernel_text(block, self.window.width), "bold")
 
     @text.register
     def _(self, block: Text) -> str:
@@ -143,6 +143,7 @@ class _Printer:
             styles=[_STYLES[row.tone] if self.window.colour else "" for row in block.rows],
             fold=next((place for place, one in enumerate(shown) if columns[one].folds), None),
             optional=[place for _, place in giving],
+            shrink=next((place for place, one in enumerate(shown) if columns[one].shrinks), None),
             colour=self.window.colour,
             width=None if prose else self.window.width,
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -12,12 +13,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from profiler.text import printable
+from profiler.text import printable, shortened
 
 _GAP = 2
 _FOLDED_WIDTH = 20
+_SHRUNK_WIDTH = 26
 _UNLIMITED_WIDTH = 2000  # a file or a pipe: never fold
 _READABLE_WIDTH = 100
+_NO_BREAK = "\u00a0"
+_UNBREAKABLE = re.compile(
+    r"±? ?\d (?:%|[mun]?s|[kMGT]?B(?:/s)?|[GT]FLOP/s|[kMG]?Hz|million|x)(?!\w)|± \d|`[^`]{1,60}`"
+)
 
 
 class DrawnTable(NamedTuple):
@@ -35,18 +41,23 @@ def render_table(
     styles: Sequence[str] = (),
     fold: int | None = None,
     optional: Sequence[int] = (),
+    shrink: int | None = None,
     colour: bool = False,
     width: int | None = None,
 ) -> DrawnTable:
     """Returns the table; columns in `right` are aligned right.
 
-    In a narrow window, column `fold` folds first. Then the columns in `optional` are left out in that order,
-    and a line below names them. No cell is ever cut: half a number is another number.
+    In a narrow window, column `fold` folds first, and the names in column `shrink` get shorter. Then the columns in `optional` are left out in that order,
+    and a line below names them. No other cell is ever cut: half a number is another number.
     """
     aligned = set(right)
     header = [printable(name) for name in header]
     cells = [[printable(cell) for cell in row] for row in rows]
-    columns, width = _fitting(header, cells, fold, optional, width)
+    columns, width = _fitting(header, cells, {fold: _FOLDED_WIDTH, shrink: _SHRUNK_WIDTH}, optional, width)
+    if shrink is not None and width is not None:
+        others = sum(_width(header, cells, column) for column in columns if column != shrink)
+        for row in cells:
+            row[shrink] = shortened(row[shrink], max(width - others - _GAP, _SHRUNK_WIDTH - _GAP))
     table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
     for index in columns:
         table.add_column(
@@ -70,24 +81,29 @@ def wrapped(sentence: str, width: int | None, indent: str = "  ") -> str:
 
 
 def folded(sentence: str, width: int, indent: str) -> str:
-    """Returns the text on several lines, broken between words; `indent` starts all lines but the first."""
+    """Returns the text on several lines, broken between words; `indent` starts all lines but the first.
+
+    A number stays with its unit, and a command of moderate length on one line.
+    """
     lines = textwrap.wrap(
-        sentence, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-    return "\n".join(lines)
+        _UNBREAKABLE.sub(lambda match: match[0].replace(" ", _NO_BREAK), sentence),
+        width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return "\n".join(lines).replace(_NO_BREAK, " ")
 
 
 def _fitting(
     header: Sequence[str],
     cells: Sequence[Sequence[str]],
-    fold: int | None,
+    narrowest: Mapping[int | None, int],
     optional: Sequence[int],
     width: int | None,
 ) -> tuple[list[int], int | None]:
     """Returns the columns to show and the width they need, which may exceed the window."""
-    widths = [max(map(cell_len, column)) + _GAP for column in zip(header, *cells, strict=True)]
-    if fold is not None:
-        widths[fold] = min(widths[fold], _FOLDED_WIDTH)
+    widths = [
+        min(_width(header, cells, column), narrowest.get(column, _UNLIMITED_WIDTH))
+        for column in range(len(header))
+    ]
     columns = list(range(len(header)))
     for index in optional:
         if width is None or sum(widths[column] for column in columns) <= width:
@@ -95,6 +111,10 @@ def _fitting(
         columns.remove(index)
     needed = sum(widths[column] for column in columns)
     return columns, width and max(width, needed)
+
+
+def _width(header: Sequence[str], cells: Sequence[Sequence[str]], column: int) -> int:
+    return max(map(cell_len, (header[column], *(row[column] for row in cells)))) + _GAP
 
 
 def styled(text: str, style: str, *, colour: bool) -> str:

@@ -40,6 +40,7 @@ from profiler.store.tables.schema import TABLES, check_table
 
 _PR_SET_PDEATHSIG = 1
 _CHUNK_BYTES = 1 << 22
+_ONE_MORE = b"+"  # a launch was read
 _DESCRIPTORS = Path("/proc/self/fd")
 _SECOND_LIBRARY = PACKAGES / "ncu_report" / "libnvperf_host.so"
 # NVIDIA's second library is opened with the first report, and Python imports some modules when they are used.
@@ -81,10 +82,17 @@ class ContainedReader:
             self._live(its_end, parent)
         its_end.close()
 
-    def decode(self, files: Sequence[ReportFile], run_id: str, omitted: Omitted, part: Part) -> Decoded:
-        """Decode the reports, and check the answer; ends this process when the reader ends."""
+    def decode(
+        self,
+        files: Sequence[ReportFile],
+        run_id: str,
+        omitted: Omitted,
+        part: Part,
+        count: Callable[[], None] = lambda: None,
+    ) -> Decoded:
+        """Decode the reports, `count` each launch, and check the answer; ends this process when the reader ends."""
         try:
-            answer, tables = self._ask(_Task(run_id, omitted, part, len(files)), files)
+            answer, tables = self._ask(_Task(run_id, omitted, part, len(files)), files, count)
         except (EOFError, OSError):
             self._end_alike()
         except (ReportUnreadable, msgspec.DecodeError, pa.ArrowException, RunDamaged) as error:
@@ -114,13 +122,17 @@ class ContainedReader:
     ) -> None:
         self.end()
 
-    def _ask(self, task: _Task, files: Sequence[ReportFile]) -> tuple[_Answer, dict[str, pa.Table]]:
+    def _ask(
+        self, task: _Task, files: Sequence[ReportFile], count: Callable[[], None]
+    ) -> tuple[_Answer, dict[str, pa.Table]]:
         self._send(task)
         data = b""
         for file in files:
             self._fill(file)
             self._send(_Report(str(file.path), file.envelope.results))
-            if data := self._pipe.recv_bytes():  # a failure; else it wants the next report
+            while (data := self._pipe.recv_bytes()) == _ONE_MORE:
+                count()
+            if data:  # a failure; else it wants the next report
                 break
         answer = msgspec.json.decode(data or self._pipe.recv_bytes(), type=_Answer)
         names = () if answer.failure else _TABLES[task.part]
@@ -186,14 +198,16 @@ def start_reader() -> None:
         _code_reader = ContainedReader()
 
 
-def decode_contained(files: Sequence[ReportFile], run_id: str, omitted: Omitted) -> Decoded:
-    """Decode the reports of a run in contained processes, or in this one where there are none."""
+def decode_contained(
+    files: Sequence[ReportFile], run_id: str, omitted: Omitted, count: Callable[[], None] = lambda: None
+) -> Decoded:
+    """Decode the reports of a run in contained processes, or in this one where there are none; `count` each launch."""
     global _code_reader  # noqa: PLW0603
     if _code_reader is None:
         sources = (Source(file.path, file.plain, file.envelope.results) for file in files)
-        return decode_reports(sources, run_id, omitted)
+        return decode_reports(sources, run_id, omitted, count=count)
     with ContainedReader() as fresh:
-        decoded = fresh.decode(files, run_id, omitted, Part.FIGURES)
+        decoded = fresh.decode(files, run_id, omitted, Part.FIGURES, count)
     if omitted is not Omitted.ALL_CODE:
         if _code_reader.has_ended:
             _code_reader = ContainedReader()
@@ -205,7 +219,10 @@ def _serve(pipe: Connection, memory: Path) -> None:
     while True:
         task = msgspec.json.decode(pipe.recv_bytes(), type=_Task)
         try:
-            decoded = decode_reports(_sources(pipe, memory, task), task.run_id, task.omitted, task.part)
+            sources = _sources(pipe, memory, task)
+            decoded = decode_reports(
+                sources, task.run_id, task.omitted, task.part, lambda: pipe.send_bytes(_ONE_MORE)
+            )
         except (ReaderFailed, ReportDamaged) as error:
             failure = _Answer(error.message, isinstance(error, ReportDamaged))
             pipe.send_bytes(msgspec.json.encode(failure))

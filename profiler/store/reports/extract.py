@@ -5,10 +5,11 @@ This runs in a reader of `sandbox.py`. The folder becomes a run when `runs/commi
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -79,7 +80,7 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
     if run_id.hash in request.stored_hashes:
         return AlreadyStored(sha256)
     try:
-        decoded = decode_contained(files, str(run_id), request.omitted)
+        decoded = decode_contained(files, str(run_id), request.omitted, _counter(request, files))
         decoded.tables["timings"] = _timings(request, str(run_id))
         _require_consistent(files, decoded)
         missing = _missing_metrics(request, decoded)
@@ -94,6 +95,19 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
     )
     flush(write_manifest(manifest, request.folder))
     return manifest
+
+
+def _counter(request: Request, files: Sequence[ReportFile]) -> Callable[[], None]:
+    """Returns a function that counts one launch more, in the file that the request names."""
+    counted = itertools.count(1)
+    results = sum(file.envelope.results for file in files)
+
+    def count() -> None:
+        done = next(counted)
+        if request.count is not None:
+            request.count.write_text(f"{done} {results}")
+
+    return count
 
 
 def _require_consistent(files: Sequence[ReportFile], decoded: Decoded) -> None:

@@ -6,13 +6,14 @@ Out: a `ReportFile`, or a `ReportError` that names the path and says what is wro
 
 from __future__ import annotations
 
+import difflib
 import errno
 import hashlib
 import mmap
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -173,7 +174,7 @@ def _opened(path: Path) -> Iterator[int]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise ReportNotFound(f"{path}: no such file") from None
+        raise ReportNotFound(f"{path}: no such file{_near(path)}") from None
     except OSError as error:
         raise ReportUnreadable(f"{path}: cannot be opened: {error.strerror}") from error
     try:
@@ -185,6 +186,17 @@ def _opened(path: Path) -> Iterator[int]:
         raise ReportUnreadable(f"{path}: cannot be read: {error.strerror}") from error
     finally:
         os.close(descriptor)
+
+
+def _near(path: Path) -> str:
+    """Returns an ending for an error message: the reports in the folder whose names look most like this one."""
+    with suppress(OSError):
+        reports = [
+            one.name for one in path.parent.iterdir() if one.name.endswith((REPORT_SUFFIX, COMPRESSED_SUFFIX))
+        ]
+        if near := difflib.get_close_matches(path.name, reports, n=3):
+            return f"; nearest: {', '.join(near)}"
+    return ""
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:

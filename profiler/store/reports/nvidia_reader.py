@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +32,6 @@ from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
 
 PACKAGES = Path(ncu_report.__file__).parent.parent  # the folder in which `ncu_report` is installed
 
@@ -77,14 +76,14 @@ class Source:
 
 
 def decode_reports(
-    sources: Iterable[Source], run_id: str, omitted: Omitted = Omitted.NOTHING, part: Part = Part.ALL
-) -> Decoded:
-    """Read every launch of every range of every report; fail when the reader yields fewer than announced."""
+    sources: Iterable[Source], run_id: str, omitted: Omitted = Omitted.NOTHING, part: Part = Part.ALL,
+    count: Callable[[], None] = lambda: None,
+) -> Decoded:  # fmt: skip
+    """Read every launch of every range of every report, and `count` each; fail when the reader yields fewer than announced."""
     decoder = _Decoder(run_id, omitted, part)
     for process, source in enumerate(sources):
-        path = source.path
-        with _failures_named(path):
-            launches = decoder.read_all(process, ncu_report.load_report(str(source.plain)))
+        with _failures_named(path := source.path):
+            launches = decoder.read_all(process, ncu_report.load_report(str(source.plain)), count)
         if launches != source.results:
             raise ReportDamaged(
                 f"{path}: damaged: it announces {source.results} results, but only {launches} can be read"
@@ -153,7 +152,7 @@ class _Decoder:
         tables = {name: builder.finish() for name, builder in self._tables.items()}
         return Decoded(tables, [valid_unicode(section) for section in self._sections])
 
-    def read_all(self, process: int, context: Any) -> int:
+    def read_all(self, process: int, context: Any, count: Callable[[], None]) -> int:
         """Read every launch of every range of one report; returns how many there were."""
         before = self._launches
         self._functions.clear()  # another process loads another function at the same address
@@ -161,9 +160,10 @@ class _Decoder:
             profiled = context.range_by_idx(range_index)
             for action_index in range(profiled.num_actions()):
                 action = profiled.action_by_idx(action_index)
-                if action.metric_names():  # a result that the reader could not parse has no metrics
+                if action.metric_names():  # one that the reader could not parse has none
                     self.read_launch(self._launches, process, range_index, action)
                     self._launches += 1
+                    count()
         return self._launches - before
 
     def read_launch(self, number: int, process: int, range_index: int, action: Any) -> None:

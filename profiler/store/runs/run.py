@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -36,6 +36,7 @@ class Run:
     path: Location
     manifest: Manifest
     stored: bool = True
+    times_from: Run | None = None  # the run whose times without the profiler stand for its own
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
     _files: RunFiles | None = field(default=None, repr=False)
     _find_again: Callable[[], RunFiles] | None = field(default=None, repr=False)
@@ -61,6 +62,10 @@ class Run:
         if name not in self._tables:
             self._tables[name] = self._read_table(name)
         return self._tables[name]
+
+    def with_times_of(self, timed: Run) -> Run:
+        """Returns this run with the times of another run of the same program."""
+        return replace(self, times_from=timed, _tables={**self._tables, "timings": timed.table("timings")})
 
     def to_pandas(self, name: str) -> pd.DataFrame:
         return self.table(name).to_pandas()

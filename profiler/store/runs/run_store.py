@@ -18,6 +18,7 @@ from profiler.store.packs.layout import PACK_FILE, Pack
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Location, Place, location_of, unreadable
 from profiler.store.runs.index import RunIndex
+from profiler.store.runs.loose import open_report, open_reports
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest
 from profiler.store.runs.names import kernels_of, ladders_of, names_of, nothing_found
 from profiler.store.runs.run import Run
@@ -243,35 +244,3 @@ def _place_of(location: Location, *, confined: bool) -> Place:
     if isinstance(location, Path):
         return FolderPlace(location, confined=confined)
     return ObjectPlace(location, last_files=(MANIFEST_FILE, PACK_FILE))
-
-
-def open_report(path: Path) -> Run:
-    """Read a report that is not stored into a run in memory."""
-    (run,) = open_reports([path])
-    return run
-
-
-def open_reports(paths: list[Path]) -> list[Run]:
-    """Read several reports at once, each in a process of its own."""
-    from concurrent.futures import wait
-
-    from profiler.store.reports.request import AlreadyStored, Request
-    from profiler.store.reports.sandbox import Sandbox, available_cores, outcome
-    from profiler.store.scratch import scratch_folder
-
-    with scratch_folder() as scratch:
-        folders = [scratch / str(index) for index in range(len(paths))]
-        with Sandbox(workers=min(len(paths), available_cores())) as sandbox:
-            futures = [
-                sandbox.submit(Request((path,), folder, copy=False))
-                for path, folder in zip(paths, folders, strict=True)
-            ]
-            wait(futures)  # a reader that is stopped while it starts prints an error
-        manifests = [outcome(future, path) for future, path in zip(futures, paths, strict=True)]
-        runs = []
-        for path, folder, manifest in zip(paths, folders, manifests, strict=True):
-            assert not isinstance(manifest, AlreadyStored)
-            held = Run(folder, manifest)
-            tables = {name: held.table(name) for name in TABLES}
-            runs.append(Run(path, manifest, stored=False, _tables=tables))
-        return runs

@@ -27,7 +27,7 @@ from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
 class Unprofiled:
     """The facts of a measurement without a profile."""
 
-    ladder: str
+    ladder: str  # empty for a function, which is no rung
     kernel: int
     workload: dict[str, int]
     recorded: datetime
@@ -45,8 +45,8 @@ class Unprofiled:
             "recorded": self.recorded.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
             "reports": [],
             "kernels": [],
-            "ladder": self.ladder,
-            "kernel": self.kernel,
+            "ladder": self.ladder or None,
+            "kernel": self.kernel if self.ladder else None,
             "workload": self.workload,
             "gpus": [self.gpu],
             "prof_version": prof_version(),
@@ -61,6 +61,7 @@ class Unprofiled:
 class TimedRun(Unprofiled):
     timings: Sequence[Timing]
     collection: str | None = None
+    function: str = ""  # the name of the run of a function
 
 
 def commit_timings(store: RunStore, timed: Iterable[TimedRun]) -> list[str]:
@@ -82,7 +83,7 @@ def stage_timings(staging: Staging, timed: TimedRun) -> str:
 
 def _fill(folder: Path, timed: TimedRun) -> Manifest:
     sha256 = hashlib.sha256(msgspec.json.encode(timed)).hexdigest()
-    run_id = RunId.make(timed.recorded, timed_name(timed.ladder, timed.kernel), sha256)
+    run_id = RunId.make(timed.recorded, timed.function or timed_name(timed.ladder, timed.kernel), sha256)
     builders = {name: TableBuilder(name, str(run_id)) for name in TABLES}
     for timing in timed.timings:
         builders["timings"].append(**msgspec.structs.asdict(timing))

@@ -179,3 +179,12 @@ def test_what_is_left_out_of_the_json_is_plumbing(rungs):
         assert len(left_out) == sheet.opcodes_left_out > 0
         assert all(is_plumbing(one.opcode) for one in left_out)
         assert sheet.opcodes == [one for one in every if one in sheet.opcodes]
+
+
+def test_loads_that_feed_more_multiplications_are_shown_with_them(recorded):
+    runs = [recorded.find(name, "gemm") for name in ("gemm-4", "gemm-5")]
+    before, after = (profile_kernel(run, run.manifest.kernels[0].name) for run in runs)
+    (change,) = compare_hot_loops(before, after).changes
+    assert change.sentence == (
+        "both operands: 1 LDS + 2 LDS.128 for 8 FMAs -> 8 LDS + 2 LDS.128 for 64 FMAs per k-step"
+    )

@@ -109,7 +109,7 @@ def test_each_factor_is_found_again(attributed):
     assert ratios(found.factors) == pytest.approx(
         {"instructions": 5 / 4, "issue_rate": issue_rate * 5.0, "sm_active": 0.99 / 0.97, "clock": 1.9 / 1.98}
     )
-    assert ratios(found.factors[1].factors) == pytest.approx({"active_warps": 5 / 4, "warp_latency": 5 / 4})
+    assert ratios(found.factors[1].factors) == pytest.approx({"warps_in_use": 5 / 4, "wait_per_issue": 5 / 4})
     assert math.prod(ratios(found.factors).values()) == pytest.approx(found.profiled_ratio)
     assert found.closure_error_pct == pytest.approx(0, abs=1e-9)
     (barrier, *others) = found.stalls
@@ -147,7 +147,7 @@ def test_what_the_stalls_leave_of_the_latency_is_shown(attributed):
 @pytest.mark.parametrize("stall", [-0.1, 12.0])
 def test_stalls_that_cannot_be_parts_of_the_latency_are_left_out(attributed, stall):
     found, _ = attributed(issuing(), {**issuing(instructions=4e6), "stall_wait": stall})
-    assert ratios(found.factors[1].factors) == pytest.approx({"active_warps": 1.0, "warp_latency": 1.0})
+    assert ratios(found.factors[1].factors) == pytest.approx({"warps_in_use": 1.0, "wait_per_issue": 1.0})
     assert found.stalls == []
 
 
@@ -209,8 +209,8 @@ def test_shares_add_up_to_the_whole_and_what_is_missed_of_it_is_told(attributed,
             if factor.factors:
                 assert sum(one.share for one in factor.factors) == pytest.approx(factor.share, abs=1e-6)
         summed = found.factors[1].factors[1] if found.view == "issue" else found.factors[0]
-        parts = found.stalls or found.traffic
-        assert sum(part.share for part in parts) == pytest.approx(summed.share, abs=1e-6)
+        if parts := found.stalls or found.traffic:
+            assert sum(part.share for part in parts) == pytest.approx(summed.share, abs=1e-6)
 
 
 @given(pair=pairs_of_readings)
@@ -344,9 +344,13 @@ def test_cycles_and_duration_are_a_measured_clock_as_well(make_run):
     ("slower", "faster", "view"),
     [
         ({"memory_pct": 80.0}, {"memory_pct": 30.0}, "bytes"),
-        ({"memory_pct": 30.0}, {"memory_pct": 80.0}, "issue"),
-        ({"memory_pct": 49.0}, {"memory_pct": 80.0}, "issue"),
-        ({"memory_pct": 60.0, "tensor_pipe_pct": 70.0}, {"memory_pct": 80.0}, "issue"),
+        ({"memory_pct": 30.0}, {"memory_pct": 80.0}, "cycles"),
+        ({"memory_pct": 49.0}, {"memory_pct": 80.0}, "cycles"),
+        (
+            {"memory_pct": 60.0, "tensor_pipe_pct": 70.0},
+            {"memory_pct": 80.0, "tensor_pipe_pct": 70.0},
+            "tensor",
+        ),
         ({"memory_pct": 60.0, "tensor_pipe_pct": 50.0}, {"memory_pct": 30.0}, "bytes"),
     ],
 )
@@ -359,7 +363,36 @@ def test_what_binds_the_slower_side_decides_on_the_view(attributed, slower, fast
         assert found.view == view
         assert found.evidence["dram_throughput_pct"] == slower["memory_pct"]
         assert f"dram_throughput_pct {slower['memory_pct']:.3g} %" in found.why
-        assert ("does not bind" in found.why) == (view == "issue")
+        assert ("does not bind" in found.why) == (view != "bytes")
+
+
+def test_a_warp_that_could_issue_is_surplus_and_its_wait_no_stall(attributed):
+    """Four more warps that are only ever ready change neither the warps in use nor what these wait for."""
+    before, after = issuing(), issuing(instructions=4e6)
+    surplus = 4.0 / after["issue_rate"]
+    after |= {
+        "stall_not_selected": surplus,
+        "warp_latency": after["warp_latency"] + surplus,
+        "active_warps": after["active_warps"] + 4.0,
+    }
+    found, _ = attributed(before, after)
+    assert ratios(found.factors[1].factors) == pytest.approx({"warps_in_use": 1.0, "wait_per_issue": 1.0})
+    assert "stall_not_selected" not in {stall.name for stall in found.stalls}
+    assert all(stall.share == pytest.approx(0) for stall in found.stalls)
+
+
+def test_of_kernels_that_seldom_issue_the_tensor_pipe_or_the_cycles_explain_the_time(attributed):
+    seldom = {"issue_active_pct": 12.0, "issue_rate": 0.124}
+    tensor = [issuing(**seldom, tensor_pipe_pct=pct) | {"duration_ns": 8e6 / pct} for pct in (80.0, 90.0)]
+    found, missing = attributed(*tensor)
+    assert (found.view, missing) == ("tensor", [])
+    assert ratios(found.factors) == pytest.approx(
+        {"tensor_work": 1.0, "tensor_pipe_pct": 9 / 8, "clock": 1.0}
+    )
+    found, _ = attributed(*(one | {"tensor_pipe_pct": 0.0} for one in tensor))
+    assert found.view == "cycles"
+    assert ratios(found.factors) == pytest.approx({"cycles": 9 / 8, "clock": 1.0})
+    assert "12 % of the cycles" in found.why
 
 
 def test_without_the_memorys_utilisation_it_is_by_issue_and_says_what_is_not_known(attributed):
@@ -381,6 +414,13 @@ def test_bytes_moved_and_bandwidth_are_found_again(attributed):
     assert [part.name for part in found.traffic] == ["dram_bytes_read", "dram_bytes_written"]
     assert found.traffic[0].ratio == pytest.approx(2.0), "all of what was saved was read"
     assert found.closure_error_pct == pytest.approx(0, abs=1e-9)
+
+
+def test_what_the_bandwidth_follows_is_said_where_accesses_widen(attributed, recorded):
+    runs = [recorded.find(number, "copy") for number in "12"]
+    found, _ = attribute(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs))
+    assert "a load brings 64 bits instead of 32" in found.bandwidth_from
+    assert attributed(moving(), moving(gb_per_s=3600.0))[0].bandwidth_from == ""
 
 
 def test_useful_bytes_tell_less_work_from_less_waste(attributed):
@@ -422,7 +462,7 @@ def test_without_the_bytes_a_memory_bound_kernel_has_no_attribution(attributed, 
 def test_without_active_warps_they_follow_from_issue_rate_and_latency(attributed):
     pair = [without(issuing(warps=warps), "active_warps") for warps in (4.0, 5.0)]
     found, missing = attributed(*pair)
-    assert ratios(found.factors[1].factors) == pytest.approx({"active_warps": 5 / 4, "warp_latency": 1.0})
+    assert ratios(found.factors[1].factors) == pytest.approx({"warps_in_use": 5 / 4, "wait_per_issue": 1.0})
     assert {one.name for one in missing} == {"active_warps"}
 
 

@@ -71,7 +71,7 @@ def test_figures_of_different_gpus_or_of_different_kinds_make_no_step(kernels):
         ("same", "worse", "holds"),
         ("same", "better", "does not hold"),
         ("slower", "worse", "holds"),
-        ("slower", "same", "holds"),
+        ("slower", "same", "does not hold"),
         ("slower", "better", "does not hold"),
         ("faster", "unclear", "unclear"),
         ("slower", None, "unclear"),
@@ -83,6 +83,26 @@ def test_a_claim_holds_where_the_step_goes_its_way_and_none_of_a_gain_where_ther
     claim, verdict, story
 ):
     assert judge_story(claim, verdict) == story
+
+
+@pytest.mark.parametrize(
+    ("ratio", "claimed", "story"),
+    [
+        (1.42, 1.42, "holds"),
+        (1.30, 1.42, "holds"),
+        (1.06, 1.46, "direction only"),
+        (2.33, 1.53, "direction only"),
+        (None, 1.46, "holds"),
+        (1.06, None, "holds"),
+    ],
+)
+def test_a_claimed_ratio_holds_within_a_tenth_of_it(ratio, claimed, story):
+    assert judge_story("faster", "better", ratio, claimed) == story
+
+
+def test_no_ratio_makes_a_claim_hold_that_goes_the_other_way():
+    assert judge_story("faster", "worse", 0.99, 1.01) == "does not hold"
+    assert judge_story("same", "worse", 0.5, 1.0) == "holds"
 
 
 # From a ladder and its runs
@@ -107,19 +127,20 @@ def ideas_of(made, made_ladder):
     return derive
 
 
-def test_a_published_gain_that_is_one_here_holds_whatever_its_size(ideas_of):
+def test_a_published_gain_that_is_another_here_holds_in_direction_only(ideas_of):
     said = {1: {"published": (published(time_us=142.0),)}, 2: {"published": (published(time_us=108.0),)}}
     one = ideas_of({1: 100.0, 2: 97.0}, said)[2]
     assert one.published.ratio == pytest.approx(142 / 108)
-    assert (one.before, one.claim, one.verdict, one.story) == (1, "faster", "better", "holds")
+    assert (one.before, one.claim, one.verdict, one.story) == (1, "faster", "better", "direction only")
     assert one.speedup.ratio == pytest.approx(100 / 97)
 
 
 @pytest.mark.parametrize(("time_us", "claim"), [(100.4, "same"), (99.6, "same"), (102.0, "slower")])
 def test_a_published_difference_of_less_than_a_percent_is_none(ideas_of, time_us, claim):
+    story = "holds" if claim == "same" else "does not hold"
     said = {1: {"published": (published(time_us=100.0),)}, 2: {"published": (published(time_us=time_us),)}}
     one = ideas_of({1: 100.0, 2: 100.0}, said)[2]
-    assert (one.claim, one.verdict, one.story) == (claim, "same", "holds")
+    assert (one.claim, one.verdict, one.story) == (claim, "same", story)
 
 
 def test_what_the_ladder_expects_is_the_claim_and_the_figures_stand_beside_it(ideas_of):
@@ -181,6 +202,8 @@ def test_the_published_story_of_the_recorded_ladder_holds(recorded):
 
     climb = find_climb(recorded, read_ladder(find_ladder("gemm", recorded.root)))
     ideas = {one.kernel: one for one in derive_ideas(climb).ideas}
-    assert [ideas[number].story for number in range(2, 9)] == ["holds"] * 7
+    direction, holds = "direction only", "holds"
+    stories = [direction, holds, direction, holds, holds, holds, holds]
+    assert [ideas[number].story for number in range(2, 9)] == stories
     assert ideas[9].story == "not published"
     assert all(one.reason for one in ideas.values())

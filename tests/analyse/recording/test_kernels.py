@@ -35,7 +35,7 @@ def test_a_choice_that_is_not_clear_lists_every_kernel_with_its_launches(run_of)
     assert [line.split() for line in error.value.details] == [
         ["first"], ["2", "x", "a"], ["1", "x", "b"], ["second"], ["1", "x", "a"], ["1", "x", "b"],
     ]  # fmt: skip
-    assert "--kernel-name" in error.value.remedy
+    assert "-k PATTERN" in error.value.remedy
     assert "--all" in error.value.remedy
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.compare.compare import derive_deltas
-from profiler.analyse.recording.overview import derive_sheet, derive_timing_sheet
+from profiler.analyse.recording.overview import Recording, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.errors import RunDamaged
 from profiler.present.documents.recording import recording_document
@@ -26,7 +26,7 @@ def sheet_of(make_run, *found: tuple[int, str, str, float | None, int | None], l
         )  # fmt: skip
     run._tables["rules"] = builder.finish()  # private: make_run makes rules without lines
     sheet = derive_sheet(run, profile_kernel(run, "k"), full=False)
-    return sheet, document_text(recording_document(run, [sheet], None), Window())
+    return sheet, document_text(recording_document(Recording(run, [sheet], None)), Window())
 
 
 def test_every_line_that_a_rule_marks_is_there(make_run):
@@ -56,7 +56,8 @@ def test_what_is_left_out_is_counted(make_run):
     sheet, text = sheet_of(make_run, *[(0, "A", f"finding {n}", float(n), None) for n in range(100)])
     assert len(sheet.rules) + sheet.rules_left_out == 100
     assert sheet.rules[0].message == "finding 99"
-    assert f"and {sheet.rules_left_out} more findings" in text
+    assert "and 92 more findings" in text
+    assert "estimated speedup 99 %" in text
 
 
 @pytest.mark.parametrize(("launches", "said"), [(1, "k, 1 launch\n"), (2, "k, 2 launches\n")])

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from profiler.analyse.compare.attribution import bounded_exp
-from profiler.analyse.findings import Attribution, Comparison, Factor, MissingMetric, Part
+from profiler.analyse.findings import Attribution, AttributionView, Comparison, Factor, MissingMetric, Part
 from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.presets import PRESETS
 from profiler.present.document import Chart, Column, Folded, Heading, Nested, Row, Section, Table, Text
@@ -21,7 +21,12 @@ _LARGEST_MAGNITUDE = 4
 # Of a speedup of 5 %, a factor that is uncertain by 0.1 % is uncertain by 2 % of its share.
 _LEAST_SHARED = 0.05
 
-_VIEWS = {"issue": "by the issue of instructions", "bytes": "by the bytes moved"}
+_VIEWS: dict[AttributionView, str] = {
+    "issue": "by the issue of instructions",
+    "bytes": "by the bytes moved",
+    "tensor": "by the work of the tensor pipe",
+    "cycles": "by cycles alone",
+}
 # How to name a factor that speeds up, slows down, or does neither.
 _PHRASES = {
     "instructions": ("fewer instructions", "for more instructions", "instructions"),
@@ -30,9 +35,13 @@ _PHRASES = {
     "clock": ("higher clock", "lower clock", "clock"),
     "bytes_moved": ("fewer bytes moved", "for more bytes moved", "bytes moved"),
     "bandwidth": ("higher bandwidth", "lower bandwidth", "bandwidth"),
+    "tensor_work": ("less tensor work", "for more tensor work", "tensor work"),
+    "tensor_pipe_pct": ("busier tensor pipe", "less busy tensor pipe", "use of the tensor pipe"),
+    "cycles": ("fewer cycles", "for more cycles", "cycles"),
 }
 # Factors that are sums, if they have no factors themselves, and the unit of their parts.
-_SUMS = {"warp_latency": "cycle/issue", "bytes_moved": "byte", "moved_per_useful_byte": "byte"}
+_SUMS = {"wait_per_issue": "cycle/issue", "bytes_moved": "byte", "moved_per_useful_byte": "byte"}
+_MEANING = "the split is bookkeeping of where the time went, not a proof of what caused it"
 # Digits of the whole and of its factors, the fewest first.
 _PRECISIONS = ((3, 3), (3, 4), (3, 5), (4, 5), (4, 6), (5, 7), (6, 9))
 
@@ -182,7 +191,9 @@ def attribution_title(attribution: Attribution) -> str:
 
 def attribution_notes(comparison: Comparison, attribution: Attribution) -> list[str]:
     missing = comparison.attribution_missing
-    notes = [_closure(attribution)]
+    notes = [_closure(attribution), _MEANING]
+    if attribution.bandwidth_from:
+        notes.append(f"bandwidth: follows the {attribution.bandwidth_from}")
     if comparison.speedup and comparison.speedup.basis == "unprofiled":
         notes.append("these are factors of the duration under the profiler, not of the one without it")
     if not _has_shares(attribution):
@@ -195,9 +206,9 @@ def attribution_notes(comparison: Comparison, attribution: Attribution) -> list[
             "the useful share of the bytes is unknown, because no ladder declares what the work needs"
         )
     if attribution.view == "issue" and is_split and not attribution.stalls:
-        notes.append("the stall reasons are left out, because their sum is far from warp_latency")
+        notes.append("the stall reasons are left out, because their sum is far from wait_per_issue")
     if is_split and any(one.name == "active_warps" for one in missing):
-        notes.append("active_warps: inferred from issue_rate and warp_latency")
+        notes.append("warps_in_use: inferred from issue_rate and wait_per_issue")
     if missing:
         notes += [f"zero or not recorded: {_names(missing)}", _remedy(missing)]
     return notes

@@ -24,21 +24,26 @@ def why_and_next(headline: Headline | None) -> Section:
     return [Text(f"{name}: {text}") for name, text in lines if text]
 
 
-def cause_blocks(causes: Sequence[Cause], unseen: Sequence[str]) -> Section:
-    """Returns the list of causes, and what the recording did not allow to see."""
+def cause_blocks(causes: Sequence[Cause], unseen: Sequence[str], said: Headline | None = None) -> Section:
+    """Returns the list of causes, and what the recording did not allow to see; leaves out the sentences of `said`."""
     blocks: list[Block] = []
     if causes:
-        blocks.append(Items(_MEANING, [_item(one) for one in causes], _TITLES))
+        blocks.append(Items(_MEANING, [_item(one, said) for one in causes], _TITLES))
     if unseen:
         blocks.append(Text(f"not recorded: {'; '.join(unseen)}. `prof collect --preset source` records it."))
     return blocks
 
 
-def _item(cause: Cause) -> Item:
+def _item(cause: Cause, said: Headline | None) -> Item:
+    why, next_ = (said.why, said.next) if said else ("", "")
     saves = "" if cause.is_ceiling else f" {saves_text(cause)}"
-    where = f" At {_places(cause)}." if has_place(cause) else ""
+    parts = [
+        "" if cause.sentence in why else cause.sentence,
+        f"At {_places(cause)}." if has_place(cause) else "",
+        "" if cause.try_ in next_ else f"Try: {cause.try_}{saves}",
+    ]
     weight = 0.0 if cause.is_ceiling else cause.saves_pct.expected
-    return Item(weight, cause.cause, f"{cause.sentence}{where} Try: {cause.try_}{saves}")
+    return Item(weight, cause.cause, " ".join(filter(None, parts)) or "As above.")
 
 
 def _places(cause: Cause) -> str:

@@ -1,0 +1,118 @@
+"""Lists all kernels of a recording by their share of the time, each with its top cause.
+
+Sheets in; the index out, which `prof show` begins with, and the sentences above it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from profiler.analyse.causes.cause import Cause, Headline
+from profiler.analyse.causes.headline import has_place, place_text
+from profiler.text import counted, duration
+
+ALL_KERNELS = 200  # an importance above that of any detail
+_ARGUMENTS = re.compile(r"\((?:int|bool|unsigned int|long|unsigned long|char|short)\)")
+_MOST = 0.8
+
+
+class Indexed(Protocol):
+    """The part of a kernel's sheet that the index is made of."""
+
+    @property
+    def kernel(self) -> str: ...
+    @property
+    def launches(self) -> int: ...
+    @property
+    def nvtx(self) -> list[str]: ...
+    @property
+    def causes(self) -> list[Cause]: ...
+    @property
+    def total_ns(self) -> float | None: ...
+
+
+class IndexEntry(Struct, frozen=True, omit_defaults=True):
+    """`total_ns` is of all launches; `top_cause` is null where none was found. `where` is the cause's source line or instruction."""
+
+    kernel: str
+    launches: int
+    total_ns: float | None
+    share_pct: float | None
+    top_cause: str | None
+    where: str | None = None
+    nvtx: list[str] = []
+
+
+def index_of(sheets: Iterable[Indexed]) -> list[IndexEntry]:
+    """Returns an entry for each kernel, the one that takes most of the time first."""
+    sheets = list(sheets)
+    total_ns = sum(sheet.total_ns or 0.0 for sheet in sheets)
+    entries = [_entry(sheet, total_ns) for sheet in sheets]
+    return sorted(entries, key=lambda one: -(one.total_ns or 0.0))
+
+
+def _entry(sheet: Indexed, total_ns: float) -> IndexEntry:
+    first = next(iter(sheet.causes), None)
+    return IndexEntry(
+        kernel=sheet.kernel,
+        launches=sheet.launches,
+        total_ns=sheet.total_ns,
+        share_pct=100 * sheet.total_ns / total_ns if sheet.total_ns and total_ns > 0 else None,
+        top_cause=first.cause if first else None,
+        where=place_text(first.where[0]) if first and has_place(first) else None,
+        nvtx=sheet.nvtx,
+    )
+
+
+def headline_of_index(label: str, index: Sequence[IndexEntry], sheets: Sequence[Indexed]) -> Headline | None:
+    """Returns the headline of several kernels: how long they take, why the first does, and what to ask next."""
+    timed = [one for one in index if one.share_pct is not None]
+    if not timed:
+        return None
+    total_ns = sum(one.total_ns or 0.0 for one in timed)
+    longest, reached = 0, 0.0
+    while reached < 100 * _MOST:
+        reached += timed[longest].share_pct or 0.0
+        longest += 1
+    which = "one of them takes" if longest == 1 else f"{longest} of them take"
+    take = f"; {which} {reached:.0f} % of it" if longest < len(timed) else ""
+    launches = counted(sum(one.launches for one in index), "launch", "launches")
+    what = f"{len(index)} kernels take {duration(total_ns)} under the profiler in {launches}{take}."
+    top = next(sheet for sheet in sheets if sheet.kernel == timed[0].kernel)
+    name = base_name(top.kernel)
+    return Headline(what, _why(name, timed[0], top.causes), _next(label, name, top.causes))
+
+
+def _why(name: str, entry: IndexEntry, causes: Sequence[Cause]) -> str:
+    share = f"{name} takes {entry.share_pct:.0f} % of the time"
+    if not causes:
+        return f"{share}, and no cause was found in it."
+    where = f" at {entry.where}" if entry.where else ""
+    return f"{share}, by {causes[0].cause}{where}: {causes[0].sentence}"
+
+
+def _next(label: str, name: str, causes: Sequence[Cause]) -> str:
+    ask = f"`prof show {label} -k {name}` shows all about it."
+    open_ones = [one for one in causes[:1] if not one.is_ceiling]
+    return f"{open_ones[0].try_} {ask}" if open_ones else ask
+
+
+def base_name(kernel: str) -> str:
+    """Returns the function's own name: without its return type, namespaces, template arguments and parameters."""
+    text = plain_name(kernel).replace("(anonymous namespace)", "")
+    return re.split(r"[<(]", text, maxsplit=1)[0].rpartition("::")[2].split(" ")[-1] or kernel
+
+
+def plain_name(kernel: str) -> str:
+    """Returns a kernel's name without its return type, its parameters and the types of its template arguments."""
+    text = _ARGUMENTS.sub("", kernel.removeprefix("void "))
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "<") - (character == ">")
+        if character == "(" and depth == 0 and not text.startswith("(anonymous namespace)", place):
+            return text[:place] or kernel
+    return text

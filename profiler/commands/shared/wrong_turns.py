@@ -1,0 +1,38 @@
+"""Hints for command lines that mean something else than what was typed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from profiler.text import printable
+
+_MEANT = {
+    "diff": "compare",
+    "cmp": "compare",
+    "profile": "collect",
+    "run": "collect",
+    "import": "ingest",
+    "open": "show",
+}
+_FORMATS = ("json", "csv", "markdown")
+
+
+def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
+    """Returns what to type instead of `words`, or None where nothing is known to be wrong with them."""
+    if not words:
+        return None
+    options = words[: words.index("--")] if "--" in words else words
+    for name in _FORMATS:
+        if f"--{name}" in options:
+            return f"there is no --{name}: give --format {name}"
+    first = words[0]
+    if first in verbs or first.startswith("-"):
+        return None
+    if first.endswith((".ncu-rep", ".ncu-rep.zst")):
+        others = [word for word in words if not word.startswith("-")]
+        verb = "show" if len(others) == 1 else "compare"
+        return f"say what to do with the report: prof {verb} {printable(' '.join(words))}"
+    near = _MEANT.get(first)  # the nearest verb is suggested anyway
+    if near is None:
+        return None
+    return f"there is no command '{printable(first)}'; did you mean: prof {printable(' '.join([near, *words[1:]]))}"

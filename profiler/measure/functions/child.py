@@ -1,0 +1,246 @@
+"""The program of a fresh process that verifies, times or launches a function; it speaks a rung's protocol.
+
+    python -m profiler.measure.functions.child FOLDER --mode survey|check|time|profile
+
+`survey` prints the kernels that one call launches once compilation and autotuning are done, and then verifies. The
+other modes print what `kernels/README.md` asks of a program. A last line `prof: ...` on stderr says what went wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pickle
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, NoReturn
+
+from profiler.measure.functions.activity import Activity, CuptiMissing, Listener, busy_ns
+from profiler.measure.functions.driver import READER, Driver, DriverFailed
+from profiler.measure.functions.shipping import unpack
+
+FILE = "call.pickle"
+SETTLED_CALLS = 5  # as many calls in a row launch the same kernels: nothing is compiled or tuned any more
+_MOST_CALLS = 2000
+_FAILED, _WRONG = 1, 4
+_RUNTIMES = {"torch": "PyTorch", "triton": "Triton", "cupy": "CuPy", "jax": "JAX", "numba": "Numba"}
+Work = list[Activity]
+
+
+class Refused(Exception):
+    """The function cannot be measured; the text says why."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """What was sent: a function with its arguments and its reference."""
+
+    function: Callable[..., object]
+    arguments: tuple[Any, ...]
+    reference: Callable[..., object] | None
+    tolerance: float | None
+    calls: int  # before the function was settled in the survey; 0 in the survey
+
+
+class Session:
+    """Calls functions and listens to what they do on the GPU."""
+
+    def __init__(self, *, listens: bool) -> None:
+        self.driver = Driver()
+        self.driver.wait()
+        self.listener = Listener() if listens else None
+
+    def call(self, function: Callable[..., object], arguments: Sequence[Any]) -> Work:
+        """Calls the function once, waits for it, and returns what it did on the GPU."""
+        _wait_for(function(*arguments))
+        self.driver.wait()
+        heard = self.listener.take() if self.listener is not None else []
+        return [one for one in heard if one.name != READER]
+
+    def settle(self, function: Callable[..., object], arguments: Sequence[Any]) -> tuple[int, list[Work]]:
+        """Calls the function until compilation and autotuning are done; returns the calls made and the last ones."""
+        self.call(function, arguments)  # what the arguments' own making left behind is heard here
+        last: list[Work] = []
+        for calls in range(2, _MOST_CALLS):
+            work = self.call(function, arguments)
+            if last and _kernels(work) != _kernels(last[-1]):
+                last = []
+            last.append(work)
+            if len(last) == SETTLED_CALLS:
+                return calls, last
+        raise Refused(
+            f"after {_MOST_CALLS} calls it still does not launch the same kernels in {SETTLED_CALLS} calls in a row"
+        )
+
+
+def _kernels(work: Work) -> Counter[tuple[str, tuple[int, ...]]]:
+    return Counter((one.name, one.shape) for one in work if one.name)
+
+
+def _wait_for(result: object) -> None:
+    """Waits for a result of JAX, which may not even be launched when the call returns."""
+    if isinstance(result, (tuple, list)):
+        for one in result:
+            _wait_for(one)
+    elif isinstance(result, dict):
+        _wait_for(list(result.values()))
+    elif hasattr(result, "block_until_ready"):
+        result.block_until_ready()
+
+
+def survey(call: Call, seed: int) -> int:
+    """Prints the kernels of one call and the calls that settling took, and verifies if there is a reference."""
+    session = Session(listens=True)
+    calls, last = session.settle(call.function, call.arguments)
+    if not any(one.name for one in last[-1]):
+        what = "only copies or sets memory" if last[-1] else "does nothing on the GPU"
+        raise Refused(f"it launches no kernel: once it is settled, a call {what}")
+    times: dict[str, list[int]] = {}
+    for work in last:
+        for one in work:
+            times.setdefault(one.name, []).append(one.ns)
+    kernels = [
+        {"name": name, "launches": len(ns) // len(last), "ns": round(sum(ns) / len(last))}
+        for name, ns in times.items()
+        if name
+    ]
+    whole = round(median(busy_ns(work) for work in last))
+    print(
+        json.dumps({"survey": True, "calls": calls, "ns": whole, "kernels": kernels, "runtime": _runtime()})
+    )
+    return check(call, seed) if call.reference is not None else 0
+
+
+def check(call: Call, seed: int) -> int:
+    from profiler.measure.functions.verify import NotAlike, verify
+
+    assert call.reference is not None
+    try:
+        found = verify(call.function, call.reference, call.arguments, seed, call.tolerance)
+    except NotAlike as error:
+        raise Refused(str(error)) from None
+    figures = {"relative_error": found.relative_error, "threshold": found.threshold}
+    print(json.dumps({**figures, "not_finite": found.not_finite, "ok": found.ok}))
+    return 0 if found.ok else _WRONG
+
+
+def time_calls(call: Call, repeats: int, warmup: int) -> int:
+    """Times the function's own work on the GPU with a cold L2, in turns with its reference."""
+    session = Session(listens=True)
+    functions = [call.function, *([call.reference] if call.reference is not None else [])]
+    expected = [_kernels(session.settle(one, call.arguments)[1][-1]) for one in functions]
+    if not any(expected[-1]):  # a reference on the CPU is no measure of time
+        functions = functions[:1]
+    lines = []
+    for repeat in range(-warmup, repeats):
+        found: list[int | None] = [None, None]
+        # Alternating which of the two goes first cancels what the first leaves behind: heat, clocks.
+        for place in range(len(functions)) if repeat % 2 == 0 else reversed(range(len(functions))):
+            session.driver.flush()
+            work = session.call(functions[place], call.arguments)
+            if _kernels(work) != expected[place]:
+                raise Refused("a call that was timed launched other kernels than the calls before it")
+            found[place] = busy_ns(work)
+        if repeat >= 0:
+            lines.append({"repeat": repeat, "kernel_ns": found[0], "reference_ns": found[1]})
+    for line in lines:
+        print(json.dumps(line))
+    reference = _name(functions[1]) if len(functions) > 1 else None
+    print(json.dumps({"summary": True, "reference": reference, "runtime": _runtime()}))
+    return 0
+
+
+def profile(call: Call, launches: int) -> int:
+    """Calls the function until it is settled, then in the profiler's window."""
+    session = Session(listens=False)
+    for _ in range(call.calls + SETTLED_CALLS):
+        session.call(call.function, call.arguments)
+    session.driver.start_window()
+    for _ in range(launches):
+        session.call(call.function, call.arguments)
+    session.driver.stop_window()
+    return 0
+
+
+def _name(function: object) -> str:
+    name = getattr(function, "__name__", type(function).__name__)
+    module = getattr(function, "__module__", None)
+    return f"{module}.{name}" if module and not module.startswith("__") else str(name)
+
+
+def _runtime() -> str:
+    versions = [
+        f"{title} {getattr(sys.modules[name], '__version__', '?')}"
+        for name, title in _RUNTIMES.items()
+        if name in sys.modules
+    ]
+    return ", ".join([f"Python {sys.version.split()[0]}", *versions])
+
+
+def load_call(folder: Path) -> Call:
+    """Returns the call that lies in the folder, in the working directory of the process that sent it."""
+    sent = pickle.loads((folder / FILE).read_bytes())
+    os.chdir(sent["cwd"])
+    sys.argv = sent["argv"]
+    function, arguments, reference = unpack(sent["call"], sent["main"])
+    return Call(function, arguments, reference, sent["tolerance"], sent["calls"])
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="child")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--mode", choices=("survey", "check", "time", "profile"), required=True)
+    for flag, default in (("--seed", 0), ("--repeats", 20), ("--warmup", 5), ("--launches", 5)):
+        parser.add_argument(flag, type=int, default=default)
+    given = parser.parse_args(words)
+    # JAX would take three quarters of the memory, of which the sending process may hold most already.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no pool of processes for one function
+    started = time.monotonic()
+    try:
+        call = load_call(given.folder.resolve())
+        match given.mode:
+            case "survey":
+                return survey(call, given.seed)
+            case "check":
+                return check(call, given.seed)
+            case "time":
+                return time_calls(call, given.repeats, given.warmup)
+        return profile(call, given.launches)
+    except Refused as error:
+        return _fail(str(error))
+    except CuptiMissing as error:
+        return _fail(f"kernels cannot be listened to: {error}")
+    except (DriverFailed, OSError) as error:
+        return _fail(
+            f"the CUDA driver cannot be used: {error}" if isinstance(error, DriverFailed) else str(error)
+        )
+    except Exception as error:  # whatever the function raises
+        traceback.print_exc()
+        return _fail(f"it raised {type(error).__name__} after {time.monotonic() - started:.0f} s: {error}")
+
+
+def _fail(message: str) -> int:
+    print("prof: " + message.replace("\n", " "), file=sys.stderr, flush=True)
+    return _FAILED
+
+
+def run() -> NoReturn:
+    profiled = "profile" in sys.argv  # ncu writes its report as the process ends
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if profiled:
+        sys.exit(code)
+    os._exit(code)  # frameworks may crash or hang as they are torn down, and everything is said
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,312 @@
+"""Takes a function to a run: surveys and verifies it, times it and profiles it in fresh processes, commits.
+
+The fresh processes run `child.py`. The rest is what `collect/` does for every program.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from profiler.catalog.ladders.ladder import Kernel, Ladder, Workload
+from profiler.catalog.presets import find_preset
+from profiler.errors import CountersRefused, ProgramFailed, ResultWrong, ToolNotFound
+from profiler.measure.collect.collection import Collection, CollectObserver, CollectPlan
+from profiler.measure.collect.target import Target
+from profiler.measure.devices.device import LocalDevice, lock_folder
+from profiler.measure.functions.child import FILE
+from profiler.measure.functions.kernels import LaunchedKernel, choose
+from profiler.measure.functions.shipping import pack
+from profiler.measure.functions.source import SENT_MAIN, write_main
+from profiler.measure.rungs.program import RungJob, fresh_seed, json_lines, output_invalid, run_program
+from profiler.measure.rungs.verify import parse_check
+from profiler.measure.tools.exit_codes import EXIT_WRONG
+from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, find_ncu
+from profiler.measure.tools.neutral import neutral_folder
+from profiler.measure.tools.toolchain import Gpu, find_gpu
+from profiler.store.reports.sandbox import Sandbox
+from profiler.store.runs.run_id import path_name
+from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.unfinished import UnfinishedCollection
+
+_PREFIX = "prof: "
+_SILENT = CollectObserver(lambda _: None, lambda _, __: None, lambda _, __, ___: None)
+
+
+@dataclass(frozen=True)
+class FunctionPlan:
+    """How to measure a function; `values` are those of a sweep, and `bytes` and `flops` the work of one call."""
+
+    name: str
+    kernel: str | None = None
+    tolerance: float | None = None
+    verify: bool = True
+    profile: bool = True
+    bytes: int | None = None
+    flops: int | None = None
+    values: Mapping[str, int] | None = None
+    preset: str = "default"
+    processes: int = 3
+    repeats: int = 20
+    launches: int = 5
+    timeout_s: float = 600.0
+
+
+@dataclass(frozen=True)
+class MeasuredFunction:
+    """The id of the committed run, every kernel of one call, and what to know before believing the figures."""
+
+    run_id: str
+    kernels: tuple[LaunchedKernel, ...]
+    cautions: tuple[str, ...]
+
+
+class _Function(Kernel):
+    """A function in the place of a rung: messages call it by its name."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class _Survey:
+    calls: int
+    kernels: tuple[LaunchedKernel, ...]
+    relative_error: float | None
+
+
+def function_name(function: object) -> str:
+    """Returns the name that the runs of a function have by default."""
+    name = getattr(function, "__name__", type(function).__name__)
+    return path_name(str(name).strip("<>_"))
+
+
+def measure_function(
+    function: Callable[..., object],
+    arguments: Sequence[Any],
+    reference: Callable[..., object] | None,
+    plan: FunctionPlan,
+    store: RunStore,
+    namespace: Mapping[str, Any],
+) -> MeasuredFunction:
+    """Measures the function and commits its run. `namespace` holds the names of the module that asks for it."""
+    if SENT_MAIN in sys.modules:
+        raise ProgramFailed(
+            f"{plan.name}: a function that is measured needs a name that a statement with `measure` binds",
+            remedy="Bind what the function needs in a statement of its own.",
+        )
+    gpu = find_gpu()
+    cautions = [] if reference is not None else ["the result was not verified: there is no reference"]
+    with neutral_folder() as scratch, _alone_on(gpu):
+        folder = scratch / "call"
+        folder.mkdir()
+        sent = _send(function, arguments, reference, plan, namespace, folder)
+        job = _job(plan, folder)
+        device = LocalDevice(gpu, _ncu(plan, cautions), {"PYTHONPATH": _python_path()})
+        job = replace(job, environment=device.environment)
+        with _explained():
+            found = _survey(job, plan)
+            _write(folder, {**sent, "calls": found.calls})
+            chosen = choose(job.label, found.kernels, plan.kernel)
+            launches = plan.launches * chosen.launches
+            target = Target(
+                name=path_name(plan.name),
+                selection=Selection(chosen.regex, 0, launches, of_window=True),
+                required_launches=launches,
+                job=replace(job, launches=plan.launches),
+                program=_program(function, plan.name),
+            )
+            if not device.ncu.version:
+                target = _unprofiled(target)
+            recording = NcuOptions(find_preset(plan.preset), extra=chosen.words)
+            run_id = _collect(device, recording, target, plan, store, found, cautions)
+    return MeasuredFunction(run_id, found.kernels, tuple(cautions))
+
+
+def _send(
+    function: Callable[..., object],
+    arguments: Sequence[Any],
+    reference: Callable[..., object] | None,
+    plan: FunctionPlan,
+    namespace: Mapping[str, Any],
+    folder: Path,
+) -> dict[str, Any]:
+    """Writes the call for the fresh processes; raises ProgramFailed if it cannot be copied."""
+    main = write_main(folder)
+    parts = {"the function": function, "the reference": reference}
+    parts |= {f"argument {place}": one for place, one in enumerate(arguments, 1)}
+    for what, one in parts.items():
+        try:
+            pack(one, namespace, main)
+        except Exception as error:  # whatever the classes of the user's objects raise
+            raise ProgramFailed(
+                f"{plan.name}: {what} cannot be copied to a fresh process: {type(error).__name__}: {error}",
+                remedy="Define it in a module, a script or a cell, and pass arrays and plain values.",
+            ) from error
+    sent = {
+        "cwd": str(Path.cwd()),
+        "argv": list(sys.argv),
+        "main": main,
+        "tolerance": plan.tolerance,
+        "calls": 0,
+        "call": pack((function, tuple(arguments), reference), namespace, main),
+    }
+    _write(folder, sent)
+    return sent
+
+
+def _write(folder: Path, sent: Mapping[str, Any]) -> None:
+    (folder / FILE).write_bytes(pickle.dumps(sent))
+
+
+def _job(plan: FunctionPlan, folder: Path) -> RungJob:
+    child = (
+        sys.executable.replace("{", "{{").replace("}", "}}"),
+        "-m",
+        "profiler.measure.functions.child",
+        ".",
+    )
+    kernel = _Function(
+        number=0,
+        name=plan.name,
+        idea="",
+        regex=None,
+        commands={
+            "check": (*child, "--mode", "survey", "--seed", "{seed}"),
+            "time": (*child, "--mode", "time", "--repeats", "{repeats}", "--warmup", "{warmup}"),
+            "profile": (*child, "--mode", "profile", "--launches", "{launches}"),
+        },
+    )
+    values = dict(plan.values or {})
+    ladder = Ladder("", "", folder / "ladder.toml", Workload(values), (kernel,))
+    return RungJob(ladder, kernel, values, seed=fresh_seed(), launches=plan.launches, repeats=plan.repeats)
+
+
+def _ncu(plan: FunctionPlan, cautions: list[str]) -> Ncu:
+    """Returns ncu, or one without a version if there is none and nothing can be profiled."""
+    if plan.profile:
+        try:
+            return find_ncu()
+        except ToolNotFound as error:
+            cautions.append(f"times alone, without counters: {error.message.splitlines()[0]}")
+    return Ncu(Path("ncu"), "")
+
+
+def _survey(job: RungJob, plan: FunctionPlan) -> _Survey:
+    """Lets compilation and autotuning end, returns the kernels of one call, and refuses a wrong result."""
+    finished = run_program(job, "check", plan.timeout_s, accept=(0, EXIT_WRONG))
+    line = next((line for line in json_lines(job, finished) if line.get("survey")), None)
+    if line is None:
+        raise output_invalid(job, finished, "no line about its kernels")
+    checked = parse_check(job, finished)
+    if checked.error is not None and plan.verify:
+        raise ResultWrong(
+            f"{job.label} computes a wrong result: relative error {checked.relative_error:.1e}, at most "
+            f"{checked.threshold:.1e} allowed, seed {job.seed}"
+            if checked.relative_error is not None and checked.threshold is not None
+            else f"{job.label} computes a wrong result, seed {job.seed}",
+            remedy="Correct it, allow more with tolerance=..., or measure it all the same with verify=False.",
+        )
+    kernels = tuple(LaunchedKernel(one["name"], one["launches"], one["ns"]) for one in line["kernels"])
+    return _Survey(line["calls"], kernels, checked.relative_error)
+
+
+def _collect(
+    device: LocalDevice,
+    recording: NcuOptions,
+    target: Target,
+    plan: FunctionPlan,
+    store: RunStore,
+    found: _Survey,
+    cautions: list[str],
+) -> str:
+    settings = CollectPlan(
+        device=device,
+        recording=recording,
+        processes=plan.processes,
+        repeats=plan.repeats,
+        verify=False,  # the survey has done it
+        timeout_s=plan.timeout_s,
+        force=True,
+    )
+    assert target.job is not None
+    seed = target.job.seed
+    one = Collection(settings, target, store)
+    one.provenance = msgspec.structs.replace(one.provenance, bytes=plan.bytes, flops=plan.flops)
+    one.relative_error = found.relative_error
+    try:
+        with (
+            store.staging() as staging,
+            Sandbox(workers=1) as sandbox,
+            UnfinishedCollection(store.local, one.key) as one.pending,
+        ):
+            try:
+                one.open()
+                one.target = replace(target, job=replace(target.job, seed=seed))
+                for process in range(plan.processes):
+                    one.time(process, _SILENT)
+                    one.profile(process, _SILENT)
+                one.submit(sandbox, staging)
+                return one.commit(staging)
+            except BaseException:
+                one.pending.discard()  # nothing of a failed measurement is kept
+                raise
+    except CountersRefused as error:
+        cautions.append(f"times alone: {error.message}. {error.remedy}")
+        return _collect(device, recording, _unprofiled(target), plan, store, found, cautions)
+
+
+def _unprofiled(target: Target) -> Target:
+    """Returns the target without its profile: it is timed alone."""
+    assert target.job is not None
+    return replace(target, job=replace(target.job, kernel=replace(target.job.kernel, is_profiled=False)))
+
+
+def _program(function: object, name: str) -> tuple[str, ...]:
+    """Returns the words that stand for the function: its file, whose hash is recorded, and its name."""
+    inner = getattr(function, "fn", getattr(function, "__wrapped__", function))
+    file = getattr(sys.modules.get(getattr(inner, "__module__", "")), "__file__", None)
+    words = [os.path.relpath(file)] if file and not os.path.relpath(file).startswith("..") else []
+    return ("python3", *words, name)
+
+
+def _python_path() -> str:
+    root = str(Path(__file__).parents[3])
+    return os.pathsep.join(dict.fromkeys([*(entry or str(Path.cwd()) for entry in sys.path), root]))
+
+
+@contextmanager
+def _alone_on(gpu: Gpu) -> Iterator[None]:
+    """Waits until no other process measures a function on this GPU, and keeps others waiting."""
+    descriptor = os.open(lock_folder(gpu) / "measuring", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Puts the reason that a fresh process gives into the message of its failure."""
+    try:
+        yield
+    except ProgramFailed as error:
+        said = [line.strip() for line in error.details if line.strip().startswith(_PREFIX)]
+        if not said:
+            raise
+        label = error.message.removesuffix(")").rpartition(" failed (")[0] or error.message
+        raise ProgramFailed(
+            f"{label} cannot be measured: {said[-1].removeprefix(_PREFIX)}",
+            details=[line for line in error.details if line.strip() not in said],
+            remedy="Call the function by hand with the same arguments: it must launch its kernels and return.",
+        ) from None

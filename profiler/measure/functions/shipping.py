@@ -1,0 +1,149 @@
+"""Sends a function and its arguments to a fresh process, as a file.
+
+A function that a module holds under a name is sent as that name: the other process imports the module, or loads its
+file. From a script or a notebook, `source.py` sends what the function needs of its source. Any other function, such as
+a lambda, is sent as its compiled code and the names that it uses.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import io
+import marshal
+import pickle
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+from profiler.measure.functions.source import MAIN, MainSource, names_read
+
+_main: MainSource | None = None  # in a fresh process: the source of the script or notebook that measures
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, namespace: Mapping[str, Any], main: MainSource | None) -> None:
+        super().__init__(file, protocol=5)
+        self._namespace, self._source = namespace, main
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, ModuleType):
+            return importlib.import_module, (value.__name__,)
+        if not callable(value) or isinstance(value, type) or value in (*_LOADERS, importlib.import_module):
+            return NotImplemented
+        found = _name_of(value, self._namespace, self._source)
+        if found is not None:
+            return load_name, found
+        return _reduced(value) if isinstance(value, FunctionType) else NotImplemented
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if module == MAIN and _main is not None:
+            return load_name(MAIN, None, name)
+        return super().find_class(module, name)
+
+
+def pack(value: object, namespace: Mapping[str, Any], main: Path | None) -> bytes:
+    """Returns the value for a fresh process.
+
+    `namespace` holds the names of the module that measures, and `main` is the source of the script or notebook.
+    """
+    file = io.BytesIO()
+    _Pickler(file, namespace, MainSource(main) if main is not None else None).dump(value)
+    return file.getvalue()
+
+
+def unpack(data: bytes, main: Path | None) -> Any:
+    """Returns the value in this fresh process; `main` is the source of the script or notebook that sent it."""
+    global _main  # noqa: PLW0603  # functions that are loaded by name have no other way to it
+    _main = MainSource(main) if main is not None else None
+    return _Unpickler(io.BytesIO(data)).load()
+
+
+def load_name(module: str, file: str | None, name: str) -> Any:
+    """Returns what a module holds under this name."""
+    if module == MAIN:
+        assert _main is not None
+        return _main.load([name])[name]
+    return vars(load_module(module, file))[name]
+
+
+def load_module(name: str, file: str | None) -> ModuleType:
+    """Imports the module, or loads it from its file if the name leads to no module or to another one."""
+    try:
+        found = importlib.import_module(name)
+        if file is None or getattr(found, "__file__", None) in (None, file):
+            return found
+    except ImportError:
+        if file is None:
+            raise
+    specification = importlib.util.spec_from_file_location(name, file)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    specification.loader.exec_module(module)
+    return module
+
+
+def make_function(
+    module: str, file: str | None, code: bytes, defaults: Any, keywords: Any, cells: tuple[Any, ...]
+) -> FunctionType:
+    """Returns a function made of its code, with the names of its module."""
+    compiled: CodeType = marshal.loads(code)
+    if module == MAIN:
+        assert _main is not None
+        names = _main.load(names_read(compiled))
+    else:
+        names = vars(load_module(module, file))
+    made = FunctionType(compiled, names, compiled.co_name, defaults, tuple(map(CellType, cells)) or None)
+    made.__kwdefaults__ = keywords
+    made.__module__ = module
+    return made
+
+
+_LOADERS = (load_name, make_function)
+
+
+def _reduced(function: FunctionType) -> tuple[Any, ...]:
+    module = function.__module__
+    cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
+    code = marshal.dumps(function.__code__)
+    return make_function, (
+        module, _file_of(module), code, function.__defaults__, function.__kwdefaults__, cells,
+    )  # fmt: skip
+
+
+def _name_of(
+    value: Any, namespace: Mapping[str, Any], main: MainSource | None
+) -> tuple[str, str | None, str] | None:
+    """Returns the module, its file and the name under which a fresh process finds the value."""
+    own = getattr(value, "__name__", None)
+    for module, names in _modules(value, namespace):
+        held = [own] if isinstance(own, str) and names.get(own) is value else []
+        held += [name for name, one in list(names.items()) if one is value]
+        if module == MAIN:
+            held = [name for name in held if main is not None and main.binds(name)]
+        if held:
+            return module, _file_of(module), held[0]
+    return None
+
+
+def _modules(value: Any, namespace: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yields the modules that may hold the value: its own, the one that measures, and all that have its name."""
+    if isinstance(own := getattr(value, "__module__", None), str) and own in sys.modules:
+        yield own, vars(sys.modules[own])
+    yield str(namespace.get("__name__", MAIN)), namespace
+    name = getattr(value, "__name__", None)
+    for module in sorted(sys.modules, key=len):
+        held = getattr(sys.modules[module], "__dict__", {})
+        if isinstance(name, str) and held.get(name) is value and module != "__mp_main__":
+            yield module, held
+            return
+
+
+def _file_of(module: str) -> str | None:
+    return getattr(sys.modules.get(module), "__file__", None)

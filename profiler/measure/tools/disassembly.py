@@ -1,0 +1,95 @@
+"""Reads the machine code of cubins, object files, fat binaries and Triton's cache with NVIDIA's `cuobjdump`.
+
+It needs no GPU. Folders are searched for cubins, as Triton's cache holds them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from profiler.errors import PathUnusable
+from profiler.measure.tools.process import command_details, run
+from profiler.measure.tools.toolchain import find_packaged, first_executable, toolkit_candidates
+
+SUFFIXES = (".cubin", ".fatbin", ".o", ".obj", ".so", ".a", ".out")
+_TIMEOUT_S = 300.0
+_FUNCTION = re.compile(r"^\s*Function : (\S+)\s*$")
+_INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;\s*/\*")
+_TARGET = re.compile(r"^\s*\.target\s+(\S+)|^\s*code for (\S+)")
+
+
+class Line(NamedTuple):
+    """One instruction: its offset in the function, and its text."""
+
+    offset: int
+    text: str
+
+
+Listing = dict[str, list[Line]]
+
+
+def is_code_path(reference: str) -> bool:
+    """Returns True if this means a file of machine code, or a folder that holds cubins."""
+    path = Path(reference)
+    if path.is_dir():
+        return not (path / "run.json").exists() and next(path.rglob("*.cubin"), None) is not None
+    return path.suffix in SUFFIXES
+
+
+def disassemble(path: Path) -> Listing:
+    """Returns the instructions of every function by its mangled name; of several targets, also by the target."""
+    files = sorted(path.rglob("*.cubin")) if path.is_dir() else [path]
+    found: dict[tuple[str, str], list[Line]] = {}
+    for file in files:
+        found |= _read(file)
+    targets = {target for target, _ in found}
+    return {
+        name if len(targets) == 1 else f"{name} ({target})": lines for (target, name), lines in found.items()
+    }
+
+
+def _read(path: Path) -> dict[tuple[str, str], list[Line]]:
+    if not path.is_file():
+        raise PathUnusable(
+            f"{path}: no such file",
+            remedy="Give a cubin, an object file, a fat binary, or a folder of cubins.",
+        )
+    tool = _find_cuobjdump()
+    command = [str(tool), "-sass", str(path)]
+    # It starts nvdisasm, which lies beside it in NVIDIA's packages.
+    said = run(
+        command, timeout_s=_TIMEOUT_S, environment={"PATH": f"{tool.parent}:{os.environ.get('PATH', '')}"}
+    )
+    found = parse(said.stdout)
+    if said.exit_code or not found:
+        raise PathUnusable(
+            f"{path}: cuobjdump reads no machine code from it",
+            details=command_details(command, said.stdout[:2000], said.stderr),
+            remedy="Give a file with code for a GPU; PTX alone is not machine code.",
+        )
+    return found
+
+
+def parse(text: str) -> dict[tuple[str, str], list[Line]]:
+    """Returns the instructions by target and function, from what `cuobjdump -sass` prints."""
+    found: dict[tuple[str, str], list[Line]] = {}
+    target, lines = "", list[Line]()
+    for line in text.splitlines():
+        if match := _TARGET.match(line):
+            target = match[1] or match[2]
+        elif match := _FUNCTION.match(line):
+            lines = found.setdefault((target, match[1]), [])
+        elif match := _INSTRUCTION.match(line):
+            lines.append(Line(int(match[1], 16), " ".join(match[2].split())))
+    return {key: lines for key, lines in found.items() if lines}
+
+
+def _find_cuobjdump() -> Path:
+    packaged = find_packaged("cuobjdump")
+    if packaged is not None:
+        return packaged
+    remedy = "Install the CUDA toolkit, or `pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm`."
+    return first_executable("cuobjdump", toolkit_candidates("cuobjdump", os.environ), remedy)

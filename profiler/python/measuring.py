@@ -1,0 +1,52 @@
+"""Measures a function, or a function at every point of a sweep, for the Python interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from profiler.measure.functions.measure import FunctionPlan, function_name, measure_function
+from profiler.python.recordings import Measurement
+from profiler.python.sweep import Sweep
+from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_store import RunStore
+
+
+def measure_one(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    reference: Callable[..., Any] | None,
+    runs: str | Path,
+    namespace: Mapping[str, Any],
+    *,
+    name: str | None,
+    **options: Any,
+) -> Measurement:
+    """Measures the function once and returns its run."""
+    store = RunStore(runs)
+    plan = FunctionPlan(name or function_name(function), **options)
+    found = measure_function(function, arguments, reference, plan, store, namespace)
+    run_id = RunId.parse(found.run_id)
+    assert run_id is not None
+    return Measurement.of(store.open(run_id), launched=found.kernels, cautions=found.cautions)
+
+
+def measure_sweep(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    reference: Callable[..., Any] | None,
+    over: Mapping[str, Iterable[int]],
+    runs: str | Path,
+    namespace: Mapping[str, Any],
+    **options: Any,
+) -> Sweep:
+    """Measures the function at every combination of the values; arguments and options may be functions of them."""
+    points = []
+    for chosen in product(*over.values()):
+        values = dict(zip(over, chosen, strict=True))
+        made = [one(**values) if callable(one) else one for one in arguments]
+        at = {key: one(**values) if callable(one) else one for key, one in options.items()}
+        points.append(measure_one(function, made, reference, runs, namespace, values=values, **at))
+    return Sweep(tuple(points))

@@ -1,0 +1,141 @@
+"""The pytest plugin: the fixture `prof_kernel` measures a function and compares it with a baseline folder of runs.
+
+A test fails if its function got slower than the baseline, and says why. If the measurement cannot decide, the test has
+the outcome `unclear`: it neither passes nor fails. Without a GPU it is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_UNCLEAR = "prof: unclear: "
+_FOLDER = "prof-baseline"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("prof", "measuring CUDA kernels with prof")
+    group.addoption(
+        "--prof-baseline",
+        metavar="DIR",
+        default=_FOLDER,
+        help=f"folder of the runs to compare with [{_FOLDER}]",
+    )
+    group.addoption(
+        "--prof-update", action="store_true", help="measure new runs for the baseline; compare nothing"
+    )
+    group.addoption("--prof-times-only", action="store_true", help="measure times, without counters")
+
+
+@pytest.fixture
+def prof_kernel(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Any]:
+    """Measures a function, and fails the test if it got slower than the run of this test in the baseline.
+
+    Takes what `profiler.measure` takes but `runs` and `over`, and returns the measurement.
+    """
+    namespace = request.module.__dict__
+
+    def measure(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        return _measured(request, tmp_path, namespace, function, arguments, options)
+
+    return measure
+
+
+def _measured(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    namespace: dict[str, Any],
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    options: dict[str, Any],
+) -> Any:
+    from profiler.errors import GpuNotFound, ProfError
+    from profiler.measure.functions.measure import function_name
+    from profiler.python.measuring import measure_one
+
+    config = request.config
+    baseline = Path(config.rootpath, config.getoption("--prof-baseline"))
+    update: bool = config.getoption("--prof-update")
+    if config.getoption("--prof-times-only"):
+        options["profile"] = False
+    name = options.pop("name", None) or f"{request.node.name}-{function_name(function)}"
+    reference = options.pop("reference", None)
+    runs = baseline if update else tmp_path / "runs"
+    try:
+        found = measure_one(function, arguments, reference, runs, namespace, name=name, **options)
+    except GpuNotFound as error:
+        pytest.skip(f"prof: {error.message}")
+    except ProfError as error:
+        pytest.fail(f"{error}\n{error.remedy}", pytrace=False)
+    if not update:
+        judge(baseline, runs)
+    return found
+
+
+def judge(baseline: Path, runs: Path) -> None:
+    """Compares the newest run in `runs` with its counterpart in the baseline; fails or is unclear as `prof check` says."""
+    from profiler.ask.check import check
+    from profiler.ask.named.settings import Settings
+    from profiler.errors import RunNotFound
+    from profiler.store.runs.run_store import RunStore
+
+    newest = RunStore(runs).ids()[-1]
+    settings = Settings(runs=runs)
+    baseline.mkdir(parents=True, exist_ok=True)
+    try:
+        finding = check(str(baseline), str(newest), settings, kernel_name=None, every=False)
+    except RunNotFound as error:
+        pytest.skip(f"{_UNCLEAR}{error.message}; pytest --prof-update measures a baseline")
+    (pair,) = finding.pairs
+    if finding.outcome == "passed":
+        return
+    said = [_sentence(one) for one in pair.checks if one.outcome != "passed"] or pair.refused
+    if finding.outcome == "unclear":
+        pytest.skip(_UNCLEAR + "; ".join(said))
+    why = _why(baseline, runs, pair.before, pair.after) if finding.outcome == "regression" else []
+    pytest.fail("\n".join([f"{pair.name}: {finding.outcome.replace('_', ' ')}", *said, *why]), pytrace=False)
+
+
+def _sentence(check: Any) -> str:
+    change = f"{check.change_pct:+.1f} %" if check.change_pct is not None else "changed"
+    interval = f" ({check.ci_pct[0]:+.1f} to {check.ci_pct[1]:+.1f} %)" if check.ci_pct else ""
+    return (
+        f"{check.metric} {change}{interval}: {check.before:,.6g} to {check.after:,.6g} {check.unit}, "
+        f"{check.limit_pct:g} % allowed"
+    )
+
+
+def _why(baseline: Path, runs: Path, before: str, after: str) -> list[str]:
+    """Returns the headline of the comparison: what happened, why, and what to do next."""
+    from profiler.ask.compare import compare_runs
+    from profiler.ask.named.settings import Settings
+    from profiler.catalog import DEFAULT_LADDER
+    from profiler.store.runs.run_store import RunStore
+
+    old, new = RunStore(baseline).find(before, DEFAULT_LADDER), RunStore(runs).find(after, DEFAULT_LADDER)
+    (comparison,) = compare_runs(old, new, Settings(runs=runs), force=True)
+    headline = comparison.headline
+    lines = [headline.what, headline.why, headline.next] if headline is not None else []
+    new_causes = [f"a cause that is new: {name}" for name in comparison.causes_new]
+    return [line for line in lines if line] + new_causes
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
+    """Gives tests that could not be decided a letter and a count of their own."""
+    if report.skipped and isinstance(report.longrepr, tuple) and _UNCLEAR in report.longrepr[2]:
+        return "unclear", "u", "UNCLEAR"
+    return None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Prints what could not be decided, and why."""
+    unclear = terminalreporter.getreports("unclear")
+    if unclear:
+        terminalreporter.section("prof: unclear")
+        for report in unclear:
+            reason = report.longrepr[2].partition(_UNCLEAR)[2]
+            terminalreporter.line(f"{report.nodeid}: {reason}")

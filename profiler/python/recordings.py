@@ -1,0 +1,147 @@
+"""What was recorded, as the Python interface hands it out: a store of runs, a run or report, and what `measure` made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from profiler.catalog import DEFAULT_LADDER
+from profiler.catalog.metrics import DURATION
+from profiler.errors import KernelNotFound
+from profiler.python.answers import Sheet, document_text
+from profiler.store.runs.run_store import Run, RunStore
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from profiler.ask.named.settings import Settings
+    from profiler.measure.functions.kernels import LaunchedKernel
+
+
+@dataclass(repr=False)
+class Recording(Run):
+    """A stored run, or a report, of one kernel or several. `.manifest` has everything needed to believe or repeat it."""
+
+    @classmethod
+    def of(cls, run: Run, **more: Any) -> Self:
+        """Returns the run as a recording."""
+        return cls(**vars(run), **more)
+
+    @property
+    def kernels(self) -> list[str]:
+        """Returns the names of the kernels that were profiled."""
+        return [kernel.name for kernel in self.manifest.kernels]
+
+    def __len__(self) -> int:
+        return len(self.manifest.kernels)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Sheet]:
+        return (self._sheet(name) for name in self.kernels)
+
+    def __getitem__(self, kernel: str) -> Sheet:
+        """Returns the sheet of the kernel with exactly this name."""
+        if kernel not in self.kernels:
+            raise KernelNotFound(
+                f"{self.label}: no kernel is called '{kernel}'",
+                details=[f"  {name}" for name in self.kernels],
+            )
+        return self._sheet(kernel)
+
+    def top(self, count: int | None = None) -> pd.DataFrame:
+        """Returns the kernels by their share of the time, with the launches and the first cause of each.
+
+        Causes are looked for in the first `count` kernels only, and the others are left out.
+        """
+        import pandas as pd
+
+        from profiler.ask.profiles import profile_all
+
+        times: dict[str, tuple[int, float]] = {}
+        for profile, kernel in zip(profile_all(self, self._settings()), self.manifest.kernels, strict=True):
+            duration = profile.series.get(DURATION)
+            times[kernel.name] = (kernel.launches, duration.values.mean() if duration else float("nan"))
+        whole = sum(launches * ns for launches, ns in times.values() if ns > 0) or float("nan")
+        rows = [
+            {
+                "kernel": name,
+                "launches": launches,
+                "total_ns": launches * ns,
+                "share_pct": 100 * launches * ns / whole,
+            }
+            for name, (launches, ns) in times.items()
+        ]
+        frame = pd.DataFrame(rows).sort_values("total_ns", ascending=False, ignore_index=True).head(count)
+        causes = [self._sheet(name).causes for name in frame["kernel"]]
+        return frame.assign(top_cause=[found[0].cause if found else None for found in causes])
+
+    def _sheet(self, kernel: str) -> Sheet:
+        from profiler.analyse.recording.overview import derive_sheet
+        from profiler.ask.profiles import profile_run
+
+        return Sheet.of(derive_sheet(self, profile_run(self, kernel, self._settings()), full=True))
+
+    def _settings(self) -> Settings:
+        from profiler.ask.named.settings import Settings
+
+        return Settings()
+
+    def __repr__(self) -> str:
+        return f"<{self.label}: {len(self)} kernels, {self.manifest.launches} launches>"
+
+    def _repr_html_(self) -> str:
+        from profiler.analyse.recording import overview
+        from profiler.ask.show import timing_of
+        from profiler.present.documents.recording import recording_document
+
+        timed = self.table("timings").num_rows > 0
+        timing = timing_of(self, self._settings()) if timed else None
+        return document_text(recording_document(overview.Recording(self, list(self), timing)))
+
+
+@dataclass(repr=False)
+class Measurement(Recording):
+    """What `measure` made: a committed run, every kernel that one call launches, and what to know before believing it."""
+
+    launched: tuple[LaunchedKernel, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+    @property
+    def ns(self) -> float:
+        """Returns the median time of the whole function on the GPU, without the profiler, in nanoseconds."""
+        return float(self.to_pandas("timings")["kernel_ns"].median())
+
+    def __repr__(self) -> str:
+        name, kernels = self.manifest.name, len(self.launched)
+        lines = [
+            f"<{name}: {self.ns / 1e3:.2f} us, {kernels} kernel{'s' * (kernels != 1)}, run {self.manifest.run_id}>"
+        ]
+        return "\n".join([*lines, *(f"caution: {one}" for one in self.cautions)])
+
+
+class Runs(RunStore):
+    """The runs of a folder or of a URL; `.ids()` and `.to_pandas()` list them."""
+
+    def __len__(self) -> int:
+        return len(self.ids())
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Recording]:
+        """Yields every run that is whole, oldest first."""
+        return map(Recording.of, self.open_all(self.ids()))
+
+    def __getitem__(self, reference: str) -> Recording:
+        """Returns the newest run with this name, such as `gemm-6`, or the run with this id."""
+        return self.find(reference)
+
+    def find(self, reference: str | int, ladder: str = DEFAULT_LADDER) -> Recording:
+        """Returns the newest run of a name, an id, or a kernel's number on this ladder."""
+        return Recording.of(super().find(str(reference), ladder))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} runs in {self.root}>"

@@ -1,0 +1,126 @@
+"""The index of a recording with several kernels: all of them, where the time goes, and what to ask next."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from profiler.analyse.recording.index import base_name, index_of, plain_name
+from profiler.analyse.recording.overview import derive_sheet
+from profiler.analyse.recording.profile import profile_kernel
+
+NAMES = {
+    "void at::native::(anonymous namespace)::softmax_warp_forward<float, (int)10>(float *, int)": "softmax_warp_forward",
+    "scale(float *, float)": "scale",
+    "void k5<(int)128, (bool)1>(int, const float *)": "k5",
+    "triton_poi_fused_0": "triton_poi_fused_0",
+    "graph": "graph",
+}
+
+
+@pytest.mark.parametrize("kernel", NAMES)
+def test_a_function_is_called_by_its_own_name(kernel):
+    assert base_name(kernel) == NAMES[kernel]
+
+
+def test_a_plain_name_keeps_template_arguments_and_drops_parameters():
+    name = "void at::native::(anonymous namespace)::f<float, (int)10, g<int>>(float *, (lambda)1)"
+    assert plain_name(name) == "at::native::(anonymous namespace)::f<float, 10, g<int>>"
+
+
+@pytest.fixture
+def index(make_run):
+    def of(**totals_ns):
+        run = make_run(
+            *(
+                {"kernel": name, "metrics": {"gpu__time_duration.sum": ns}}
+                for name, ns in totals_ns.items()
+                for _ in "ab"
+            )
+        )
+        return index_of(
+            derive_sheet(run, profile_kernel(run, kernel.name), full=False) for kernel in run.manifest.kernels
+        )
+
+    return of
+
+
+def test_kernels_come_by_their_share_of_the_time(index):
+    found = index(short=10.0, long=60.0, middle=30.0)
+    assert [(one.kernel, one.launches, one.total_ns, one.share_pct) for one in found] == [
+        ("long", 2, 120.0, 60.0),
+        ("middle", 2, 60.0, 30.0),
+        ("short", 2, 20.0, 10.0),
+    ]
+
+
+@pytest.fixture
+def many(make_run, tmp_path):
+    """A run of 100 kernels, in a store of its own."""
+    launches = [
+        {
+            "kernel": f"void kernel_{n}(float *)",
+            "metrics": {"gpu__time_duration.sum": 1000.0 + n},
+            "nvtx": ["step"],
+        }
+        for n in range(100)
+    ]
+    make_run(*launches, name="many", root=tmp_path)
+    return ("--runs", tmp_path, "show", "many")
+
+
+def test_the_screen_has_a_line_for_each_kernel_and_at_most_60(many, prof_here):
+    lines = prof_here(*many).stdout.splitlines()
+    assert len(lines) <= 60
+    rows = [line for line in lines if re.search(r"\bkernel_\d+$|\bkernel_\d+ ", line) and "%" in line]
+    assert "kernel_99" in rows[1]
+    assert "64 more kernels" in "\n".join(lines)
+    assert "--nvtx RANGE" in "\n".join(lines)
+
+
+def test_json_begins_with_the_headline_and_all_kernels_in_the_short_form_too(many, prof_here, store):
+    printed = prof_here(*many, "--format", "json", "--full").stdout
+    assert list(json.loads(printed))[:2] == ["headline", "index"]
+    assert len(json.loads(printed)["index"]) == 100
+    short = prof_here("--runs", store.root, "show", "several", "--format", "json").stdout
+    assert [one["kernel"] for one in json.loads(short)["index"]] == [
+        "offset(float *, float)",
+        "scale(float *, float)",
+        "calls_a_function(float *)",
+    ]
+    assert len(short) <= 8000
+
+
+def test_the_headline_names_the_kernel_that_takes_most_and_how_to_see_it(many, prof_here):
+    headline = json.loads(prof_here(*many, "--format", "json").stdout)["headline"]
+    assert headline["what"].startswith("100 kernels take 105.0 us under the profiler in 100 launches")
+    assert headline["why"].startswith("kernel_99 takes 1 % of the time")
+    assert "-k kernel_99" in headline["next"]
+
+
+def test_full_shows_every_kernel_below_the_index(prof_here, store):
+    text = prof_here("--runs", store.root, "show", "several", "--full").stdout
+    assert text.index("top cause") < text.index("scale(float *, float), 3 launches")
+
+
+def test_a_range_leaves_only_its_launches(make_run, tmp_path, prof_here):
+    inside, outside = (
+        {"kernel": "k", "metrics": {"gpu__time_duration.sum": ns}, "nvtx": names}
+        for ns, names in ((10.0, ["step", "Forward"]), (30.0, ["step"]))
+    )
+    make_run(inside, outside, {**outside, "kernel": "other"}, name="ranges", root=tmp_path)
+    show = ("--runs", tmp_path, "show", "ranges", "--format", "json", "--nvtx")
+
+    def index(pattern):
+        return [
+            (one["kernel"], one["total_ns"]) for one in json.loads(prof_here(*show, pattern).stdout)["index"]
+        ]
+
+    assert index("forward") == [("k", 10)]
+    assert index("STEP|step") == [("k", 40), ("other", 30)]
+    nothing = prof_here(*show, "fowrard")
+    assert nothing.returncode == 33
+    assert "nearest: Forward" in nothing.stderr
+    assert prof_here(*show, "FORWARD").returncode == 33, "a capital counts"

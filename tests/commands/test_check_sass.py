@@ -1,0 +1,93 @@
+"""`prof check --sass` compares the machine code of files, reports and runs, without a GPU."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+PTX = """
+.version 8.0
+.target sm_80
+.address_size 64
+{functions}
+"""
+FUNCTION = """
+.visible .entry {name}(.param .u64 out)
+{{
+    .reg .b32 %r<4>; .reg .b64 %d<3>;
+    ld.param.u64 %d1, [out];
+    mov.u32 %r1, %tid.x;
+    mul.lo.u32 %r2, %r1, {factor};
+    mul.wide.u32 %d2, %r1, 4;
+    add.u64 %d2, %d1, %d2;
+    st.global.u32 [%d2], %r2;
+    ret;
+}}
+"""
+
+pytestmark = pytest.mark.needs("ptxas", "cuobjdump")
+
+
+@pytest.fixture
+def cubin(tmp_path, needs):
+    """`cubin("a", first=3, second=5)`: a cubin with functions that multiply by these factors."""
+
+    def make(file, **factors):
+        text = "".join(FUNCTION.format(name=name, factor=factor) for name, factor in factors.items())
+        (tmp_path / f"{file}.ptx").write_text(PTX.format(functions=text))
+        path = tmp_path / f"{file}.cubin"
+        subprocess.run([needs("ptxas"), "-arch=sm_90", tmp_path / f"{file}.ptx", "-o", path], check=True)
+        return path
+
+    return make
+
+
+def check(*words, cwd=None):
+    command = [sys.executable, "-m", "profiler", "check", "--sass", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def test_the_same_code_passes_whatever_the_order_of_its_functions(cubin):
+    one, other = cubin("one", first=3, second=5), cubin("other", second=5, first=3)
+    done = check("--baseline", one, other)
+    assert done.returncode == 0, done.stderr
+    assert "the machine code is the same in 2 functions" in done.stdout
+
+
+def test_a_changed_constant_fails_and_says_where(cubin):
+    done = check("--baseline", cubin("one", first=3), cubin("other", first=7), "--format", "json")
+    assert done.returncode == 1
+    (found,) = json.loads(done.stdout)["functions"]
+    assert (found["function"], found["state"]) == ("first", "changed")
+    assert "0x3" in found["before"]
+    assert "0x7" in found["after"]
+
+
+def test_a_folder_of_cubins_is_read_as_tritons_cache_lies(cubin, tmp_path):
+    one, other = cubin("one", first=3), cubin("other", second=5)
+    for place, file in (("hash1", one), ("hash2", other)):
+        (tmp_path / "cache" / place).mkdir(parents=True)
+        shutil.copy(file, tmp_path / "cache" / place / "kernel.cubin")
+    done = check("--baseline", tmp_path / "cache", cubin("both", first=3, second=5))
+    assert (done.returncode, "same in 2 functions" in done.stdout) == (0, True), done.stdout + done.stderr
+
+
+def test_reports_are_compared_too(reports):
+    report = reports / "gemm_6.ncu-rep"
+    assert check("--baseline", report, report).returncode == 0
+    assert "is gone" in check("--baseline", reports / "gemm_5.ncu-rep", report).stdout
+
+
+def test_a_file_without_machine_code_is_refused(tmp_path):
+    (tmp_path / "empty.cubin").write_bytes(b"nothing")
+    done = check("--baseline", tmp_path / "empty.cubin", tmp_path / "empty.cubin")
+    assert done.returncode == 93
+    assert "cuobjdump reads no machine code from it" in done.stderr
+
+
+def test_a_candidate_is_needed():
+    assert check("--baseline", "6").returncode == 2

@@ -1,0 +1,52 @@
+"""Wrong turns that people take, each with the command that they meant."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("peer_5.ncu-rep", "prof show peer_5.ncu-rep"),
+        ("a.ncu-rep b.ncu-rep", "prof compare a.ncu-rep b.ncu-rep"),
+        ("diff 5 6", "prof compare 5 6"),
+        ("show 6 --json", "--format json"),
+        ("--json show 6", "--format json"),
+    ],
+)
+def test_what_was_meant_is_said(prof_here, typed, hint):
+    done = prof_here(*typed.split())
+    assert done.returncode == 2
+    assert hint in done.stderr
+
+
+def test_help_is_a_command_too(prof_here):
+    assert prof_here("help").stdout == prof_here("--help").stdout
+    assert prof_here("help", "show").stdout == prof_here("show", "--help").stdout
+
+
+def test_a_kernel_named_by_its_idea_is_given_with_its_number(prof_here, shipped_runs):
+    done = prof_here("--runs", shipped_runs.root, "show", "vectorized")
+    assert done.returncode != 0
+    assert "6 (vectorized)" in done.stderr
+
+
+def test_a_misspelt_report_is_answered_with_the_nearest(prof_here, reports, tmp_path):
+    shutil.copy(reports / "several.ncu-rep", tmp_path)
+    done = prof_here("show", "severl.ncu-rep", cwd=tmp_path)
+    assert "no such file; nearest: several.ncu-rep" in done.stderr
+
+
+def test_a_chart_of_several_kernels_asks_for_one(prof_here, reports, tmp_path):
+    done = prof_here("show", reports / "several.ncu-rep", "--chart", tmp_path / "chart.svg")
+    assert done.returncode == 32
+    assert "-k PATTERN" in done.stderr
+
+
+def test_build_without_a_gpu_names_the_option(prof_here, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    done = prof_here("build", "--kernel", "5")
+    assert "--arch sm_90" in done.stderr

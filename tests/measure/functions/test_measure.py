@@ -1,0 +1,192 @@
+"""`profiler.measure`: fresh processes verify, time and profile a function, and its run is like any other."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.needs("cc")
+BRIEF = "processes=2, repeats=3, launches=2"
+
+
+def test_a_function_of_a_script_becomes_a_run(measuring):
+    found = measuring.run(f"print(prof.measure(fast, x, reference=double, bytes=2 * x.nbytes, {BRIEF}))\n")
+    assert found.returncode == 0, found.stderr
+    (run_id,) = measuring.runs.ids()
+    run = measuring.runs.open(run_id)
+    assert found.stdout.splitlines()[1:] == [f"<fast: 1.00 us, 1 kernel, run {run_id}>"]
+    assert (run_id.name, run.manifest.ladder, run.manifest.program) == (
+        "fast",
+        None,
+        "python3 script.py fast",
+    )
+    facts = run.manifest.provenance
+    assert (facts.reference, facts.relative_error, facts.bytes) == ("double", 0.0, 8000)
+    assert list(facts.sources) == ["script.py"]
+
+
+def test_no_launch_of_an_autotuner_is_timed_or_profiled(measuring):
+    found = measuring.run(f"prof.measure(double, x, reference=fast, {BRIEF})\n")
+    assert found.returncode == 0, found.stderr
+    run = measuring.runs.open(measuring.runs.ids()[0])
+    times = run.to_pandas("timings")
+    assert list(times.kernel_ns) == [2100.0] * 6  # both kernels, without the tuning of 1 ms a call
+    assert list(times.reference_ns) == [1000.0] * 6
+    words = json.loads(measuring.calls[0])["words"]
+    assert words[words.index("--kernel-name") + 1] == "double_kernel"  # it takes most of the time
+    assert words[words.index("--profile-from-start") + 1] == "off"
+
+
+def test_the_script_itself_does_not_run_again(measuring):
+    found = measuring.run(f"prof.measure(fast, x, {BRIEF})\nprof.measure(kept, x, {BRIEF})\n")
+    assert found.stdout.count("the whole script runs") == 1, found.stderr
+    assert [run_id.name for run_id in measuring.runs.ids()] == ["fast", "kept"]
+
+
+def test_a_name_of_the_script_may_be_that_of_a_local(measuring):
+    text = f"""
+SIZES = [(a, b) for a in (1, 2) for b in (3, 4)]
+
+def scaled(a, b):
+    launch("scaled_kernel", 700, len(SIZES))
+    return a * b
+a = prof.measure(scaled, x, x, profile=False, {BRIEF})
+b = prof.measure(scaled, x, x, reference=lambda a, b: a.T * b, profile=False, {BRIEF})
+print(a.ns, b.ns)
+"""
+    found = measuring.run(text)
+    assert found.stdout.splitlines()[1:] == ["700.0 700.0"], found.stderr
+
+
+def test_lambdas_closures_and_partials_are_sent_too(measuring):
+    text = f"""
+from functools import partial
+def make(factor):
+    def scaled(x):
+        launch("scaled_kernel", 700)
+        return x * factor
+    return scaled
+def scale(factor, x):
+    return make(factor)(x)
+for one in (lambda x: fast(x), make(2), partial(scale, 2)):
+    print(prof.measure(one, x, name="one", reference=lambda x: 2 * x, profile=False, {BRIEF}).ns)
+"""
+    found = measuring.run(text)
+    assert found.stdout.splitlines()[1:] == ["1000.0", "700.0", "700.0"], found.stderr
+
+
+def test_a_function_in_the_cells_of_a_notebook_is_measured(measuring):
+    script = measuring.folder / "notebook.py"
+    cells = [
+        measuring.functions,
+        "%matplotlib_is_not_here\n",
+        "fast = fast\ny = x[::2].copy()",
+        f"a = prof.measure(fast, y, reference=double, profile=False, {BRIEF})\nprint(a.ns)",
+    ]
+    script.write_text(
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance()\n"
+        f"for cell in {cells!r}:\n    shell.run_cell(cell, store_history=True)\n"
+    )
+    found = subprocess.run(
+        [sys.executable, script], cwd=measuring.folder, env=measuring.environment,
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert found.stdout.splitlines()[-1] == "1000.0", found.stdout + found.stderr
+    assert found.stdout.count("the whole script runs") == 1
+
+
+def test_a_kernel_is_chosen_by_its_name_and_each_kernel_has_its_time(measuring):
+    found = measuring.run(
+        f"a = prof.measure(double, x, kernel='fill', profile=False, {BRIEF})\n"
+        "print([(one.name, one.launches, one.ns) for one in a.launched], a.cautions)\n"
+    )
+    assert found.stdout.splitlines()[1:] == [
+        "[('fill_kernel', 1, 100), ('double_kernel', 1, 2000)] "
+        "('the result was not verified: there is no reference',)"
+    ], found.stderr
+
+
+def test_arguments_that_are_written_are_verified_over_poison(measuring):
+    text = f"prof.measure(into, x, np.zeros_like(x), reference=lambda x, y: x + x, profile=False, {BRIEF})\n"
+    assert measuring.run(text).returncode == 0
+    assert len(measuring.runs.ids()) == 1
+
+
+def test_of_refused_counters_the_times_remain(measuring):
+    text = f"a = prof.measure(fast, x, reference=double, {BRIEF})\nprint(a.cautions[0], len(a.to_pandas('timings')))\n"
+    (measuring.folder / "bin" / "ncu").write_text(
+        (measuring.folder / "bin" / "ncu").read_text().replace("four-way", "counters-refused")
+    )
+    found = measuring.run(text)
+    assert found.returncode == 0, found.stderr
+    assert "times alone" in found.stdout
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in found.stdout
+    run = measuring.runs.open(measuring.runs.ids()[0])
+    assert (run.manifest.name, run.manifest.origin, run.manifest.is_profiled) == ("fast", "timed", False)
+
+
+def test_the_work_that_was_stated_becomes_bandwidth_everywhere(measuring):
+    text = f"""
+a = prof.measure(fast, x, bytes=8000, flops=1000, profile=False, {BRIEF})
+b = prof.measure(double, x, bytes=8000, profile=False, {BRIEF})
+found = prof.compare(a, b)
+print(round(found.speedup.ratio, 6), found.before.timing.gbytes_per_s, found.before.timing.gflops)
+print("GB/s" in a._repr_html_())
+"""
+    found = measuring.run(text)
+    assert found.stdout.splitlines()[1:] == ["0.47619 8.0 1.0", "True"], found.stderr
+
+
+def test_a_sweep_measures_every_point(measuring):
+    text = f"""
+found = prof.measure(fast, lambda n: np.ones(n, np.float32), over={{"n": [10, 20]}}, bytes=lambda n: 8 * n,
+                     reference=double, profile=False, {BRIEF})
+print(found.to_pandas()[["n", "median_ns", "reference_median_ns", "gbytes_per_s"]].to_dict("list"))
+print(sorted(found.chart().to_dict()["encoding"]))
+"""
+    found = measuring.run(text)
+    assert found.stdout.splitlines()[1:] == [
+        "{'n': [10, 20], 'median_ns': [1000.0, 1000.0], 'reference_median_ns': [2100.0, 2100.0], "
+        "'gbytes_per_s': [0.08, 0.16]}",
+        "['color', 'x', 'y']",
+    ], found.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("wrong, x, reference=double", "ResultWrong: wrong computes a wrong result: relative error "),
+        ("shorter, x, reference=double", "output 0 has the shape (3,), and that of its reference (1000,)"),
+        (
+            "forgets, x, x.copy(), reference=lambda x, y: 2 * x",
+            "ResultWrong: forgets computes a wrong result",
+        ),
+        (
+            "nothing, x",
+            "nothing cannot be measured: it launches no kernel: once it is settled, a call does nothing",
+        ),
+        ("raises, x", "raises cannot be measured: it raised ValueError after 0 s: no such thing"),
+        ("hangs, x, timeout_s=2", "ProgramTimedOut: hangs did not end within 2 s and was killed"),
+        ("restless, x", "after 2000 calls it still does not launch the same kernels in 5 calls in a row"),
+        (
+            "fast, open(__file__)",
+            "fast: argument 1 cannot be copied to a fresh process: TypeError: cannot pickle",
+        ),
+        (
+            "fast, x, kernel='triple'",
+            "KernelNotFound: fast launches no kernel that fits 'triple'; it launches:",
+        ),
+    ],
+)
+def test_what_cannot_be_measured_is_one_message_and_nothing_stored(measuring, call, message):
+    assert message in measuring.error(f"prof.measure({call}, {BRIEF})")
+
+
+def test_a_wrong_result_is_measured_if_asked(measuring):
+    text = f"prof.measure(wrong, x, reference=double, verify=False, profile=False, {BRIEF})\n"
+    assert measuring.run(text).returncode == 0
+    assert measuring.runs.open(measuring.runs.ids()[0]).manifest.provenance.relative_error > 0.1

@@ -1,0 +1,108 @@
+"""Reports that nobody stored: read once, and never taken for another."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from profiler.errors import ReportDamaged
+from profiler.store.cache import cache_root
+from profiler.store.runs import loose
+from profiler.store.runs.loose import open_report, open_reports
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """The folder of what is kept, with nothing held in memory; `kept()` forgets what this process has opened."""
+    monkeypatch.delenv("PROF_NO_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    held = {}
+    monkeypatch.setattr(loose, "_held", held)  # private: what this process has opened
+
+    def forget():
+        held.clear()  # a new process has none
+        return sorted((cache_root() / "reports").iterdir())
+
+    return forget
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """The paths that were read with NVIDIA's reader, in order."""
+    seen = []
+    read = loose._read_reports  # private: to count what really reads
+    monkeypatch.setattr(loose, "_read_reports", lambda paths, *rest: seen.extend(paths) or read(paths, *rest))
+    return seen
+
+
+@pytest.fixture
+def mine(reports, tmp_path):
+    return shutil.copy(reports / "several.ncu-rep", tmp_path / "mine.ncu-rep")
+
+
+def test_a_report_that_was_read_once_is_not_read_again(kept, reads, mine):
+    first = open_report(mine)
+    assert open_report(mine) is first, "the same process holds it"
+    kept()
+    again = open_report(mine)
+    assert reads == [mine]
+    assert again.manifest == first.manifest
+    assert all(again.table(name).equals(first.table(name)) for name in first.manifest.tables)
+
+
+def test_a_file_with_other_content_is_read(kept, reads, mine, reports):
+    open_report(mine)
+    shutil.copy(reports / "processes.ncu-rep", mine)
+    assert open_report(mine).manifest.launches == 14
+    assert reads == [mine, mine]
+
+
+def test_a_copy_under_another_name_has_its_own_name_and_path(kept, mine):
+    open_report(mine)
+    kept()
+    copy = shutil.copy(mine, mine.with_name("other.ncu-rep"))
+    run = open_report(copy)
+    assert (run.manifest.name, run.label) == ("other", str(copy))
+    moved = mine.parent / "elsewhere" / mine.name
+    moved.parent.mkdir()
+    shutil.copy(mine, moved)
+    assert open_report(moved).manifest.reports[0].reference == str(moved)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
+def test_what_was_changed_in_the_cache_is_read_again(kept, reads, mine, share):
+    first = open_report(mine)
+    (file,) = kept()
+    data = bytearray(file.read_bytes())
+    data[int(share * len(data))] ^= 1
+    file.write_bytes(data)
+    assert open_report(mine).table("metrics").equals(first.table("metrics"))
+    assert reads == [mine, mine]
+
+
+def test_what_is_kept_of_one_report_never_stands_for_another(kept, reads, mine, reports):
+    other = reports / "processes.ncu-rep"
+    launches = [run.manifest.launches for run in open_reports([mine, other])]
+    one, two = kept()
+    aside = one.with_name("aside")
+    one.rename(aside), two.rename(one), aside.rename(two)
+    assert [run.manifest.launches for run in open_reports([mine, other])] == launches
+    assert reads == [mine, other, mine, other]
+
+
+def test_a_failure_is_not_kept(kept, mine):
+    mine.write_bytes(mine.read_bytes()[:-1000])
+    for _ in range(2):
+        with pytest.raises(ReportDamaged):
+            open_report(mine)
+
+
+def test_how_far_reading_is_counts_the_launches(kept, mine):
+    seen = []
+    open_reports([mine], seen.append)
+    assert seen[-1] == "", "the line is removed at the end"
+    assert all("mine.ncu-rep" in line for line in seen[:-1])
+    seen.clear()
+    open_reports([mine], seen.append)
+    assert seen == [], "nothing is read"
