@@ -13,6 +13,7 @@ from profiler.analyse.ladder.climb import Climb
 from profiler.analyse.ladder.ideas import derive_ideas
 from profiler.analyse.ladder.ladder import RungFinding, choose_view
 from profiler.analyse.ladder.rungs import Rung
+from profiler.analyse.recording.overview import times_of
 from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.ask.ladder import find_climb
 from profiler.catalog.ladders.ladder import LADDER_FILE, Ladder, Published, find_ladder
@@ -36,25 +37,34 @@ _OTHER_WORK = {("embedding-rmsnorm", 5)}
 
 def ladder_table(name: str) -> str:
     """One row a kernel that was timed: percent of the reference by size, GFLOP/s, and what was published."""
-    timed = recorded_timings(name, RunStore(RUNS))
+    ladder, store = read_ladder(find_ladder(name, ROOT)), RunStore(RUNS)
+    climbs = [find_climb(store, ladder, dict.fromkeys("mnk", size)) for size in SIZES]
+    found = [{one.kernel: one for one in climb.finding.kernels} for climb in climbs]
+    shown = climbs[SIZES.index(SHOWN_SIZE)]
     rows: list[tuple[str | int, ...]] = []
-    for kernel in read_ladder(find_ladder(name, ROOT)).kernels:
-        shown = timed.get((kernel.number, (SHOWN_SIZE,) * 3))
-        if shown is None:
+    for rung, reached in zip(shown.rungs, shown.finding.kernels, strict=True):
+        if rung.timed is None:
             continue
-        by_size = [timed.get((kernel.number, (size,) * 3)) for size in SIZES]
+        kernel = rung.kernel
+        spread_pct = summarise(rung.timed.table("timings").column("kernel_ns").to_pylist()).spread_pct
         rows.append(
             (
                 kernel.number,
                 kernel.idea,
-                *(f"{summary.reference_pct:.1f}" if summary else "" for summary in by_size),
-                f"{shown.gflops:,.0f} ± {shown.spread_pct:.2f} %",
+                *(_both(at_size[kernel.number]) if kernel.number in at_size else "" for at_size in found),
+                f"{reached.gflops:,.0f} ± {spread_pct:.2f} %",
                 *(f"{one.gflops:,.0f}, {one.reference_pct:.1f}" for one in kernel.published[:1] or ()),
                 *([] if kernel.published else [""]),
             )
         )
     header = ("", "idea", *map(str, SIZES), f"GFLOP/s at {SHOWN_SIZE}", "published: GFLOP/s, %")
     return markdown_table(header, rows, right=(0, *range(2, 8)))
+
+
+def _both(reached: RungFinding | TimingSummary) -> str:
+    """The percentage of the reference as one calls it, and of its fastest algorithm where that was timed."""
+    known = [one for one in (reached.reference_pct, reached.best_pct) if one is not None]
+    return " / ".join(f"{one:.1f}" for one in known)
 
 
 def shapes_table(name: str, store: RunStore) -> str:
@@ -66,10 +76,7 @@ def shapes_table(name: str, store: RunStore) -> str:
     rows = [
         (
             " x ".join(map(str, shape)),
-            *(
-                f"{timed[number, shape].reference_pct:.1f}" if (number, shape) in timed else ""
-                for number in kernels
-            ),
+            *(_both(timed[number, shape]) if (number, shape) in timed else "" for number in kernels),
         )
         for shape in shapes
     ]
@@ -79,7 +86,6 @@ def shapes_table(name: str, store: RunStore) -> str:
 
 def recorded_timings(name: str, store: RunStore) -> dict[tuple[int, tuple[int, ...]], TimingSummary]:
     """The newest timings of every kernel and shape, as `prof time` and `prof collect` summarise them."""
-    ladder = read_ladder(find_ladder(name, ROOT))
     summaries = {}
     for run_id in store.ids():
         run = store.open(run_id)
@@ -87,12 +93,7 @@ def recorded_timings(name: str, store: RunStore) -> dict[tuple[int, tuple[int, .
         timings = run.table("timings")
         if manifest.ladder != name or manifest.workload is None or not timings.num_rows:
             continue
-        flops = ladder.kernel(manifest.kernel).flops
-        summaries[manifest.kernel, tuple(manifest.workload.values())] = summarise(
-            timings.column("kernel_ns").to_pylist(),
-            timings.column("reference_ns").to_pylist(),
-            flops=flops.evaluate(manifest.workload) if flops else None,
-        )
+        summaries[manifest.kernel, tuple(manifest.workload.values())] = summarise(*times_of(timings))
     return summaries
 
 

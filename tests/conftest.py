@@ -564,11 +564,17 @@ class MadeStore:
         return self._dated(run.path)
 
     def time(self, ladder: str, number: int, *durations: float, **fields: Any) -> str:
-        """A run of timings alone, of so many `processes`; the reference beside each took `reference_ns`."""
+        """A run of timings alone, of so many `processes`; beside each, the reference took `reference_ns`, its best `best_ns`.
+
+        Either is one time, or a list with one for each duration.
+        """
         repeats = len(durations) // fields.pop("processes", 1)
-        reference_ns, workload = fields.pop("reference_ns", None), fields.pop("workload", {"m": 4096})
+        workload = fields.pop("workload", {"m": 4096})
+        beside = [fields.pop(name, None) for name in ("reference_ns", "best_ns")]
+        others = [one if isinstance(one, list) else [one] * len(durations) for one in beside]
         timings = [
-            Timing(place // repeats, place % repeats, ns, reference_ns) for place, ns in enumerate(durations)
+            Timing(place // repeats, place % repeats, ns, *(one[place] for one in others))
+            for place, ns in enumerate(durations)
         ]
         timed = TimedRun(
             ladder, number, workload, datetime(2026, 1, 1, tzinfo=UTC), "NVIDIA H200", "",

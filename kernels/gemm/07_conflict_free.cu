@@ -1,7 +1,7 @@
-// Rung 7: bank conflicts are untangled, in shared memory and in the register file, and a sweep chose the tile.
+// Rung 7: four changes at once, against bank conflicts in shared memory and in the register file; a sweep chose the tile.
 //
-// Change from rung 6: rows of As are padded by 4 floats, so that the transposing stores spread over the banks; and by
-// measurement, 64 x 128 tiles, four blocks an SM, and the FMAs of a k-step walked in 4 x 4 blocks.
+// Changes from rung 6: (1) rows of As are padded by 4 floats, so that the transposing stores spread over the banks; and by
+// measurement, (2) 64 x 128 tiles, (3) four blocks an SM, and (4) the FMAs of a k-step walked in 4 x 4 blocks.
 // Expect: shared-memory conflicts of stores halved or better, barrier stalls down (four blocks cover for each other),
 // dispatch stalls down, FMA pipe up. A dispatch stall here is a register bank asked twice: an FMA reads three registers, the
 // file has two banks, and only an operand shared with the FMA before, from the reuse cache, makes it one read per bank.

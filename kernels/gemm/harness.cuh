@@ -1,13 +1,14 @@
-// The task of this ladder's programs: a random A and B, a poisoned C, and a comparison of C with an FP64 product.
-// In: a shape m n k. Every rung computes C = A * B, all row-major; C is FP32, A and B are
-// FP32 (multiplied as such or in TF32) or BF16.
+// The task of this ladder's programs: a random A and B, a poisoned C, and a comparison of each element of C with an FP64 sum.
+// In: a shape m n k. Every rung computes C = A * B, all row-major; A and B are FP32 (multiplied as such or in TF32) or
+// BF16, C is FP32 or BF16.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <memory>
+#include <string>
 
 #include "../harness/program.cuh"
+#include "precision.cuh"
+#include "references.cuh"
 #include "rung.cuh"
 
 namespace harness {
@@ -15,69 +16,57 @@ namespace harness {
 struct Comparison {
     double difference_squared, reference_squared;
     unsigned long long not_finite;
+    unsigned long long wrong;  // elements further off than is allowed
+    unsigned long long worst;  // how far off the worst is, in parts of what is allowed: the bits of a float, then its place
 };
 
-// Recomputes C with FP64 accumulation, 16 x 16 elements a block, and sums what ||C - R|| and ||R|| need.
-template <class Element>
-__global__ void compare_with_fp64(Gemm<Element> g, Comparison* out) {
+// Recomputes C with FP64 accumulation, 16 x 16 elements a block: what ||C - R|| and ||R|| need, and a bound for each element.
+template <class Element, class Result>
+__global__ void compare_with_fp64(Gemm<Element, Result> g, Comparison* out) {
+    using Exact = Precision<Element, Result>;
     constexpr int T = 16;
     __shared__ double as[T][T + 1], bs[T][T + 1];
     const int x = threadIdx.x, y = threadIdx.y;
     const int col = blockIdx.x * T + x;
     double difference_squared = 0, reference_squared = 0;
+    unsigned long long worst = 0;
     for (int row0 = blockIdx.y * T; row0 < g.m; row0 += gridDim.y * T) {
         const int row = row0 + y;
-        double sum = 0;
+        double sum = 0, exact = 0, magnitude = 0;
         for (int k0 = 0; k0 < g.k; k0 += T) {
             as[y][x] = row < g.m && k0 + x < g.k ? double(float(g.a[size_t(row) * g.k + k0 + x])) : 0.0;
             bs[y][x] = col < g.n && k0 + y < g.k ? double(float(g.b[size_t(k0 + y) * g.n + col])) : 0.0;
             __syncthreads();
-            for (int i = 0; i < T; ++i) sum += as[y][i] * bs[i][x];
+            for (int i = 0; i < T; ++i) {
+                const double product = Exact::multiplied(as[y][i]) * Exact::multiplied(bs[i][x]);
+                sum += as[y][i] * bs[i][x];
+                exact += product;
+                magnitude += fabs(product);
+            }
             __syncthreads();
         }
         if (row < g.m && col < g.n) {
-            const float value = g.c[size_t(row) * g.n + col];
+            const size_t place = size_t(row) * g.n + col;
+            const double value = float(g.c[place]), parts = parts_off<Element, Result>(g.k, exact, magnitude, value);
             if (!isfinite(value)) atomicAdd(&out->not_finite, 1ull);
+            if (!(parts <= 1)) atomicAdd(&out->wrong, 1ull);
+            worst = max(worst, (unsigned long long)__float_as_uint(fabsf(float(parts))) << 32 | place);
             difference_squared += (value - sum) * (value - sum);
             reference_squared += sum * sum;
         }
     }
+    atomicMax(&out->worst, worst);
     atomicAdd(&out->difference_squared, difference_squared);
     atomicAdd(&out->reference_squared, reference_squared);
 }
 
-template <class Element>
-struct Precision;
-template <>
-struct Precision<float> {
-    static constexpr const char* name = "fp32";
-    static constexpr const char* reference = "cuBLAS fp32";
-    // Rounding errors of a k-term sum grow like sqrt(k); 2^-24 is half a unit in the last place.
-    static double threshold(int k) { return 4.0 * 0x1p-24 * std::sqrt(double(k)); }
-};
-template <>
-struct Precision<__nv_bfloat16> {
-    static constexpr const char* name = "bf16";
-    static constexpr const char* reference = "cuBLAS bf16";
-    // The reference multiplies the rounded inputs, so only the tensor core's accumulation remains; it truncates,
-    // and truncation errors grow like k.
-    static double threshold(int k) { return std::max(1e-5, 2.0 * 0x1p-24 * k); }
-};
-
-template <>
-struct Precision<tf32> {
-    static constexpr const char* name = "tf32";
-    static constexpr const char* reference = "cuBLAS tf32";
-    // Cutting off 13 bits of both factors makes every product too small, by 7e-4 on average, whatever k is.
-    static double threshold(int) { return 0x1p-10; }
-};
-
-template <class Element>
+template <class Element, class Result = float>
 class Multiplication {
   public:
+    using Exact = Precision<Element, Result>;
     struct Rung {
         const char* name;
-        void (*launch)(const Gemm<Element>&);
+        void (*launch)(const Gemm<Element, Result>&);
     };
 
     static std::vector<Parameter> parameters() { return {{"m", 4096}, {"n", 4096}, {"k", 4096}}; }
@@ -88,16 +77,32 @@ class Multiplication {
           gemm_{int(options["m"]), int(options["n"]), int(options["k"]), a_.data(), b_.data(), c_.data()} {
         fill_uniform(a_.data(), a_.count(), seed_);
         fill_uniform(b_.data(), b_.count(), ~seed_);
-        c_.fill_bytes(0xFF);
+        poison();
     }
 
-    const char* precision() const { return Precision<Element>::name; }
-    const char* reference() const { return Precision<Element>::reference; }
+    const char* precision() const { return Exact::name; }
+    std::string reference() const { return std::string("cuBLAS ") + Exact::name; }
+    std::string library() const { return "cuBLAS " + cublas_version(); }
+
+    // What cuBLAS computes goes elsewhere: C stays as the rung left it.
     bool prepare_reference() {
-        reference_ = std::make_unique<Reference<Element>>();
-        return Reference<Element>::available;
+        if (!Reference<Element, Result>::available) return false;
+        reference_ = std::make_unique<Reference<Element, Result>>();
+        reference_c_ = std::make_unique<DeviceBuffer<Result>>(c_.count());
+        proposals_ = std::make_unique<Proposals<Element, Result>>(reference_gemm());
+        return true;
     }
-    void launch_reference() { reference_->launch(gemm_); }
+    void launch_reference() { reference_->launch(reference_gemm()); }
+    int proposals() const { return proposals_->count(); }
+    void launch_proposal(int proposal) { proposals_->launch(proposal); }
+    std::string proposal_text(int proposal) const { return proposals_->text(proposal); }
+    // Its norm alone: to multiply in TF32, cuBLAS rounds the factors, which the bounds of single elements expect to be cut off.
+    Check check_reference() {
+        Check found = compare(reference_gemm());
+        found.wrong.clear();
+        return found;
+    }
+
     Work work() const { return {2.0 * gemm_.m * gemm_.n * gemm_.k, "gflops"}; }
 
     bool launch() {
@@ -107,13 +112,11 @@ class Multiplication {
 
     Check check() {
         launch();
-        Tally<Comparison> sums;
-        const dim3 grid(tiles(gemm_.n, 16), std::min(tiles(gemm_.m, 16), 65535));
-        compare_with_fp64<<<grid, dim3(16, 16)>>>(gemm_, sums.data());
-        const Comparison found = sums.read();
-        const double error = std::sqrt(found.difference_squared / std::max(found.reference_squared, 1e-300));
-        return {error, Precision<Element>::threshold(gemm_.k), found.not_finite};
+        return check_last();
     }
+    void poison() { c_.fill_bytes(0xFF); }
+    Check check_last() { return compare(gemm_); }
+    const DeviceBuffer<Result>& output() const { return c_; }
 
   private:
     static size_t elements(const Options& options, const char* rows, const char* columns) {
@@ -124,12 +127,40 @@ class Multiplication {
         return count;
     }
 
+    Gemm<Element, Result> reference_gemm() const {
+        Gemm<Element, Result> gemm = gemm_;
+        gemm.c = reference_c_->data();
+        return gemm;
+    }
+
+    static Check compare(const Gemm<Element, Result>& gemm) {
+        Tally<Comparison> sums;
+        const dim3 grid(tiles(gemm.n, 16), std::min(tiles(gemm.m, 16), 65535));
+        compare_with_fp64<<<grid, dim3(16, 16)>>>(gemm, sums.data());
+        const Comparison found = sums.read();
+        Check check{std::sqrt(found.difference_squared / std::max(found.reference_squared, 1e-300)), Exact::threshold(gemm.k),
+                    found.not_finite};
+        const uint32_t bits = uint32_t(found.worst >> 32), place = uint32_t(found.worst);
+        float worst;
+        std::memcpy(&worst, &bits, sizeof worst);
+        check.worst_element = worst;
+        if (found.wrong && !found.not_finite) {
+            char text[160];
+            std::snprintf(text, sizeof text, "%llu elements further off than allowed; the worst, %.3g times, in row %d, column %d",
+                          found.wrong, worst, int(place / gemm.n), int(place % gemm.n));
+            check.wrong = text;
+        }
+        return check;
+    }
+
     Rung rung_;
     uint64_t seed_;
     DeviceBuffer<Element> a_, b_;
-    DeviceBuffer<float> c_;
-    Gemm<Element> gemm_;
-    std::unique_ptr<Reference<Element>> reference_;
+    DeviceBuffer<Result> c_;
+    Gemm<Element, Result> gemm_;
+    std::unique_ptr<Reference<Element, Result>> reference_;
+    std::unique_ptr<Proposals<Element, Result>> proposals_;
+    std::unique_ptr<DeviceBuffer<Result>> reference_c_;
 };
 
 }  // namespace harness

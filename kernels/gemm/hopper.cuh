@@ -2,6 +2,8 @@
 // delivers, and matrix instructions of a whole warp group (wgmma). Thin names for PTX, nothing more.
 #pragma once
 
+#include <cuda_bf16.h>
+
 #include "device.cuh"
 
 // The tensor copy engine (TMA) and the barriers in shared memory that count what it delivers: sm_90 and later.
@@ -98,6 +100,9 @@ __device__ __forceinline__ uint4 load_shared(uint32_t from) {
 }
 __device__ __forceinline__ void store_shared(uint32_t to, float value) {
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(value) : "memory");
+}
+__device__ __forceinline__ void store_shared(uint32_t to, __nv_bfloat162 value) {
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(reinterpret_cast<const uint32_t&>(value)) : "memory");
 }
 __device__ __forceinline__ void store_shared(uint32_t to, float2 value) {
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(value.x), "f"(value.y) : "memory");

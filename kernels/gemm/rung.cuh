@@ -1,23 +1,12 @@
-// What a rung is written with: the multiplication it is handed, its grid, the tensor map of a matrix, cuBLAS, and how
-// to fail. The program that calls it is harness.cuh, which includes this.
+// What a rung is written with: the multiplication it is handed, its grid, the tensor map of a matrix, and how to fail.
+// The program that calls it is harness.cuh, which includes this.
 #pragma once
 
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
-#include <type_traits>
-
 #include "../harness/failure.cuh"
-
-#if !defined(PROF_NO_CUBLAS) && defined(__has_include)
-#if !__has_include(<cublas_v2.h>)
-#define PROF_NO_CUBLAS
-#endif
-#endif
-#ifndef PROF_NO_CUBLAS
-#include <cublas_v2.h>
-#endif
 
 namespace harness {
 
@@ -30,12 +19,12 @@ struct tf32 {
 };
 
 // One multiplication: A is m x k, B is k x n, C is m x n.
-template <class Element>
+template <class Element, class Result = float>
 struct Gemm {
     int m, n, k;
     const Element* a;
     const Element* b;
-    float* c;
+    Result* c;
 };
 
 inline int tiles(int extent, int tile) { return extent / tile + (extent % tile != 0); }
@@ -66,41 +55,5 @@ CUtensorMap tensor_map(const Element* matrix, int rows, int columns, int box_row
     if (status != CUDA_SUCCESS) fail(CUDA_FAILED, "cuTensorMapEncodeTiled: CUresult %d", int(status));
     return map;
 }
-
-// cuBLAS in the rung's own precision, or nothing when it was missing at build time.
-template <class Element>
-class Reference {
-  public:
-#ifdef PROF_NO_CUBLAS
-    static constexpr bool available = false;
-    void launch(const Gemm<Element>&) { fail(CUDA_FAILED, "built without cuBLAS, which is all that this rung runs"); }
-#else
-    static constexpr bool available = true;
-    Reference() {
-        check(cublasCreate(&handle_), "cublasCreate");
-        check(cublasSetMathMode(handle_, CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
-    }
-    ~Reference() { cublasDestroy(handle_); }
-    Reference(const Reference&) = delete;
-    Reference& operator=(const Reference&) = delete;
-
-    // cuBLAS is column-major and so reads our matrices as their transposes: C^T = B^T A^T.
-    void launch(const Gemm<Element>& g) {
-        constexpr cudaDataType_t type = sizeof(Element) == 4 ? CUDA_R_32F : CUDA_R_16BF;
-        constexpr auto compute = std::is_same<Element, tf32>::value ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-        const float one = 1.0f, zero = 0.0f;
-        check(cublasGemmEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, g.n, g.m, g.k, &one, g.b, type, g.n, g.a, type, g.k, &zero,
-                           g.c, CUDA_R_32F, g.n, compute, CUBLAS_GEMM_DEFAULT),
-              "cublasGemmEx");
-    }
-
-  private:
-    static void check(cublasStatus_t status, const char* call) {
-        if (status == CUBLAS_STATUS_ALLOC_FAILED) fail(OUT_OF_MEMORY, "out of device memory in %s", call);
-        if (status != CUBLAS_STATUS_SUCCESS) fail(CUDA_FAILED, "%s: %s", call, cublasGetStatusString(status));
-    }
-    cublasHandle_t handle_ = nullptr;
-#endif
-};
 
 }  // namespace harness

@@ -98,6 +98,11 @@ void fill_uniform(Element* out, size_t count, uint64_t seed, float largest = 1) 
     CUDA_CHECK(cudaGetLastError());
 }
 
+__global__ static void count_different(const unsigned char* a, const unsigned char* b, size_t count, unsigned long long* found) {
+    for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x)
+        if (a[i] != b[i]) atomicAdd(found, 1ull);
+}
+
 __global__ static void read_all(const uint4* data, size_t count, uint32_t* sink) {
     uint32_t seen = 0;
     for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x)

@@ -15,11 +15,6 @@
 
 namespace harness {
 
-__global__ static void count_different(const unsigned char* a, const unsigned char* b, size_t count, unsigned long long* found) {
-    for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x)
-        if (a[i] != b[i]) atomicAdd(found, 1ull);
-}
-
 template <class Task>
 class DeviceCopy {
   public:

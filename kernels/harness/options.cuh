@@ -47,12 +47,13 @@ inline uint64_t parse_number(const char* flag, const char* text, uint64_t low, u
 }
 
 inline void print_usage(const char* program, const Options& options) {
-    std::printf("usage: %s --mode check|time|profile", program);
+    std::printf("usage: %s --mode check|time|profile|repeat", program);
     for (const Parameter& parameter : options.parameters) std::printf(" [--%s N]", parameter.name);
     std::printf(" [--repeats R] [--launches L] [--warmup W] [--seed S] [--json]\n"
                 "  check    compare the result with a higher-precision reference on random inputs, outputs poisoned beforehand\n"
                 "  time     R repeats, each with a cold L2, interleaved with the reference\n"
                 "  profile  W launches, then exactly L launches between cudaProfilerStart and cudaProfilerStop\n"
+                "  repeat   L launches on poisoned outputs, each of which must leave the same bits as the first\n"
                 "  defaults:");
     for (const Parameter& parameter : options.parameters)
         std::printf(" %s = %llu,", parameter.name, (unsigned long long)parameter.value);
@@ -90,8 +91,8 @@ inline Options parse_options(int argc, char** argv, std::vector<Parameter> param
         else if (flag == "--seed") options.seed = number(0, UINT64_MAX);
         else fail(USAGE, "unknown flag '%s'; --help lists them", flag.c_str());
     }
-    if (options.mode != "check" && options.mode != "time" && options.mode != "profile")
-        fail(USAGE, "--mode must be check, time or profile, not '%s'", options.mode.c_str());
+    if (options.mode != "check" && options.mode != "time" && options.mode != "profile" && options.mode != "repeat")
+        fail(USAGE, "--mode must be check, time, profile or repeat, not '%s'", options.mode.c_str());
     return options;
 }
 

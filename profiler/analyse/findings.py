@@ -147,12 +147,16 @@ class LoopInstruction(Struct, frozen=True):
 
 
 class LoadChange(Struct, frozen=True):
-    """The loads of one operand of the FMAs, of both together, or all loads from shared memory."""
+    """The loads of one operand of the FMAs, of both together, or all loads from shared memory.
+
+    `fmas` are those of a thread that they feed, before and after, where these differ.
+    """
 
     operand: Literal["A", "B", "both", "shared"]
     before: list[LoopInstruction]
     after: list[LoopInstruction]
     sentence: str
+    fmas: tuple[int, int] | None = None
 
 
 class HotLoop(Struct, frozen=True):

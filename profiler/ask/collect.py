@@ -31,7 +31,8 @@ def summarise_timings(
 ) -> TimingSummary:
     """Returns the times of a rung that was just timed, with its work per second."""
     kernel_ns = [timing.kernel_ns for timing in timings]
-    return summarise_rung(kernel, workload, kernel_ns, [timing.reference_ns for timing in timings])
+    reference_ns, best_ns = [one.reference_ns for one in timings], [one.best_ns for one in timings]
+    return summarise_rung(kernel, workload, kernel_ns, reference_ns, best_ns)
 
 
 def find_collected(store: RunStore, run_ids: Iterable[str], settings: Settings) -> Iterator[Collected | None]:

@@ -26,10 +26,6 @@ from profiler.catalog.metrics import BY_NAME, DURATION, Metric, nearest_hint
 from profiler.errors import ThresholdsInvalid
 
 DEFAULT_SLOWER_PCT = 2.0
-# A reference timed beside a rung may differ by this much from the same reference timed alone: in percent of its time,
-# and in points of the share that the rung reaches. Undisturbed references differ by up to 0.7 % between processes, and
-# nobody reads the second digit of a rung at a hundredth of its reference.
-DISTURBED_REFERENCE_PCT = 1.0
 PROJECT_FILES = ("prof.toml", "pyproject.toml")
 _WAYS = ("worse_pct", "rise_pct", "fall_pct")
 

@@ -108,7 +108,7 @@ def test_prof_reads_its_timings(rung, job: RungJob) -> None:
         (400, 500),
         (600, 400),
     ]
-    assert timed.reference == "cudaMemcpy of as many bytes"
+    assert timed.facts.reference == "cudaMemcpy of as many bytes"
     assert summary["kernel_median_ns"] == 500
     assert (summary["gbytes_per_s"], summary["reference_pct"]) == (4.0, 79.94)
 

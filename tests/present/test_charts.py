@@ -194,10 +194,10 @@ def test_the_titles_are_computed(compared):
     [
         (("5", "6"), ["instructions"]),
         (("2", "3"), ["instructions"]),
-        (("1", "2"), ["stall_lg_throttle"]),
-        (("textbook-5", "textbook-6"), ["active_warps"]),
+        (("1", "2"), ["cycles"]),
+        (("textbook-5", "textbook-6"), ["warps_in_use"]),
         (("9", "14"), ["sm_active"]),  # stall_barrier does more, which stall_short_scoreboard undoes
-        (("10", "11"), ["issue_rate", "instructions"]),  # what does most, and what works against it
+        (("10", "11"), ["tensor_pipe_pct"]),
     ],
 )
 def test_the_title_of_a_waterfall_names_what_the_speedup_is_from(compared, pair, largest):

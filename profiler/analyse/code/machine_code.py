@@ -166,17 +166,18 @@ def _change(
 ) -> LoadChange:
     before, after = (per_unit(side, sheet, per) for side, sheet in zip(loads, sheets, strict=True))
     texts = loads_text(before), loads_text(after)
-    fed = [_fmas_text(sheet.accumulators) for sheet in sheets]
-    if per == "step" and fed[0] != fed[1]:  # more loads are no step back where they feed more
-        texts = f"{texts[0]} for {fed[0]}", f"{texts[1]} for {fed[1]}"
+    fed = sheets[0].accumulators or 0, sheets[1].accumulators or 0
+    fmas = fed if per == "step" and fed[0] != fed[1] else None
+    if fmas:  # more loads are no step back where they feed more
+        texts = f"{texts[0]} for {_fmas_text(fmas[0])}", f"{texts[1]} for {_fmas_text(fmas[1])}"
     same = texts[0] == texts[1]
     what = texts[0] if same else f"{texts[0]} -> {texts[1]}"
     sentence = f"{_OPERAND_NAMES[operand]}: {what} per {UNIT_TEXT[per]}{', unchanged' if same else ''}"
-    return LoadChange(operand, before, after, sentence)
+    return LoadChange(operand, before, after, sentence, fmas)
 
 
-def _fmas_text(count: int | None) -> str:
-    return f"{count or 0:,} FMA{'' if count == 1 else 's'}"
+def _fmas_text(count: int) -> str:
+    return f"{count:,} FMA{'' if count == 1 else 's'}"
 
 
 def list_loads(sheet: LoopSheet, per: Per) -> list[tuple[str, list[LoopInstruction]]]:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
-from typing import Annotated, Literal, Protocol
+from statistics import median
+from typing import Annotated, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -20,15 +21,15 @@ from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictN
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
-from profiler.analyse.recording.overview import summarise_rung
+from profiler.analyse.recording.overview import summarise_rung, times_of
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.statistics.timings import TimingSummary
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.metrics import DURATION, HEADLINE, MEMORY_HEADLINE
-from profiler.catalog.thresholds import DISTURBED_REFERENCE_PCT
 from profiler.errors import NotComparable
 
 LadderView = Literal["compute", "memory"]
+_WORTH_SAYING_PCT = 0.5  # points by which a percentage moves
 Diagnose = Callable[[Profile], Diagnosis]
 HEADLINES: dict[LadderView, tuple[str, ...]] = {"compute": HEADLINE, "memory": MEMORY_HEADLINE}
 
@@ -47,6 +48,9 @@ class RungFinding(Struct, frozen=True):
     """One rung. `duration_ns` is unprofiled where there are timings; `metrics` are the profiler's.
 
     Where it `is_part_of_step`, what was timed took well longer than the kernel that they are of.
+
+    `reference_pct` is its speed in percent of the reference as one calls it, `best_pct` of the fastest algorithm that the
+    reference's library offers, null where that was not timed.
 
     `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many
     times as fast it is, or why the two may not be compared; `warnings` qualify it, or the rung itself. `binding` is
@@ -74,6 +78,14 @@ class RungFinding(Struct, frozen=True):
     run_id: str
     timed_run_id: str | None
     is_part_of_step: bool = False
+    best_pct: float | None = None
+
+    @property
+    def strongest(self) -> tuple[float, str]:
+        """The percentage of the strongest opponent, with its name: the reference's fastest algorithm, where it was timed."""
+        if self.best_pct is None:
+            return self.reference_pct or 0.0, self.reference
+        return min(self.best_pct, self.reference_pct or self.best_pct), f"{self.reference} at its best"
 
 
 class MissingRung(Struct, frozen=True):
@@ -217,7 +229,7 @@ def _finding(
 ) -> RungFinding:
     number, profile = rung.kernel.number, rung.profile
     summary = summaries[number]
-    pct, name = _of_reference(rung, summaries, reference)
+    reached = _reach(rung, summaries, reference)
     change = step.change if step else None
     speedup = change.speedup if change else None
     return RungFinding(
@@ -227,8 +239,9 @@ def _finding(
         basis=_basis(rung),
         gflops=summary.gflops if summary else None,
         gbytes_per_s=summary.gbytes_per_s if summary else None,
-        reference_pct=pct,
-        reference=name,
+        reference_pct=reached.reference_pct,
+        reference=reached.name,
+        best_pct=reached.best_pct,
         metrics={metric: profile.series[metric].mean for metric in headline if metric in profile.series},
         before=step.before.kernel.number if step else None,
         speedup=speedup,
@@ -236,7 +249,7 @@ def _finding(
         delta=_deltas(step, headline) if step else {},
         refused=list(step.refused) if step else [],
         warnings=[
-            *_disturbed_reference(rung, summaries, reference),
+            *reached.warnings,
             *(change.warnings if change else [*_lost_start(rung, step), *find_doubts(profile)]),
         ],
         binding=_binding(rung, diagnosed),
@@ -265,8 +278,7 @@ def _summary(ladder: Ladder, rung: Rung, workload: dict[str, int]) -> TimingSumm
         return summarise_rung(
             kernel,
             workload,
-            timings.column("kernel_ns").to_pylist(),
-            timings.column("reference_ns").to_pylist(),
+            *times_of(timings),
         )
     duration = rung.profile.series.get(DURATION)
     if duration is None or duration.mean <= 0:
@@ -274,43 +286,64 @@ def _summary(ladder: Ladder, rung: Rung, workload: dict[str, int]) -> TimingSumm
     return summarise_rung(kernel, workload, [duration.mean], ())
 
 
-def _of_reference(
-    rung: Rung, summaries: dict[int, TimingSummary | None], reference: Rung | None
-) -> tuple[float | None, str]:
-    """Returns the percentage and the name of the reference: what was timed in between; else against the reference rung, where both were measured one way."""
-    own = summaries[rung.kernel.number]
-    if own is None:
-        return None, ""
-    if own.reference_pct is not None and rung.timed is not None:
-        return own.reference_pct, _timed_reference(rung) or "its reference"
-    theirs = summaries[reference.kernel.number] if reference else None
-    if reference is None or theirs is None or _basis(reference) != _basis(rung):
-        return None, ""
-    return 100 * theirs.median_ns / own.median_ns, str(reference.kernel)
+class _Reached(NamedTuple):
+    """The speed of a rung in percent of its reference: as one calls it, and of the fastest algorithm of its library."""
+
+    reference_pct: float | None = None
+    best_pct: float | None = None
+    name: str = ""
+    warnings: tuple[str, ...] = ()
 
 
-def _disturbed_reference(
-    rung: Rung, summaries: dict[int, TimingSummary | None], reference: Rung | None
-) -> list[str]:
-    """Warns with the percentage of the reference that would be right where the rung slowed the one that was timed beside it."""
+def _reach(rung: Rung, summaries: dict[int, TimingSummary | None], reference: Rung | None) -> _Reached:
+    """Holds a rung against what was timed in between; else against the reference rung, where both were measured one way.
+
+    A rung that slows the reference beside it is held against the reference rung, which is timed beside its like.
+    """
     own, alone = summaries[rung.kernel.number], summaries[reference.kernel.number] if reference else None
-    name = _timed_reference(rung)
-    if reference is None or rung is reference or not own or not alone or not name:
-        return []
-    beside_ns, alone_ns = own.reference_median_ns, alone.median_ns
-    if beside_ns is None or own.reference_pct is None or _timed_reference(reference) != name:
-        return []
-    # The reference rung is timed beside its like, which is alone as well: what lies between the two is undisturbed.
-    lowest_ns, highest_ns = sorted((alone_ns, alone.reference_median_ns or alone_ns))
-    nearest_ns = min(max(beside_ns, lowest_ns), highest_ns)
-    time_pct, points = 100 * (beside_ns / nearest_ns - 1), 100 * (beside_ns - nearest_ns) / own.median_ns
-    if min(abs(time_pct), abs(points)) <= DISTURBED_REFERENCE_PCT:
-        return []
-    pct = 100 * alone_ns / own.median_ns
-    return [
-        f"{name} took {beside_ns:,.0f} ns beside rung {rung.kernel.number} and {alone_ns:,.0f} ns as rung "
-        f"{reference.kernel.number}: {pct:.1f} % of the latter, not {own.reference_pct:.1f} %"
-    ]
+    if own is None:
+        return _Reached()
+    if own.reference_pct is not None and rung.timed is not None:
+        name = _timed_reference(rung) or "its reference"
+        pct, best_pct = own.reference_pct, own.best_pct
+        if reference is not None and alone is not None and _may_slow(rung, reference):
+            if _is_slower(rung, "reference_ns", reference, ("kernel_ns", "reference_ns")):
+                pct = 100 * alone.median_ns / own.median_ns
+            if alone.best_median_ns is not None and _is_slower(rung, "best_ns", reference, ("best_ns",)):
+                best_pct = 100 * alone.best_median_ns / own.median_ns
+            moved = max(own.reference_pct - pct, (own.best_pct or 0) - (best_pct or 0))
+            if moved > _WORTH_SAYING_PCT:
+                return _Reached(pct, best_pct, name, (f"its percentage is of {name} alone, which it slows",))
+        return _Reached(pct, best_pct, name)
+    if reference is None or alone is None or _basis(reference) != _basis(rung):
+        return _Reached()
+    return _Reached(100 * alone.median_ns / own.median_ns, name=str(reference.kernel))
+
+
+def _may_slow(rung: Rung, reference: Rung) -> bool:
+    """True if both time the same reference in programs of one kind: PyTorch's processes copy more slowly than ours."""
+    facts = [one.timed.manifest.provenance if one.timed else None for one in (rung, reference)]
+    names, runtimes = ({getattr(one, field, None) for one in facts} for field in ("reference", "runtime"))
+    return rung is not reference and None not in facts and len(names) == len(runtimes) == 1
+
+
+def _is_slower(rung: Rung, column: str, reference: Rung, columns_alone: Sequence[str]) -> bool:
+    """True if this column of a rung is slower in every process than each of those columns in any of the reference's."""
+    beside = _process_medians(rung, column)
+    alone = [one for name in columns_alone for one in _process_medians(reference, name)]
+    return bool(beside and alone) and min(beside) > max(alone)
+
+
+def _process_medians(rung: Rung, column: str) -> list[float]:
+    assert rung.timed is not None
+    timings = rung.timed.table("timings")
+    by_process: dict[int, list[float]] = {}
+    for process, ns in zip(
+        timings.column("process").to_pylist(), timings.column(column).to_pylist(), strict=True
+    ):
+        if ns is not None:
+            by_process.setdefault(process, []).append(ns)
+    return [median(values) for values in by_process.values()]
 
 
 def _timed_reference(rung: Rung) -> str | None:

@@ -17,10 +17,11 @@ _MOST_NAMED = 5
 # Without a profiler, a kernel by itself takes as long as under it, to a few percent. What is timed and takes over
 # a tenth longer than the kernel profiled is more than that kernel.
 _WHOLE_STEP = 0.9
+_STEADY_CLOCK = 0.98  # the least clock by the greatest
 
 
 def find_doubts(profile: Profile) -> list[str]:
-    """Lists percentages above 100, negative values, durations of nothing, launches without a number or unlike, code left out, parts of a step."""
+    """Lists percentages above 100, negative values, durations of nothing, launches without a number or unlike, code left out, moving clocks, parts of a step."""
     suspicious = [_worst_of(one, bad) for one in profile.series.values() if (bad := _impossible(one))]
     gaps = [
         f"{name} in {profile.launches - len(one.values)} of {profile.launches}"
@@ -33,7 +34,18 @@ def find_doubts(profile: Profile) -> list[str]:
         lines.append(f"{profile.label}: {mixed}")
     if (unread := profile.manifest.unread) and profile.code is None:
         lines.append(f"{profile.label}: {unread} are left out, because NVIDIA's reader crashed on them")
+    lines += _moved_clock(profile)
     return lines + ([_partial(profile)] if is_part_of_step(profile) else [])
+
+
+def _moved_clock(profile: Profile) -> list[str]:
+    clocks = profile.manifest.provenance.clocks if profile.manifest.provenance else None
+    if clocks is None or clocks.sm_mhz.least >= _STEADY_CLOCK * clocks.sm_mhz.greatest:
+        return []
+    least, greatest = clocks.sm_mhz.least, clocks.sm_mhz.greatest
+    return [
+        f"{profile.label}: the SM clock moved between {least:,.0f} and {greatest:,.0f} MHz while it was timed"
+    ]
 
 
 def is_part_of_step(profile: Profile) -> bool:

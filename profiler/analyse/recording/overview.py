@@ -33,6 +33,8 @@ from profiler.store.runs.manifest import Manifest
 from profiler.text import counted
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from profiler.catalog.ladders.ladder import Kernel
     from profiler.store.runs.run import Run
 
@@ -220,22 +222,28 @@ def derive_timing_sheet(run: Run, kernel: Kernel | None) -> TimingSheet:
         timing=summarise_rung(
             kernel,
             run.manifest.workload or {},
-            timings.column("kernel_ns").to_pylist(),
-            timings.column("reference_ns").to_pylist(),
+            *times_of(timings),
         ),
     )
+
+
+def times_of(timings: pa.Table) -> list[list[float]]:
+    """Returns the times of the kernel, of its reference, and of the reference's fastest algorithm."""
+    return [timings.column(name).to_pylist() for name in ("kernel_ns", "reference_ns", "best_ns")]
 
 
 def summarise_rung(
     kernel: Kernel | None,
     values: Mapping[str, int],
     kernel_ns: Sequence[float],
-    reference_ns: Sequence[float | None],
+    reference_ns: Sequence[float | None] = (),
+    best_ns: Sequence[float | None] = (),
 ) -> TimingSummary:
     """Summarises times, with the work that the ladder says this kernel does at these sizes."""
     return summarise(
         kernel_ns,
         reference_ns,
+        best_ns,
         flops=kernel.flops.evaluate(values) if kernel and kernel.flops else None,
         bytes=kernel.bytes.evaluate(values) if kernel and kernel.bytes else None,
     )

@@ -9,7 +9,10 @@ from msgspec import Struct
 
 
 class TimingSummary(Struct, frozen=True):
-    """The spread is the interquartile range; without a reference its figures are null."""
+    """The spread is the interquartile range; without a reference its figures are null.
+
+    `reference` is the reference as one calls it, `best` the fastest algorithm that its library offers.
+    """
 
     repeats: int
     median_ns: float
@@ -20,18 +23,20 @@ class TimingSummary(Struct, frozen=True):
     gbytes_per_s: float | None
     reference_median_ns: float | None
     reference_pct: float | None
+    best_median_ns: float | None = None
+    best_pct: float | None = None
 
 
 def summarise(
     kernel_ns: Sequence[float],
     reference_ns: Sequence[float | None] = (),
+    best_ns: Sequence[float | None] = (),
     *,
     flops: float | None = None,
     bytes: float | None = None,
 ) -> TimingSummary:
     middle = median(kernel_ns)
-    known = [value for value in reference_ns if value is not None]
-    reference = median(known) if known else None
+    reference, best = _median(reference_ns), _median(best_ns)
     low, high = _quartiles(kernel_ns)
     return TimingSummary(
         repeats=len(kernel_ns),
@@ -44,7 +49,14 @@ def summarise(
         gbytes_per_s=bytes / middle if bytes is not None else None,
         reference_median_ns=reference,
         reference_pct=100 * reference / middle if reference is not None else None,
+        best_median_ns=best,
+        best_pct=100 * best / middle if best is not None else None,
     )
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
 
 
 def _quartiles(values: Sequence[float]) -> tuple[float, float]:

@@ -34,13 +34,13 @@ from profiler.measure.devices.device import Device, Order
 from profiler.measure.rungs.build import build_folder
 from profiler.measure.rungs.program import RungJob, fresh_seed
 from profiler.measure.rungs.provenance import derive_provenance, read_commit
-from profiler.measure.rungs.timing import timed_run
+from profiler.measure.rungs.timing import timed_run, with_facts
 from profiler.measure.tools.ncu import Ncu, NcuOptions
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import command_details, shown
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tools.transcript import Transcript
-from profiler.store.reports.request import CollectionFacts, Request, Timing
+from profiler.store.reports.request import CollectionFacts, ProcessFacts, Request, Timing
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.manifest import Manifest, Provenance
@@ -117,8 +117,7 @@ class Collection:
     error: ProfError | None = None
     timings: list[Timing] = field(default_factory=list)
     reports: list[Path] = field(default_factory=list)
-    reference: str | None = None
-    runtime: str | None = None
+    facts: list[ProcessFacts] = field(default_factory=list)
     relative_error: float | None = None
     seconds: float = 0.0
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -200,7 +199,7 @@ class Collection:
             if known is None:
                 timed = self.plan.device.time(self._timing_job(job), self.plan.timeout_s)
                 rows = timed.rows(process)
-                known = ProcessTimings(timed.reference, rows, timed.runtime)
+                known = ProcessTimings(timed.facts, rows)
                 self.pending.keep_timings(process, known)
                 alone = "" if self.target.is_profiled else "; it is not profiled"
                 report.line = (
@@ -208,7 +207,7 @@ class Collection:
                     f"{len(rows)} repeats, {report.seconds:.1f} s{alone}"
                 )
             self.timings += known.timings
-            self.reference, self.runtime = known.reference, known.runtime
+            self.facts.append(known.facts)
 
     def profile(self, process: int, observer: CollectObserver) -> None:
         """Profiles one process, unless its report is kept."""
@@ -277,13 +276,11 @@ class Collection:
         return replace(job, repeats=self.plan.repeats, warmup=self.plan.warmup)
 
     def _measured(self) -> Provenance:
-        job = self.target.job
+        job, origin = self.target.job, with_facts(self.provenance, self.facts)
         return msgspec.structs.replace(
-            self.provenance,
+            origin,
             seed=job.seed if job is not None else None,
-            reference=self.reference,
-            runtime=self.runtime,
-            relative_error=self.relative_error,
+            relative_error=origin.relative_error if self.relative_error is None else self.relative_error,
             seconds=round(self.seconds, 3),
         )
 

@@ -260,6 +260,7 @@ def _cublas_flags(toolchain: Toolchain) -> list[str]:
         f"-I{library.include}",
         f"-L{folder}",
         f"-l:{library.file.name}",
+        f"-l:{library.file.name.replace('libcublas', 'libcublasLt')}",
         f"-Xlinker=-rpath={folder}",
         f"-Xlinker=-rpath-link={folder}",
     ]

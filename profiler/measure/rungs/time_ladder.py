@@ -18,7 +18,7 @@ from profiler.errors import GpuNotFound, ProfError, ShapeRefused
 from profiler.measure.rungs.build import Built, build_folder
 from profiler.measure.rungs.program import RungJob, fresh_seed
 from profiler.measure.rungs.provenance import derive_provenance, read_commit
-from profiler.measure.rungs.timing import Timed, time_kernel, timed_run
+from profiler.measure.rungs.timing import Timed, time_kernel, timed_run, with_facts
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.reports.request import Timing
 from profiler.store.runs.manifest import Provenance
@@ -106,13 +106,8 @@ class _Turns:
 
     def measured(self, origin: Provenance) -> Provenance:
         """Returns the origin with what only the measurement shows."""
-        return msgspec.structs.replace(
-            origin,
-            seed=self.job.seed,
-            reference=self.timed[0].reference,
-            runtime=self.timed[0].runtime,
-            seconds=round(self.seconds, 3),
-        )
+        facts = with_facts(origin, [timed.facts for timed in self.timed])
+        return msgspec.structs.replace(facts, seed=self.job.seed, seconds=round(self.seconds, 3))
 
 
 def _job(plan: TimingPlan, kernel: Kernel, values: dict[str, int], built: Built | None) -> RungJob:

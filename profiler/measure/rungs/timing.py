@@ -1,18 +1,25 @@
 """Times a rung without the profiler: its program prints one JSON line for each timed repeat.
 
-    {"repeat": 0, "kernel_ns": 2951232, "reference_ns": 2707424}
+    {"repeat": 0, "kernel_ns": 2951232, "reference_ns": 2707424, "best_ns": 2705312}
 
-`reference_ns` may be null or absent. A line with `"summary": true` may name the reference and the runtime, for example
-a version of PyTorch.
+`reference_ns` and `best_ns` may be null or absent: the reference as one calls it, and the fastest algorithm that its library
+offers. A line with `"summary": true` may name the reference, its `library`, the `algorithm`, the runtime, for example
+a version of PyTorch, when the repeats `began` and `ended`, and the errors of what was timed last, as `verify.py` has them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import median
+from typing import Any
+
+import msgspec
 
 from profiler.measure.rungs.program import (
+    ENVIRONMENT,
     RungJob,
     json_lines,
     output_invalid,
@@ -20,36 +27,71 @@ from profiler.measure.rungs.program import (
     read_number,
     run_program,
 )
+from profiler.measure.tools.clocks import sampled_clocks
 from profiler.measure.tools.process import Finished, shown
 from profiler.measure.tools.toolchain import Gpu
-from profiler.store.reports.request import Timing
-from profiler.store.runs.manifest import Provenance
+from profiler.store.reports.request import ClockSample, ProcessFacts, Timing
+from profiler.store.runs.manifest import Clocks, Provenance, Spread
 from profiler.store.runs.timed_run import TimedRun
+
+_DURATIONS = ("kernel_ns", "reference_ns", "best_ns")
 
 
 @dataclass(frozen=True)
 class TimedRepeat:
     kernel_ns: float
     reference_ns: float | None
+    best_ns: float | None = None
 
 
 @dataclass(frozen=True)
 class Timed:
     repeats: tuple[TimedRepeat, ...]
-    reference: str | None  # the name that the program gives it
-    runtime: str | None = None
+    facts: ProcessFacts
 
     def rows(self, process: int) -> list[Timing]:
         """Returns the repeats as rows of the run's table."""
         return [
-            Timing(process, repeat, one.kernel_ns, one.reference_ns)
+            Timing(process, repeat, one.kernel_ns, one.reference_ns, one.best_ns)
             for repeat, one in enumerate(self.repeats)
         ]
 
 
 def time_kernel(job: RungJob, timeout_s: float) -> Timed:
     """Returns the repeats that one process of the program timed."""
-    return parse_timings(job, run_program(job, "time", timeout_s))
+    with sampled_clocks({**ENVIRONMENT, **job.environment}) as clocks:
+        finished = run_program(job, "time", timeout_s)
+    return parse_timings(job, finished, clocks)
+
+
+def with_facts(origin: Provenance, facts: Sequence[ProcessFacts]) -> Provenance:
+    """Returns the origin with what the processes that timed a kernel reported."""
+    if not facts:
+        return origin
+    algorithms = [one.algorithm for one in facts if one.algorithm is not None]
+    return msgspec.structs.replace(
+        origin,
+        reference=facts[0].reference,
+        runtime=facts[0].runtime,
+        library=facts[0].library,
+        algorithms=algorithms,
+        relative_error=max(
+            (one.relative_error for one in facts if one.relative_error is not None), default=None
+        ),
+        worst_element=max(
+            (one.worst_element for one in facts if one.worst_element is not None), default=None
+        ),
+        clocks=_summarised([sample for one in facts for sample in one.clocks]),
+    )
+
+
+def _summarised(samples: Sequence[ClockSample]) -> Clocks | None:
+    if not samples:
+        return None
+    clocks, power = [one.sm_mhz for one in samples], [one.power_w for one in samples]
+    return Clocks(
+        len(samples), *(Spread(min(values), median(values), max(values)) for values in (clocks, power))
+    )
 
 
 def timed_run(
@@ -76,7 +118,7 @@ def timed_run(
     )
 
 
-def parse_timings(job: RungJob, finished: Finished) -> Timed:
+def parse_timings(job: RungJob, finished: Finished, clocks: Sequence[ClockSample] = ()) -> Timed:
     """Returns the repeats that a program printed; raises OutputInvalid if there are none, or impossible ones."""
     repeats: list[TimedRepeat] = []
     summary: dict[str, object] = {}
@@ -84,15 +126,36 @@ def parse_timings(job: RungJob, finished: Finished) -> Timed:
         if line.get("summary") is True:
             summary = line
         elif "kernel_ns" in line:
-            kernel_ns, reference_ns = read_number(line["kernel_ns"]), read_number(line.get("reference_ns"))
-            if not kernel_ns or (not reference_ns and line.get("reference_ns") is not None):
+            kernel_ns, *others = (read_number(line.get(name)) for name in _DURATIONS)
+            impossible = [
+                name for name in _DURATIONS if line.get(name) is not None and not read_number(line[name])
+            ]
+            if not kernel_ns or impossible:
                 raise output_invalid(job, finished, "a duration that is not a positive number")
-            repeats.append(TimedRepeat(kernel_ns, reference_ns))
+            repeats.append(TimedRepeat(kernel_ns, *others))
     if not repeats:
         raise output_invalid(job, finished, 'no timings: no line {"kernel_ns": ...}')
-    if len({repeat.reference_ns is None for repeat in repeats}) > 1:
+    if len({(repeat.reference_ns is None, repeat.best_ns is None) for repeat in repeats}) > 1:
         raise output_invalid(job, finished, "a reference time for some repeats only")
-    return Timed(tuple(repeats), _text(summary.get("reference")), _text(summary.get("runtime")))
+    return Timed(tuple(repeats), _facts(summary, clocks))
+
+
+def _facts(summary: dict[str, Any], clocks: Sequence[ClockSample]) -> ProcessFacts:
+    began, ended = read_number(summary.get("began")) or 0.0, read_number(summary.get("ended")) or math.inf
+    algorithm = summary.get("algorithm")
+    return ProcessFacts(
+        reference=_text(summary.get("reference")),
+        runtime=_text(summary.get("runtime")),
+        library=_text(summary.get("library")),
+        algorithm={
+            name: value for name, value in algorithm.items() if type(value) is int and abs(value) < 1 << 53
+        }
+        if isinstance(algorithm, dict)
+        else None,
+        relative_error=read_number(summary.get("relative_error")),
+        worst_element=read_number(summary.get("worst_element")),
+        clocks=[one for one in clocks if began <= one.unix_s <= ended],
+    )
 
 
 def _text(value: object) -> str | None:

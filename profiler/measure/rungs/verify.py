@@ -3,7 +3,9 @@
 The exit code decides. A JSON line reports the relative error and its threshold. If the line contradicts exit code 0,
 the result counts as wrong:
 
-    {"relative_error": 3.1e-07, "threshold": 1.5e-05, "not_finite": 0, "ok": true}
+    {"relative_error": 3.1e-07, "threshold": 1.5e-05, "not_finite": 0, "worst_element": 0.04, "ok": true}
+
+`worst_element` says how far off the worst element is, in parts of what is allowed for it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from profiler.measure.rungs.program import RungJob, json_lines, read_number, run
 from profiler.measure.tools.exit_codes import EXIT_WRONG
 from profiler.measure.tools.process import Finished, command_details
 
-_FIGURES = ("relative_error", "threshold", "not_finite")
+_FIGURES = ("relative_error", "threshold", "not_finite", "worst_element")
 RungVerdict = Literal["correct", "wrong", "refused", "failed", "unavailable"]
 
 
@@ -28,6 +30,7 @@ class Checked:
     verdict: RungVerdict
     relative_error: float | None = None
     threshold: float | None = None
+    worst_element: float | None = None
     error: ProfError | None = None
 
 
@@ -51,17 +54,16 @@ def parse_check(job: RungJob, finished: Finished) -> Checked:
     for line in json_lines(job, finished):
         answer |= line
         believed = believed and _is_believed(answer)
-    relative_error, threshold = (
-        read_number(answer.get("relative_error")),
-        read_number(answer.get("threshold")),
+    error, threshold, worst = (
+        read_number(answer.get(name)) for name in ("relative_error", "threshold", "worst_element")
     )
     if finished.exit_code == 0 and believed:
-        return Checked(job, "correct", relative_error, threshold)
+        return Checked(job, "correct", error, threshold, worst)
     wrong = ResultWrong(
         f"{job.label} computes a wrong result, seed {job.seed}",
         details=command_details(finished.command, finished.stdout, finished.stderr),
     )
-    return Checked(job, "wrong", relative_error, threshold, wrong)
+    return Checked(job, "wrong", error, threshold, worst, wrong)
 
 
 def _is_believed(answer: dict[str, Any]) -> bool:
@@ -69,5 +71,5 @@ def _is_believed(answer: dict[str, Any]) -> bool:
     figures = {key: read_number(answer[key]) for key in _FIGURES if key in answer}
     if answer.get("ok", True) is not True or None in figures.values() or figures.get("not_finite"):
         return False
-    error, threshold = figures.get("relative_error"), figures.get("threshold")
-    return error is None or threshold is None or error <= threshold
+    error, threshold, worst = (figures.get(name) for name in ("relative_error", "threshold", "worst_element"))
+    return (error is None or threshold is None or error <= threshold) and (worst is None or worst <= 1)

@@ -184,7 +184,7 @@ class SweepStages:
             status = _STATUS.get(type(failure), "failed")
             return Visit(code, status, failure_of(failure, job.label), relative_error)
         repeats = [SweepRepeat(stage, process, one.kernel_ns, one.reference_ns) for one in timed.repeats]
-        return Visit(code, "correct", "", relative_error, timed.reference, repeats)
+        return Visit(code, "correct", "", relative_error, timed.facts.reference, repeats)
 
     def _promising(self) -> list[Candidate]:
         """Returns the points within `within_pct` of the best, and the source's own values for comparison."""

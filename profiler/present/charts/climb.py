@@ -127,8 +127,8 @@ def _published_ticks(base: alt.Chart, rows: Sequence[Record]) -> ChartType:
 
 def _row(rung: RungFinding, workload: Mapping[str, int]) -> Record:
     return {
-        "rung": rung_title(rung), "workload": size_text(dict(workload)), "pct": rung.reference_pct,
-        "reference": shortened(rung.reference, _NAME_WIDTH),
+        "rung": rung_title(rung), "workload": size_text(dict(workload)), "pct": rung.strongest[0],
+        "reference": shortened(rung.strongest[1], _NAME_WIDTH),
     }  # fmt: skip
 
 
@@ -138,9 +138,12 @@ def _title(titled: LadderFinding, ticks: Sequence[Record]) -> alt.TitleParams:
     climbed = [rung for rung in climbed if rung.reference == climbed[0].reference]
     title = shortened(titled.title, 100)
     if climbed:
-        best = max(climbed, key=lambda rung: rung.reference_pct or 0.0)
+        best = max(climbed, key=lambda rung: rung.strongest[0])
+        pct, reference = best.strongest
         workload = size_text(titled.workload or {})
-        title = f"{rung_title(best)} reaches {figure(best.reference_pct or 0.0)} % of {shortened(best.reference, _NAME_WIDTH)} at {workload}"
+        title = (
+            f"{rung_title(best)} reaches {figure(pct)} % of {shortened(reference, _NAME_WIDTH)} at {workload}"
+        )
     gpus = sorted({row["gpu"] for row in ticks})
     key = [f"Grey bars: as published, on {', '.join(gpus)}"] if gpus else []
     return heading(title, f"{shortened(titled.gpu, 120)}, medians without the profiler", *key)

@@ -143,10 +143,10 @@ def conditions_text(finding: LadderFinding | Roofline) -> str:
 
 
 def _reference_row(rung: RungFinding) -> Record:
-    pct = rung.reference_pct or 0.0
+    pct, reference = rung.strongest
     return {
         "rung": rung_title(rung), "pct": pct, "label": f"{'→ ' if pct > _MOST_PCT else ''}{figure(pct)} %",
-        "reference": shortened(rung.reference, _NAME_WIDTH), "basis": rung.basis,
+        "reference": shortened(reference, _NAME_WIDTH), "basis": rung.basis,
     }  # fmt: skip
 
 
@@ -163,8 +163,9 @@ def _reference_title(rungs: list[RungFinding]) -> str:
     climbed = [
         rung for rung in rungs if rung.reference == rungs[0].reference and rung.before is not None
     ] or rungs
-    best = max(climbed, key=lambda rung: rung.reference_pct or 0.0)
-    return f"{rung_title(best)} reaches {figure(best.reference_pct or 0.0)} % of {shortened(best.reference, _NAME_WIDTH)}"
+    best = max(climbed, key=lambda rung: rung.strongest[0])
+    pct, reference = best.strongest
+    return f"{rung_title(best)} reaches {figure(pct)} % of {shortened(reference, _NAME_WIDTH)}"
 
 
 def _steps_title(finding: LadderFinding) -> str:

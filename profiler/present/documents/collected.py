@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from profiler.analyse.recording.overview import summarise_rung
+from profiler.analyse.recording.overview import summarise_rung, times_of
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import Kernel, Ladder, size_text
@@ -22,13 +22,13 @@ from profiler.text import shortened
 _METRICS = HEADLINE[1:]
 _KERNEL_WIDTH = 40
 HEADER = (
-    "status", "run", "kernel", "size", "launches", "unprofiled_ns", "gflops", "gbytes_per_s", "reference_pct", "profiled_ns",
+    "status", "run", "kernel", "size", "launches", "unprofiled_ns", "gflops", "gbytes_per_s", "reference_pct", "best_pct", "profiled_ns",
     *_METRICS, "run_id",
 )  # fmt: skip
 # A narrow window leaves out the first of these first.
 _OPTIONAL = (
     "kernel", "lsu_inst_share_pct", "gbytes_per_s", "size", "stall_short_scoreboard", "stall_mio_throttle", "lsu_pipe_pct",
-    "fma_pipe_pct", "issue_active_pct", "launches", "gflops",
+    "fma_pipe_pct", "issue_active_pct", "launches", "gflops", "best_pct",
 )  # fmt: skip
 _TEXTS = ("status", "run", "kernel", "size", "run_id")
 
@@ -54,8 +54,7 @@ def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None
     timings = run.table("timings")
     summary = None
     if timings.num_rows:
-        columns = [timings.column(name).to_pylist() for name in ("kernel_ns", "reference_ns")]
-        summary = summarise_rung(kernel, manifest.workload or {}, *columns)
+        summary = summarise_rung(kernel, manifest.workload or {}, *times_of(timings))
     return (
         status,
         manifest.name,
@@ -66,6 +65,7 @@ def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None
         summary.gflops if summary else None,
         summary.gbytes_per_s if summary else None,
         summary.reference_pct if summary else None,
+        summary.best_pct if summary else None,
         _mean(profile, HEADLINE[0]),
         *(_mean(profile, name) for name in _METRICS),
         manifest.run_id,

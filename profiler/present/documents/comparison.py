@@ -62,6 +62,8 @@ _FIGURES = {
     "gbytes_per_s": "GB/s",
     "reference_median_ns": "ns",
     "reference_pct": "%",
+    "best_median_ns": "ns",
+    "best_pct": "%",
     "repeats": "repeat",
 }
 METRIC_COLUMNS = (
@@ -343,7 +345,9 @@ def _figures(comparison: Comparison) -> list[tuple[str, float | None, float | No
 def _references(comparison: Comparison) -> list[str]:
     """Returns the reference of the percentages; once if both sides have the same."""
     names = dict.fromkeys(side.reference for side in (comparison.before, comparison.after) if side.reference)
-    return [f"reference_pct: speed in percent of {' and of '.join(names)}"] if names else []
+    timings = [side.timing for side in (comparison.before, comparison.after) if side.timing]
+    best = "; best_pct: of its fastest algorithm" if any(one.best_pct is not None for one in timings) else ""
+    return [f"reference_pct: speed in percent of {' and of '.join(names)}{best}"] if names else []
 
 
 def _timed_records(comparison: Comparison) -> Iterator[Sequence[Plain]]:

@@ -52,8 +52,9 @@ def _columns(finding: LadderFinding) -> list[Column]:
     counters = [one.column for one in counter_columns(finding)]
     binding = [Column("binding", folds=True)] if _has_binding(finding) else []
     fixed = [Column("rung", "number"), Column("name"), Column("time", "duration")]
+    best = [Column("% best", "tenths")] if _has_best(finding) else []
     step = Column("step", "ratio", judges=True)
-    return [*fixed, *work, Column("% ref", "tenths"), step, *counters, *binding]
+    return [*fixed, *work, Column("% ref", "tenths"), *best, step, *counters, *binding]
 
 
 def _values(rung: RungFinding, finding: LadderFinding) -> list[Cell]:
@@ -61,9 +62,17 @@ def _values(rung: RungFinding, finding: LadderFinding) -> list[Cell]:
     own, pair = str(rung.kernel), f"{rung.before}-{rung.kernel}"
     values: list[Cell] = [Linked(rung.kernel, own), Linked(rung.name, own), _time(rung, finding)]
     values += [work] if _has_work(finding) else []
-    values += [rung.reference_pct, Linked(_step(rung), pair)]
+    values += [
+        rung.reference_pct,
+        *([rung.best_pct] if _has_best(finding) else []),
+        Linked(_step(rung), pair),
+    ]
     values += [one.value(rung) for one in counter_columns(finding)]
     return [*values, _binding(rung)] if _has_binding(finding) else values
+
+
+def _has_best(finding: LadderFinding) -> bool:
+    return any(rung.best_pct is not None for rung in finding.kernels)
 
 
 def _has_binding(finding: LadderFinding) -> bool:
@@ -129,8 +138,13 @@ def ladder_notes(finding: LadderFinding) -> list[str]:
             (rung for rung in rungs if rung.reference), key=lambda rung: rung.reference
         )
     ]
-    if references:
-        notes.append(f"% ref: speed in percent of {', '.join(references)}")
+    if references and _has_best(finding):
+        notes.append(
+            f"% ref: speed in percent of {', '.join(references)}, called by default; % best: of its fastest algorithm, "
+            "found by measuring"
+        )
+    elif references:
+        notes.append(f"% ref: speed in percent of {', '.join(references)}{_only_default(rungs)}")
     if not _has_work(finding) and not finding.workload:
         notes.append("no work per second: the runs do not record their workload")
     notes += missing_lines(finding)
@@ -143,6 +157,11 @@ def ladder_notes(finding: LadderFinding) -> list[str]:
             "= if no difference matters, ? if unclear"
         )
     return notes
+
+
+def _only_default(rungs: Sequence[RungFinding]) -> str:
+    """Returns a reservation for a library that was not asked for its fastest algorithm."""
+    return ", called by default" if any(rung.reference.startswith("cuBLAS") for rung in rungs) else ""
 
 
 def missing_lines(finding: LadderFinding) -> list[str]:
@@ -191,7 +210,7 @@ def _numbers(which: Iterable[int], rungs: Sequence[RungFinding]) -> str:
 def _records(finding: LadderFinding) -> Records:
     """Returns a record for each rung."""
     header = [
-        "kernel", "name", "duration_ns", "basis", "gflops", "gbytes_per_s", "reference_pct", "reference",
+        "kernel", "name", "duration_ns", "basis", "gflops", "gbytes_per_s", "reference_pct", "best_pct", "reference",
         "before", "speedup", "speedup_low", "speedup_high", "speedup_basis", "verdict", "binding",
     ]  # fmt: skip
     headline = HEADLINES[finding.view]
@@ -207,7 +226,7 @@ def _record(rung: RungFinding, headline: Sequence[str]) -> list[Plain]:
     speedup = rung.speedup
     row: list[Plain] = [
         rung.kernel, rung.name, rung.duration_ns, rung.basis, rung.gflops, rung.gbytes_per_s,
-        rung.reference_pct, rung.reference, rung.before, speedup.ratio if speedup else None,
+        rung.reference_pct, rung.best_pct, rung.reference, rung.before, speedup.ratio if speedup else None,
         *((speedup.ci if speedup else None) or (None, None)), speedup.basis if speedup else None,
         rung.verdict, rung.binding,
     ]  # fmt: skip

@@ -30,10 +30,12 @@ from profiler.present.document import (
 )
 from profiler.present.documents.parts.causes import cause_blocks, headline_blocks
 from profiler.present.documents.parts.provenance import provenance_facts
+from profiler.store.runs.manifest import Clocks, Provenance
 from profiler.store.runs.run import Run
 from profiler.text import counted, duration, number, shortened, unit_for_people
 
 _NVTX_WIDTH = 110
+_STEADY_MHZ = 15.0  # one step of the clock
 _NAME_WIDTH, _PLACE_WIDTH, _RANGES_WIDTH = 100, 30, 40
 _MOST_RULES = 8
 _LINE_COLUMNS = (
@@ -55,7 +57,7 @@ _MOST_SHAPES = 4
 _HEADER = ("kernel", "metric", "unit", "mean", "spread", "launches", "ncu")
 _TIMING_HEADER = (
     "run_id", "workload", "processes", "repeats", "median_ns", "min_ns", "max_ns", "spread_pct", "gflops",
-    "gbytes_per_s", "reference_median_ns", "reference_pct",
+    "gbytes_per_s", "reference_median_ns", "reference_pct", "best_median_ns", "best_pct",
 )  # fmt: skip
 # The names in the section MemoryWorkloadAnalysis of Nsight Compute.
 _RATES = {"max_bandwidth_pct": "Max Bandwidth", "mem_pipes_busy_pct": "Mem Pipes Busy"}
@@ -288,7 +290,7 @@ def _place(rule: SheetRule) -> str:
 
 
 def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
-    timing = sheet.timing
+    timing, provenance = sheet.timing, sheet.run.provenance
     rows = [
         (
             "median",
@@ -301,13 +303,37 @@ def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
     if timing.gbytes_per_s is not None:
         rows.append(("traffic", f"{number(timing.gbytes_per_s)} GB/s"))
     if timing.reference_median_ns is not None and timing.reference_pct is not None:
-        provenance = sheet.run.provenance
         name = f" ({provenance.reference})" if provenance and provenance.reference else ""
         reached = f"{number(timing.reference_pct)} % of its speed reached"
         rows.append(("reference", f"{duration(timing.reference_median_ns)}{name}, {reached}"))
+    if timing.best_median_ns is not None and timing.best_pct is not None:
+        reached = f"{number(timing.best_pct)} % of its speed reached"
+        rows.append(("at its best", f"{duration(timing.best_median_ns)}{_algorithms(provenance)}, {reached}"))
+    if provenance and provenance.clocks:
+        rows.append(("clock", clocks_text(provenance.clocks)))
     repeats = counted(timing.repeats, "repeat", "repeats")
     rows.append(("timed", f"{repeats} in {counted(sheet.processes, 'process', 'processes')}, unprofiled"))
     return rows
+
+
+def _algorithms(provenance: Provenance | None) -> str:
+    """Returns the library and its fastest algorithm; processes that chose another one come after a semicolon."""
+    if provenance is None:
+        return ""
+    known = [
+        ", ".join(f"{name} {one[name]}" for name in ("id", "tile", "stages", "split_k") if name in one)
+        or "its default"
+        for one in provenance.algorithms
+    ]
+    return f" ({provenance.library or 'its library'}: {'; '.join(dict.fromkeys(known))})"
+
+
+def clocks_text(clocks: Clocks) -> str:
+    """Returns the clock and the power while the kernel and its reference were timed."""
+    mhz, power = clocks.sm_mhz, clocks.power_w
+    moved = mhz.greatest - mhz.least > _STEADY_MHZ
+    range_text = f"{mhz.least:,.0f} to {mhz.greatest:,.0f} MHz, " if moved else ""
+    return f"{range_text}median {mhz.median:,.0f} MHz, up to {power.greatest:,.0f} W ({counted(clocks.samples, 'sample', 'samples')})"
 
 
 # Memory

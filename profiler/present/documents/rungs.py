@@ -16,10 +16,10 @@ from profiler.present.documents.parts.rows import rows_document
 Record = tuple[Plain, ...]
 
 BUILD_HEADER = ("kernel", "name", "status", "registers", "spill_bytes", "seconds", "binary")
-CHECK_HEADER = ("kernel", "name", "size", "relative_error", "threshold", "verdict", "seed")
+CHECK_HEADER = ("kernel", "name", "size", "relative_error", "threshold", "worst_element", "verdict", "seed")
 TIME_HEADER = (
-    "kernel", "name", "size", "median_ns", "spread_pct", "gflops", "gbytes_per_s", "reference_ns", "reference_pct",
-    "run_id",
+    "kernel", "name", "size", "median_ns", "spread_pct", "gflops", "gbytes_per_s", "reference_ns", "reference_pct", "best_ns",
+    "best_pct", "run_id",
 )  # fmt: skip
 _KERNEL = (Column("kernel", right=True), Column("name"))
 _BUILD_COLUMNS = (
@@ -35,6 +35,7 @@ _CHECK_COLUMNS = (
     Column("size"),
     Column("relative error", "scientific"),
     Column("threshold", "scientific"),
+    Column("worst element", "scientific"),
     Column("verdict"),
     Column("seed", folds=True),
 )
@@ -47,6 +48,8 @@ _TIME_COLUMNS = (
     Column("gbytes per s", "number"),
     Column("reference", "duration"),
     Column("reference %", "number"),
+    Column("its best", "duration"),
+    Column("best %", "number"),
     Column("run id", folds=True),
 )
 _TONES: dict[str, Tone] = {
@@ -100,6 +103,7 @@ def check_row(checked: Checked) -> Record:
         size_text(job.values),
         checked.relative_error,
         checked.threshold,
+        checked.worst_element,
         checked.verdict,
         job.seed,
     )
@@ -117,6 +121,8 @@ def time_row(kernel: Kernel, values: Mapping[str, int], summary: TimingSummary, 
         summary.gbytes_per_s,
         summary.reference_median_ns,
         summary.reference_pct,
+        summary.best_median_ns,
+        summary.best_pct,
         run_id,
     )
 

@@ -26,6 +26,29 @@ class Timing(msgspec.Struct, frozen=True):
     repeat: int
     kernel_ns: float
     reference_ns: float | None
+    best_ns: float | None = None
+
+
+class ClockSample(msgspec.Struct, frozen=True):
+    """The clock of the GPU's SMs and its power, as the driver reported them at one moment."""
+
+    unix_s: float
+    sm_mhz: float
+    power_w: float
+
+
+class ProcessFacts(msgspec.Struct, frozen=True):
+    """The facts of one process that timed a kernel, apart from its times."""
+
+    reference: str | None = None  # the name that the program gives it
+    runtime: str | None = None
+    library: str | None = None  # the one behind the reference, with its version
+    algorithm: dict[str, int] | None = (
+        None  # the one that `best_ns` belongs to; empty if it is the default call
+    )
+    clocks: list[ClockSample] = []
+    relative_error: float | None = None  # of the output of the last timed launch
+    worst_element: float | None = None
 
 
 class CollectionFacts(msgspec.Struct, frozen=True):

@@ -52,6 +52,22 @@ class KernelCount(msgspec.Struct, frozen=True):
     launches: Count
 
 
+class Spread(msgspec.Struct, frozen=True):
+    """The least, the middle and the greatest of several samples."""
+
+    least: float
+    median: float
+    greatest: float
+
+
+class Clocks(msgspec.Struct, frozen=True):
+    """The GPU's clock and power while a kernel and its reference were timed."""
+
+    samples: Count
+    sm_mhz: Spread
+    power_w: Spread
+
+
 class Provenance(msgspec.Struct, frozen=True):
     """How prof built and ran what it measured; paths are relative to the ladder's folder."""
 
@@ -65,8 +81,16 @@ class Provenance(msgspec.Struct, frozen=True):
     git_dirty: bool | None = None  # whether the tree differed from the commit
     seed: int | None = None
     reference: str | None = None  # the kernel that `reference_ns` belongs to
+    library: str | None = None  # the library behind the reference, with its version
+    algorithms: list[
+        dict[str, int]
+    ] = []  # of each process, the one that `best_ns` belongs to; empty: the default call
+    clocks: Clocks | None = None
     runtime: str | None = None  # what ran a program that prof did not compile, as the program reports it
-    relative_error: float | None = None  # of the result, verified just before
+    relative_error: float | None = None  # of the result, verified just before, or of the last timed launch
+    worst_element: float | None = (
+        None  # of what was timed last: how far off, in parts of what is allowed for it
+    )
     seconds: float | None = None  # how long the measurement took
     bytes: int | None = None  # that one call of a function has to move, as its user states
     flops: int | None = None  # that one call of a function has to do, as its user states

@@ -19,7 +19,7 @@ import msgspec
 from profiler.errors import CollectBusy, ProfError
 from profiler.store.locks import try_lock
 from profiler.store.reports.identity import REPORT_SUFFIX, copy_report, sha256_of_report
-from profiler.store.reports.request import Timing
+from profiler.store.reports.request import ProcessFacts, Timing
 from profiler.store.runs.commit import flush, make_root, make_shared_folder, storage_error
 from profiler.store.runs.seal import seal_of, sealed
 from profiler.store.tables.decoding import NOT_DECODED, decodable
@@ -42,9 +42,8 @@ class CollectionPlan(msgspec.Struct, frozen=True):
 
 @decodable
 class ProcessTimings(msgspec.Struct, frozen=True):
-    reference: str | None
+    facts: ProcessFacts
     timings: list[Timing]
-    runtime: str | None = None
 
 
 class UnfinishedCollection:

@@ -15,7 +15,7 @@ from profiler.errors import RunDamaged
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class ColumnSchema:
     doc: str
     unit: str = ""
     nullable: bool = False
-    since: int = 1  # the first schema version with this column; in older tables it reads as zero
+    since: int = 1  # the first schema version with this column; in older tables it reads as zero, or as null
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,14 @@ TIMINGS = TableSchema(
         ColumnSchema("repeat", "int32", "position within the process, from 0"),
         ColumnSchema("kernel_ns", "float64", "duration of the kernel", "ns"),
         ColumnSchema("reference_ns", "float64", "duration of the reference kernel beside it", "ns", True),
+        ColumnSchema(
+            "best_ns",
+            "float64",
+            "duration of the reference's fastest algorithm beside it",
+            "ns",
+            True,
+            since=4,
+        ),
     ),
 )
 
@@ -236,10 +244,11 @@ def upgraded(table: pa.Table, name: str) -> pa.Table:
         if version < column.since and column.name not in table.column_names:
             field = arrow_schema(name).field(column.name)
             data = pa.py_buffer(bytes(field.type.bit_width // 8 * table.num_rows))
-            zeros = pa.Array.from_buffers(
-                field.type, table.num_rows, [None, data]
+            known = pa.py_buffer(bytes(table.num_rows // 8 + 1)) if column.nullable else None
+            added = pa.Array.from_buffers(
+                field.type, table.num_rows, [known, data]
             )  # from a list, Arrow would import pandas
-            table = table.add_column(position, field, zeros)
+            table = table.add_column(position, field, added)
     return table
 
 

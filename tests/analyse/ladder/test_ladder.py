@@ -98,30 +98,41 @@ def test_times_measured_two_ways_make_no_percentage(made, made_ladder):
     assert rung(climb(made_ladder, made.store)[0], 1).reference_pct is None
 
 
-def test_a_reference_that_the_rung_slowed_is_told_with_what_the_rung_reaches_of_it_alone(made, made_ladder):
-    """Not where it is noise, or too small a part of a slow rung's percentage to be read, or of another reference."""
-    made.time("made", 0, 100.0, reference_ns=100.1, reference="the library")
-    for number, ns, reference_ns in ((1, 50.0, 102.0), (2, 50.0, 100.9), (3, 5000.0, 150.0)):
-        made.time("made", number, ns, reference_ns=reference_ns, reference="the library")
-    told = {one.kernel: one.warnings for one in climb(made_ladder, made.store)[0].kernels}
-    sentence = (
-        "the library took 102 ns beside rung 1 and 100 ns as rung 0: 200.0 % of the latter, not 204.0 %"
-    )
-    assert [sentence in told[number] for number in range(4)] == [False, True, False, False]
-    assert not any("beside" in warning for number in (0, 2, 3) for warning in told[number])
+SLOWED = "its percentage is of the library alone, which it slows"
 
 
-def test_what_lies_between_the_two_times_of_the_reference_alone_is_not_disturbed(made, made_ladder):
-    """Its own rung holds two: as the rung, and as what was timed beside it."""
-    made.time("made", 0, 100.0, reference_ns=97.0, reference="the library")
-    made.time("made", 1, 50.0, reference_ns=98.5, reference="the library")
-    made.time("made", 2, 50.0, reference_ns=95.0, reference="the library")
-    told = [one.warnings for one in climb(made_ladder, made.store)[0].kernels]
-    assert [any("beside rung" in warning for warning in warnings) for warnings in told] == [
-        False,
-        False,
-        True,
-    ]
+def test_a_rung_that_slows_its_reference_in_every_process_is_held_against_the_reference_alone(
+    made, made_ladder
+):
+    made.time("made", 0, 100.0, 100.2, processes=2, reference_ns=[100.1, 99.9], reference="the library")
+    slower, once = [100.6, 100.8], [100.6, 100.1]
+    for number, reference_ns in ((1, slower), (2, once), (3, 98.0)):
+        made.time("made", number, 50.0, 50.0, processes=2, reference_ns=reference_ns, reference="the library")
+    kernels = climb(made_ladder, made.store)[0].kernels
+    assert [one.reference_pct for one in kernels[1:]] == pytest.approx([200.2, 200.7, 196.0])
+    assert [SLOWED in one.warnings for one in kernels] == [False, True, False, False]
+
+
+def test_the_reference_at_its_best_is_held_against_its_best_alone(made, made_ladder):
+    made.time("made", 0, 100.0, reference_ns=100.0, best_ns=80.0, reference="the library")
+    made.time("made", 1, 50.0, reference_ns=100.0, best_ns=81.0, reference="the library")
+    one = rung(climb(made_ladder, made.store)[0], 1)
+    assert (one.reference_pct, one.best_pct) == (200.0, 160.0)
+    assert one.strongest == (160.0, "the library at its best")
+    assert one.warnings == [SLOWED]
+
+
+def test_without_a_best_the_default_is_the_strongest(made, made_ladder):
+    made.time("made", 1, 50.0, reference_ns=100.0, reference="the library")
+    one = rung(climb(made_ladder, made.store)[0], 1)
+    assert (one.best_pct, one.strongest) == (None, (200.0, "the library"))
+
+
+def test_the_reference_in_a_process_of_another_kind_is_not_slowed_by_the_rung(made, made_ladder):
+    made.time("made", 0, 100.0, reference_ns=100.0, reference="a copy")
+    made.time("made", 1, 50.0, reference_ns=100.6, reference="a copy", runtime="PyTorch 2.11.0")
+    one = rung(climb(made_ladder, made.store)[0], 1)
+    assert (one.reference_pct, one.warnings) == (pytest.approx(201.2), [])
 
 
 def test_the_reference_of_another_precision_is_not_held_against_the_reference_rung(made, made_ladder):
@@ -130,11 +141,14 @@ def test_the_reference_of_another_precision_is_not_held_against_the_reference_ru
     assert rung(climb(made_ladder, made.store)[0], 1).warnings == []
 
 
-def test_of_the_recorded_rungs_at_8192_two_are_told_to_have_slowed_their_reference(recorded):
+def test_of_the_recorded_rungs_at_8192_those_that_slow_their_reference_are_found_by_the_rule(recorded):
     finding = profiler.ladder("gemm", recorded, workload=dict.fromkeys("mnk", 8192)).ladder
-    told = {one.kernel: warning for one in finding.kernels for warning in one.warnings if "beside" in warning}
-    assert list(told) == [13, 14]
-    assert told[14].endswith("ns as rung 0: 101.3 % of the latter, not 103.5 %")
+    slow = {
+        one.kernel: round(one.reference_pct, 1)
+        for one in finding.kernels
+        if any("which it slows" in warning for warning in one.warnings)
+    }
+    assert slow == {7: 91.1, 9: 99.5, 13: 255.4, 14: 101.3}
 
 
 def test_a_reference_numbered_0_is_no_step_of_the_climb(made, made_ladder):

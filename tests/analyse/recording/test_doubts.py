@@ -6,10 +6,12 @@ import math
 
 import pytest
 
+from profiler.analyse.compare.changes import profile_timings
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
+from profiler.store.runs.manifest import Clocks, Spread
 
 
 @pytest.fixture
@@ -119,3 +121,12 @@ def test_the_recorded_kernels_are_all_that_was_timed(recorded):
     for number in range(11):
         run = recorded.find(str(number), "gemm")
         assert not is_part_of_step(profile_kernel(run, run.manifest.kernels[0].name))
+
+
+@pytest.mark.parametrize(("least", "moved"), [(1950.0, False), (1305.0, True)])
+def test_a_clock_that_moved_while_the_kernel_was_timed_is_named(made, least: float, moved: bool):
+    clocks = Clocks(9, Spread(least, 1975.0, 1980.0), Spread(300.0, 650.0, 700.0))
+    made.time("made", 1, 100.0, clocks=clocks)
+    doubts = find_doubts(profile_timings(made.store.open(made.store.ids()[0])))
+    said = ["made 1: the SM clock moved between 1,305 and 1,980 MHz while it was timed"]
+    assert doubts == (said if moved else [])

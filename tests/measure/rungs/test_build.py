@@ -132,9 +132,9 @@ def test_the_command_with_cublas_and_a_runtime_elsewhere(ladder: Ladder) -> None
     cublas = Library(Path("/p/cu13/include"), Path("/p/cu13/lib/libcublas.so.13"))
     toolchain = Toolchain(Path("/p/cu13/bin/nvcc"), "13.0.88", Path("/p/cu13"), Path("/p/cu13/lib"), cublas)
     command = build_command(ladder.kernel(1), "sm_80", toolchain, Path("/b/01_one"))
-    assert command[3:11] == [
+    assert command[3:12] == [
         "-gencode=arch=compute_80,code=sm_80", "-O3", "-L/p/cu13/lib", "-I/p/cu13/include",
-        "-L/p/cu13/lib", "-l:libcublas.so.13", "-Xlinker=-rpath=/p/cu13/lib", "-Xlinker=-rpath-link=/p/cu13/lib",
+        "-L/p/cu13/lib", "-l:libcublas.so.13", "-l:libcublasLt.so.13", "-Xlinker=-rpath=/p/cu13/lib", "-Xlinker=-rpath-link=/p/cu13/lib",
     ]  # fmt: skip
     assert "-DPROF_NO_CUBLAS" not in command
 

@@ -19,9 +19,11 @@ from profiler.errors import (
     ToolNotFound,
 )
 from profiler.measure.rungs.program import fresh_seed, program_command
-from profiler.measure.rungs.timing import TimedRepeat, parse_timings, time_kernel
+from profiler.measure.rungs.timing import TimedRepeat, parse_timings, time_kernel, with_facts
 from profiler.measure.rungs.verify import check_kernel, parse_check
 from profiler.measure.tools.process import Finished
+from profiler.store.reports.request import ClockSample
+from profiler.store.runs.manifest import Clocks, Provenance, Spread
 
 
 def finished(*lines: str, exit_code: int = 0) -> Finished:
@@ -42,14 +44,43 @@ def test_the_command_as_it_is_published_names_no_place(job) -> None:
 def test_the_repeats_and_the_reference(job) -> None:
     timed = time_kernel(job("works", repeats=3), timeout_s=60)
     assert timed.repeats == (TimedRepeat(1000, 900), TimedRepeat(1100, 900), TimedRepeat(1200, 900))
-    assert timed.reference == "the best"
+    assert timed.facts.reference == "the best"
 
 
 def test_what_ran_it_may_be_told(job) -> None:
     lines = ('{"kernel_ns": 5}', '{"summary": true, "runtime": "PyTorch 2.11.0"}')
     timed = parse_timings(job("works"), finished(*lines))
-    assert (timed.reference, timed.runtime) == (None, "PyTorch 2.11.0")
-    assert parse_timings(job("works"), finished(lines[0], '{"summary": true, "runtime": 3}')).runtime is None
+    assert (timed.facts.reference, timed.facts.runtime) == (None, "PyTorch 2.11.0")
+    assert (
+        parse_timings(job("works"), finished(lines[0], '{"summary": true, "runtime": 3}')).facts.runtime
+        is None
+    )
+
+
+def test_the_fastest_algorithm_of_the_reference_may_be_timed_too(job) -> None:
+    lines = (
+        '{"kernel_ns": 5, "reference_ns": 4, "best_ns": 3}',
+        '{"summary": true, "reference": "cuBLAS fp32", "library": "cuBLAS 13.1.0", "algorithm": {"id": 21, "name": "x"}}',
+    )
+    timed = parse_timings(job("works"), finished(*lines))
+    assert timed.repeats == (TimedRepeat(5, 4, 3),)
+    assert (timed.facts.library, timed.facts.algorithm) == ("cuBLAS 13.1.0", {"id": 21})
+
+
+def test_clocks_count_while_the_repeats_were_timed(job) -> None:
+    samples = [ClockSample(moment, 1980 - moment, 400 + moment) for moment in (1.0, 2.0, 3.0, 4.0)]
+    lines = ('{"kernel_ns": 5}', '{"summary": true, "began": 1.5, "ended": 3.5}')
+    facts = parse_timings(job("works"), finished(*lines), samples).facts
+    assert facts.clocks == samples[1:3]
+    clocks = with_facts(Provenance(), [facts]).clocks
+    assert clocks == Clocks(2, Spread(1977, 1977.5, 1978), Spread(402, 402.5, 403))
+
+
+def test_without_samples_no_clock_is_recorded(job) -> None:
+    assert (
+        with_facts(Provenance(), [parse_timings(job("works"), finished('{"kernel_ns": 5}')).facts]).clocks
+        is None
+    )
 
 
 def test_a_reference_may_be_absent(job) -> None:

@@ -143,7 +143,7 @@ def test_the_page_leads_with_the_sentence_and_ends_with_how_far_to_believe_it(ge
         "share",
     ]
     names = [line.split()[0] for line in lines[3:] if not line.startswith("    ")]
-    assert names[:6] == ["instructions", "issue_rate", "active_warps", "warp_latency", "sm_active", "clock"]
+    assert names[:6] == ["instructions", "issue_rate", "warps_in_use", "wait_per_issue", "sm_active", "clock"]
     assert next(line for line in lines if line.startswith("all ")).split()[1:] == ["1.879x", "100.0", "%"]
 
 
@@ -160,7 +160,7 @@ def test_the_rest_of_the_stalls_is_summed_and_full_shows_each(gemm, page):
 
 def test_printed_parts_multiply_to_their_factor(gemm, page):
     rows = [line.split() for line in page(gemm.attribution).splitlines() if line.startswith("    ")]
-    latency = next(one for one in gemm.attribution.factors[1].factors if one.name == "warp_latency")
+    latency = next(one for one in gemm.attribution.factors[1].factors if one.name == "wait_per_issue")
     assert math.prod(float(row[-3].rstrip("x")) for row in rows) == pytest.approx(latency.ratio, rel=0.005)
     assert sum(float(row[-2]) for row in rows) == pytest.approx(100 * latency.share, abs=0.5)
 
@@ -224,7 +224,7 @@ def test_bytes_are_split_by_use_or_their_use_is_unknown(page):
 
 def test_stalls_that_are_left_out_are_named(gemm, page):
     without = msgspec.structs.replace(gemm.attribution, stalls=[])
-    assert "their sum is far from warp_latency" in page(without)
+    assert "their sum is far from wait_per_issue" in page(without)
     assert "left out" not in page(gemm.attribution)
 
 

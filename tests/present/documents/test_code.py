@@ -121,7 +121,9 @@ def test_operands_that_cannot_be_named_are_not(recorded):
 
 def test_what_is_no_whole_access_is_not_drawn(recorded):
     view = view_of(recorded, "3", "4")
-    assert loads_text(view) == "both operands: 1 LDS + 0.25 LDS.128 -> 1 LDS + 2 LDS.128 per k-step"
+    assert loads_text(view) == (
+        "both operands: 1 LDS + 0.25 LDS.128 for 1 FMA -> 1 LDS + 2 LDS.128 for 8 FMAs per k-step"
+    )
 
 
 def test_widths_have_colours_of_their_own():

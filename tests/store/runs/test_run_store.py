@@ -266,9 +266,9 @@ def test_show_compare_and_ingest_refuse_a_damaged_run(
 
 def test_a_run_of_a_newer_schema_asks_for_a_newer_prof(copy: RunStore, graph: Path) -> None:
     manifest = json.loads((graph / MANIFEST_FILE).read_text())
-    rewrite(graph, {**manifest, "schema_version": 4, "invented_later": [1]})
+    rewrite(graph, {**manifest, "schema_version": 5, "invented_later": [1]})
 
-    with pytest.raises(RunDamaged, match=r"written by a newer prof \(schema 4, this one reads 3\)") as caught:
+    with pytest.raises(RunDamaged, match=r"written by a newer prof \(schema 5, this one reads 4\)") as caught:
         copy.open(copy.ids()[0])
     assert "Upgrade prof" in caught.value.remedy
 

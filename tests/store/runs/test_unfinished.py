@@ -13,7 +13,7 @@ import pytest
 
 from profiler.errors import CollectBusy, DiskFull, StoreNotWritable
 from profiler.store.locks import try_lock
-from profiler.store.reports.request import Timing
+from profiler.store.reports.request import ProcessFacts, Timing
 from profiler.store.runs import unfinished as module
 from profiler.store.runs.unfinished import (
     UNFINISHED_FOLDER,
@@ -25,7 +25,7 @@ from profiler.store.runs.unfinished import (
 
 KEY = "0123456789abcdef" * 4
 PLAN = CollectionPlan("gemm-6", 7)
-TIMINGS = ProcessTimings("cuBLAS", [Timing(0, 0, 10.5, 9.0), Timing(0, 1, 11.0, None)])
+TIMINGS = ProcessTimings(ProcessFacts("cuBLAS"), [Timing(0, 0, 10.5, 9.0), Timing(0, 1, 11.0, None)])
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_a_write_that_was_cut_off_leaves_what_was_before(root: Path, report: Pat
 
         monkeypatch.setattr(os, "replace", killed)
         with pytest.raises(KeyboardInterrupt):
-            unfinished.keep_timings(0, ProcessTimings(None, []))
+            unfinished.keep_timings(0, ProcessTimings(ProcessFacts(), []))
         with pytest.raises(KeyboardInterrupt):
             unfinished.keep_report(0, report)
         assert unfinished.timings(0) == TIMINGS

@@ -85,14 +85,21 @@ def test_a_table_as_declared_passes(good: pa.Table) -> None:
         lambda t: t.append_column("more", pa.array([1, 2])),
         lambda t: t.set_column(3, "kernel_ns", pa.array(["10.5", "11"])),
         lambda t: t.set_column(3, "kernel_ns", pa.array([10.5, 11.0], pa.float32())),
-        lambda t: t.rename_columns(["run_id", "process", "repeat", "kernel", "reference_ns"]),
-        lambda t: t.select(["process", "run_id", "repeat", "kernel_ns", "reference_ns"]),
+        lambda t: t.rename_columns(["run_id", "process", "repeat", "kernel", "reference_ns", "best_ns"]),
+        lambda t: t.select(["process", "run_id", "repeat", "kernel_ns", "reference_ns", "best_ns"]),
     ],
     ids=["missing column", "column too many", "text for numbers", "other width", "other name", "other order"],
 )
 def test_a_table_with_other_columns_is_refused(good: pa.Table, spoil) -> None:
-    with pytest.raises(RunDamaged, match=r"^here: the columns are not those of table 'timings', version 3$"):
+    with pytest.raises(RunDamaged, match=r"^here: the columns are not those of table 'timings', version 4$"):
         check_table(spoil(good), "timings", "here")
+
+
+def test_a_column_that_came_later_is_null_in_older_tables(good: pa.Table) -> None:
+    metadata = {**good.schema.metadata, b"schema_version": b"3"}
+    older = good.drop_columns(["best_ns"]).replace_schema_metadata(metadata)
+    read = check_table(upgraded(older, "timings"), "timings", "here")
+    assert read.column("best_ns").to_pylist() == [None, None]
 
 
 def test_a_null_where_none_may_be_is_refused(good: pa.Table) -> None:
@@ -120,6 +127,7 @@ def test_a_table_that_was_written_by_hand_is_checked_when_it_is_read(
     manifest["tables"]["timings"]["sha256"] = hashlib.sha256(
         (folder / "timings.parquet").read_bytes()
     ).hexdigest()
+    manifest["tables"]["timings"]["rows"] = 2
     (folder / "run.json").write_bytes(sealed(json.dumps(manifest).encode()))
 
     changed = RunStore(tmp_path).find("graph", ladder="gemm")

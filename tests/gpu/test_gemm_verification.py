@@ -1,0 +1,117 @@
+"""The GEMM ladder's verification on a GPU: planted errors are caught, and what was timed is right.
+
+`pytest -m gpu tests/gpu/test_gemm_verification.py`; `planted.cu` says what is planted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from profiler.catalog.ladders.ladder_file import read_ladder
+from profiler.measure.rungs.build import build_kernels
+from profiler.measure.tools.toolchain import find_gpu, find_toolchain
+
+ROOT = Path(__file__).resolve().parents[2]
+TYPES = {
+    "fp32": ("float", "float"),
+    "bf16": ("bf16", "float"),
+    "tf32": ("tf32", "float"),
+    "bf16_out": ("bf16", "bf16"),
+}
+LADDER = """
+title = "Products with planted errors"
+uses = ["cublas"]
+command = ["{binary}"]
+"""
+KERNEL = """
+[[kernel]]
+number = {number}
+name = "{name}"
+idea = "a right product, with an error where one is asked for"
+source = "{source}"
+regex = "plant"
+flags = ["-std=c++17", "-O3", "-DELEMENT={element}", "-DRESULT={result}"]
+"""
+DONE, WRONG = 0, 4
+
+pytestmark = pytest.mark.gpu
+
+Planted = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    """`planted("bf16", "row", "check", size=1024)`: a program's answer; from launch `since` on, the error is there."""
+    folder = tmp_path_factory.mktemp("planted")
+    source = os.path.relpath(ROOT / "tests/gpu/planted.cu", folder)
+    kernels = [
+        KERNEL.format(number=number, name=name, source=source, element=element, result=result)
+        for number, (name, (element, result)) in enumerate(TYPES.items())
+    ]
+    (folder / "ladder.toml").write_text("\n".join([LADDER, *kernels]))
+    ladder = read_ladder(folder / "ladder.toml")
+    built = list(build_kernels(ladder, ladder.kernels, find_gpu().arch, find_toolchain()))
+    assert {one.status for one in built} == {"built"}, [one.error for one in built]
+    binaries = {one.kernel.name: one.binary for one in built}
+
+    def run(
+        name: str, error: str, mode: str, *words: str, size: int = 1024, since: int = 1
+    ) -> subprocess.CompletedProcess[str]:
+        shape = [word for axis in "mnk" for word in (f"--{axis}", str(size))]
+        return subprocess.run(
+            [binaries[name], "--mode", mode, "--json", *shape, *words],
+            env={**os.environ, "PLANT": error, "FROM": str(since)},
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+@pytest.mark.parametrize("size", [1024, 8192])
+@pytest.mark.parametrize("name", TYPES)
+def test_each_planted_error_is_caught(planted: Planted, name: str, size: int) -> None:
+    errors = ("none", "element", "product", "row", "tile")
+    with ThreadPoolExecutor(len(errors)) as pool:
+        done = list(pool.map(lambda error: planted(name, error, "check", size=size), errors))
+    right, *wrong = done
+    assert right.returncode == DONE, right.stderr
+    assert json.loads(right.stdout)["worst_element"] <= 1
+    for one in wrong:
+        assert one.returncode == WRONG
+        assert json.loads(one.stdout)["worst_element"] > 1
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_an_error_in_the_last_timed_launch_is_caught(planted: Planted, name: str) -> None:
+    words = ("--warmup", "2", "--repeats", "3")
+    assert (
+        planted(name, "element", "time", *words, since=6).returncode == DONE
+    )  # it would be in the launch after
+    done = planted(name, "element", "time", *words, since=5)
+    assert (done.returncode, "after the last timed launch" in done.stderr) == (WRONG, True)
+
+
+def test_one_launch_of_many_with_other_bits_is_caught(planted: Planted) -> None:
+    assert planted("fp32", "none", "repeat", "--launches", "20").returncode == DONE
+    done = planted("fp32", "element", "repeat", "--launches", "20", since=20)
+    assert (done.returncode, json.loads(done.stdout)["different_bytes"] > 0) == (WRONG, True)
+
+
+@pytest.mark.parametrize("shape", [(4096, 4096, 4096), (3000, 2000, 1500), (128, 128, 65536)])
+def test_a_thousand_launches_of_stream_k_leave_the_same_bits(
+    tmp_path_factory, shape: tuple[int, int, int]
+) -> None:
+    """Its blocks hand partial sums to each other by flags in memory."""
+    ladder = read_ladder(ROOT / "kernels/gemm/ladder.toml")
+    (built,) = build_kernels(ladder, [ladder.kernel(14)], find_gpu().arch, find_toolchain())
+    words = [word for axis, extent in zip("mnk", shape, strict=True) for word in (f"--{axis}", str(extent))]
+    command = [built.binary, "--mode", "repeat", "--launches", "1000", "--json", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, json.loads(done.stdout)["different_bytes"]) == (DONE, 0), done.stderr

@@ -1,0 +1,68 @@
+"""The GEMM ladder's bounds of single elements, on a CPU: right products pass, and each planted error is caught.
+
+`bounds.cu` multiplies as FMAs and as tensor cores do, and judges with the bounds that the programs use on a GPU.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profiler.measure.tools.process import run
+from profiler.measure.tools.toolchain import describe_toolchain
+
+PRECISIONS = ("fp32", "bf16", "tf32", "bf16 to bf16")
+ROW, TILE = 72, 16 * 16  # elements of the planted row and tile
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory, needs) -> list[dict[str, Any]]:
+    """What the program found, one row for each precision, k and error."""
+    needs("g++")
+    toolchain = describe_toolchain(needs("nvcc"))
+    binary = tmp_path_factory.mktemp("bounds") / "bounds"
+    link = [f"-L{toolchain.link_folder}"] if toolchain.link_folder else []
+    source = str(Path(__file__).with_name("bounds.cu"))
+    built = run(
+        [str(toolchain.nvcc), "-std=c++17", "-O2", "-arch=sm_90", *link, source, "-o", str(binary)],
+        timeout_s=300,
+    )
+    assert built.exit_code == 0, built.stderr
+    return [json.loads(line) for line in run([str(binary)], timeout_s=120).stdout.splitlines()]
+
+
+def of(judged: list[dict[str, Any]], precision: str, error: str) -> Iterator[dict[str, Any]]:
+    rows = [row for row in judged if (row["precision"], row["error"]) == (precision, error)]
+    assert [row["k"] for row in rows] == [1, 16, 333, 4096, 16384]
+    yield from rows
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_right_products_pass(judged, precision: str) -> None:
+    for row in of(judged, precision, "none"):
+        assert row["wrong"] == 0
+        assert row["worst_element"] <= 1
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "tf32"])
+def test_right_products_stay_far_below_the_bound_where_k_is_large(judged, precision: str) -> None:
+    """The inputs of a GPU are other ones, and more: a bound that these nearly reach would refuse right results."""
+    assert all(row["worst_element"] < 0.2 for row in of(judged, precision, "none") if row["k"] > 1)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("error", ["element", "product"])
+def test_one_wrong_element_is_caught(judged, precision: str, error: str) -> None:
+    """It is another column's, or lacks one of its products."""
+    assert all(row["wrong"] == 1 for row in of(judged, precision, error))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_wrong_row_and_a_wrong_tile_are_caught_element_by_element(judged, precision: str) -> None:
+    """Of the row, an element may happen to be nearly that of the row below."""
+    assert all(row["wrong"] >= 0.95 * ROW for row in of(judged, precision, "row"))
+    assert all(row["wrong"] == TILE for row in of(judged, precision, "tile"))
