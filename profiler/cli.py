@@ -24,6 +24,7 @@ from typer.main import get_command
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.commands.shared.wrong_turns import hint_for
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError, find_shortage
+from profiler.store.limits import require_memory
 
 _USAGE = 2
 _INTERRUPTED = 130
@@ -181,14 +182,16 @@ def main() -> NoReturn:
     gc.set_threshold(_GC_THRESHOLD)
     verbs = get_command(app)
     assert isinstance(verbs, TyperGroup)
-    flags, words = split_flags(sys.argv[1:], verbs)
-    verbose = "--verbose" in flags or "-v" in flags
-    if words[:1] == ["help"]:
-        words = [*words[1:2], "--help"]
+    verbose = False
     try:
-        if hint := hint_for(words, VERBS):
-            _fail(ProfError(hint), _USAGE, verbose=False)
         try:
+            require_memory("prof")
+            flags, words = split_flags(sys.argv[1:], verbs)
+            verbose = "--verbose" in flags or "-v" in flags
+            if words[:1] == ["help"]:
+                words = [*words[1:2], "--help"]
+            if hint := hint_for(words, VERBS):
+                _fail(ProfError(hint), _USAGE, verbose=False)
             verbs(args=[*flags, *words], prog_name="prof")
         finally:
             sys.stdout.flush()

@@ -379,13 +379,12 @@ def find_shortage(error: BaseException) -> ResourcesShort | None:
     """Returns the error for a lack of memory, open files or threads that is `error` or what it came from."""
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, MemoryError) or type(seen).__name__ == "OutOfMemoryException":
+        kind, text = type(seen).__name__, str(seen)
+        if isinstance(seen, MemoryError) or kind == "OutOfMemoryException" or _NOT_LOADED in text:
             return ResourcesShort("out of memory")
         if isinstance(seen, OSError) and seen.errno in _SHORTAGES:
             return ResourcesShort(_SHORTAGES[seen.errno])
-        if isinstance(seen, RuntimeError) and (
-            type(seen).__name__ == "BrokenProcessPool" or str(seen) in _NOT_STARTED
-        ):
+        if kind == "BrokenProcessPool" or any(one in text for one in _NOT_STARTED):
             return ResourcesShort("no further process or thread could be started")
         seen = seen.__cause__ or seen.__context__
     return None
@@ -397,4 +396,9 @@ _SHORTAGES = {
     errno.ENFILE: "too many open files on this machine",
     errno.EAGAIN: "no further process or thread could be started",
 }
-_NOT_STARTED = ("can't start new thread", "Unexpected error within the Pool")
+_NOT_STARTED = (
+    "can't start new thread",
+    "Unexpected error within the Pool",
+    "Failed to launch worker thread",
+)
+_NOT_LOADED = "failed to map segment"  # of a shared library

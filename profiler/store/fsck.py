@@ -41,7 +41,7 @@ from profiler.store.sweeps import SweepStore
 from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.schema import TABLES
 
-Kind = Literal["run", "sweep", "pack", "unread", "left", "note"]
+Kind = Literal["run", "sweep", "pack", "unread", "left", "scratch", "note"]
 _DAMAGE = (RunDamaged, ReportDamaged, NotAReport, ReportNotFound)
 _Read = TypeVar("_Read")
 _UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload under way
@@ -51,13 +51,19 @@ _UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload 
 class Fault:
     """What is wrong with one thing in the store; `done` says what a repair did about it.
 
-    A `note` is nothing wrong, and what is `unread` may be whole: the system does not let prof read it.
+    A `note` is nothing wrong, nor is `scratch`, which a killed process of whichever store left among temporary files.
+    What is `unread` may be whole: the system does not let prof read it.
     """
 
     kind: Kind
     name: str  # of the run or the pack, relative to the runs; or a path
     found: str
     done: str = ""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Return whether this store is not as it should be, and nothing was done about it."""
+        return self.kind not in ("scratch", "note") and not self.done
 
 
 @dataclass
@@ -102,7 +108,7 @@ def examine_briefly(store: RunStore) -> Iterator[Fault]:
             yield from _fault("run", name, _open_folder(store.place, name, Examined())[1])
         elif is_pack(name):
             yield from _fault("pack", name, _checked(store.place, name, Pack.read, store.place, name))
-    yield from _left_in(_staging_left(store))
+    yield from _left_in(_staging_left(store), "left")
 
 
 def faults_of_folder(place: Place, name: str, counts: Examined) -> list[ProfError]:
@@ -243,8 +249,8 @@ def _staging_left(store: RunStore) -> list[Path]:
     return find_left_staging(store.local) + sweeps
 
 
-def _left_in(folders: Iterable[Path]) -> Iterator[Fault]:
-    return (Fault("left", str(folder), "a process that was killed left it") for folder in folders)
+def _left_in(folders: Iterable[Path], kind: Kind) -> Iterator[Fault]:
+    return (Fault(kind, str(folder), "a process that was killed left it") for folder in folders)
 
 
 def left_claims(place: Place) -> list[str]:
@@ -260,7 +266,8 @@ def left_claims(place: Place) -> list[str]:
 
 
 def _left_behind(store: RunStore) -> Iterator[Fault]:
-    yield from _left_in([*_staging_left(store), *find_left_scratch()])
+    yield from _left_in(_staging_left(store), "left")
+    yield from _left_in(find_left_scratch(), "scratch")
     for name, files in orphans(store.place).items():
         yield Fault(
             "left", name, f"{len(files)} files of an upload that never ended, or that lost its last file"

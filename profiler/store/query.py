@@ -8,7 +8,6 @@ hashed first, and refused when it changed.
 from __future__ import annotations
 
 import re
-import resource
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -23,7 +22,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
-from profiler.errors import QueryFailed, ResourcesShort, RunDamaged, RunUnusable
+from profiler.errors import QueryFailed, RunDamaged, RunUnusable
+from profiler.store.limits import require_memory
 from profiler.store.runs.files import FolderFiles, read_ahead
 from profiler.store.tables.bounds import require_bounded
 from profiler.store.tables.schema import TABLES, arrow_schema
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _Part: TypeAlias = "tuple[Path, list[int] | None] | pa.Table"
 _Opened: TypeAlias = "tuple[pq.FileMetaData, memoryview]"
 _AT_ONCE = 64
-_LEAST_MEMORY_BYTES = 2 << 30
+_LEAST_MEMORY_MIB = 2048  # or the threads of DuckDB and Arrow would abort the process
 _NAMES = (*TABLES, "runs")
 _BEYOND_PYTHON = re.compile(r"\[ns|month_day_nano_interval")  # in the name of an Arrow type
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
@@ -63,7 +63,7 @@ def query_parquet(store: RunStore, sql: str) -> bytes:
 
 def _answer(store: RunStore, sql: str) -> tuple[pa.Table, list[list[Any]]]:
     """Run a SELECT; returns its table, and its columns as plain Python values."""
-    _require_memory()
+    require_memory("a query", _LEAST_MEMORY_MIB)
     if not sql.isprintable() and any("\ud800" <= character <= "\udfff" for character in sql):
         raise QueryFailed("the statement is not valid Unicode")
     connection = _connect(store, _named_tables(sql))
@@ -92,15 +92,6 @@ def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     ]
     rows += (("runs", name, "", "from the run's manifest") for name in _MANIFEST_SCHEMA.names)
     return ("table", "column", "unit", "meaning"), rows
-
-
-def _require_memory() -> None:
-    """Raise when this process may use so little memory that the threads of DuckDB and Arrow would abort it."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < _LEAST_MEMORY_BYTES:
-        raise ResourcesShort(
-            f"a query needs {_LEAST_MEMORY_BYTES >> 30} GiB of memory, and this process may use {limit >> 20} MiB (ulimit -v)"
-        )
 
 
 def _named_tables(sql: str) -> list[str]:

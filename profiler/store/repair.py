@@ -65,7 +65,7 @@ def _repaired(store: RunStore, staging: Staging, fault: Fault) -> str:
     if fault.kind == "sweep":
         with Staging(staging.root / SWEEPS_FOLDER) as sweeps:
             return f"set aside as {sweeps.set_aside(Path(fault.name).name, fault.found)}"
-    if fault.kind == "left":
+    if fault.kind in ("left", "scratch"):
         return _sweep(store, staging, fault)
     return ""  # what could not be read may be whole
 

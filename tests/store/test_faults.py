@@ -165,7 +165,9 @@ def runs_of(place: Place) -> set[str]:
 def damaged_in(place: Place) -> set[str]:
     """What is damaged, as `prof fsck` finds it."""
     return {
-        fault.name for fault in examine(RunStore(place), Examined()) if fault.kind not in ("left", "note")
+        fault.name
+        for fault in examine(RunStore(place), Examined())
+        if fault.is_wrong and fault.kind != "left"
     }
 
 

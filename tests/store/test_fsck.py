@@ -301,6 +301,21 @@ def test_what_killed_processes_left_is_swept_and_what_living_ones_use_is_not(loo
     scratch.end_scratch(used, lock)
 
 
+def test_scratch_of_some_killed_process_says_nothing_against_this_store(loose, temporary, prof_here):
+    """Whose it was is not known: another store's command may have left it."""
+    left = temporary / "prof-of-an-older-prof"
+    left.mkdir()
+    os.utime(left, (0, 0))
+
+    done = prof_here("--runs", loose.root, "fsck")
+
+    assert done.returncode == 0, done.stderr
+    assert "scratch" in done.stdout
+    assert str(left) in done.stdout
+    assert prof_here("--runs", loose.root, "fsck", "--repair").returncode == 0
+    assert not left.exists()
+
+
 def test_the_claim_of_a_killed_upload_is_set_aside_and_that_of_a_living_one_is_not(monkeypatch):
     store = RunStore(f"memory://claims-{next(NAMES)}")
     claim = ".claims/20261122t012549z-0123456789ab"

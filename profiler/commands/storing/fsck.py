@@ -38,7 +38,8 @@ def fsck(
     Reads every manifest, table, report, sweep and pack. Prints one line for each run, pack or sweep with something
     wrong, and for what killed processes left behind. With --repair, damaged runs move to the folder `damaged` of the
     runs, beside a file with the reason. A damaged pack is written again from its runs that are whole. What cannot be
-    read, and so may be whole, is `unread` and stays. No data is deleted. The exit code is 28 if something is wrong and was not repaired.
+    read, and so may be whole, is `unread` and stays. Among temporary files, `scratch` of any killed process is named and,
+    with --repair, removed: it says nothing against these runs. No data is deleted. The exit code is 28 if something is wrong and was not repaired.
 
     Examples:
 
@@ -53,7 +54,7 @@ def fsck(
         faults = list(examine(store, counts, progress.advance))
     if mend and any(fault.kind != "note" for fault in faults):
         faults = list(repair(store, faults))
-    wrong = [fault for fault in faults if fault.kind != "note" and not fault.done]
+    wrong = [fault for fault in faults if fault.is_wrong]
     if faults or settings.format is not Format.table:
         rows = [(fault.kind, fault.name, fault.found, fault.done) for fault in faults]
         print_document(rows_document(_HEADER, rows, _COLUMNS), format=settings.format)

@@ -21,9 +21,11 @@ from typing import Any, Literal
 from pebble import ProcessPool
 
 from profiler.present.render.html import Picture
+from profiler.store.limits import require_memory
 from profiler.store.reports.sandbox import available_cores, leave_with_parent
 
 _MOST_PROCESSES = 4
+_LEAST_MEMORY_MIB = 64 << 10  # addresses that V8, in which Vega runs, reserves and hardly uses
 # CSS pixels in a rem at the usual size of type; pictures grow with the type.
 _PIXELS_A_REM = 13.5
 _INVISIBLE = re.compile(
@@ -51,6 +53,7 @@ class Drawing:
     """A pool of drawing processes. They start at once, because Altair and Vega take a second to load."""
 
     def __init__(self) -> None:
+        require_memory("drawing charts", _LEAST_MEMORY_MIB)
         context = multiprocessing.get_context("spawn")
         self._pool = ProcessPool(
             min(available_cores(), _MOST_PROCESSES), initializer=_warm_up, context=context

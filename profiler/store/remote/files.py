@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from profiler.errors import ProfError, RemoteDenied, RemoteFailed, RemoteNotInstalled
+from profiler.store.remote.bounds import FileTooLarge, bounded_response
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
@@ -26,6 +27,7 @@ _ANY_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 _SECRET_NAME = re.compile(
     r"SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|ACCESS_KEY|ACCOUNT_KEY|CONNECTION_STRING", re.IGNORECASE
 )
+_A_PIECE = 2  # so short a piece of a password gives nothing away
 _A_WORD = 5  # so short a value may be a word of a message, and is no secret
 _S3 = ("s3", "s3a")
 # Raised when no credentials were given or found; listed by name, since each file system has a library of its own.
@@ -46,10 +48,10 @@ def public_url(url: str) -> str:
     match = _URL.fullmatch(url)
     if match is None:
         return url
-    protocol, rest = match["protocol"], match["rest"]
+    protocol, rest = match["protocol"], match["rest"].removeprefix(_user_info(url))
     if protocol.lower() in ("http", "https"):
         rest = re.split(r"[?#]", rest, maxsplit=1)[0]
-    return f"{protocol}://{rest.removeprefix(_user_info(url))}"
+    return f"{protocol}://{rest}"
 
 
 def open_filesystem(url: str) -> tuple[AbstractFileSystem, str]:
@@ -75,7 +77,7 @@ def open_filesystem(url: str) -> tuple[AbstractFileSystem, str]:
 def remote_errors(url: str, missing: type[ProfError] | None = None) -> Iterator[None]:
     """Translate what a file system raises into a one-line error about `url`; a missing file raises `missing`.
 
-    Without `missing`, FileNotFoundError and FileExistsError pass. Do no work on local files in here, or a
+    Without `missing`, FileNotFoundError passes; FileExistsError and FileTooLarge always do. Do no work on local files in here, or a
     full disk would look like a remote failure.
     """
     try:
@@ -86,13 +88,15 @@ def remote_errors(url: str, missing: type[ProfError] | None = None) -> Iterator[
         if missing is None:
             raise
         raise missing(f"{public_url(url)}: nothing is there") from error
-    except FileExistsError:
+    except (FileExistsError, FileTooLarge):
         raise
     except Exception as error:  # each file system has exceptions of its own
         raise _translated(url, error) from error
 
 
 def _limits(protocol: str) -> dict[str, object]:
+    if protocol in ("http", "https"):
+        return {"client_kwargs": {"response_class": bounded_response()}}
     if protocol not in _S3:
         return {}
     limits = {
@@ -139,7 +143,14 @@ def secrets_of(texts: Iterable[str], environment: Mapping[str, str]) -> list[str
         query = re.split(r"[?#]", url, maxsplit=1)[1:]
         values = [value for pair in "".join(query).split("&") for value in pair.partition("=")[2:]]
         long = [value for value in (*query, *values) if len(value) > _A_WORD]
-        for part in (user_info, user_info[:-1].partition(":")[2], *long):
+        password = user_info[:-1].partition(":")[2]
+        pieces = [piece for piece in re.split(r"[/?#:@]", password) if len(piece) > _A_PIECE]
+        for part in (
+            user_info,
+            password,
+            *pieces,
+            *long,
+        ):  # who takes `/` for the end of the host quotes a piece
             found |= {part, unquote(part)}
     return sorted(filter(None, found), key=len, reverse=True)
 

@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from profiler.errors import RemoteFailed
+from profiler.store.remote.bounds import FileTooLarge, bounded_copy, most_bytes
 from profiler.store.remote.files import error_text, open_filesystem, public_url, remote_errors
 from profiler.store.remote.places import Location, Piece, inside, state_folder, stays_inside
 
 _AT_ONCE = 64
+_DEEPEST = 6  # `damaged/2/pack-…/reports/…`, and one more
 
 
 class ObjectPlace:
@@ -55,16 +57,16 @@ class ObjectPlace:
             # Only some file systems can search by the start of a name; the others list all.
             prefix = {"prefix": start} if start and self._creates_only else {}
             try:
-                found = self._system.find(folder.rstrip("/"), detail=True, **prefix)
+                found = self._system.find(folder.rstrip("/"), detail=True, **prefix, **self._depth)
             except FileNotFoundError as error:  # an empty place gives an empty listing
                 raise self._no_bucket(error) from error
-            if not found:
-                self._require_answer(folder)
             sizes = {
                 path.removeprefix(folder): entry.get("size", 0)
                 for path, entry in found.items()
                 if path.startswith(folder)
             }
+            if not sizes:
+                self._require_answer(folder)
             return {
                 name: size for name, size in sizes.items() if name.startswith(start) and stays_inside(name)
             }
@@ -78,15 +80,15 @@ class ObjectPlace:
     def read_all(self, pieces: Sequence[Piece]) -> list[bytes | OSError]:
         if not pieces:
             return []
-        names, starts, ends = (list(part) for part in zip(*pieces, strict=True))
         with self._explained():
-            paths = [self._path(str(name)) for name in names]
-            # Else s3fs asks for the size of every file first, to fetch a large one in parts.
-            whole = {"max_concurrency": 1} if self._creates_only else {}
             answers = self._system.cat_ranges(
-                paths, starts, ends, on_error="return", batch_size=_AT_ONCE, **whole
+                [self._path(name) for name, _, _ in pieces],
+                [start for _, start, _ in pieces],
+                [self._end(*piece) for piece in pieces],
+                on_error="return",
+                batch_size=_AT_ONCE,
             )
-            return [self._answer(answer) for answer in answers]
+            return [self._answer(piece, answer) for piece, answer in zip(pieces, answers, strict=True)]
 
     def file(self, name: str) -> Path:
         target = self._copy_of(name)
@@ -94,7 +96,7 @@ class ObjectPlace:
             target.parent.mkdir(parents=True, exist_ok=True)
             aside = target.with_name(f"{target.name}.part")
             with self._explained():
-                self._system.get_file(self._path(name), str(aside))
+                self._system.get_file(self._path(name), str(aside), callback=bounded_copy())
             aside.rename(target)
         return target
 
@@ -207,21 +209,45 @@ class ObjectPlace:
     def _creates_only(self) -> bool:
         return "s3" in (self._system.protocol, *self._system.protocol)
 
+    @property
+    def _is_web(self) -> bool:
+        return not {"http", "https"}.isdisjoint((self._system.protocol, *self._system.protocol))
+
+    @property
+    def _depth(self) -> dict[str, int]:
+        """How deep to search: a web server may list folders in folders without end."""
+        return {"maxdepth": _DEEPEST} if self._is_web else {}
+
     def _require_answer(self, folder: str) -> None:
         """Raise RemoteFailed when a web server has no such folder or does not answer, which `find` hides."""
-        if {self._system.protocol, *self._system.protocol} & {"http", "https"}:
-            with remote_errors(self._url, missing=RemoteFailed):
-                self._system.ls(folder, detail=False)
+        if self._is_web:
+            try:
+                with remote_errors(self._url, missing=RemoteFailed):
+                    self._system.ls(folder, detail=False)
+            except FileTooLarge as error:
+                raise RemoteFailed(f"{self.root}: the listing is {error.strerror}") from error
 
     def _path(self, name: str) -> str:
         return f"{self._connected[1]}/{inside(name)}"
 
-    def _answer(self, answer: bytes | Exception) -> bytes | OSError:
-        if isinstance(answer, FileNotFoundError) and not _is_bucket_missing(answer):
+    def _end(self, name: str, start: int | None, end: int | None) -> int | None:
+        """Return where to stop: at the latest one byte after what a file may have. A web server may ignore it."""
+        beyond = (start or 0) + most_bytes(name) + 1
+        if end is None:
+            return None if self._is_web else beyond
+        return min(end, beyond)
+
+    def _answer(self, piece: Piece, answer: bytes | Exception) -> bytes | OSError:
+        if isinstance(answer, FileTooLarge) or (
+            isinstance(answer, FileNotFoundError) and not _is_bucket_missing(answer)
+        ):
             return answer
         if isinstance(answer, Exception):
+            if piece[2] is None and _is_empty_file(answer):
+                return b""
             raise answer
-        return bytes(answer)
+        most = most_bytes(piece[0])
+        return bytes(answer) if len(answer) <= most else FileTooLarge(most)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -243,6 +269,13 @@ class ObjectPlace:
 
 def _is_bucket_missing(error: FileNotFoundError) -> bool:
     return "NoSuchBucket" in str(error.__cause__) or "bucket does not exist" in str(error)
+
+
+def _is_empty_file(error: Exception) -> bool:
+    """Return whether a store answered 416: an empty file has no first byte that could be asked for."""
+    return 416 in (getattr(error, name, None) for name in ("status", "code", "status_code")) or (
+        "InvalidRange" in str(error.__cause__)
+    )
 
 
 def _is_precondition(error: OSError) -> bool:

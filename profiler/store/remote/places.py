@@ -20,6 +20,7 @@ from typing import Protocol
 from urllib.parse import unquote
 
 from profiler.errors import RunDamaged, RunUnreadable, RunUnusable, StoreError, find_shortage
+from profiler.store.remote.bounds import FileTooLarge, most_bytes
 from profiler.store.remote.files import is_url, public_url
 
 Location = Path | str  # a string is a URL
@@ -38,7 +39,6 @@ _NOT_AS_WRITTEN = (
     errno.EINVAL,
     errno.EFBIG,
 )
-MOST_BYTES = 4 << 30  # of a manifest, an index or a table, which is read as a whole
 
 
 def stays_inside(name: str) -> bool:
@@ -111,8 +111,8 @@ class FolderPlace:
             start, end = start or 0, size if end is None else end
             if not 0 <= start <= end <= size:
                 raise OSError(errno.EINVAL, "it is too short")
-            if end - start > MOST_BYTES:
-                raise OSError(errno.EFBIG, f"larger than {MOST_BYTES >> 30} GiB")
+            if end - start > most_bytes(name):
+                raise FileTooLarge(most_bytes(name))
             file.seek(start)
             return file.read(end - start)
 

@@ -24,6 +24,7 @@ from profiler.errors import (
     ReportTooLarge,
     ReportUnreadable,
 )
+from profiler.store.remote.bounds import MOST_FILE_BYTES
 from profiler.store.reports.envelope import Envelope, read_envelope
 
 REPORT_SUFFIX = ".ncu-rep"
@@ -31,7 +32,6 @@ COMPRESSED_SUFFIX = ".ncu-rep.zst"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _CHUNK_BYTES = 1 << 22
 _FRAME_BYTES = 1 << 26
-_MOST_BYTES = 16 << 30  # of a report, which the reader holds in memory
 _ALWAYS_READ_BYTES = 64 << 20
 _MOST_RATIO = 200  # ncu's reports shrink to a twentieth
 _ZSTD_LEVEL = 9  # the highest level that takes no longer than reading the report
@@ -78,8 +78,8 @@ def identify_report(path: Path, scratch: Path) -> ReportFile:
         size = os.fstat(descriptor).st_size
         if size == 0:
             raise NotAReport(f"{path}: the file is empty")
-        if size > _MOST_BYTES:
-            raise ReportTooLarge(f"{path}: larger than {_MOST_BYTES >> 30} GiB")
+        if size > MOST_FILE_BYTES:
+            raise ReportTooLarge(f"{path}: larger than {MOST_FILE_BYTES >> 30} GiB")
         # Not closed explicitly: an error's traceback may still hold a view of it.
         view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
         envelope = read_envelope(view, str(path))
@@ -103,7 +103,7 @@ def read_plain(path: Path) -> Iterator[bytes]:
     with _opened(path) as descriptor:
         packed = _is_packed(descriptor)
         stored_bytes = os.fstat(descriptor).st_size
-    most, count = _MOST_BYTES, 0
+    most, count = MOST_FILE_BYTES, 0
     if packed:
         most = min(most, max(_ALWAYS_READ_BYTES, stored_bytes * _MOST_RATIO))
     for chunk in _chunks(path, unpack=packed):

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
-from profiler.errors import ProfError, RemoteFailed, ReportNotFound
+from profiler.errors import ProfError, RemoteFailed, ReportNotFound, ReportTooLarge
 from profiler.store.packs.layout import REPORTS_FOLDER, is_pack
+from profiler.store.remote.bounds import MOST_FILE_BYTES, FileTooLarge
 from profiler.store.remote.files import is_url, open_filesystem, public_url, remote_errors
 from profiler.store.reports.identity import COMPRESSED_SUFFIX, REPORT_SUFFIX
 from profiler.store.runs.commit import storage_error
@@ -84,6 +85,8 @@ def fetch(
     if size is None:
         with remote_errors(report.url, ReportNotFound):
             size = filesystem.info(path)["size"]
+    if (size or 0) > MOST_FILE_BYTES:
+        raise ReportTooLarge(f"{report}: larger than {MOST_FILE_BYTES >> 30} GiB")
     pieces = _pieces(filesystem, path, size) if size is not None else _streamed(filesystem, path)
     deadline = time.monotonic() + limit_s
     try:
@@ -93,6 +96,8 @@ def fetch(
                     piece = next(pieces, b"")
                 if not piece:
                     break
+                if file.tell() + len(piece) > (MOST_FILE_BYTES if size is None else size):
+                    raise RemoteFailed(f"{report}: more comes than was announced, or than a report can have")
                 file.write(piece)
                 if time.monotonic() > deadline:
                     raise RemoteFailed(f"{report}: did not arrive within {limit_s:g} s")
@@ -100,6 +105,8 @@ def fetch(
                     return
             if size is not None and file.tell() != size:
                 raise RemoteFailed(f"{report}: {size} bytes were announced, and {file.tell()} came")
+    except FileTooLarge as error:
+        raise ReportTooLarge(f"{report}: one piece is {error.strerror}") from error
     except OSError as error:
         raise storage_error(error, target.parent) from error
 

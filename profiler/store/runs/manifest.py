@@ -16,6 +16,7 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
+from profiler.store.remote.bounds import most_bytes
 from profiler.store.remote.places import FolderPlace, unreadable
 from profiler.store.runs.file_names import is_report_file, is_sha256, is_table_file
 from profiler.store.runs.run_id import RunId, rung_name
@@ -24,7 +25,6 @@ from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
 
 MANIFEST_FILE = "run.json"
-MOST_MANIFEST_BYTES = 64 << 20
 _SEALED_SINCE = 3  # the first version of manifests with a seal
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]  # larger ones do not fit into a column of a table
 
@@ -205,8 +205,8 @@ def decode_manifest(data: bytes, where: str, kind: type[Manifest] = Manifest) ->
 
     Raises RunDamaged when it changed, a name leads out of its folder, or the id does not fit the rest.
     """
-    if len(data) > MOST_MANIFEST_BYTES:
-        raise RunDamaged(f"{where}: not a valid manifest: larger than {MOST_MANIFEST_BYTES >> 20} MiB")
+    if len(data) > (most := most_bytes(MANIFEST_FILE)):
+        raise RunDamaged(f"{where}: not a valid manifest: larger than {most >> 20} MiB")
     try:
         raw = _upgraded(msgspec.json.decode(data))
         _require_known_schema(raw, where)

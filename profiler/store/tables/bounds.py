@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from profiler.errors import RunDamaged
+from profiler.errors import RunDamaged, find_shortage
 from profiler.store.tables.thrift import decode_struct
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str) -> pa.Tabl
                     )
                 table = table.set_column(index, schema.field(name), column.cast(kind))
     except (pa.ArrowException, OSError) as error:
+        if shortage := find_shortage(error):
+            raise shortage from error
         raise RunDamaged(f"{where}: cannot be read as Parquet: {error}") from error
     return table
 

@@ -1,0 +1,159 @@
+"""A server that never ends: whatever it is asked for, it sends more. prof stops at the size that the file may have.
+
+The sizes are made small here, so that a test takes no gigabytes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import fsspec
+import pytest
+
+from profiler.errors import ProfError, RemoteFailed, ReportTooLarge, RunDamaged
+from profiler.store.remote import bounds
+from profiler.store.remote.objects import ObjectPlace
+from profiler.store.reports.locate import RemoteReport, fetch
+from profiler.store.runs.manifest import MANIFEST_FILE
+from profiler.store.runs.run_store import RunStore
+
+RUN = "20261120t112409z-textbook-5-0123456789ab"
+MOST = 1 << 20  # stands for each of the sizes
+SENT_BEYOND = 64 << 20  # what a connection may still hold when prof closes it
+
+
+class Endless(BaseHTTPRequestHandler):
+    """A web server that lists what its test says, and whose files have no end."""
+
+    listing = f'<a href="{RUN}/">{RUN}</a>'
+    headers_sent: ClassVar[dict[str, str]] = {}
+    sent = 0
+
+    def do_HEAD(self) -> None:
+        self.send_response(200)
+        for name, value in self.headers_sent.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        kind = type(self)
+        self.send_response(200)
+        is_folder = self.path.endswith(("/", "/runs")) or self.path.endswith(RUN)
+        self.send_header("Content-Type", "text/html" if is_folder else "application/octet-stream")
+        self.end_headers()
+        if is_folder and kind.listing:
+            deeper = f'<a href="{MANIFEST_FILE}">x</a>' if RUN in self.path else kind.listing
+            self.wfile.write(deeper.encode())
+            return
+        with suppress(OSError):
+            while kind.sent < 10 * SENT_BEYOND:
+                self.wfile.write(b" " * (1 << 16))
+                kind.sent += 1 << 16
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_MOST_BYTES", "_MOST_OTHER_BYTES", "MOST_FILE_BYTES"):  # two are private
+        monkeypatch.setattr(bounds, name, MOST)
+    monkeypatch.setattr("profiler.store.reports.locate.MOST_FILE_BYTES", MOST)
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, Any]]:
+    """The URL of a server without end, and its handler, which counts what it sent."""
+    handler = type("Handler", (Endless,), {})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        threading.Thread(target=running.serve_forever, args=[0.02], daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}/runs", handler
+        running.shutdown()
+
+
+def require_refused(store: RunStore) -> None:
+    """The run is listed, and named as damaged because of its size."""
+    assert [str(one) for one in store.ids()] == [RUN]
+    assert list(store.manifests()) == []
+    with pytest.raises(RunDamaged, match="larger than 1 MiB"):
+        store.require_whole()
+
+
+def test_a_manifest_without_end_is_one_damaged_run(server):
+    url, handler = server
+    require_refused(RunStore(url))
+    assert handler.sent < SENT_BEYOND
+
+
+@pytest.mark.parametrize("name", ["launches.parquet", "manifests.jsonl", "pack.json"])
+def test_a_file_that_is_read_whole_has_a_size(server, name):
+    url, handler = server
+    place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
+    (answer,) = place.read_all([(f"{RUN}/{name}", None, None)])
+    assert isinstance(answer, bounds.FileTooLarge)
+    (answer,) = place.read_all([(f"{RUN}/{name}", 10, 20)])  # the server sends more than it is asked for
+    assert isinstance(answer, bounds.FileTooLarge)
+    assert handler.sent < SENT_BEYOND
+
+
+def test_a_file_that_is_copied_has_a_size(server):
+    url, handler = server
+    place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
+    with pytest.raises(bounds.FileTooLarge):
+        place.file(f"{RUN}/report.ncu-rep.zst")
+    assert handler.sent < SENT_BEYOND
+
+
+def test_a_listing_without_end_is_refused(server):
+    url, handler = server
+    handler.listing = ""
+    with pytest.raises(RemoteFailed, match="the listing is larger than 1 MiB"):
+        RunStore(url).ids()
+    assert handler.sent < SENT_BEYOND
+
+
+def test_folders_in_folders_without_end_are_searched_to_a_depth(server):
+    url, handler = server
+    handler.listing = '<a href="again/">again</a>'
+    assert RunStore(url).ids() == []
+
+
+@pytest.mark.parametrize("announced", [{}, {"Content-Length": "1000"}, {"Content-Length": str(1 << 60)}])
+def test_a_report_without_end_is_one_error(server, tmp_path, announced):
+    url, handler = server
+    handler.headers_sent = announced | {"Accept-Ranges": "bytes"}
+    with pytest.raises((RemoteFailed, ReportTooLarge)) as caught:
+        fetch(RemoteReport(f"{url}/report.ncu-rep"), tmp_path / "report")
+    assert isinstance(caught.value, ProfError)
+    assert (tmp_path / "report").stat().st_size <= MOST if (tmp_path / "report").exists() else True
+    assert handler.sent < SENT_BEYOND
+
+
+def test_an_object_of_any_size_is_one_damaged_run(s3):
+    """The owner of a bucket may put 5 TB at any name."""
+    url = s3()
+    fsspec.filesystem("s3").pipe(f"{url}/{RUN}/{MANIFEST_FILE}", b" " * (MOST + 100))
+    place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
+    (answer,) = place.read_all([(f"{RUN}/{MANIFEST_FILE}", None, None)])
+    assert isinstance(answer, bounds.FileTooLarge)
+    with pytest.raises(bounds.FileTooLarge):
+        place.file(f"{RUN}/{MANIFEST_FILE}")
+    require_refused(RunStore(url))
+
+
+def test_an_empty_object_is_read_as_one(s3):
+    url = s3()
+    fsspec.filesystem("s3").pipe(f"{url}/{RUN}/{MANIFEST_FILE}", b"")
+    assert ObjectPlace(url, last_files=(MANIFEST_FILE,)).read(f"{RUN}/{MANIFEST_FILE}") == b""
+
+
+def test_a_file_of_this_machine_has_the_same_size(tmp_path: Path):
+    folder = tmp_path / RUN
+    folder.mkdir()
+    (folder / MANIFEST_FILE).write_bytes(b" " * (MOST + 1))
+    require_refused(RunStore(tmp_path))
