@@ -184,14 +184,14 @@ def main() -> NoReturn:
     assert isinstance(verbs, TyperGroup)
     verbose = False
     try:
-        require_memory("prof")
-        flags, words = split_flags(sys.argv[1:], verbs)
-        verbose = "--verbose" in flags or "-v" in flags
-        if words[:1] == ["help"]:
-            words = [*words[1:2], "--help"]
-        if hint := hint_for(words, VERBS):
-            _fail(ProfError(hint), _USAGE, verbose=False)
         try:
+            require_memory("prof")
+            flags, words = split_flags(sys.argv[1:], verbs)
+            verbose = "--verbose" in flags or "-v" in flags
+            if words[:1] == ["help"]:
+                words = [*words[1:2], "--help"]
+            if hint := hint_for(words, VERBS):
+                _fail(ProfError(hint), _USAGE, verbose=False)
             verbs(args=[*flags, *words], prog_name="prof")
         finally:
             sys.stdout.flush()

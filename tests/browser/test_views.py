@@ -53,7 +53,7 @@ def test_a_click_on_a_rung_shows_its_sheet_and_on_a_step_the_comparison(ladder):
     page.go_back()
     page.locator("#ladder a[href='#5-6']").first.click()
     assert shown(page) == ["5-6"]
-    expect(page.locator(".current .takeaway").first).to_contain_text("The second is 1.1")
+    expect(page.locator(".current .takeaway").first).to_contain_text("gemm 6 is 1.1")
 
 
 @pytest.mark.parametrize("anchor", ["ladder", "0", "5", "10", "1-2", "5-6", "9-10"])

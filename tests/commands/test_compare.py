@@ -37,7 +37,7 @@ def pair(make_run, tmp_path):
 def test_the_table_tells_the_story_from_top_to_bottom(compare):
     page = compare("5", "6").stdout
     story = [
-        "The second is 1.14",
+        "gemm 6 is 1.14",
         "Why: ",
         "Next: ",
         "duration_ns",

@@ -119,7 +119,7 @@ def test_a_kernel_is_chosen_where_a_report_holds_several(prof_here, store):
         (["5", "6", "--listing", "--format", "json"], 2, "--format csv --listing"),
         (["99"], 21, "no run of kernel 99"),
         (["gemm-5-timed"], 25, "timings alone"),
-        (["{reports}/several.ncu-rep"], 32, "Choose with --kernel-name REGEX.\n"),
+        (["{reports}/several.ncu-rep"], 32, "Choose one with -k PATTERN"),
         (["5", "--kernel-name", "nothing"], 33, "'nothing'"),
         (["{reports}/graph.ncu-rep"], 49, "ncu --section"),
     ],

@@ -36,7 +36,7 @@ def test_a_kernel_named_by_its_idea_is_given_with_its_number(prof_here, shipped_
 
 def test_a_misspelt_report_is_answered_with_the_nearest(prof_here, reports, tmp_path):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
-    done = prof_here("show", "severl.ncu-rep", cwd=tmp_path)
+    done = prof_here("show", tmp_path / "severl.ncu-rep")
     assert "no such file; nearest: several.ncu-rep" in done.stderr
 
 

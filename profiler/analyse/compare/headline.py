@@ -65,7 +65,8 @@ def headline_of_pair(
 
 def _what(labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speedup) -> str:
     one, other = labels if labels[0] != labels[1] else ("the first", "the second")
-    times = " -> ".join(map(duration, times_ns))
+    where = "without" if speedup.basis == "unprofiled" else "under"
+    times = f"{' -> '.join(map(duration, times_ns))} {where} the profiler"
     if speedup.ci and speedup.ci[0] <= 1 <= speedup.ci[1]:
         return f"Which of {one} and {other} is faster is not certain ({times})."
     spread = ""

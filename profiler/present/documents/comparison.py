@@ -142,9 +142,10 @@ def comparison_document(
 
 
 def _heading(comparison: Comparison) -> list[Section]:
-    what = Text(speedup_text(comparison.speedup), strong=True)
+    headline = comparison.headline
+    what = Text(headline.what if headline else speedup_text(comparison.speedup), strong=True)
     cautions = [Caution(one) for one in comparison.comparable.warnings]
-    return [[what, *why_and_next(comparison.headline)], cautions]
+    return [[what, *why_and_next(headline)], cautions]
 
 
 def _sides(comparison: Comparison, describe: Callable[[Side], list[str]]) -> Section:
