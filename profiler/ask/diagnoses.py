@@ -15,6 +15,7 @@ import msgspec
 from profiler.analyse.causes.find import Diagnosis, diagnose
 from profiler.analyse.recording.profile import Profile
 from profiler.store.cache import Cache
+from profiler.store.tables.decoding import NOT_DECODED
 
 # A diagnosis takes 2 to 6 KB: some ten thousand kernels.
 _LIMIT_BYTES = 32 << 20
@@ -33,7 +34,7 @@ def diagnose_once(profile: Profile) -> Diagnosis:
     if kept := cache.get(key):
         try:
             return msgspec.json.decode(kept, type=Diagnosis)
-        except msgspec.DecodeError:  # whole, and yet none of ours
+        except NOT_DECODED:  # whole, and yet none of ours
             pass
     made = diagnose(profile)
     cache.put(key, msgspec.json.encode(made))

@@ -30,7 +30,7 @@ def test_a_recording_is_drawn_with_its_launches_times_stalls_and_lines(shipped, 
     titles = titles_of(json.loads(path.read_text()))
     assert titles[0] == "gemm 6"
     for start in (
-        "gemm 6: duration_ns of 15",
+        "gemm 6: time under the profiler of 15",
         "gemm 6: time without",
         "The largest share of",
         "Line 67 executes",

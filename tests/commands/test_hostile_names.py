@@ -100,7 +100,7 @@ def test_markdown_keeps_its_tables_and_holds_no_markup_of_a_name(hostile, verb):
             )
             if child.type == "strong_open":
                 ours = ("**Caution:**", "**The ", "**four-way: ")
-                assert token.content.startswith(ours) or " takes " in token.content
+                assert token.content.startswith(ours) or re.search(" takes? ", token.content)
     assert counts == {1}, "every row of a table has as many cells as its header"
 
 
@@ -118,7 +118,7 @@ def test_a_template_of_thousands_of_characters_does_not_fill_the_screen(hostile)
             line for line in hostile(verb, "table").splitlines() if "void k<" in line and "rule" not in line
         ]
         assert title
-        assert min(map(len, title)) < 150
+        assert min(map(len, title)) < 200
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_the_nvtx_names_of_a_real_report_are_shown_harmlessly(prof_here, store):
     for format in ("table", "json", "markdown", "csv"):
         result = prof_here("--runs", store.root, "show", "hostile", "--format", format)
         assert_harmless(result.stdout)
-    page = prof_here("--runs", store.root, "show", "hostile").stdout
+    page = prof_here("--runs", store.root, "show", "hostile", "--full").stdout
     text = re.sub("^NVTX +", "NVTX  ", page, flags=re.MULTILINE)
     assert "NVTX  <script>alert(1)</script>" in text
     assert "NVTX  \\x1b[31mred\\x1b[0m\\x07" in text

@@ -57,7 +57,7 @@ def test_plain_reports_are_numbered_in_the_order_given(report, reports, tmp_path
     before, after = reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"
     _, page = report(before, after, runs=tmp_path)
     assert anchors(page) == ["ladder", "1", "2", "1-2"]
-    assert headings(page)[-1] == f"{before} → {after}"
+    assert headings(page)[-1] == f"{before.name} → {after.name}"
     assert "four-way: confirmed" in page
 
 

@@ -63,8 +63,7 @@ def test_the_confirmation_fails_where_it_should(tmp_path):
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode != 0
-    assert "AssertionError" in done.stderr
-    assert "assert rungs.confirmations[0].confirmed" in done.stderr
+    assert "confirmation.checks" in done.stderr, "nothing is confirmed where loads do not get fewer"
 
 
 def backwards(sheet, roofline):

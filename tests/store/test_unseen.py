@@ -72,7 +72,7 @@ def file_of_pack(loose: RunStore, recorded: RunStore, tmp_path: Path, name: str)
     for run_id in recorded.ids()[:9]:
         shutil.copytree(recorded.root / str(run_id), loose.root / str(run_id))
     compact(loose, plan_packs(loose))
-    (pack,) = (path for path in loose.root.iterdir() if is_pack(path.name))
+    pack = min(path for path in loose.root.iterdir() if is_pack(path.name))
     return min(pack.glob(name)), lambda: read_runs(loose.root)
 
 

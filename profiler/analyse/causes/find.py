@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from weakref import WeakKeyDictionary
+
+from msgspec import Struct
 
 from profiler.analyse.causes.cause import Cause, Place, Savings
 from profiler.analyse.causes.detectors.candidate import Candidate, Detector
@@ -59,6 +60,7 @@ from profiler.analyse.code.code import Code
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import BY_NAME
 from profiler.catalog.metrics import DURATION
+from profiler.store.tables.decoding import decodable
 
 DETECTORS: tuple[Detector, ...] = (
     detect_ceilings, detect_uncoalesced, detect_misaligned, detect_narrow, detect_redundant_loads, detect_spills,
@@ -79,15 +81,13 @@ _MOST_PLACES = 3
 _TOOLKIT = re.compile(r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/")
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+@decodable
+class Diagnosis(Struct, frozen=True):
     """`unseen` says what the recording lacks for a fuller one, and how to record it."""
 
     causes: list[Cause]
     unseen: list[str]
-    duration_ns: float | None = (
-        None  # of the launches diagnosed: those of the shape that takes most of the time
-    )
+    duration_ns: float | None = None  # of the launches of the shape that takes most of the time
     launches: int = 0
     can_look: bool = True  # False where nothing is recorded from which a cause could be found
 

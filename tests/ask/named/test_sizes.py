@@ -151,11 +151,11 @@ def test_an_older_run_beside_it_that_is_damaged_is_not_asked_for(prof_here, make
 
 
 @pytest.fixture
-def timed(prof_here, shipped_runs, tmp_path):
+def timed(prof_here, recorded, tmp_path):
     """`prof` over copies of kernel 5's timings alone, one run a size, the largest the newest; `damage` writes into one's manifest."""
-    for run_id in shipped_runs.ids():
+    for run_id in recorded.ids():
         if run_id.name == "gemm-5-timed":
-            shutil.copytree(shipped_runs.root / str(run_id), tmp_path / str(run_id))
+            shutil.copytree(recorded.root / str(run_id), tmp_path / str(run_id))
     found = RunStore(tmp_path)
     sizes = {run.manifest.workload["m"]: run for run in found.open_all(found.ids())}
     assert list(sizes) == [1024, 2048, 8192]
@@ -321,7 +321,7 @@ def test_two_runs_of_timings_are_compared_in_every_format(shipped):
     assert page.count("no counters were recorded of either side") == 1
     (row,) = (line for line in page.splitlines() if line.startswith("reference_pct "))
     assert [float(cell) for cell in row.split()[2:4]] == pytest.approx(reached, abs=0.01)
-    assert page.endswith("reference_pct: speed in percent of cuBLAS fp32\n")
+    assert "reference_pct: speed in percent of cuBLAS fp32; best_pct: of its fastest algorithm\n" in page
     markdown = shipped(*words, "--format", "markdown").stdout
     assert f"{ratio:.3f}x as fast" in markdown
     assert f"| reference\\_pct | % | {reached[0]:.2f} | {reached[1]:.2f} |" in markdown

@@ -12,6 +12,7 @@ from threading import Event
 
 import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 from hypothesis import HealthCheck, given, settings, strategies as st
 from msgspec.structs import replace
 
@@ -53,6 +54,18 @@ def store(request, make_runs) -> RunStore:
     """Nine runs, in a folder or at a URL."""
     store = make_runs(FEW)
     return store if request.param == "folder" else at_url(store, f"memory://packed-{next(NAMES)}")
+
+
+@pytest.fixture(autouse=True)
+def readers_of_memory_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives each reader of a memory:// file its own copy: fsspec gives all the same one, with one position."""
+    opened = MemoryFileSystem._open  # private: what its own readers and writers open
+
+    def open_apart(system: MemoryFileSystem, path: str, mode: str = "rb", **options: object) -> MemoryFile:
+        file = opened(system, path, mode, **options)
+        return MemoryFile(system, path, file.getvalue()) if mode == "rb" else file
+
+    monkeypatch.setattr(MemoryFileSystem, "_open", open_apart)
 
 
 def at_url(store: RunStore, url: str) -> RunStore:

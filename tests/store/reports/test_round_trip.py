@@ -32,7 +32,7 @@ STALLED = "smsp__pcsamp_warps_issue_stalled_"
 # For these NVIDIA's reader guesses: the unit it gives depends on what its process read before,
 # even on the order of the metrics within one report. Their values do not.
 GUESSED_UNITS = re.compile(
-    "breakdown:.*|derived__memory_l2_theoretical_sectors_global_excessive|derived__smsp?__sass_thread_inst_.*"
+    "breakdown:.*|derived__memory_l2_theoretical_sectors_global_excessive|derived__smsp?__sass_thread_inst_.*|derived__sm__sass_thread_inst_.*"
     "|sass__inst_executed_register_spilling_mem_.*"
 )
 
