@@ -6,7 +6,6 @@ from claims import Claim, NotRecordedError, Recorded, Verdict, decide, factor
 
 from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.ladder.ideas import BAND
-from profiler.errors import ProfError
 
 _PUBLISHED_PCT = {4: 36.5, 5: 68.7, 6: 78.4, 7: 84.8, 8: 93.7}
 _SIZES = (1024, 2048, 4096, 8192)
@@ -236,16 +235,6 @@ def _latency(recorded: Recorded) -> Verdict:
     text = ", ".join(f"{name} {value:,.0f}" for name, value in cycles.items()) + " cycles a load"
     is_near = 20 <= cycles["shared"] <= 30
     return decide(is_near and cycles["device memory"] >= 200, text, "depends")
-
-
-def _guarded(judge):  # type: ignore[no-untyped-def]
-    def guarded(recorded: Recorded) -> Verdict:
-        try:
-            return judge(recorded)  # type: ignore[no-any-return]
-        except (ProfError, ZeroDivisionError) as error:
-            raise NotRecordedError(str(error)) from None
-
-    return guarded
 
 
 GEMM = (

@@ -65,7 +65,7 @@ def readers_of_memory_apart(monkeypatch: pytest.MonkeyPatch) -> None:
         file = opened(system, path, mode, **options)
         return MemoryFile(system, path, file.getvalue()) if mode == "rb" else file
 
-    monkeypatch.setattr(MemoryFileSystem, "_open", open_apart)
+    monkeypatch.setattr(MemoryFileSystem, "_open", open_apart)  # private: as above
 
 
 def at_url(store: RunStore, url: str) -> RunStore:
