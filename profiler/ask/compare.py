@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.findings import Comparison
+from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
@@ -52,6 +53,6 @@ def compare_runs(
         rungs = (work_of(left, settings), work_of(right, settings))
         return [compare_timings(left, right, rungs, force=force)]
     return [
-        compare_profiles(*sides, force=force, metrics=metrics)
+        compare_profiles(*sides, force=force, metrics=metrics, diagnose=diagnose_once)
         for sides in profile_pairs(left, right, settings, kernel_name, every=every)
     ]

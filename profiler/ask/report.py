@@ -15,6 +15,7 @@ from profiler.analyse.recording.overview import TimingSheet, derive_sheet, deriv
 from profiler.analyse.recording.profile import Profile, choose_kernels, match_kernels
 from profiler.analyse.recording.source_lines import find_source_lines
 from profiler.analyse.report import KernelFindings, PairFindings, Report
+from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.ladder import climb_ladder, find_roofline
 from profiler.ask.named.ladders import rung_of
 from profiler.ask.named.references import open_named
@@ -85,7 +86,7 @@ def _step(step: LadderStep) -> PairFindings:
         return PairFindings(*anchors, refused=step.refused)
     if not all(profile.launches for profile in profiles):
         return PairFindings(*anchors, speedup=step.change.speedup, warnings=tuple(step.change.warnings))
-    return PairFindings(*anchors, compare_profiles(*profiles), _code(profiles))
+    return PairFindings(*anchors, compare_profiles(*profiles, diagnose=diagnose_once), _code(profiles))
 
 
 def _anchor(rung: Rung) -> str:
@@ -152,7 +153,7 @@ def _pairs(
         for names in match_kernels(before, after, pattern, several):
             one, other = (left, names[0]), (right, names[1])
             sides = (profiles[one], profiles[other])
-            comparison = compare_profiles(*sides, force=force)
+            comparison = compare_profiles(*sides, force=force, diagnose=diagnose_once)
             yield PairFindings(anchors[one], anchors[other], comparison, _code(sides))
 
 
