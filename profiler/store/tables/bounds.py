@@ -2,8 +2,8 @@
 
 A few kilobytes can decode to any size: a run of one repeated value, a page that decompresses without end, or a list
 of a million copies of one long text. Arrow allocates what the header of each page says, so the headers are added up
-first. The footer alone would not do, since it may state less. Text is read as dictionaries, and becomes plain text
-once its length is known.
+first. The footer alone would not do, since it may state less. Text is read as dictionaries. Text in lists becomes
+plain text: at once if it cannot be too much however often each value is there, or else when its length is known.
 """
 
 from __future__ import annotations
@@ -50,9 +50,14 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str) -> pa.Tabl
 
     try:
         metadata = pq.read_metadata(pa.BufferReader(data))
-        most = require_bounded(metadata, memoryview(data), rows, where).most
+        decoded = require_bounded(metadata, memoryview(data), rows, where)
+        most, is_small = decoded.most, decoded.with_text <= decoded.most
         columns = map(metadata.schema.column, range(len(metadata.schema)))
-        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+        texts = [
+            column.path
+            for column in columns
+            if column.physical_type == "BYTE_ARRAY" and not (is_small and "." in column.path)
+        ]
         file = pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=texts)
         table = file.read()
         for index, name in enumerate(table.column_names):
