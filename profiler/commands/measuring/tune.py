@@ -13,7 +13,6 @@ from profiler.analyse.tuning import TuningFinding
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.ask.sweep import find_best_points, find_newest_sweep
 from profiler.catalog.ladders.ladder import Kernel, Ladder
-from profiler.commands.measuring.profile_extremes import print_extremes
 from profiler.commands.measuring.tune_progress import TuneProgress
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import report_written, write_whole
@@ -175,6 +174,8 @@ def tune(
         picture.write(tuning_chart(find_best_points(sweep, current)))
         report_written(picture.path, settings)
     if profile_extremes and sweeping is not None:
+        from profiler.commands.measuring.profile_extremes import print_extremes
+
         print_extremes(sweeping, sweep, finding, settings)
     if apply:
         _apply(finding, chosen[0], settings)
