@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
 from profiler.store.sweeps import SweepRepeat, SweepStore, Visit
+from profiler.store.tables.bounds import read_table
 from tests.store.faults import KINDS, Faults, injected
 from tests.store.test_sweeps import MEASURED as SWEEP
 
@@ -144,6 +146,8 @@ def world(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))  # a repair sweeps it
+    # The same bytes are the same table: to decode each of them once takes half the time.
+    monkeypatch.setattr("profiler.store.runs.run.read_table", cache(read_table))
     # private: each compaction would wait so long
     monkeypatch.setattr("profiler.store.packs.publish._GRACE_S", 0.0)
     return lambda operation: World(recorded, tmp_path, operation)
