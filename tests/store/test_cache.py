@@ -69,6 +69,23 @@ def test_a_folder_that_cannot_be_written_or_is_a_file_keeps_nothing_and_raises_n
     assert Cache("made", 10_000).get("key") is None
 
 
+@pytest.mark.parametrize("mode", [0o777, 0o720, 0o702])
+def test_a_folder_that_others_may_write_to_is_not_used(folder, mode):
+    """They could put an answer of their own there, whole and under the right name."""
+    Cache("made", 10_000).put("key", b"theirs")
+    folder.chmod(mode)
+    assert Cache("made", 10_000).get("key") is None
+    Cache("made", 10_000).put("another", b"mine")
+    assert len(list(folder.iterdir())) == 1
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_another_user_is_not_used(folder):
+    Cache("made", 10_000).put("key", b"theirs")
+    os.chown(folder, 4711, -1)
+    assert Cache("made", 10_000).get("key") is None
+
+
 def test_deleting_everything_between_two_calls_is_safe(folder):
     cache = Cache("made", 10_000)
     cache.put("key", b"data")
