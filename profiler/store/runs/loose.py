@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from profiler.errors import ReportError, ReportNotFound, RunUnusable
+from profiler.machine import available_cores
 from profiler.store.cache import Cache
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.reports.request import stem_of
@@ -153,7 +154,7 @@ def _read_reports(paths: Sequence[Path], progress: Callable[[str], None]) -> lis
     from concurrent.futures import wait
 
     from profiler.store.reports.request import AlreadyStored, Request
-    from profiler.store.reports.sandbox import Sandbox, available_cores, outcome
+    from profiler.store.reports.sandbox import Sandbox, outcome
 
     with scratch_folder() as scratch:
         folders = [scratch / str(index) for index in range(len(paths))]
