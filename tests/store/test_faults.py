@@ -38,15 +38,15 @@ from tests.store.faults import KINDS, Faults, injected
 from tests.store.test_sweeps import MEASURED as SWEEP
 
 SAMPLE = 4  # calls of each operation and kind
-OLD = "20261122t012549z"  # when the fourteen runs were recorded that are there before
-PACKED = 10  # of these, before a repair
+OLD = "20261122t012549z"  # when the runs were recorded that are there before
+STORED, PACKED = 10, 8  # how many of these are in the store, and how many of them in a pack before a repair
 
 Place = Path | str
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What to do, what it adds, and where; `prepare` makes the store of fourteen runs one that needs it."""
+    """What to do, what it adds, and where; `prepare` makes the store of ten runs one that needs it."""
 
     run: Callable[[Place, Path], object]
     added: int = 0
@@ -93,7 +93,7 @@ def mend(place: Place, reports: Path) -> None:
 
 
 def damage(runs: Path) -> None:
-    """Pack ten of the runs; change a byte of one of them, and of one in a folder of its own; leave a staging folder."""
+    """Pack eight of the runs; change a byte of one of them, and of one in a folder of its own; leave a staging folder."""
     loose = sorted(runs.iterdir())[PACKED:]
     for run in loose:
         run.rename(runs.parent / run.name)
@@ -124,7 +124,7 @@ class World:
 
     def __init__(self, recorded: RunStore, folder: Path, operation: Operation) -> None:
         self.folder, self._operation, self._master = folder, operation, folder / "master" / "runs"
-        for run_id in (str(one) for one in recorded.ids() if one.time == OLD):
+        for run_id in [str(one) for one in recorded.ids() if one.time == OLD][:STORED]:
             shutil.copytree(recorded.root / run_id, self._master / run_id)
         operation.prepare(self._master)
 
@@ -147,7 +147,8 @@ def world(
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))  # a repair sweeps it
     # The same bytes are the same table: to decode each of them once takes half the time.
-    monkeypatch.setattr("profiler.store.runs.run.read_table", cache(read_table))
+    decoded = cache(lambda data, schema, rows: read_table(data, schema, rows, "a table"))
+    monkeypatch.setattr("profiler.store.runs.run.read_table", lambda *given: decoded(*given[:-1]))
     # private: each compaction would wait so long
     monkeypatch.setattr("profiler.store.packs.publish._GRACE_S", 0.0)
     return lambda operation: World(recorded, tmp_path, operation)
