@@ -1,6 +1,7 @@
 """Examines everything that is stored: every hash, every table, every report, and what killed processes left behind.
 
-In: a store. Out: what is wrong, one `Fault` for each run, pack or leftover. Nothing is changed; `repair.py` does that.
+In: a store. Out: one `Fault` for each run, pack or leftover that is not as it should be. Changes nothing; `repair.py`
+does that.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ _UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with one thing in the store; `done` says what a repair did about it.
+    """A thing in the store that `prof fsck` lists, and why; `done` says what a repair did about it.
 
-    A `note` is nothing wrong, nor is `scratch`, which a killed process of whichever store left among temporary files.
-    What is `unread` may be whole: the system does not let prof read it.
+    A `note` is no fault of the store, nor is `scratch`, which a killed process of whichever store left among temporary
+    files. An `unread` thing may be whole: the system does not let prof read it.
     """
 
     kind: Kind

@@ -25,6 +25,7 @@ _MOST_RATIO = 1000  # the tables in the runs of this repository reach 131
 _MOST_BYTES = 16 << 30
 _BYTES_A_VALUE = 8
 _MOST_HEADER_BYTES = 1 << 16
+_MOST_PAGES = 1_000_000  # whose headers take some 20 s to read; a page usually has 1 MiB
 # Of a page's header: its size once decompressed, its size in the file, and what follows for each kind of page,
 # whose first field is the number of values.
 _PLAIN_BYTES, _STORED_BYTES, _KINDS, _VALUES = 2, 3, (5, 7, 8), 1
@@ -34,6 +35,7 @@ _PLAIN_BYTES, _STORED_BYTES, _KINDS, _VALUES = 2, 3, (5, 7, 8), 1
 class Decoded:
     """The bytes that row groups take in the file, in memory, and in memory with the text of lists written out."""
 
+    pages: int = 0
     stored: int = 0
     plain: int = 0
     with_text: int = 0
@@ -111,6 +113,9 @@ def _add(decoded: Decoded, chunk: pq.ColumnChunkMetaData, data: memoryview) -> N
         here = sum(header[kind][1][_VALUES][1] for kind in _KINDS if kind in header)
         if min(plain, stored, here) < 0:
             raise ValueError("a negative size")
+        decoded.pages += 1
+        if decoded.pages > _MOST_PAGES:
+            raise ValueError("too many pages")
         decoded.plain += plain + here * _BYTES_A_VALUE
         values, largest = values + here, max(largest, plain)
         position += stream.tell() + stored
