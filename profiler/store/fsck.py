@@ -31,7 +31,7 @@ from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Place, unreadable
 from profiler.store.remote.upload import CLAIM_S, CLAIMS_FOLDER
 from profiler.store.reports.identity import identify_report
-from profiler.store.runs.commit import find_left_staging
+from profiler.store.runs.commit import STAGING_FOLDER, find_left_staging
 from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, StoredReport, decode_manifest
 from profiler.store.runs.run import Run
@@ -109,7 +109,7 @@ def examine_briefly(store: RunStore) -> Iterator[Fault]:
             yield from _fault("run", name, _open_folder(store.place, name, Examined())[1])
         elif is_pack(name):
             yield from _fault("pack", name, _checked(store.place, name, Pack.read, store.place, name))
-    yield from _left_in(_staging_left(store), "left")
+    yield from _staging_left(store)
 
 
 def faults_of_folder(place: Place, name: str, counts: Examined) -> list[ProfError]:
@@ -245,9 +245,13 @@ def _faults_of_sweeps(store: RunStore, counts: Examined, advance: Callable[[], N
         advance()
 
 
-def _staging_left(store: RunStore) -> list[Path]:
-    sweeps = find_left_staging(store.root / SWEEPS_FOLDER) if isinstance(store.root, Path) else []
-    return find_left_staging(store.local) + sweeps
+def _staging_left(store: RunStore) -> Iterator[Fault]:
+    sweeps = [store.root / SWEEPS_FOLDER] if isinstance(store.root, Path) else []
+    for root in (store.local, *sweeps):
+        try:
+            yield from _left_in(find_left_staging(root), "left")
+        except OSError as error:
+            yield Fault("unread", str(root / STAGING_FOLDER), unreadable(error, STAGING_FOLDER).message)
 
 
 def _left_in(folders: Iterable[Path], kind: Kind) -> Iterator[Fault]:
@@ -267,7 +271,7 @@ def left_claims(place: Place) -> list[str]:
 
 
 def _left_behind(store: RunStore) -> Iterator[Fault]:
-    yield from _left_in(_staging_left(store), "left")
+    yield from _staging_left(store)
     yield from _left_in(find_left_scratch(), "scratch")
     for name, files in orphans(store.place).items():
         yield Fault(
