@@ -81,9 +81,12 @@ def require_bounded(
     metadata: pq.FileMetaData, data: memoryview, rows: int, where: str, groups: Iterable[int] | None = None
 ) -> Decoded:
     """Return what these row groups decode to; RunDamaged if that is too much, or if they have other rows than recorded."""
-    chosen = [
-        metadata.row_group(one) for one in (range(metadata.num_row_groups) if groups is None else groups)
-    ]
+    try:
+        chosen = [
+            metadata.row_group(one) for one in (range(metadata.num_row_groups) if groups is None else groups)
+        ]
+    except (IndexError, OverflowError) as error:
+        raise RunDamaged(f"{where}: its row groups are not there: {error}") from error
     if (stated := sum(group.num_rows for group in chosen)) != rows:
         raise RunDamaged(f"{where}: {stated} rows, and {rows} were recorded")
     decoded = Decoded()

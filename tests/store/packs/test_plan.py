@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from profiler.errors import CompactBusy, ProfError, RunDamaged
 from profiler.store.packs.footers import read_footer
-from profiler.store.packs.layout import PackedFiles, is_pack
+from profiler.store.packs.layout import PackedFiles, is_pack, pack_name
 from profiler.store.packs.plan import Limits, alone, compact, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.query import run_query
@@ -464,6 +464,48 @@ def test_a_damaged_run_stays_as_it_is_and_is_told(make_runs, prof_here):
     assert "metrics.parquet: the table is not the one recorded" in result.stderr
     assert "report.ncu-rep.zst: the run's report is not there" in result.stderr
     assert sorted(loose(RunStore(store.root))) == sorted([damaged.name, gone.name])
+
+
+def forge(pack: Path, index: dict) -> None:
+    """Write an index that somebody else made, with the hash that it needs."""
+    data = json.dumps(index).encode()
+    (pack / "pack.json").write_bytes(data)
+    pack.rename(pack.with_name(pack_name(pack.name.split("-")[1], data)))
+
+
+def test_lines_of_a_pack_that_overlap_are_refused(make_runs):
+    """A million runs in an index that share one long line would take a million times its memory."""
+    store = packed(make_runs(FEW))
+    (pack,) = store.root.glob("pack-*")
+    index = json.loads((pack / "pack.json").read_bytes())
+    forge(pack, index | {"runs": dict.fromkeys(index["runs"], min(index["runs"].values()))})
+
+    again = RunStore(store.root)
+    assert again.ids() == []
+    with pytest.raises(RunDamaged, match="its lines overlap"):
+        again.require_whole()
+
+
+@pytest.mark.parametrize("first_group", [-8, 1000, 1 << 40])
+def test_row_groups_of_a_pack_that_are_not_there_are_one_damaged_run(make_runs, first_group):
+    store = packed(make_runs(FEW))
+    (pack,) = store.root.glob("pack-*")
+    index, (*lines, last) = json.loads((pack / "pack.json").read_bytes()), read_lines(pack)
+    run_id = max(index["runs"], key=index["runs"].get)
+    changed = json.loads(last)
+    changed["tables"]["metrics"][2] = first_group
+    last = json.dumps(changed).encode() + b"\n"
+    index["runs"][run_id][1:] = [len(last), hashlib.sha256(last).hexdigest()]
+    (pack / "manifests.jsonl").write_bytes(b"".join([*lines, last]))
+    forge(pack, index)
+
+    again = RunStore(store.root)
+    assert len(run_query(again, "select distinct run_id from metrics")[1]) == FEW - 1
+    assert list(again.left_out) == [run_id]
+
+
+def read_lines(pack: Path) -> list[bytes]:
+    return (pack / "manifests.jsonl").read_bytes().splitlines(keepends=True)
 
 
 def bloom_filter_at_a_text(data: bytes) -> bytes:
