@@ -249,6 +249,18 @@ def test_a_run_that_was_set_aside_is_there_after_a_power_loss(world, tmp_path):
     assert (aside / "run.json").exists()
 
 
+def test_examining_a_store_ends_with_no_error_of_the_system_whichever_call_fails(world, tmp_path):
+    place = Path(world(Operation(commit)).make())
+    for run in sorted(place.iterdir())[1:]:
+        shutil.rmtree(run)
+    (place / ".staging" / "left").mkdir(parents=True)
+    with injected(Faults(tmp_path)) as counting:
+        assert [fault.kind for fault in examine(RunStore(place), Examined())] == ["left"]
+    for at in range(1, counting.count + 1):
+        with injected(Faults(tmp_path, "EIO", at)), suppress(ProfError):
+            list(examine(RunStore(place), Examined()))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_sample_of_the_calls_may_fail(name, kind, world, reports):
