@@ -249,6 +249,21 @@ def test_a_run_that_was_set_aside_is_there_after_a_power_loss(world, tmp_path):
     assert (aside / "run.json").exists()
 
 
+def test_a_run_that_is_set_aside_is_somewhere_whenever_the_power_goes_out(world, tmp_path):
+    made = world(Operation(commit))
+    for at in range(1, 100):
+        place = Path(made.make())
+        run_id, data = str(RunStore(place).ids()[0]), contents(place)
+        faults = Faults(tmp_path, "power loss", at)
+        with injected(faults), Staging(place) as staging:
+            staging.set_aside(run_id, "damaged")
+        assert data - contents(place) <= {b""}, at
+        if not faults.dead:
+            break
+    else:
+        pytest.fail("it has fewer calls")
+
+
 def test_examining_a_store_ends_with_no_error_of_the_system_whichever_call_fails(world, tmp_path):
     place = Path(world(Operation(commit)).make())
     for run in sorted(place.iterdir())[1:]:

@@ -62,6 +62,7 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str) -> pa.Tabl
         ]
         file = pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=texts)
         table = file.read()
+        table.validate(full=True)  # a column may have fewer values than the others, or codes of no text
         for index, name in enumerate(table.column_names):
             column, kind = table.column(index), schema.field(name).type if name in schema.names else None
             if kind is not None and not pa.types.is_dictionary(column.type) and column.type != kind:

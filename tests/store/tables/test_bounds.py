@@ -103,11 +103,11 @@ def bombed(request: pytest.FixtureRequest, recorded: RunStore, tmp_path: Path) -
 def test_a_bomb_is_refused_before_it_is_decoded(bombed: tuple[RunStore, str, str]) -> None:
     store, run_id, name = bombed
     (run,) = (run for run in store.open_all(store.ids()) if run.manifest.run_id == run_id)
-    started = time.monotonic()
+    started = time.process_time()
 
     with pytest.raises(RunDamaged, match=r"would decode to|would take more than"):
         run.table(name)
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_a_bomb_leaves_the_other_runs_to_a_query(bombed: tuple[RunStore, str, str]) -> None:
