@@ -162,7 +162,7 @@ def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:
     found = [climb.finding]
     for conditions in others[: _MOST_WORKLOADS - 1]:
         rungs = gather_rungs(climb.ladder, groups[conditions])
-        found.append(derive_ladder(climb.ladder, conditions, rungs, (), climb.finding.view, diagnosed=None))
+        found.append(derive_ladder(climb.ladder, conditions, rungs, (), climb.finding.view, diagnose=None))
     return sorted(found, key=_size)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Literal
 
-from profiler.analyse.causes.find import Diagnosis, diagnose
+from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
@@ -52,12 +52,12 @@ def compare_profiles(
     *,
     force: bool = False,
     metrics: Iterable[str] = (),
-    diagnose: Callable[[Profile], Diagnosis] = diagnose,
+    diagnose: Diagnose = diagnose,
 ) -> Comparison:
     """Refuses a pair that was measured differently, unless `force` keeps it as warnings.
 
     Of launches of several shapes, those that take most of the time are compared, where both sides have them.
-    `diagnose` finds the causes of a side; one that knows them already may be given.
+    `diagnose` finds the causes of each side.
     """
     before, after, narrowed = of_common_shape(before, after)
     obstacles = refuse_obstacles(before, after, force=force)
