@@ -89,7 +89,7 @@ def _content(block: re.Match[str]) -> str:
         "shapes": lambda: recorded_tables.shapes_table(block["what"], RunStore(SHAPES)),
         "ideas": lambda: recorded_tables.ideas_table(KERNELS, RunStore(RUNS)),
         "best": lambda: recorded_tables.best_table(KERNELS, RunStore(RUNS)),
-        "claims": lambda: claims.claims_table(KERNELS, RunStore(RUNS), CLAIMS[block["what"]]),
+        "claims": lambda: claims.claims_table(claims.Recorded(KERNELS, RUNS), CLAIMS[block["what"]]),
         "commands": commands_reference,
         "errors": errors_table,
         "causes": cause_record.causes_table,
