@@ -1,4 +1,4 @@
-"""What has been published about these kernels, each claim with the verdict that the recorded runs give.
+"""Judges what has been published about these kernels by the recorded runs.
 
 A claim is data: its sentence, a command that shows what is behind the verdict, and a function of what is recorded. A claim
 about a step of a ladder has the verdict of `prof ladder --ideas`, which holds a claimed factor to a tenth of it.
@@ -54,7 +54,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the runs hold, by ladder and rung; whatever is missing raises NotRecordedError."""
+    """Reads figures from the runs by ladder and rung; raises NotRecordedError for what is missing."""
 
     kernels: Path
     runs: Path
@@ -114,7 +114,7 @@ class Recorded:
         raise NotRecordedError(f"{ladder} {kernel}")
 
     def check(self, ladder: str, kernel: int) -> dict[str, Any]:
-        """What `prof verify` found of a rung, as stored beside the runs."""
+        """Returns what `prof verify` found about a rung, which is stored beside the runs."""
         path = self.runs / "checks" / f"{ladder}.json"
         rows = json.loads(path.read_text()) if path.exists() else []
         for row in rows:

@@ -127,7 +127,7 @@ def _memory_row(rung: Rung, found: RungFinding) -> tuple[str | int, ...]:
 
 
 def _speed(rung: Rung, found: RungFinding) -> str:
-    """With the spread of its repeats, where it was timed."""
+    """Returns the speed, with the spread of its repeats if the rung was timed."""
     if found.gbytes_per_s is None:
         return ""
     if rung.timed is None:

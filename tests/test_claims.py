@@ -15,12 +15,12 @@ from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "docs"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
 import claims
 import claims_gemm
 import claims_memory
 
+ROOT = Path(__file__).resolve().parent.parent
 CLAIMS = (*claims_gemm.GEMM, *claims_memory.VECTORS, *claims_memory.ROWS)
 _LADDER = """
 title = "Rows"
@@ -64,7 +64,11 @@ def timed(tmp_path):
 
     def commit(*times_ns):
         for number, time_ns in enumerate(times_ns):
-            timings = [Timing(process, repeat, time_ns + repeat, 1000.0) for process in range(3) for repeat in range(3)]
+            timings = [
+                Timing(process, repeat, time_ns + repeat, 1000.0)
+                for process in range(3)
+                for repeat in range(3)
+            ]
             run = TimedRun("rows", number, {"n": 1_000_000}, datetime(2026, 1, 1, tzinfo=UTC), "NVIDIA H200", "", Provenance(reference="memcpy"), timings)  # fmt: skip
             commit_timings(RunStore(tmp_path / "runs"), [run])
         return claims.Recorded(tmp_path / "kernels", tmp_path / "runs")
@@ -77,7 +81,7 @@ def judged(judge, recorded):
 
 
 @pytest.mark.parametrize(
-    "wide_ns, word",
+    ("wide_ns", "word"),
     [(1538.0, "reproduced"), (1430.0, "reproduced"), (1000.0, "depends"), (1900.0, "depends"), (2600.0, "contradicted")],
 )  # fmt: skip
 def test_a_claimed_factor_is_reproduced_only_within_a_tenth_of_it(timed, wide_ns, word):
@@ -102,7 +106,7 @@ def test_nothing_is_said_of_what_nobody_recorded(timed):
 
 
 @pytest.mark.parametrize(
-    "here, claimed, word",
+    ("here", "claimed", "word"),
     [(1.9, 2.0, "reproduced"), (1.55, 2.0, "depends"), (2.3, 2.0, "depends"), (0.9, 2.0, "contradicted")],
 )
 def test_a_gain_between_rungs_that_are_no_step_is_judged_in_the_same_way(here, claimed, word):

@@ -1,7 +1,7 @@
 """Explains in one short line why a step is worth what it is: what was busy, and what became of the work.
 
-Two profiles in; text out, or nothing where there are no counters. A line states what the
-counters read before and after. Whether one caused the other, they do not say.
+Two profiles in; text out, or nothing where there are no counters. A line states what the counters read before and
+after, and does not claim that one caused the other.
 """
 
 from __future__ import annotations
