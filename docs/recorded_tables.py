@@ -19,12 +19,12 @@ from profiler.ask.ladder import find_climb
 from profiler.catalog.ladders.ladder import LADDER_FILE, Ladder, Published, find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import RunNotFound
-from profiler.present.documents.ideas import IDEA_COLUMNS, idea_row, short_gpu
+from profiler.present.documents.ideas import IDEA_COLUMNS, idea_row
 from profiler.present.documents.recording import width_text
 from profiler.present.render.markdown import markdown_table
 from profiler.store.remote.places import Location
 from profiler.store.runs.run_store import RunStore
-from profiler.text import number
+from profiler.text import number, short_gpu
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "runs"

@@ -94,7 +94,7 @@ def _pair_up(
         return [pair_runs(before, after)], [], []
     (before,) = open_named([baseline], settings, timed=True)
     store = settings.open_store()
-    return [(before, find_newer(store, before))], [], _damaged(store)
+    return [(before, find_newer(store, before, settings.gpu))], [], _damaged(store)
 
 
 def _pair_with_store(
@@ -102,10 +102,10 @@ def _pair_with_store(
 ) -> tuple[list[RunPair], list[str], list[PairCheck]]:
     if candidate is not None:
         (after,) = open_named([candidate], settings, timed=True)
-        return [pair_runs(find_newest(baseline, after), after)], [], _damaged(baseline)
+        return [pair_runs(find_newest(baseline, after, settings.gpu), after)], [], _damaged(baseline)
     candidates = settings.open_store()
     require_ladder(settings, lambda: candidates)
-    pairs, notes = pair_stores(baseline, candidates)
+    pairs, notes = pair_stores(baseline, candidates, settings.gpu)
     return pairs, notes, [*_damaged(baseline), *_damaged(candidates)]
 
 

@@ -116,9 +116,36 @@ def _ranks_first(rung: RungFinding, *_: object) -> tuple[bool, float]:
     return rung.before is not None, rung.duration_ns or inf
 
 
+class RungElsewhere(Struct, frozen=True):
+    """The time and the speed of a rung on another GPU."""
+
+    kernel: int
+    duration_ns: float | None
+    gflops: float | None
+    gbytes_per_s: float | None
+    reference_pct: float | None
+    best_pct: float | None
+    run_id: str
+
+
+class LadderElsewhere(Struct, frozen=True):
+    """The rungs of a ladder on another GPU with the same workload."""
+
+    gpu: str
+    kernels: list[RungElsewhere]
+
+
+def on_another_gpu(finding: LadderFinding) -> LadderElsewhere:
+    """Returns the times and speeds of a ladder on its GPU, to stand beside those on another."""
+    fields = RungElsewhere.__struct_fields__
+    rungs = [RungElsewhere(*(getattr(rung, name) for name in fields)) for rung in finding.kernels]
+    return LadderElsewhere(finding.gpu, rungs)
+
+
 class LadderFinding(Struct, frozen=True):
     """All rungs were recorded on this GPU with this workload, null where the runs do not say it.
 
+    `elsewhere` has the same rungs on the other GPUs that runs of this workload are stored of.
     `view` says which metrics the rungs show: those of kernels that compute, or of kernels that move bytes.
     `missing` are the ladder's other rungs.
     """
@@ -134,6 +161,7 @@ class LadderFinding(Struct, frozen=True):
     ]
     view: LadderView = "compute"
     missing: MissingRungs = []
+    elsewhere: Annotated[list[LadderElsewhere], Importance(94, each=2)] = []
     left_out: LeftOut = {}
 
     def branches(self) -> dict[int, list[int]]:
