@@ -13,8 +13,8 @@ import typer
 from profiler.commands.shared.options import (
     Format,
     FormatOption,
-    KernelNameOption,
     GpuOption,
+    KernelNameOption,
     LadderOption,
     NvtxOption,
     RunSizeOption,
