@@ -158,9 +158,9 @@ def ladder(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = No
 
     Uses the runs of this `workload`, by default the one that most rungs were recorded with.
     """
-    from profiler.analyse.ladder.climb import derive_ladder_sheet
+    from profiler.ask.ladder import find_sheet
 
-    return derive_ladder_sheet(_climb(name, runs, workload))
+    return find_sheet(_climb(name, runs, workload))
 
 
 def roofline(name: str, runs: RunStore, *, workload: Mapping[str, int] | None = None) -> Roofline:

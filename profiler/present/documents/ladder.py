@@ -35,7 +35,7 @@ def ladder_document(finding: LadderFinding, others: Sequence[str]) -> Document:
     stored = [Text(f"also stored: {'; '.join(others[:_MOST_OTHERS])}{more}", wraps=False)] if others else []
     notes = map(Text, ladder_notes(finding))
     elsewhere = [_elsewhere(finding, one) for one in finding.elsewhere]
-    legend = [*notes, *counter_legend(finding)]
+    legend: Section = [*notes, *counter_legend(finding)]
     sections: list[Section] = [stored, [rungs_table(finding)], *elsewhere, legend]
     return Document(ladder_heading(finding), sections, _records(finding), titled=True)
 
@@ -52,7 +52,8 @@ def rungs_table(finding: LadderFinding) -> Table:
 def _elsewhere(finding: LadderFinding, there: LadderElsewhere) -> Section:
     """Returns the same rungs on another GPU: their times, their work per second and their speed beside the reference there."""
     computes = _work_title(finding) == "GFLOP/s"
-    names = {one.kernel: one.name for one in (*finding.kernels, *finding.missing)}
+    names = {one.kernel: one.name for one in finding.kernels}
+    names |= {one.kernel: one.name for one in finding.missing}
     columns = (
         *(Column("rung", "number"), Column("name"), Column("time", "duration")),
         *(Column(_work_title(finding), "number"), Column("% ref", "tenths"), Column("% best", "tenths")),
