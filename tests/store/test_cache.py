@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from profiler.store.cache import Cache, cache_root
+from profiler.store.cache import Cache, cache_root, hash_of_code
 
 
 @pytest.fixture(autouse=True)
@@ -117,3 +117,20 @@ def test_a_cache_home_that_is_no_absolute_path_is_ignored(monkeypatch, tmp_path,
     monkeypatch.setenv("XDG_CACHE_HOME", named)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_root() == tmp_path / ".cache" / "prof"
+
+
+def test_the_hash_of_code_changes_with_any_module(tmp_path):
+    def hashed():
+        hash_of_code.cache_clear()  # it is kept as long as a process lives
+        return hash_of_code(tmp_path)
+
+    (tmp_path / "room").mkdir()
+    module = tmp_path / "room" / "one.py"
+    module.write_text("1")
+    before = hashed()
+    assert hashed() == before
+    module.write_text("2")
+    assert hashed() != before
+    renamed = module.rename(module.with_name("other.py"))
+    renamed.write_text("1")
+    assert hashed() != before
