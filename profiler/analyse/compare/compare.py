@@ -14,7 +14,7 @@ from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
 from profiler.analyse.compare.denominators import reference_shift
 from profiler.analyse.compare.fingerprints import confirm
-from profiler.analyse.compare.headline import compare_causes, headline_of_pair
+from profiler.analyse.compare.headline import compare_causes, headline_of_pair, names_of_sides
 from profiler.analyse.findings import (
     SCHEMA_VERSION,
     SETTLED,
@@ -137,18 +137,13 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
     if clocks[0] and clocks[1]:
         first, second = clocks[0].mean, clocks[1].mean
         if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
-            one, other = _names(before, after)
+            one, other = names_of_sides((before.label, after.label))
             cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
     for profile in (before, after):
         if profile.launches == 1 and before.launches and after.launches:
             cautions.append(f"{profile.label}: one launch only, so no interval can be given")
         cautions += find_doubts(profile)
     return [*cautions, *find_process_cautions(before, after)]
-
-
-def _names(before: Profile, after: Profile) -> tuple[str, str]:
-    """Returns a name for each side; two recordings of one kernel are called by their order."""
-    return (before.label, after.label) if before.label != after.label else ("the first", "the second")
 
 
 def _precision_cautions(before: Profile, after: Profile) -> list[str]:
@@ -159,7 +154,7 @@ def _precision_cautions(before: Profile, after: Profile) -> list[str]:
     facts = [side.manifest.provenance for side in (before, after)]
     errors = [one.relative_error if one else None for one in facts]
     found = [f" (relative error {error:.1e})" if error is not None else "" for error in errors]
-    (one, other), (first, second) = _names(before, after), map(str.upper, unlike)
+    (one, other), (first, second) = names_of_sides((before.label, after.label)), map(str.upper, unlike)
     checked = ", each by its own check" if all(found) else ""
     return [f"precision differs: {one} computes in {first}{found[0]}, {other} in {second}{found[1]}{checked}"]
 

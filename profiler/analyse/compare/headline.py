@@ -7,6 +7,7 @@ went away or came.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import has_place, next_text, place_text
@@ -59,14 +60,29 @@ def headline_of_pair(
     if speedup is None or times_ns is None:
         return None
     return Headline(
-        _what(labels, times_ns, speedup), _why(attribution, instructions, *causes), _next(causes[1])
+        speedup_sentence(labels, times_ns, speedup),
+        _why(attribution, instructions, *causes),
+        _next(causes[1]),
     )
 
 
-def _what(labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speedup) -> str:
-    one, other = labels if labels[0] != labels[1] else ("the first", "the second")
+def names_of_sides(labels: tuple[str, str]) -> tuple[str, str]:
+    """Returns a name for each side: a file's without its folders. Sides of one name are called by their order."""
+    one, other = (
+        PurePath(label).name.split(".ncu-rep")[0] if ".ncu-rep" in label else label for label in labels
+    )
+    if one != other:
+        return one, other
+    return labels if labels[0] != labels[1] else ("the first", "the second")
+
+
+def speedup_sentence(labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speedup) -> str:
+    """Returns which side is faster and how surely, with both times and what measured them."""
+    one, other = names_of_sides(labels)
     where = "without" if speedup.basis == "unprofiled" else "under"
     times = f"{' -> '.join(map(duration, times_ns))} {where} the profiler"
+    if speedup.ci == (1, 1):
+        return f"{one} and {other} take the same time ({times})."
     if speedup.ci and speedup.ci[0] <= 1 <= speedup.ci[1]:
         return f"Which of {one} and {other} is faster is not certain ({times})."
     spread = ""

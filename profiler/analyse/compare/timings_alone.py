@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from profiler.analyse.compare.changes import profile_timings
+from profiler.analyse.compare.changes import headline_of_times, profile_timings
 from profiler.analyse.compare.compare import derive_side, derive_speedup, find_cautions, refuse_obstacles
 from profiler.analyse.findings import SCHEMA_VERSION, Comparability, Comparison, Instructions, Side
 from profiler.analyse.recording.overview import derive_timing_sheet
@@ -37,18 +37,20 @@ def compare_timings(
     one, other = (_step(run) for run in runs)
     obstacles = refuse_obstacles(one, other, force=force)
     sides = [_side(*side) for side in zip(runs, (one, other), rungs, strict=True)]
+    speedup = derive_speedup(one, other)
     return Comparison(
         schema_version=SCHEMA_VERSION,
         before=sides[0],
         after=sides[1],
         comparable=Comparability(not obstacles, [*obstacles, _no_counters(runs), *find_cautions(one, other)]),
-        speedup=derive_speedup(one, other),
+        speedup=speedup,
         metrics=[],
         missing=[],
         confirmations=[],
         attribution=None,
         instructions=Instructions([]),
         suspects=[],
+        headline=headline_of_times(one, other, speedup),
     )
 
 

@@ -27,9 +27,9 @@ from profiler.present.document import (
     under,
 )
 from profiler.present.documents.code import code_sections
-from profiler.present.documents.comparison import comparison_document, speedup_text
+from profiler.present.documents.comparison import claim_text, comparison_document
 from profiler.present.documents.ladder import ladder_document
-from profiler.present.documents.parts.causes import why_and_next
+from profiler.present.documents.parts.causes import headline_blocks, why_and_next
 from profiler.present.documents.parts.source_rows import LoopSource, source_code
 from profiler.present.documents.recording import (
     kernel_sections,
@@ -94,8 +94,7 @@ def _where_time_goes(
 
 def last_step_section(pair: PairFindings) -> Section:
     """Returns what the last step of a ladder did, why, and what to do next."""
-    headline = pair.comparison.headline if pair.comparison else None
-    return [Text(headline.what, strong=True), *why_and_next(headline)] if headline else []
+    return headline_blocks(pair.comparison.headline if pair.comparison else pair.headline)
 
 
 def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Sequence[str]) -> Document:
@@ -138,7 +137,7 @@ def _gpu(found: KernelFindings) -> str:
 
 def _step(pair: PairFindings | None) -> Linked | None:
     """Returns the speedup over the recording that this one is compared with."""
-    speedup = pair and (pair.comparison.speedup if pair.comparison else pair.speedup)
+    speedup = pair.comparison.speedup if pair and pair.comparison else None
     return Linked(speedup.ratio, f"{pair.before}-{pair.after}") if pair and speedup else None
 
 
@@ -187,9 +186,10 @@ def pair_document(
     title = f"{before.name} → {after.name}"
     times: Section = [Heading("Duration and useful work"), _times(before, after)]
     if pair.comparison is None:
-        claim = Text(_REFUSED if pair.refused else speedup_text(pair.speedup), strong=True)
+        claim = Text(_REFUSED if pair.refused else claim_text(pair.headline), strong=True)
         reasons = [Text(one) for one in pair.refused]
-        return Document(title, [[claim, *map(Caution, pair.warnings)], reasons, times])
+        opening = [claim, *why_and_next(pair.headline), *map(Caution, pair.warnings)]
+        return Document(title, [opening, reasons, times])
     document = comparison_document(pair.comparison, drawn=headline, code=pair.code)
     claim_section, sides, *others = document.sections
     source = _source_section([before, after], pair.code)
