@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from profiler.analyse.check import CheckFinding, PairCheck, check_pair, derive_finding
+from profiler.analyse.check import CheckFinding, PairCheck, apply_accepted, check_pair, derive_finding
 from profiler.analyse.compare.changes import unmatched_kernels
 from profiler.analyse.recording.profile import Profile
 from profiler.ask.baseline import RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
@@ -14,6 +14,7 @@ from profiler.ask.named.ladders import require_ladder
 from profiler.ask.named.references import is_report_path, open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_one, profile_pairs
+from profiler.catalog.accepted import accepted_path, read_accepted
 from profiler.catalog.thresholds import Threshold, find_thresholds
 from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNotFound, RunUnusable
 from profiler.store.remote.files import is_url
@@ -37,6 +38,7 @@ def check(
     pairs, unpaired, checks = _pair_up(baseline, candidate, settings)
     thresholds = find_thresholds(Path.cwd())
     notes = [f"limits from {thresholds.path}"] if thresholds.path else []
+    gone: list[str] = []
     first, *others = thresholds.limits
     limits = [first if max_slower_pct is None else replace(first, limit_pct=max_slower_pct), *others]
     for pair in pairs:
@@ -55,8 +57,15 @@ def check(
                 _refused(title, kernel_name or "", before, after, error)
             )  # the others are still checked
         else:
-            notes += [f"{title}: on one side only, so not checked: {kernel}" for kernel in alone]
-    return derive_finding(checks, [*unpaired, *notes])
+            before = {one.name for one in pair[0].manifest.kernels}
+            gone += [f"{title}: {kernel}" for kernel in alone if kernel in before]
+            notes += [
+                f"{title}: only in the candidate, so not checked: {kernel}"
+                for kernel in alone
+                if kernel not in before
+            ]
+    finding = derive_finding(checks, [*unpaired, *notes], gone)
+    return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
 
 
 def is_store(baseline: str) -> bool:

@@ -254,5 +254,5 @@ def test_one_kernel_alone_has_plain_names(view):
 def test_markdown_is_tables_and_sentences(view):
     text = document_markdown(code_document(view))
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
-    assert sum(token.type == "table_open" for token in tokens) == 3
+    assert sum(token.type == "table_open" for token in tokens) == 4
     assert "* A operand: 8 LDS -&gt; 2 LDS.128 per k-step" in text
