@@ -40,6 +40,7 @@ Basis = Literal["unprofiled", "profiled"]
 
 _UNKNOWN = "unknown"
 _CLOCK_TOLERANCE = 0.05
+_MOST_WORDS = 6
 _SAME_SESSION_HOURS = 2
 
 # What a large value of a unit is; other units are weighed by relative change.
@@ -121,10 +122,20 @@ def refuse_obstacles(before: Profile, after: Profile, *, force: bool = False) ->
 def find_obstacles(before: Profile, after: Profile) -> list[str]:
     """Lists differences of the measurement that would look like differences of the kernels."""
     return [
-        f"{what} differs: {one or 'none'} against {other or 'none'}"
+        f"{what} differs: {_only(one, other) or 'none'} against {_only(other, one) or 'none'}"
         for what, one, other in _conditions(before, after)
         if one != other and _UNKNOWN not in (one, other)
     ]
+
+
+def _only(these: str, others: str) -> str:
+    """Returns a value; of a long list of words, the first of those that the others lack."""
+    words = these.split()
+    if len(words) <= _MOST_WORDS and len(others.split()) <= _MOST_WORDS:
+        return these
+    own = [word for word in words if word not in others.split()]
+    more = f" and {len(own) - _MOST_WORDS} more" if len(own) > _MOST_WORDS else ""
+    return f"{' '.join(own[:_MOST_WORDS])}{more}"
 
 
 def find_cautions(before: Profile, after: Profile) -> list[str]:

@@ -61,7 +61,7 @@ def headline_of_pair(
         return None
     return Headline(
         speedup_sentence(labels, times_ns, speedup),
-        _why(attribution, instructions, *causes),
+        _why(attribution, instructions, *causes, is_faster=speedup.ratio >= 1),
         _next(causes[1]),
     )
 
@@ -107,6 +107,8 @@ def _why(
     instructions: Instructions,
     before: Sequence[Cause],
     after: Sequence[Cause],
+    *,
+    is_faster: bool,
 ) -> str:
     gone, come = compare_causes(before, after)
     parts = []
@@ -118,14 +120,17 @@ def _why(
                 for name in names[:_MOST_FACTORS]
             )
             parts.append(f"{what}: {', '.join(places)}")
-    return "; ".join(filter(None, [*parts, _loads(instructions), _factors(attribution)]))
+    return "; ".join(filter(None, [*parts, _loads(instructions), _factors(attribution, is_faster)]))
 
 
-def _factors(attribution: Attribution | None) -> str:
+def _factors(attribution: Attribution | None, is_faster: bool) -> str:
+    """Returns what changed most; what works against the change comes last, after `despite`."""
     leaves = list(_leaves(attribution.factors)) if attribution else []
     moved = [one for one in leaves if abs(one.ratio - 1) >= _SAME and one.name in _FACTORS]
-    moved.sort(key=lambda one: -abs(one.share))
-    return ", ".join(map(_factor_text, moved[:_MOST_FACTORS]))
+    moved = sorted(moved, key=lambda one: -abs(one.share))[:_MOST_FACTORS]
+    for_it = [_factor_text(one) for one in moved if (one.ratio > 1) is is_faster]
+    against = [_factor_text(one) for one in moved if (one.ratio > 1) is not is_faster]
+    return ", ".join([*for_it, *([f"despite {' and '.join(against)}"] if against else [])])
 
 
 def _leaves(factors: Iterable[Factor]) -> Iterable[Factor]:

@@ -51,7 +51,7 @@ def open_named(
             raise not_profiled(reference, run, stored(), settings, size)
         if run.manifest.is_profiled and reference.isdecimal():
             run = with_newest_times(run, timed_runs(stored(), run.manifest))
-        run.verify_reports(left_elsewhere=settings.reach is None)
+        run.verify_reports(left_elsewhere=settings.reach is None, may_be_gone=True)
         runs.append(run)
     if size is not None and not any(
         is_choice(*named, settings) for named in zip(references, runs, strict=True)

@@ -45,15 +45,15 @@ _NAME_WIDTH = 80
 _RECORDING_COLUMNS = (
     Column("view", "number"),
     Column("recording", folds=True),
-    Column("kernel", folds=True),
     Column("share, %", "tenths", bars=True),
     Column("total", "duration"),
-    Column("GPU"),
-    Column("launches", "number"),
     Column("time", "duration"),
     Column("profiled", "duration"),
-    Column("top cause"),
     Column("step", "ratio"),
+    Column("top cause"),
+    Column("GPU"),
+    Column("launches", "number"),
+    Column("kernel", folds=True),
 )
 _REFUSED = "The two were not measured alike, so they are not compared."
 
@@ -69,10 +69,11 @@ def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairF
     for one in ranked:
         time_ns = times.get(one.anchor) or None
         share = 100 * time_ns / total_ns if time_ns else None
-        figures = _recording(one, share, time_ns, many_gpus=many_gpus)
-        rows.append(Row((*figures, _step(after.get(one.anchor)))))
+        step = _step(after.get(one.anchor))
+        rows.append(Row(_recording(one, share, time_ns, step, many_gpus=many_gpus)))
     table = Table(_RECORDING_COLUMNS, rows, drops_empty=True)
-    return Document("At a glance", [_where_time_goes(ranked, times, total_ns), [table]])
+    opening = last_step_section(pairs[-1]) if pairs else _where_time_goes(ranked, times, total_ns)
+    return Document("At a glance", [opening, [table]])
 
 
 def _total_ns(found: KernelFindings) -> float:
@@ -93,7 +94,7 @@ def _where_time_goes(
 
 
 def last_step_section(pair: PairFindings) -> Section:
-    """Returns what the last step of a ladder did, why, and what to do next."""
+    """Returns what the last step did, why, and what to do next."""
     return headline_blocks(pair.comparison.headline if pair.comparison else pair.headline)
 
 
@@ -107,12 +108,18 @@ def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Seq
         *([Chart("roofline_chart", roofline, otherwise="roofline_sentence")] if roofline else []),
         Chart("profiler_effect_chart", sheet.ladder),
     ]
-    sections = [[Chart("reference_chart", sheet.ladder)], *document.sections, charts]
+    answer, *others_sections = document.sections
+    sections = [answer, [Chart("reference_chart", sheet.ladder)], *others_sections, charts]
     return replace(document, title="The ladder at a glance", sections=sections)
 
 
 def _recording(
-    found: KernelFindings, share: float | None, total_ns: float | None, *, many_gpus: bool
+    found: KernelFindings,
+    share: float | None,
+    total_ns: float | None,
+    step: Linked | None,
+    *,
+    many_gpus: bool,
 ) -> tuple[str | float | Linked | None, ...]:
     """Returns the row of one recording. The GPU of all of them stands above the views, so only differing ones are repeated."""
     sheet = found.sheet
@@ -120,14 +127,15 @@ def _recording(
     return (
         Linked(found.anchor, found.anchor),
         Linked(shortened(found.name, _NAME_WIDTH), found.anchor),
-        kernel if kernel != found.name else "",
         share,
         total_ns,
-        _gpu(found) if many_gpus else "",
-        sheet.launches if sheet else None,
         (found.timing.timing.median_ns or None) if found.timing else None,
         profiled_duration_ns(sheet) or None,
+        step,
         sheet.causes[0].cause if sheet and sheet.causes else "",
+        _gpu(found) if many_gpus else "",
+        sheet.launches if sheet else None,
+        kernel if kernel != found.name else "",
     )
 
 
