@@ -57,13 +57,10 @@ def check(
                 _refused(title, kernel_name or "", before, after, error)
             )  # the others are still checked
         else:
-            before = {one.name for one in pair[0].manifest.kernels}
-            gone += [f"{title}: {kernel}" for kernel in alone if kernel in before]
-            notes += [
-                f"{title}: only in the candidate, so not checked: {kernel}"
-                for kernel in alone
-                if kernel not in before
-            ]
+            known = {one.name for one in pair[0].manifest.kernels}
+            gone += [f"{title}: {kernel}" for kernel in alone if kernel in known]
+            new = [kernel for kernel in alone if kernel not in known]
+            notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in new]
     finding = derive_finding(checks, [*unpaired, *notes], gone)
     return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
 

@@ -416,7 +416,8 @@ def test_an_accepted_change_passes_from_now_on_and_keeps_its_reason(record, chec
     kept = json.loads(line)
     assert (kept["name"], kept["metric"], kept["why"]) == ("k, m=4096", "duration_ns", "the mask costs 10 %")
     assert (kept["before"], kept["after"]) == (pytest.approx(1e6, rel=1e-3), pytest.approx(1.1e6, rel=1e-3))
-    assert kept["who"] and kept["when"]
+    assert kept["who"]
+    assert kept["when"]
     again = check("--baseline", baseline)
     assert again.returncode == 0
     assert "the mask costs 10 %" in again.stdout

@@ -433,5 +433,6 @@ def test_a_terminal_gets_the_first_rows_and_is_told_how_to_get_all(recorded: Run
         running.wait()
     os.close(leader)
     lines = shown.decode().split("\r\n")
-    assert "999" in lines and "1000" not in lines
+    assert "999" in lines
+    assert "1000" not in lines
     assert "the first 1,000 rows: `-o FILE.csv` or `--format csv` writes all of them" in lines

@@ -236,7 +236,7 @@ def _is_beyond(at: _Place, ceiling: tuple[_Place, _Place]) -> bool:
     return at[1] < left_down + (right_down - left_down) * (at[0] - left) / (right - left)
 
 
-def _nearest(at: _Place, others: Sequence[_Place]) -> float:
+def _nearest(at: _Place, others: Iterable[_Place]) -> float:
     """Returns how far the nearest of the others is."""
     return min((math.dist(at, other) for other in others), default=math.inf)
 

@@ -143,11 +143,9 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
     if one is None:
         return (pair_name(pair), "", "", "", "", "", "", "not comparable")
     metric = f"{one.metric} (unprofiled)" if one.basis == "unprofiled" else one.metric
-    reason = (
-        one.accepted
-        and f"accepted by {one.accepted}"
-        or ("" if one.outcome == "passed" else REASONS[one.reason])
-    )
+    reason = f"accepted by {one.accepted}" if one.accepted else ""
+    if one.outcome != "passed":
+        reason = REASONS[one.reason]
     return (
         pair_name(pair),
         metric,

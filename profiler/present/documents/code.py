@@ -78,7 +78,7 @@ def _overhead(code: MachineCode, titles: Sequence[str]) -> Section:
     columns = [
         Column(f"overhead per {UNIT_TEXT[code.per]}"),
         *(Column(title, "number", missing="-") for title in titles),
-        Column("opcodes", folds=True),
+        Column("opcodes", prose=True),
     ]
     rows = []
     for kind in kinds:
