@@ -7,7 +7,6 @@ went away or came.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import PurePath
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import has_place, next_text, place_text
@@ -69,7 +68,7 @@ def headline_of_pair(
 def names_of_sides(labels: tuple[str, str]) -> tuple[str, str]:
     """Returns a name for each side: a file's without its folders. Sides of one name are called by their order."""
     one, other = (
-        PurePath(label).name.split(".ncu-rep")[0] if ".ncu-rep" in label else label for label in labels
+        label.rpartition("/")[2].split(".ncu-rep")[0] if ".ncu-rep" in label else label for label in labels
     )
     if one != other:
         return one, other

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import has_place, next_text, place_text
+from profiler.analyse.ladder.ladder import RungFinding
 from profiler.catalog import DEFAULT_LADDER
 from profiler.text import duration
-
-if TYPE_CHECKING:
-    from profiler.analyse.ladder.ladder import RungFinding
 
 _MOST_STEPS = 3
 
@@ -29,11 +26,9 @@ def furthest_rung(rungs: Sequence[RungFinding]) -> RungFinding | None:
 
 
 def headline_of_ladder(
-    ladder: str, rungs: Sequence[RungFinding], furthest: RungFinding | None, causes: Sequence[Cause]
-) -> Headline | None:
-    """Returns the headline; `causes` are those of the rung that comes `furthest`. None where no step was measured."""
-    if furthest is None:
-        return None
+    ladder: str, rungs: Sequence[RungFinding], furthest: RungFinding, causes: Sequence[Cause]
+) -> Headline:
+    """Returns the headline; `causes` are those of the rung that comes `furthest`."""
     path = _path(rungs, furthest)
     return Headline(_what(path), _why(path), _next(ladder, furthest, causes))
 

@@ -14,13 +14,12 @@ from typing import Annotated, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from profiler.analyse.causes.cause import Cause, Headline
+from profiler.analyse.causes.cause import Headline
 from profiler.analyse.causes.find import Diagnosis, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
 from profiler.analyse.compare.compare import typical_ns
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
 from profiler.analyse.importance import Importance
-from profiler.analyse.ladder.headline import furthest_rung, headline_of_ladder
 from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
 from profiler.analyse.recording.overview import summarise_rung, times_of
@@ -208,26 +207,17 @@ def derive_ladder(
     summaries = {rung.kernel.number: _summary(ladder, rung, workload or {}) for rung in rungs}
     reference = next((rung for rung in rungs if rung.kernel.number == ladder.reference), None)
     step_to = {step.after.kernel.number: step for step in steps}
-    found = [
-        _finding(rung, summaries, reference, step_to.get(rung.kernel.number), HEADLINES[view], diagnosed)
-        for rung in rungs
-    ]
-    furthest = furthest_rung(found)
-    causes = [
-        one
-        for rung in rungs
-        if furthest and rung.kernel.number == furthest.kernel
-        for one in _causes(rung, diagnosed)
-    ]
     return LadderFinding(
         schema_version=SCHEMA_VERSION,
         ladder=ladder.name,
         title=ladder.title,
         gpu=conditions.gpu,
         workload=workload,
-        kernels=found,
+        kernels=[
+            _finding(rung, summaries, reference, step_to.get(rung.kernel.number), HEADLINES[view], diagnosed)
+            for rung in rungs
+        ],
         view=view,
-        headline=headline_of_ladder(ladder.name, found, furthest, causes),
     )
 
 
@@ -264,7 +254,7 @@ def _finding(
             *reached.warnings,
             *(change.warnings if change else [*_lost_start(rung, step), *find_doubts(profile)]),
         ],
-        binding=next((one.cause for one in _causes(rung, diagnosed)), None),
+        binding=_binding(rung, diagnosed),
         launches=profile.launches,
         run_id=profile.manifest.run_id,
         timed_run_id=rung.timed.manifest.run_id if rung.timed else None,
@@ -378,6 +368,7 @@ def _deltas(step: LadderStep, headline: Sequence[str]) -> dict[str, RungDelta]:
     return {name: deltas[name] for name in headline if name in deltas}
 
 
-def _causes(rung: Rung, diagnosed: Diagnose | None) -> list[Cause]:
-    """Returns the causes of a rung's time, the one whose removal would save most first."""
-    return diagnosed(rung.profile).causes if diagnosed and rung.profile.launches else []
+def _binding(rung: Rung, diagnosed: Diagnose | None) -> str | None:
+    """Returns the cause whose removal would save most."""
+    causes = diagnosed(rung.profile).causes if diagnosed and rung.profile.launches else []
+    return causes[0].cause if causes else None

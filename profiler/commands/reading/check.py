@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
-from getpass import getuser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from profiler.analyse.check import CheckFinding, apply_accepted, find_changes_to_accept
-from profiler.ask.check import check as ask, is_store
+from profiler.analyse.check import CheckFinding
+from profiler.ask.check import accept_changes, check as ask, is_store
 from profiler.ask.code_check import check_machine_code
 from profiler.ask.named.references import is_report_path
-from profiler.catalog.accepted import accepted_path, append_accepted
 from profiler.commands.shared.files import report_written
 from profiler.commands.shared.options import (
     BriefOption,
@@ -133,24 +130,15 @@ def check(
     limit = None if max_slower is None else _percent(max_slower)
     finding = ask(baseline, candidate, settings, kernel_name=kernel_name, every=every, max_slower_pct=limit)
     if accept is not None:
-        finding = _accept(finding, accept, settings)
+        if not accept.strip():
+            raise typer.BadParameter("say why the change is accepted", param_hint="'--accept'")
+        finding, path = accept_changes(finding, accept)
+        if path is None:
+            raise typer.BadParameter(f"nothing to accept: {sentence(finding)}", param_hint="'--accept'")
+        report_written(path, settings)
     _write_files(finding, summary, junit, allow_unclear)
     print_answer(finding, lambda: [check_document(finding)], settings.format, brief=brief)
     _finish(finding, allow_unclear)
-
-
-def _accept(finding: CheckFinding, why: str, settings: VerbSettings) -> CheckFinding:
-    """Records that what got worse is accepted, and returns the finding with it."""
-    if not why.strip():
-        raise typer.BadParameter("say why the change is accepted", param_hint="'--accept'")
-    when = datetime.now(UTC).date().isoformat()
-    changes = find_changes_to_accept(finding, when, getuser(), why)
-    if not changes:
-        raise typer.BadParameter(f"nothing to accept: {sentence(finding)}", param_hint="'--accept'")
-    path = accepted_path(Path.cwd())
-    append_accepted(path, changes)
-    report_written(path, settings)
-    return apply_accepted(finding, changes)
 
 
 def _percent(text: str) -> float:
