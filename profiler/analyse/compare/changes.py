@@ -18,7 +18,7 @@ from profiler.analyse.compare.compare import (
     refuse_obstacles,
     typical_ns,
 )
-from profiler.analyse.compare.headline import speedup_sentence
+from profiler.analyse.compare.headline import ratio_sentence
 from profiler.analyse.findings import MetricDelta, Speedup, VerdictName
 from profiler.analyse.recording.profile import (
     Profile,
@@ -95,7 +95,7 @@ def headline_of_times(before: Profile, after: Profile, speedup: Speedup | None) 
     if speedup is None:
         return None
     times_ns = typical_ns(before, after, speedup.basis)
-    what = speedup_sentence((before.label, after.label), times_ns, speedup)
+    what = ratio_sentence((before.label, after.label), times_ns, speedup)
     return Headline(what, why="", next=_COUNTERS_SAY_WHY)
 
 

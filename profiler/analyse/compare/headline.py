@@ -59,7 +59,7 @@ def headline_of_pair(
     if speedup is None or times_ns is None:
         return None
     return Headline(
-        speedup_sentence(labels, times_ns, speedup),
+        ratio_sentence(labels, times_ns, speedup),
         _why(attribution, instructions, *causes, is_faster=speedup.ratio >= 1),
         _next(causes[1]),
     )
@@ -75,7 +75,7 @@ def names_of_sides(labels: tuple[str, str]) -> tuple[str, str]:
     return labels if labels[0] != labels[1] else ("the first", "the second")
 
 
-def speedup_sentence(labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speedup) -> str:
+def ratio_sentence(labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speedup) -> str:
     """Returns which side is faster and how surely, with both times and what measured them."""
     one, other = names_of_sides(labels)
     where = "without" if speedup.basis == "unprofiled" else "under"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.compare.headline import speedup_sentence
+from profiler.analyse.compare.headline import ratio_sentence
 from profiler.analyse.findings import Speedup
 
 TIMES = (4e6, 2e6)
@@ -21,7 +21,7 @@ TIMES = (4e6, 2e6)
     ],
 )  # fmt: skip
 def test_a_ratio_is_claimed_only_where_its_interval_leaves_one_side_faster(ratio, interval, said):
-    assert speedup_sentence(("a", "b"), TIMES, Speedup(ratio, interval, "profiled")) == said
+    assert ratio_sentence(("a", "b"), TIMES, Speedup(ratio, interval, "profiled")) == said
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_a_ratio_is_claimed_only_where_its_interval_leaves_one_side_faster(ratio
     ],
 )
 def test_a_file_is_called_by_its_name_without_folders_unless_both_have_the_same(labels, said):
-    assert speedup_sentence(labels, TIMES, Speedup(2.0, None, "unprofiled")).startswith(said)
+    assert ratio_sentence(labels, TIMES, Speedup(2.0, None, "unprofiled")).startswith(said)
