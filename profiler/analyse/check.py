@@ -16,6 +16,7 @@ from profiler.analyse.causes.cause import Headline
 from profiler.analyse.compare.changes import PairChange, compare_pair
 from profiler.analyse.compare.compare import compare_profiles, durations_of, typical_ns
 from profiler.analyse.findings import CI, SCHEMA_VERSION, MetricDelta, Reason, Speedup
+from profiler.analyse.recording.main_shape import of_common_shape
 from profiler.analyse.recording.profile import Profile, brief_name, require_metrics
 from profiler.analyse.statistics.differences import are_identical
 from profiler.catalog.accepted import Accepted
@@ -131,6 +132,7 @@ def check_pair(name: str, before: Profile, after: Profile, limits: Iterable[Thre
     """Checks one pair. A pair that must not be compared is an outcome too, so that the others are still checked."""
     limits = list(limits)
     alone = not (before.launches and after.launches)
+    before, after, narrowed = (before, after, []) if alone else of_common_shape(before, after)
     named = [limit.metric.name for limit in limits if limit.metric.name != DURATION]
     try:
         change = compare_pair(before, after, () if alone else named)
@@ -138,7 +140,7 @@ def check_pair(name: str, before: Profile, after: Profile, limits: Iterable[Thre
     except NotComparable as error:
         refused = [line.strip() for line in error.details] or [error.message]
         return _pair(name, before, after, "not_comparable", refused=refused)
-    warnings = list(change.warnings)
+    warnings = [*narrowed, *change.warnings]
     if before.kernel != after.kernel and not alone:
         names = " and ".join(brief_name(profile.kernel, _NAME_WIDTH) for profile in (before, after))
         warnings.append(f"the kernels have different names: {names}")
