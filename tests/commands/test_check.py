@@ -475,3 +475,29 @@ def test_a_kernel_of_the_baseline_that_is_gone_is_in_the_verdict(record, check):
     )
     assert "in the baseline only, so not checked: k, m=4096: old" in result.stdout
     assert "only in the candidate, so not checked: new" in result.stdout
+
+
+def test_launches_of_several_shapes_are_checked_at_the_one_that_takes_most_of_the_time(record, check):
+    def launches(factor):
+        sizes = [(1000, factor * one) for one in STEADY] + [(1, 0.01 * one) for one in STEADY]
+        return [
+            {
+                "kernel": "k",
+                "metrics": {DURATION: (ns, "ns")},
+                "shape": {
+                    "grid_x": blocks,
+                    "grid_y": 1,
+                    "grid_z": 1,
+                    "block_x": 256,
+                    "block_y": 1,
+                    "block_z": 1,
+                },
+            }
+            for blocks, ns in sizes
+        ]
+
+    baseline = record("runs", "k", launches=launches(1.0))
+    record("runs", "k", launches=launches(1.1))
+    assert check("--baseline", baseline).returncode == 1
+    record("runs", "k", launches=launches(0.9))
+    assert check("--baseline", baseline).returncode == 0
