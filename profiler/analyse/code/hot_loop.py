@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from profiler.analyse.code.code import Code, Instruction
 from profiler.analyse.code.loops import find_hot_loop
-from profiler.analyse.code.opcodes import fmas_of, width_bits
+from profiler.analyse.code.opcodes import fmas_of, overhead_kind, width_bits
 from profiler.analyse.code.product import Operand, Product, trace_product
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.importance import Importance
@@ -61,6 +61,14 @@ class SharedLoads(Struct, frozen=True):
     fmas_per_word: float | None
 
 
+class Overhead(Struct, frozen=True):
+    """Instructions beside the loads and the arithmetic, of one kind such as `moves`; `count` is per iteration."""
+
+    kind: str
+    count: float
+    opcodes: Annotated[list[LoopInstruction], Importance(90, each=2)]
+
+
 class LoopSheet(Struct, frozen=True):
     """`iterations` are of all warps of a launch. Each of `accumulators` takes one FMA a step."""
 
@@ -87,6 +95,7 @@ class LoopSheet(Struct, frozen=True):
     opcodes: Annotated[list[OpcodeCount], Importance(97, each=0.6)]
     cautions: Annotated[list[str], Importance(99, each=1)]
     opcodes_left_out: int = 0
+    overhead: Annotated[list[Overhead], Importance(98, each=1)] = []
 
 
 @dataclass(frozen=True)
@@ -163,6 +172,7 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
     instructions = sum(times for _, times in work)
     multiplying = sum(times for each, times in work if each)
     executed = sum(one.executed or 0.0 for one in body)
+    opcodes = count_opcodes(body, region)
     return LoopSheet(
         label=profile.label,
         kernel_name=profile.kernel,
@@ -184,8 +194,9 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         steps=product.steps if product else None,
         shared=_shared_loads(region, fmas),
         operands=_operand_loads(region, product) if product else [],
-        opcodes=count_opcodes(body, region),
+        opcodes=opcodes,
         cautions=_cautions(code, profile.opcodes),
+        overhead=group_overhead(opcodes),
     )
 
 
@@ -211,6 +222,16 @@ def count_opcodes(instructions: Iterable[Instruction], region: Region) -> list[O
         )
         for opcode, members in groups.items()
     ]
+
+
+def group_overhead(counts: Iterable[OpcodeCount]) -> list[Overhead]:
+    """Returns the kinds of overhead, the most instructions first."""
+    kinds: dict[str, dict[str, float]] = {}
+    for one in counts:
+        if kind := overhead_kind(one.opcode):
+            kinds.setdefault(kind, {})[one.opcode] = one.count
+    found = [Overhead(kind, sum(members.values()), by_count(members)) for kind, members in kinds.items()]
+    return sorted(found, key=lambda one: -one.count)
 
 
 def places_of(instructions: Iterable[Instruction]) -> list[str]:

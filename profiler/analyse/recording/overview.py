@@ -306,6 +306,9 @@ def _one_rule(alike: Sequence[SheetRule]) -> SheetRule:
 
 def _hot_lines(run: Run, kernel: str) -> list[HotLine]:
     """Returns the lines where warps wait most often, each with its main reasons; nothing without samples of lines."""
+    sections = run.manifest.sections
+    if sections and "SourceCounters" not in sections:  # which samples: reading the lines would be for nothing
+        return []
     found = find_source_lines(run, kernel)
     if found is None or not found.samples:
         return []

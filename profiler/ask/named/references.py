@@ -52,7 +52,7 @@ def open_named(
             raise not_profiled(reference, run, stored(), settings, size)
         if run.manifest.is_profiled and reference.isdecimal():
             run = with_newest_times(run, timed_runs(stored(), run.manifest))
-        run.verify_reports(left_elsewhere=settings.reach is None)
+        run.verify_reports(left_elsewhere=settings.reach is None, may_be_gone=True)
         runs.append(run)
     for run in runs:
         if not is_on(run.manifest, settings.gpu):  # a report or a run id, which no choice led to

@@ -23,6 +23,7 @@ def provenance_facts(manifest: Manifest, report: Path | str | None = None) -> li
     rows = [
         ("run", f"not stored: {report}" if report is not None else manifest.run_id),
         ("origin", _origin(manifest) if report is None else ""),
+        ("part", manifest.part),
         ("recorded", f"{manifest.recorded} on {', '.join(manifest.gpus) or 'an unknown GPU'}"),
         ("kernel", f"{manifest.ladder} {manifest.kernel}" if manifest.kernel is not None else ""),
         ("workload", size_text(manifest.workload or {})),
