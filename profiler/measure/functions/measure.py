@@ -23,16 +23,18 @@ from profiler.errors import CountersRefused, ProgramFailed, ResultWrong, ToolNot
 from profiler.measure.collect.collection import Collection, CollectObserver, CollectPlan
 from profiler.measure.collect.target import Target
 from profiler.measure.devices.device import LocalDevice, lock_folder
-from profiler.measure.functions.child import FILE
+from profiler.measure.functions.child import FILE, Call
+from profiler.measure.functions.here import FunctionDevice
 from profiler.measure.functions.kernels import LaunchedKernel, choose
 from profiler.measure.functions.shipping import pack
 from profiler.measure.functions.source import SENT_MAIN, write_main
-from profiler.measure.rungs.program import RungJob, fresh_seed, json_lines, output_invalid, run_program
+from profiler.measure.rungs.program import RungJob, fresh_seed, json_lines, output_invalid
 from profiler.measure.rungs.verify import parse_check
 from profiler.measure.tools.exit_codes import EXIT_WRONG
 from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, find_ncu
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.toolchain import Gpu, find_gpu
+from profiler.store.reports.request import ProcessFacts
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name
 from profiler.store.runs.run_store import RunStore
@@ -109,13 +111,20 @@ def measure_function(
     with neutral_folder() as scratch, _alone_on(gpu):
         folder = scratch / "call"
         folder.mkdir()
-        sent = _send(function, arguments, reference, plan, namespace, folder)
-        job = _job(plan, folder)
-        device = LocalDevice(gpu, _ncu(plan, cautions), {"PYTHONPATH": _python_path()})
-        job = replace(job, environment=device.environment)
+        call = None
+        try:
+            sent = _sent(function, arguments, reference, plan, namespace, folder)
+        except _NotSent as error:
+            cautions.append(f"measured in this process alone, without counters, because {error}")
+            call, plan = Call(function, tuple(arguments), reference, plan.tolerance, 0), _alone(plan)
+        device = FunctionDevice(gpu, _ncu(plan, cautions), {"PYTHONPATH": _python_path()}, call)
+        job = replace(_job(plan, folder), environment=device.environment)
         with _explained():
-            found = _survey(job, plan)
-            _write(folder, {**sent, "calls": found.calls})
+            if call is None:
+                _write(folder, {**sent, "calls": 0})
+            found = _survey(device, job, plan)
+            if call is None:
+                _write(folder, {**sent, "calls": found.calls})
             chosen = choose(job.label, found.kernels, plan.kernel)
             launches = plan.launches * chosen.launches
             target = Target(
@@ -132,7 +141,16 @@ def measure_function(
     return MeasuredFunction(run_id, found.kernels, tuple(cautions))
 
 
-def _send(
+class _NotSent(Exception):
+    """A part of the call cannot be copied to a fresh process; the text says which, and why."""
+
+
+def _alone(plan: FunctionPlan) -> FunctionPlan:
+    """Returns the plan for this process: it repeats what several would time, and profiles nothing."""
+    return replace(plan, profile=False, processes=1, repeats=plan.repeats * plan.processes)
+
+
+def _sent(
     function: Callable[..., object],
     arguments: Sequence[Any],
     reference: Callable[..., object] | None,
@@ -140,7 +158,7 @@ def _send(
     namespace: Mapping[str, Any],
     folder: Path,
 ) -> dict[str, Any]:
-    """Writes the call for the fresh processes; raises ProgramFailed if it cannot be copied."""
+    """Returns the call for the fresh processes; raises _NotSent if it cannot be copied."""
     main = write_main(folder)
     parts = {"the function": function, "the reference": reference}
     parts |= {f"argument {place}": one for place, one in enumerate(arguments, 1)}
@@ -148,20 +166,16 @@ def _send(
         try:
             pack(one, namespace, main)
         except Exception as error:  # whatever the classes of the user's objects raise
-            raise ProgramFailed(
-                f"{plan.name}: {what} cannot be copied to a fresh process: {type(error).__name__}: {error}",
-                remedy="Define it in a module, a script or a cell, and pass arrays and plain values.",
+            raise _NotSent(
+                f"{what} cannot be copied to a fresh process: {type(error).__name__}: {error}"
             ) from error
-    sent = {
+    return {
         "cwd": str(Path.cwd()),
         "argv": list(sys.argv),
         "main": main,
         "tolerance": plan.tolerance,
-        "calls": 0,
         "call": pack((function, tuple(arguments), reference), namespace, main),
     }
-    _write(folder, sent)
-    return sent
 
 
 def _write(folder: Path, sent: Mapping[str, Any]) -> None:
@@ -201,9 +215,9 @@ def _ncu(plan: FunctionPlan, cautions: list[str]) -> Ncu:
     return Ncu(Path("ncu"), "")
 
 
-def _survey(job: RungJob, plan: FunctionPlan) -> _Survey:
+def _survey(device: FunctionDevice, job: RungJob, plan: FunctionPlan) -> _Survey:
     """Lets compilation and autotuning end, returns the kernels of one call, and refuses a wrong result."""
-    finished = run_program(job, "check", plan.timeout_s, accept=(0, EXIT_WRONG))
+    finished = device.run(job, "check", plan.timeout_s, accept=(0, EXIT_WRONG))
     line = next((line for line in json_lines(job, finished) if line.get("survey")), None)
     if line is None:
         raise output_invalid(job, finished, "no line about its kernels")
@@ -255,6 +269,7 @@ def _collect(
                 for process in range(plan.processes):
                     one.time(process, _SILENT)
                     one.profile(process, _SILENT)
+                _compare_configurations(one.facts, cautions)
                 one.submit(sandbox, staging)
                 return one.commit(staging)
             except BaseException:
@@ -263,6 +278,15 @@ def _collect(
     except CountersRefused as error:
         cautions.append(f"times alone: {error.message}. {error.remedy}")
         return _collect(device, recording, _unprofiled(target), plan, store, found, cautions)
+
+
+def _compare_configurations(facts: Sequence[ProcessFacts], cautions: list[str]) -> None:
+    """Adds a caution if the processes launched kernels of other configurations, as autotuners may choose them."""
+    ran = [set(one.kernels) for one in facts]
+    common = set.intersection(*ran) if ran else set()
+    differing = dict.fromkeys(" and ".join(sorted(one - common)) for one in ran if one - common)
+    if differing:
+        cautions.append(f"the processes ran other configurations of its kernels: {'; '.join(differing)}")
 
 
 def _unprofiled(target: Target) -> Target:

@@ -144,7 +144,8 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def is_profiled(self) -> bool:
-        return bool(self.reports)
+        """Returns True if launches were recorded, with counters or with their times alone."""
+        return bool(self.kernels)
 
     @property
     def launches(self) -> int:
