@@ -108,7 +108,7 @@ def measure_function(
         )
     gpu = find_gpu()
     cautions = [] if reference is not None else ["the result was not verified: there is no reference"]
-    with neutral_folder() as scratch, _alone_on(gpu):
+    with neutral_folder() as scratch, _alone_on(gpu), Sandbox(workers=1) as sandbox:
         folder = scratch / "call"
         folder.mkdir()
         call = None
@@ -118,6 +118,8 @@ def measure_function(
             cautions.append(f"measured in this process alone, without counters, because {error}")
             call, plan = Call(function, tuple(arguments), reference, plan.tolerance, 0), _alone(plan)
         device = FunctionDevice(gpu, _ncu(plan, cautions), {"PYTHONPATH": _python_path()}, call)
+        if device.ncu.version:
+            sandbox.warm_up()  # while the function compiles, and nothing is timed
         job = replace(_job(plan, folder), environment=device.environment)
         with _explained():
             if call is None:
@@ -137,7 +139,7 @@ def measure_function(
             if not device.ncu.version:
                 target = _unprofiled(target)
             recording = NcuOptions(find_preset(plan.preset), extra=chosen.words)
-            run_id = _collect(device, recording, target, plan, store, found, cautions)
+            run_id = _collect(device, recording, target, plan, store, found, cautions, sandbox)
     return MeasuredFunction(run_id, found.kernels, tuple(cautions))
 
 
@@ -242,6 +244,7 @@ def _collect(
     store: RunStore,
     found: _Survey,
     cautions: list[str],
+    sandbox: Sandbox,
 ) -> str:
     settings = CollectPlan(
         device=device,
@@ -258,11 +261,7 @@ def _collect(
     one.provenance = msgspec.structs.replace(one.provenance, bytes=plan.bytes, flops=plan.flops)
     one.relative_error = found.relative_error
     try:
-        with (
-            store.staging() as staging,
-            Sandbox(workers=1) as sandbox,
-            UnfinishedCollection(store.local, one.key) as one.pending,
-        ):
+        with store.staging() as staging, UnfinishedCollection(store.local, one.key) as one.pending:
             try:
                 one.open()
                 one.target = replace(target, job=replace(target.job, seed=seed))
@@ -277,7 +276,7 @@ def _collect(
                 raise
     except CountersRefused as error:
         cautions.append(f"times alone: {error.message}. {error.remedy}")
-        return _collect(device, recording, _unprofiled(target), plan, store, found, cautions)
+        return _collect(device, recording, _unprofiled(target), plan, store, found, cautions, sandbox)
 
 
 def _compare_configurations(facts: Sequence[ProcessFacts], cautions: list[str]) -> None:
