@@ -17,7 +17,7 @@ from profiler.analyse.code.code import Code, read_code
 from profiler.analyse.code.opcodes import derive_from_opcodes
 from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape, launch_shapes
 from profiler.analyse.statistics.differences import Readings
-from profiler.catalog.metrics import BY_NAME, CATALOGUE, DURATION, OPCODES, Metric, nearest_hint
+from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, TIMED_ALONE, Metric, nearest_hint
 from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelAmbiguous, KernelNotFound, MetricNotFound
 from profiler.store.tables.columns import labels_of
@@ -174,9 +174,8 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
 
 def _timings_of_kernel(run: Run, raw: Mapping[str, Series]) -> Readings:
     """Returns the times without the profiler of one kernel; none if it is not known which of several kernels was timed."""
-    durations = next((raw[name] for name in BY_NAME[DURATION].ncu if name in raw), None)
-    if run.manifest.origin == "timed" and durations is not None:
-        return durations.values
+    if TIMED_ALONE in raw:
+        return raw[TIMED_ALONE].values
     return timings_of(run) if len(run.manifest.kernels) < 2 else Readings()
 
 

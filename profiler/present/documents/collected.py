@@ -54,7 +54,7 @@ def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None
     timings = run.table("timings")
     summary = None
     duration_ns = _mean(profile, DURATION)
-    alone_ns = duration_ns if manifest.origin == "timed" else None
+    alone_ns = None if manifest.has_counters else duration_ns
     if timings.num_rows:
         summary = summarise_rung(kernel, manifest.workload or {}, *times_of(timings))
     return (

@@ -148,6 +148,10 @@ class Manifest(msgspec.Struct, frozen=True):
         return bool(self.kernels)
 
     @property
+    def has_counters(self) -> bool:
+        return bool(self.reports)
+
+    @property
     def launches(self) -> int:
         return sum(kernel.launches for kernel in self.kernels)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from profiler.catalog.metrics import TIMED_ALONE
 from profiler.store.reports.request import Timing
 from profiler.store.runs.commit import Staging, flush, storage_error, write_table
 from profiler.store.runs.manifest import KernelCount, Manifest, Provenance, prof_version, write_manifest
@@ -23,8 +24,6 @@ from profiler.store.runs.run_id import RunId, timed_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.columns import TableBuilder
 from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
-
-_DURATION = "gpu__time_duration.sum"
 
 
 class TimedLaunch(msgspec.Struct, frozen=True):
@@ -118,7 +117,7 @@ def _fill(folder: Path, timed: TimedRun) -> Manifest:
             **shape, launch=number, range=0, workload="kernel", gpu=timed.gpu, nvtx=[]
         )
         builders["metrics"].append(
-            launch=number, metric=_DURATION, value=float(launch.ns), unit="ns", kind="uint64"
+            launch=number, metric=TIMED_ALONE, value=float(launch.ns), unit="ns", kind="uint64"
         )
     tables = {name: write_table(folder, name, builder.finish()) for name, builder in builders.items()}
     counted = Counter(launch.kernel for launch in timed.launches)
