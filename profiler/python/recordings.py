@@ -1,4 +1,4 @@
-"""What was recorded, as the Python interface hands it out: a store of runs, a run or report, and what `measure` made."""
+"""Recordings for the Python interface: the runs of a store, one run or report, and the run that `measure` commits."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Recording(Run):
 
 @dataclass(repr=False)
 class Measurement(Recording):
-    """What `measure` made: a committed run, every kernel that one call launches, and what to know before believing it."""
+    """A run that `measure` committed, with every kernel that one call launches, and what to know before believing it."""
 
     launched: tuple[LaunchedKernel, ...] = ()
     cautions: tuple[str, ...] = ()
