@@ -26,7 +26,7 @@ from profiler.measure.functions.activity import Activity, CuptiMissing, busy_ns,
 from profiler.measure.functions.driver import READER, Driver, DriverFailed
 from profiler.measure.functions.shipping import unpack
 
-FILE = "call.pickle"
+FILE, CALLS = "call.pickle", "calls"
 SETTLED_CALLS = 5  # as many calls in a row launch the same kernels: nothing is compiled or tuned any more
 _MOST_CALLS = 2000
 _FAILED, _WRONG = 1, 4
@@ -46,7 +46,7 @@ class Call:
     arguments: tuple[Any, ...]
     reference: Callable[..., object] | None
     tolerance: float | None
-    calls: int  # before the function was settled in the survey; 0 in the survey
+    calls: int = 0  # before the function was settled in the survey
 
 
 class Session:
@@ -200,7 +200,8 @@ def load_call(folder: Path) -> Call:
     os.chdir(sent["cwd"])
     sys.argv = sent["argv"]
     function, arguments, reference = unpack(sent["call"], sent["main"])
-    return Call(function, arguments, reference, sent["tolerance"], sent["calls"])
+    calls = int((folder / CALLS).read_text()) if (folder / CALLS).exists() else 0
+    return Call(function, arguments, reference, sent["tolerance"], calls)
 
 
 def main(words: Sequence[str], call: Call | None = None) -> int:

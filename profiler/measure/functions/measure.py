@@ -10,7 +10,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from profiler.errors import CountersRefused, ProgramFailed, ResultWrong, ToolNot
 from profiler.measure.collect.collection import Collection, CollectObserver, CollectPlan
 from profiler.measure.collect.target import Target
 from profiler.measure.devices.device import LocalDevice, lock_folder
-from profiler.measure.functions.child import FILE, Call
+from profiler.measure.functions.child import CALLS, FILE, Call
 from profiler.measure.functions.here import FunctionDevice
 from profiler.measure.functions.kernels import LaunchedKernel, choose
 from profiler.measure.functions.shipping import pack
@@ -111,22 +111,19 @@ def measure_function(
     with neutral_folder() as scratch, _alone_on(gpu), Sandbox(workers=1) as sandbox:
         folder = scratch / "call"
         folder.mkdir()
-        call = None
-        try:
-            sent = _sent(function, arguments, reference, plan, namespace, folder)
-        except _NotSent as error:
-            cautions.append(f"measured in this process alone, without counters, because {error}")
-            call, plan = Call(function, tuple(arguments), reference, plan.tolerance, 0), _alone(plan)
-        device = FunctionDevice(gpu, _ncu(plan, cautions), {"PYTHONPATH": _python_path()}, call)
+        call = Call(function, tuple(arguments), reference, plan.tolerance)
+        if (lacking := _send(call, namespace, folder)) is not None:
+            cautions.append(f"measured in this process alone, without counters, because {lacking}")
+            plan = replace(plan, profile=False, processes=1, repeats=plan.repeats * plan.processes)
+        device = FunctionDevice(
+            gpu, _ncu(plan, cautions), {"PYTHONPATH": _python_path()}, call if lacking else None
+        )
         if device.ncu.version:
             sandbox.warm_up()  # while the function compiles, and nothing is timed
         job = replace(_job(plan, folder), environment=device.environment)
         with _explained():
-            if call is None:
-                _write(folder, {**sent, "calls": 0})
             found = _survey(device, job, plan)
-            if call is None:
-                _write(folder, {**sent, "calls": found.calls})
+            (folder / CALLS).write_text(str(found.calls))
             chosen = choose(job.label, found.kernels, plan.kernel)
             launches = plan.launches * chosen.launches
             target = Target(
@@ -143,45 +140,32 @@ def measure_function(
     return MeasuredFunction(run_id, found.kernels, tuple(cautions))
 
 
-class _NotSent(Exception):
-    """A part of the call cannot be copied to a fresh process; the text says which, and why."""
-
-
-def _alone(plan: FunctionPlan) -> FunctionPlan:
-    """Returns the plan for this process: it repeats what several would time, and profiles nothing."""
-    return replace(plan, profile=False, processes=1, repeats=plan.repeats * plan.processes)
-
-
-def _sent(
-    function: Callable[..., object],
-    arguments: Sequence[Any],
-    reference: Callable[..., object] | None,
-    plan: FunctionPlan,
-    namespace: Mapping[str, Any],
-    folder: Path,
-) -> dict[str, Any]:
-    """Returns the call for the fresh processes; raises _NotSent if it cannot be copied."""
+def _send(call: Call, namespace: Mapping[str, Any], folder: Path) -> str | None:
+    """Writes the call for the fresh processes; returns why it cannot be copied to them, or None."""
     main = write_main(folder)
-    parts = {"the function": function, "the reference": reference}
-    parts |= {f"argument {place}": one for place, one in enumerate(arguments, 1)}
-    for what, one in parts.items():
-        try:
-            pack(one, namespace, main)
-        except Exception as error:  # whatever the classes of the user's objects raise
-            raise _NotSent(
-                f"{what} cannot be copied to a fresh process: {type(error).__name__}: {error}"
-            ) from error
-    return {
+    try:
+        packed = pack((call.function, call.arguments, call.reference), namespace, main)
+    except Exception as error:  # whatever the classes of the user's objects raise
+        parts = {"the function": call.function, "the reference": call.reference}
+        parts |= {f"argument {place}": one for place, one in enumerate(call.arguments, 1)}
+        what = next((name for name, one in parts.items() if not _is_sendable(one, namespace, main)), "it")
+        return f"{what} cannot be copied to a fresh process: {type(error).__name__}: {error}"
+    sent = {
         "cwd": str(Path.cwd()),
         "argv": list(sys.argv),
         "main": main,
-        "tolerance": plan.tolerance,
-        "call": pack((function, tuple(arguments), reference), namespace, main),
+        "tolerance": call.tolerance,
+        "call": packed,
     }
-
-
-def _write(folder: Path, sent: Mapping[str, Any]) -> None:
     (folder / FILE).write_bytes(pickle.dumps(sent))
+    return None
+
+
+def _is_sendable(value: object, namespace: Mapping[str, Any], main: Path | None) -> bool:
+    with suppress(Exception):
+        pack(value, namespace, main)
+        return True
+    return False
 
 
 def _job(plan: FunctionPlan, folder: Path) -> RungJob:
