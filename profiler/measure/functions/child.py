@@ -28,6 +28,9 @@ from profiler.measure.functions.shipping import unpack
 
 FILE, CALLS = "call.pickle", "calls"
 SETTLED_CALLS = 5  # as many calls in a row launch the same kernels: nothing is compiled or tuned any more
+SHAPE = (
+    "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared_static_bytes", "shared_dynamic_bytes", "registers",
+)  # fmt: skip
 _MOST_CALLS = 2000
 _FAILED, _WRONG = 1, 4
 _RUNTIMES = {"torch": "PyTorch", "triton": "Triton", "cupy": "CuPy", "jax": "JAX", "numba": "Numba"}
@@ -156,13 +159,13 @@ def time_calls(call: Call, repeats: int, warmup: int) -> int:
         print(json.dumps(line))
     reference = _name(functions[1]) if len(functions) > 1 else None
     summary = {"summary": True, "reference": reference, "runtime": _runtime()}
-    print(json.dumps({**summary, "kernels": sorted(map(_configuration, expected[0]))}))
+    print(json.dumps({**summary, "kernels": sorted(configuration(*one) for one in expected[0])}))
     return 0
 
 
-def _configuration(kernel: tuple[str, tuple[int, ...]]) -> str:
-    """Returns a kernel with what an autotuner may choose of it."""
-    name, (*sizes, static, dynamic, registers) = kernel
+def configuration(name: str, shape: Sequence[int]) -> str:
+    """Returns a kernel with what an autotuner may choose of it; `shape` has the columns of `SHAPE`."""
+    *sizes, static, dynamic, registers = shape
     grid, block = ("x".join(map(str, part)) for part in (sizes[:3], sizes[3:]))
     return f"{name} (grid {grid}, block {block}, {static + dynamic} bytes shared, {registers} registers)"
 

@@ -9,7 +9,7 @@ import fcntl
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from profiler.errors import CountersRefused, ProgramFailed, ResultWrong, ToolNot
 from profiler.measure.collect.collection import Collection, CollectObserver, CollectPlan
 from profiler.measure.collect.target import Target
 from profiler.measure.devices.device import LocalDevice, lock_folder
-from profiler.measure.functions.child import CALLS, FILE, Call
+from profiler.measure.functions.child import CALLS, FILE, SHAPE, Call, configuration
 from profiler.measure.functions.here import FunctionDevice
 from profiler.measure.functions.kernels import LaunchedKernel, choose
 from profiler.measure.functions.shipping import pack
@@ -34,10 +34,9 @@ from profiler.measure.tools.exit_codes import EXIT_WRONG
 from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, find_ncu
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.toolchain import Gpu, find_gpu
-from profiler.store.reports.request import ProcessFacts
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name
-from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.runs.unfinished import UnfinishedCollection
 
 _PREFIX = "prof: "
@@ -252,7 +251,7 @@ def _collect(
                 for process in range(plan.processes):
                     one.time(process, _SILENT)
                     one.profile(process, _SILENT)
-                _compare_configurations(one.facts, cautions)
+                cautions += unlike_configurations("timed", [facts.kernels for facts in one.facts])
                 one.submit(sandbox, staging)
                 return one.commit(staging)
             except BaseException:
@@ -263,13 +262,22 @@ def _collect(
         return _collect(device, recording, _unprofiled(target), plan, store, found, cautions, sandbox)
 
 
-def _compare_configurations(facts: Sequence[ProcessFacts], cautions: list[str]) -> None:
-    """Adds a caution if the processes launched kernels of other configurations, as autotuners may choose them."""
-    ran = [set(one.kernels) for one in facts]
-    common = set.intersection(*ran) if ran else set()
-    differing = dict.fromkeys(" and ".join(sorted(one - common)) for one in ran if one - common)
+def unlike_configurations(what: str, ran: Sequence[Iterable[str]]) -> Iterator[str]:
+    """Yields a caution if processes launched kernels of other configurations, as autotuners may choose them."""
+    common = set.intersection(*map(set, ran)) if ran else set()
+    differing = dict.fromkeys(" and ".join(sorted(set(one) - common)) for one in ran if set(one) - common)
     if differing:
-        cautions.append(f"the processes ran other configurations of its kernels: {'; '.join(differing)}")
+        yield f"the processes that were {what} ran other configurations of its kernels: {'; '.join(differing)}"
+
+
+def profiled_configurations(run: Run) -> list[set[str]]:
+    """Returns the kernels that each profiled process launched, with their configurations."""
+    found: dict[int, set[str]] = {}
+    for one in run.table("launches").to_pylist():
+        found.setdefault(one["process"], set()).add(
+            configuration(one["mangled"], [one[name] for name in SHAPE])
+        )
+    return list(found.values())
 
 
 def _unprofiled(target: Target) -> Target:

@@ -234,7 +234,9 @@ print(a.cautions, b.cautions)
     found = measuring.run(text)
     assert found.returncode == 0, found.stderr
     said = found.stdout.splitlines()[-1]
-    assert said.startswith("('the processes ran other configurations of its kernels: tuned_kernel (grid ")
+    assert said.startswith(
+        "('the processes that were timed ran other configurations of its kernels: tuned_kernel (grid "
+    )
     assert said.count("tuned_kernel") == 2
     assert "other_kernel" not in said
     assert said.endswith(") ()")
