@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Literal
 from weakref import WeakKeyDictionary
@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from profiler.analyse.code.code import Code, Instruction
-from profiler.analyse.code.loops import find_hot_loop
+from profiler.analyse.code.loops import find_hot_loop, weighted_by_structure
 from profiler.analyse.code.opcodes import fmas_of, overhead_kind, width_bits
 from profiler.analyse.code.product import Operand, Product, trace_product
 from profiler.analyse.findings import LoopInstruction
@@ -70,7 +70,10 @@ class Overhead(Struct, frozen=True):
 
 
 class LoopSheet(Struct, frozen=True):
-    """`iterations` are of all warps of a launch. Each of `accumulators` takes one FMA a step."""
+    """`iterations` are of all warps of a launch. Each of `accumulators` takes one FMA a step.
+
+    What only counts show is null where nothing was counted.
+    """
 
     label: str
     kernel_name: str
@@ -81,9 +84,9 @@ class LoopSheet(Struct, frozen=True):
     place: str | None
     start: int
     end: int
-    iterations: float
-    iterations_per_warp: float
-    executed_pct: float
+    iterations: float | None
+    iterations_per_warp: float | None
+    executed_pct: float | None
     instructions: float
     fmas: float
     instructions_per_fma: float | None
@@ -141,26 +144,27 @@ def _find_region(code: Code, *, whole: bool) -> Region:
         after = tuple(instruction for instruction in function if instruction.offset > loop.end)
         return Region("loop", loop.body, after, loop.iterations, function[0].executed or 0.0)
     function = max(code.functions, key=lambda one: sum(instruction.executed or 0.0 for instruction in one))
+    if code.by_structure:
+        function = tuple(replace(one, executed=min(one.executed or 0.0, 1.0)) for one in function)
     warps = function[0].executed or 0.0
     return Region("function", function, (), warps, warps, is_divided=whole)
 
 
 def read_counted_code(profile: Profile) -> Code:
-    """Returns the code of a kernel, or raises an error that says how to record what is missing."""
+    """Returns the code of a kernel, weighted by its structure if nothing was counted; or says how to record what is missing."""
     code = profile.code
     if code is None and profile.manifest.unread:
         raise MetricsMissing(
             f"{profile.label}: {profile.manifest.unread} are left out, because NVIDIA's reader crashed on them",
             remedy="Of a CUDA graph, profile the kernels one by one: `ncu --graph-profiling node`.",
         )
-    if code is None or not code.executed:
-        lacks = "no machine code" if code is None else "machine code without execution counts"
+    if code is None or (code.is_counted and not code.executed):
+        lacks = "no machine code is recorded for" if code is None else "not one instruction ran of"
         raise MetricsMissing(
-            f"{profile.label}: {lacks} is recorded for {profile.kernel}",
-            remedy="Record the kernel with `ncu --section InstructionStats --section SourceCounters`; "
-            "ranges and graphs have no counts.",
+            f"{profile.label}: {lacks} {profile.kernel}",
+            remedy="Record the kernel with `ncu --section InstructionStats --section SourceCounters`.",
         )
-    return code
+    return code if code.is_counted else weighted_by_structure(code)
 
 
 def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> LoopSheet:
@@ -183,9 +187,13 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         place=body[-1].place if region.scope == "loop" else body[0].place,
         start=body[0].offset,
         end=body[-1].offset,
-        iterations=region.passes,
-        iterations_per_warp=region.passes / region.warps if region.warps else 0.0,
-        executed_pct=100 * executed / code.executed,
+        iterations=None if code.by_structure else region.passes,
+        iterations_per_warp=None
+        if code.by_structure
+        else region.passes / region.warps
+        if region.warps
+        else 0.0,
+        executed_pct=None if code.by_structure else 100 * executed / code.executed,
         instructions=instructions,
         fmas=fmas,
         instructions_per_fma=instructions / fmas if fmas else None,
@@ -282,6 +290,10 @@ def by_count(counts: Mapping[str, float]) -> list[LoopInstruction]:
 
 
 def _cautions(code: Code, opcodes: Mapping[str, float]) -> list[str]:
+    if code.by_structure:
+        return [
+            "nothing was counted: the loop is the deepest of the code, and no branch in it counts as skipped"
+        ]
     if code.like < code.launches:
         return [f"the launches ran different machine code: shown is that of {code.like} of {code.launches}"]
     gap = _gap_pct(code.instructions, opcodes)

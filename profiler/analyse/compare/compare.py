@@ -34,7 +34,7 @@ from profiler.analyse.recording.main_shape import of_common_shape
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
 from profiler.analyse.statistics.verdicts import judge_metrics
-from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, SHARED_OPCODES, Metric
+from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, SHARED_OPCODES, TIMED_ALONE, Metric
 from profiler.errors import MetricNotFound, NotComparable
 
 Basis = Literal["unprofiled", "profiled"]
@@ -216,7 +216,7 @@ def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
         (_THE_GPU, _gpu(before.gpu), _gpu(after.gpu)),
         ("the workload", _workload(left.workload), _workload(right.workload)),
     ]
-    if not (before.launches and after.launches):
+    if not (before.launches and after.launches and left.has_counters and right.has_counters):
         return whatever_measured  # how ncu was set says nothing of timings
     return [
         *whatever_measured,
@@ -279,7 +279,8 @@ def typical_ns(before: Profile, after: Profile, basis: Basis) -> tuple[float, fl
 def durations_of(profile: Profile, basis: Basis) -> Readings:
     if basis == "unprofiled":
         return profile.timings_ns
-    return profile.series[DURATION].values if DURATION in profile.series else Readings()
+    series = profile.series.get(DURATION)
+    return series.values if series and series.ncu != TIMED_ALONE else Readings()
 
 
 def _logarithms(before: Profile, after: Profile, basis: Basis) -> list[Readings]:

@@ -182,7 +182,8 @@ class Recording:
         """The answer: of the one kernel, or of where the time of several goes."""
         if len(self.sheets) == 1:
             return self.sheets[0].headline
-        return headline_of_index(self.run.label, self.index, self.sheets)
+        counted = self.run.manifest.has_counters
+        return headline_of_index(self.run.label, self.index, self.sheets, has_counters=counted)
 
 
 def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = diagnose) -> Sheet:

@@ -118,6 +118,9 @@ def _about(sheet: LoopSheet) -> list[str]:
 
 
 def scope_text(sheet: LoopSheet) -> str:
+    if sheet.executed_pct is None:
+        span = f"{sheet.start:#x} to {sheet.end:#x}"
+        return f"the loop from {span}" if sheet.scope == "loop" else f"the whole function, {span}"
     share = f"{number(sheet.executed_pct)} % of all executed"
     if sheet.scope == "function":
         place = f" from {sheet.place}" if sheet.place else ""

@@ -72,10 +72,12 @@ def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairF
         for _, entry, one in sorted(indexed, key=lambda one: one[0])
     ]
     table = Table(_RECORDING_COLUMNS, rows, drops_empty=True)
-    answer = headline_of_index(kernels[0].run.label, index, sheets) if kernels else None
-    last = pairs[-1] if pairs else None
-    if last:
-        answer = last.comparison.headline if last.comparison else last.headline
+    answer = None
+    if pairs:
+        answer = pairs[-1].comparison.headline if pairs[-1].comparison else pairs[-1].headline
+    elif kernels:
+        run = kernels[0].run
+        answer = headline_of_index(run.label, index, sheets, has_counters=run.manifest.has_counters)
     return Document("At a glance", [headline_blocks(answer), [table]])
 
 

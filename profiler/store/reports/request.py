@@ -50,6 +50,7 @@ class ProcessFacts(msgspec.Struct, frozen=True):
     clocks: list[ClockSample] = []
     relative_error: float | None = None  # of the output of the last timed launch
     worst_element: float | None = None
+    kernels: list[str] = []  # of a function: those that its calls launched, each with its configuration
 
 
 class CollectionFacts(msgspec.Struct, frozen=True):

@@ -109,6 +109,11 @@ class Sandbox:
             initargs=[most_bytes],
         )
 
+    def warm_up(self) -> None:
+        """Starts a reader, so that the first report need not wait for what it imports."""
+        with _interrupts_held(), _ending_held():
+            self._pool.schedule(int)
+
     def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
         limit = timeout_s or self._timeout_s or sum(map(default_timeout_s, request.reports))
         answer: Future[Extracted] = Future()

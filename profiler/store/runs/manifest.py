@@ -145,6 +145,11 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def is_profiled(self) -> bool:
+        """Returns True if launches were recorded, with counters or with their times alone."""
+        return bool(self.kernels)
+
+    @property
+    def has_counters(self) -> bool:
         return bool(self.reports)
 
     @property
