@@ -25,6 +25,7 @@ from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOpti
 from profiler.commands.shared.wrong_turns import hint_for
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError, find_shortage
 from profiler.store.limits import require_memory
+from profiler.store.tables.arrow_alone import import_arrow_alone
 
 _USAGE = 2
 _INTERRUPTED = 130
@@ -180,6 +181,7 @@ def main() -> NoReturn:
     with suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGTERM, _terminate)  # as any error: what is unfinished is removed
     gc.set_threshold(_GC_THRESHOLD)
+    import_arrow_alone()
     verbs = get_command(app)
     assert isinstance(verbs, TyperGroup)
     verbose = False
