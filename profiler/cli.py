@@ -24,6 +24,7 @@ from typer.main import get_command
 from profiler.commands.shared.options import Format, FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError, find_shortage
 from profiler.machine import require_memory
+from profiler.store.tables.arrow_alone import import_arrow_alone
 
 _USAGE = 2
 _INTERRUPTED = 130
@@ -179,6 +180,7 @@ def main() -> NoReturn:
     with suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGTERM, _terminate)  # as any error: what is unfinished is removed
     gc.set_threshold(_GC_THRESHOLD)
+    import_arrow_alone()
     verbs = get_command(app)
     assert isinstance(verbs, TyperGroup)
     verbose = False

@@ -202,7 +202,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("key", [b" ", b"x", b"\n", b"\x1b[C"], ids=["space", "letter", "enter", "arrow"])
+@pytest.mark.parametrize("key", [b" ", b"\x1b[C"], ids=["space", "arrow"])
 def test_the_reveal_shows_one_loop_waits_for_a_key_and_shows_the_other(recorded, key):
     terminal = Terminal("--runs", recorded.root, "sass", "5", "6", "--reveal", NO_COLOR="1")
     first = terminal.read_until("any key shows gemm 6")
@@ -237,7 +237,7 @@ def test_the_reveal_waits_for_nobody_where_there_is_no_keyboard(recorded, given)
     assert "any key" not in out
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 120])
+@pytest.mark.parametrize("width", [60, 100])
 def test_the_page_fits_the_window(recorded, width):
     terminal = Terminal("--runs", recorded.root, "sass", "5", "6", width=width, NO_COLOR="1")
     assert terminal.end() == 0
