@@ -73,7 +73,7 @@ DETECTORS: tuple[Detector, ...] = (
 
 # Less is within what a measurement can tell, and not worth a change.
 _WORTH_NAMING = 0.03
-# A busy unit is no ceiling where a tenth of the time could be saved, such as by moving only the bytes that are used.
+# A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
 _NOT_AT_A_CEILING = 0.1
 _MOST_CAUSES = 6
 _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report estimates for the same cause
@@ -138,7 +138,7 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
         if saved[candidate] >= _WORTH_NAMING or candidate.nothing_to_gain:
             best.setdefault(candidate.name, candidate)
     for ceiling in [one for one in best.values() if one.nothing_to_gain]:
-        if any(_lowers(one, ceiling) and saved[one] >= _NOT_AT_A_CEILING for one in best.values()):
+        if any(_is_better(one, ceiling, saved[one]) for one in best.values()):
             del best[ceiling.name]
         else:  # what waits there waits for the ceiling: only less work would help
             best = {
@@ -152,10 +152,13 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
     return sorted(found, key=_order)[:_MOST_CAUSES]
 
 
-def _lowers(candidate: Candidate, ceiling: Candidate) -> bool:
-    """Returns whether a change takes work off the resource that is at its ceiling, or is none of a resource."""
-    needed = candidate.effect.resources.get(ceiling.resource, 0.0)
-    return not candidate.nothing_to_gain and (needed > 0 or candidate.saves is not None)
+def _is_better(candidate: Candidate, ceiling: Candidate, saved: float) -> bool:
+    """Returns whether a change saves much of the time or of the work of the resource that is at its ceiling."""
+    work = candidate.effect.resources.get(ceiling.resource, 0.0)
+    by_work = candidate.saves is None
+    return (
+        not candidate.nothing_to_gain and max(work, saved) >= _NOT_AT_A_CEILING and (work > 0 or not by_work)
+    )
 
 
 def _order(cause: Cause) -> tuple[bool, float]:

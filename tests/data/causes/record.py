@@ -91,32 +91,21 @@ def say(text: str) -> None:
 def profile(program: str, kernel: str, folder: str, *asked: str) -> None:
     report = WORK / folder / f"{kernel}.ncu-rep"
     launches = 3 if kernel in THRICE and folder != "full-reports" else 1
-    said = run(
-        *NCU, *asked, "--launch-count", str(launches), "-o", report, f"./{program}", kernel, str(launches)
+    command = (
+        [sys.executable, f"{SCRIPTS}.py", kernel]
+        if program == SCRIPTS
+        else [f"./{program}", kernel, str(launches)]
     )
+    said = run(*NCU, *asked, "--launch-count", str(launches), "-o", report, *command)
     if not report.exists():
         say(f"{kernel}: no report\n{said[-1500:]}")
 
 
-def profile_scripts(folder: str, kernels: list[str], *asked: str) -> None:
-    """Records the kernels of scripts.py in one process, which takes seconds to start, and writes a report for each."""
-    together = WORK / f"{folder}.ncu-rep"
-    run(*NCU, *asked, "-o", together, sys.executable, f"{SCRIPTS}.py", *kernels)
-    for kernel in kernels:
-        report = WORK / folder / f"{kernel}.ncu-rep"
-        run("ncu", "-i", together, "-k", f"regex:{kernel}", "-o", report)
-        if not report.exists() and time.monotonic() - BEGAN < LIMIT:
-            run(*NCU, *asked, "-o", report, sys.executable, f"{SCRIPTS}.py", kernel)
-
-
 def profile_all(program: str, kernels: list[str], name: str, *asked: str) -> None:
     (WORK / f"{name}-reports").mkdir(exist_ok=True)
-    if program == SCRIPTS:
-        profile_scripts(f"{name}-reports", kernels, *asked)
-    else:
-        for kernel in kernels:
-            if time.monotonic() - BEGAN < LIMIT:
-                profile(program, kernel, f"{name}-reports", *asked)
+    for kernel in kernels:
+        if time.monotonic() - BEGAN < LIMIT:
+            profile(program, kernel, f"{name}-reports", *asked)
     say(f"{program}: {len(kernels)} kernels recorded")
 
 

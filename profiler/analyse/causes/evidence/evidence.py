@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from profiler.analyse.causes.evidence.blame import Waits
-from profiler.analyse.causes.evidence.charging import charge_waits
+from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, charge_waits
 from profiler.analyse.causes.evidence.sites import Kind, Site, read_sites
 from profiler.analyse.causes.evidence.time_model import NO_WARP, Effect, TimeModel, reachable_of_dram
 from profiler.analyse.causes.evidence.time_shares import derive_figures
@@ -27,7 +27,6 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 # "Arithmetic Instructions", results per clock cycle and SM).
 _FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
 _FP64_LANES_OTHERWISE = 2
-_SPECIAL_LANES = 16
 # L1 looks up one line of four sectors a cycle, and is filled from L2 with 64 bytes a cycle. The widest contiguous access of
 # a warp, 16 bytes a lane, is four lines and 512 bytes; fills of other accesses come between, so that one in four is spare.
 _SECTORS_A_CYCLE = 4.0
@@ -208,7 +207,10 @@ def gather(profile: Profile) -> Evidence:
         sites=sites,
         charged=charged,
         model=TimeModel(
-            _busy(main, figures, sites), _waits(figures, stalls), {"dram": _wasted_dram(figures, sites)}
+            _busy(main, figures, sites),
+            _waits(figures, stalls),
+            _issuing(figures),
+            {"dram": _wasted_dram(figures, sites)},
         ),
         has_samples=any(site.waits for site in sites),
         has_costs=has_costs,
@@ -270,11 +272,8 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
         busy["l2"] = min([figures["l2_throughput_pct"], *([max(units)] if units else [])]) / 100
     cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
     if sites and cycles and sms and cycles.mean and sms.mean:
-        for resource, kinds, lanes in (
-            ("fp64", ("fp64",), _fp64_lanes(profile)),
-            ("xu", ("special", "conversion"), _SPECIAL_LANES),
-        ):
-            executed = sum(site.executed for site in sites if site.kind in kinds and _is_slow(site))
+        for resource, lanes in (("fp64", _fp64_lanes(profile)), ("xu", SPECIAL_LANES)):
+            executed = sum(site.executed for site in sites if resource in site.units)
             busy[resource] = executed * LANES / lanes / (cycles.mean * sms.mean)
     return {resource: min(1.0, share) for resource, share in busy.items()}
 
@@ -284,11 +283,6 @@ def _wasted_dram(figures: Mapping[str, float], sites: Iterable[Site]) -> float:
     moved = figures.get("dram_bytes_read", 0.0) + figures.get("dram_bytes_written", 0.0)
     needed = sum((site.ideal_sectors or 0.0) * SECTOR_BYTES for site in sites)
     return max(0.0, 1.0 - needed / moved) if moved and needed else 0.0
-
-
-def _is_slow(site: Site) -> bool:
-    """Returns whether a conversion runs on the special-function unit: those that pack or stay within integers do not."""
-    return not site.opcode.startswith(("F2FP", "F2IP", "I2FP", "I2I"))
 
 
 def _fp64_lanes(profile: Profile) -> int:
@@ -312,6 +306,13 @@ def _stall_shares(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[s
         stalls = {reason: float(count) for reason, count in sampled.items()}
     total = sum(stalls.values())
     return {reason: value / total for reason, value in stalls.items()} if total else {}
+
+
+def _issuing(figures: Mapping[str, float]) -> float:
+    """Returns the part of a warp's time in which it issues, or could and another one does."""
+    latency = figures.get("warp_latency", 0.0)
+    ready = figures.get("stall_selected", 0.0) + figures.get("stall_not_selected", 0.0)
+    return min(1.0, ready / latency) if latency else 0.0
 
 
 def _waits(figures: Mapping[str, float], stalls: Mapping[str, float]) -> dict[str, float]:
