@@ -44,9 +44,8 @@ def gray_planes(planes, out, n, BLOCK: tl.constexpr):
 @triton.jit
 def softmax_apart(x, out, row_stride, column_stride, columns, BLOCK: tl.constexpr):
     row, j = tl.program_id(0), tl.arange(0, BLOCK)
-    v = tl.load(
-        x + row * row_stride + j * column_stride, mask=j < columns, other=-float("inf")
-    )  # <- softmax_apart
+    at = x + row * row_stride + j * column_stride
+    v = tl.load(at, mask=j < columns, other=-float("inf"))  # <- softmax_apart
     v = tl.exp(v - tl.max(v, axis=0))
     tl.store(out + row * columns + j, v / tl.sum(v, axis=0), mask=j < columns)
 

@@ -163,7 +163,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
             "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
             if spilled
             else "Index local arrays by constants (unroll the loop around them), so that they fit into registers.",
-            Effect({**fewer.resources, "dram": evidence.model.avoidable.get("dram", 0.0)}, fewer.waits),
+            Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
             {site: site.executed for site in sites},
             {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
         )
@@ -218,7 +218,7 @@ def _cheaper(evidence: Evidence, sites: Sequence[Site]) -> Effect:
         resources={
             "l2": excess,
             "l1": evidence.part_of_l1(fractions),
-            "dram": evidence.model.avoidable.get("dram", 0.0) * excess,
+            "dram": evidence.wasted_dram * excess,
         },
         waits=evidence.waiting_for(fractions, *_WAITS),
     )

@@ -178,14 +178,14 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
             if inside and len(inside) <= 24 and sum(site.executed for site in inside) > evidence.executed / 2:
                 counted = [site for site in inside if site in addresses and site.kind == "integer"]
                 found |= dict.fromkeys([*_keeping(inside), *counted], _UNROLLED)
-                loads = [site for site in inside if site.kind in ("global load", "shared load")]
+                loads = [site for site in inside if site.kind == "shared load"]
                 waiting |= {site: _UNROLLED for site in loads if not is_chased(evidence, site)}
                 length = len(inside)
     if found:
         share = 100 * evidence.share_executed(found)
         fewer = evidence.without(found)
         # The copies of an unrolled loop issue their loads together, and wait once for all.
-        together = evidence.waiting_for(waiting, "long_scoreboard", "short_scoreboard")
+        together = evidence.waiting_for(waiting, "short_scoreboard")
         yield Candidate(
             "loop-overhead",
             f"{share:.0f} % of the executed instructions only keep a loop of {length} instructions going.",
@@ -252,8 +252,9 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     if not sites:
         return
     converting = [site for site in sites if site.opcode.startswith(("F2F", "I2F", "F2I"))]
-    # One instruction in single precision replaces one in double; conversions go, and so does what refines a function's first guess.
-    fractions = dict.fromkeys(sites, 0.0) | dict.fromkeys(converting, 1.0)
+    # One instruction in single precision replaces one in double. Conversions go, and so do the moves of constants, which take
+    # two each and would be a part of the instruction, and what refines a function's first guess.
+    fractions = dict.fromkeys(sites, 0.0) | dict.fromkeys([*converting, *_moving_for_fp64(evidence)], 1.0)
     refining = _spare(evidence, _is_fp64_function, (*_EVALUATING, "fp64"))
     fractions |= {site: max(spare, fractions.get(site, 0.0)) for site, spare in refining.items()}
     fewer = evidence.without(fractions)
@@ -267,6 +268,30 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
     )
+
+
+def _moving_for_fp64(evidence: Evidence) -> list[Site]:
+    """Returns the moves whose result is an operand of arithmetic in double precision, or the upper half of one."""
+    found = []
+    for sites in evidence.by_function.values():
+        for index, site in enumerate(sites):
+            if site.instruction.name not in ("MOV", "UMOV") and not site.opcode.startswith("IMAD.MOV"):
+                continue
+            written = set(written_registers(site.instruction))
+            for one in sites[index + 1 : index + 1 + _NEAR]:
+                read = _sources(one)
+                if one.kind == "fp64" and written & (read | {_upper_half(name) for name in read}):
+                    found.append(site)
+                    break
+                if written & read:
+                    break
+    return found
+
+
+def _upper_half(register: str) -> str:
+    letters = register.rstrip("0123456789")
+    number = register[len(letters) :]
+    return f"{letters}{int(number) + 1}" if number else register
 
 
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:

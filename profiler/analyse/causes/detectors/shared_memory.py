@@ -86,10 +86,12 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
     stores = [
         (evidence.innermost_loop(site), _address(site.instruction)) for site in evidence.of("shared store")
     ]
+    # A thread that stores in several places writes those of others too, and they write its own.
+    alone = {loop for loop, _ in stores if len({place for one, place in stores if one is loop}) == 1}
     own = {
         site: part
         for site, part in fixed.items()
-        if (evidence.innermost_loop(site), _address(site.instruction)) in stores
+        if (loop := evidence.innermost_loop(site)) in alone and (loop, _address(site.instruction)) in stores
     }
     loops_with_stores = [loop for loop, _ in stores if loop is not None]
     same = {

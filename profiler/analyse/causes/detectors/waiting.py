@@ -110,17 +110,30 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     waiting = evidence.time_of(dict.fromkeys(sites, 1.0), "barrier", "membar")
     if not waiting:
         return
-    # Warps that arrive late because they waited for loads make the others wait: that part goes with the loads.
-    loads = evidence.time_of(dict.fromkeys(evidence.of("global load"), 1.0), "long_scoreboard")
-    part = _HIDDEN * waiting / (waiting + loads)
+    fractions = {site: _HIDDEN * part for site, part in _own_part(evidence).items()}
     yield Candidate(
         "barriers",
         f"For {100 * waiting:.0f} % of the time warps wait at a barrier for the others of their block.",
         "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks.",
-        Effect(waits=evidence.waiting_for(dict.fromkeys(sites, part), "barrier", "membar")),
+        Effect(waits=evidence.waiting_for(fractions, "barrier", "membar"), in_step=True),
         {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites},
         {"waiting_pct": 100 * waiting},
     )
+
+
+def _own_part(evidence: Evidence) -> dict[Site, float]:
+    """Returns how much of the waiting at each barrier is not for warps that wait for loads since the one before it."""
+    parts: dict[Site, float] = {}
+    loading = 0.0
+    for site in evidence.sites:
+        waits = evidence.charged[site]
+        if site.kind == "barrier":
+            waiting = waits["barrier"] + waits["membar"]
+            parts[site] = waiting / (waiting + loading) if waiting else 0.0
+            loading = 0.0
+        elif site.kind == "global load":
+            loading += waits["long_scoreboard"]
+    return parts
 
 
 def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:

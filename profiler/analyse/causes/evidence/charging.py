@@ -110,7 +110,7 @@ def _charge_atomics(profile: Profile, figures: Mapping[str, float], charged: Map
     ):
         return
     total = sum(atomics.values())
-    for reason in _QUEUED:
+    for reason in (*_QUEUED, "membar"):  # a fence waits until the atomics before it are done
         samples = sum(waits.pop(reason, 0) for waits in charged.values())
         for site, part in atomics.items():
             charged[site][reason] = samples * part / total

@@ -47,6 +47,9 @@ class Evidence:
     model: TimeModel
     has_samples: bool
     has_costs: bool  # of each access, not estimated from totals
+    wasted_dram: float = (
+        0.0  # of device memory's traffic: what all accesses do not need, had each its own trip to it
+    )
 
     def find(self, name: str) -> float | None:
         """Returns a figure by our name or a metric by ncu's."""
@@ -210,10 +213,11 @@ def gather(profile: Profile) -> Evidence:
             _busy(main, figures, sites),
             _waits(figures, stalls),
             _issuing(figures),
-            {"dram": _wasted_dram(figures, sites)},
+            _avoidable(figures, sites),
         ),
         has_samples=any(site.waits for site in sites),
         has_costs=has_costs,
+        wasted_dram=_wasted_dram(figures, sum(site.ideal_sectors or 0.0 for site in sites)),
     )
 
 
@@ -278,11 +282,17 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
     return {resource: min(1.0, share) for resource, share in busy.items()}
 
 
-def _wasted_dram(figures: Mapping[str, float], sites: Iterable[Site]) -> float:
-    """Returns the part of device memory's traffic beyond what all accesses need, had each its own trip to it."""
+def _wasted_dram(figures: Mapping[str, float], needed: float) -> float:
+    """Returns the part of device memory's traffic that is more than these sectors."""
     moved = figures.get("dram_bytes_read", 0.0) + figures.get("dram_bytes_written", 0.0)
-    needed = sum((site.ideal_sectors or 0.0) * SECTOR_BYTES for site in sites)
-    return max(0.0, 1.0 - needed / moved) if moved and needed else 0.0
+    return max(0.0, 1.0 - needed * SECTOR_BYTES / moved) if moved and needed else 0.0
+
+
+def _avoidable(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
+    """Returns the traffic that a bound cannot count on: accesses that touch the same data may come to share one trip to it."""
+    loads = max((site.ideal_sectors or 0.0 for site in sites if site.kind != "global store"), default=0.0)
+    stores = max((site.ideal_sectors or 0.0 for site in sites if site.kind == "global store"), default=0.0)
+    return {"dram": _wasted_dram(figures, loads + stores)}
 
 
 def _fp64_lanes(profile: Profile) -> int:

@@ -40,10 +40,14 @@ def reachable_of_dram(read: float, written: float) -> float:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a change takes away: fractions from 0 to 1 of the work of resources and of the waiting by reason."""
+    """What a change takes away: fractions from 0 to 1 of the work of resources and of the waiting by reason.
+
+    Warps that are kept `in_step` all wait, or all use the same unit, so that neither hides the other.
+    """
 
     resources: Mapping[str, float] = field(default_factory=dict)
     waits: Mapping[str, float] = field(default_factory=dict)
+    in_step: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ class TimeModel:
         ) / (1.0 - without_warps or 1.0)
         in_turn = (share - needed + (running - share) * gone) / running
         of_each_warp = (1.0 - self.issuing) * gone + self.issuing * effect.resources.get("issue", 0.0)
-        saturated = share / running
+        saturated = 0.0 if effect.in_step else share / running
         saved = saturated * in_turn + (1.0 - saturated) * of_each_warp
         saved = min(max(0.0, saved), 1.0 - needed / running)
         return running * saved + tail * max(saved, effect.waits.get(NO_WARP, 0.0))
