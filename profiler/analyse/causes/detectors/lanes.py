@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
@@ -18,12 +19,14 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     """Names lanes that do nothing: split by branches that go both ways, or without any work."""
     split, idle = {}, {}
     entered: dict[int, float | None] = {}
+    # Lanes that a block lacks do not leave it by a branch. A mean of all instructions has no first one.
+    of_block = None if evidence.has_costs else _lanes_of_block(evidence)
     for site in evidence.sites:
-        entered.setdefault(site.function, site.lanes)  # lanes that a block lacks do not leave it by a branch
+        entered.setdefault(site.function, of_block or site.lanes)
         if site.lanes is None or site.idle_share < _LANES_MISSING:
             continue
         off = 1 - site.lanes / (entered[site.function] or LANES)
-        if off >= _LANES_MISSING and _goes_both_ways(evidence, site):
+        if off >= _LANES_MISSING and (of_block or _goes_both_ways(evidence, site)):
             split[site] = off
         else:
             idle[site] = site.idle_share
@@ -91,6 +94,12 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
             waited += evidence.charged[site]["barrier"] * working / everything
         since = []
     return waited / total if total else 0.0
+
+
+def _lanes_of_block(evidence: Evidence) -> float:
+    """Returns how many lanes of a block's warps have a thread, on average."""
+    threads = math.prod(evidence.shape.block) if evidence.shape else LANES
+    return threads / math.ceil(threads / LANES)
 
 
 def _mean_lanes(fractions: Mapping[Site, float]) -> float:

@@ -202,6 +202,7 @@ def gather(profile: Profile) -> Evidence:
     sites = tuple(read_sites(main))
     if not (has_costs := _has_costs(sites)):
         _estimate_costs(sites, figures)
+        _estimate_lanes(sites, main, figures)
     stalls = _stall_shares(figures, sites)
     charged = charge_waits(main, sites, figures, stalls)
     return Evidence(
@@ -239,6 +240,14 @@ def _estimate_costs(sites: Iterable[Site], figures: Mapping[str, float]) -> None
     lie_apart = cycles > max(_LEAST_CYCLES, _SPARE * filling)
     for site in accesses:
         _estimate_sectors(site, cycles if lie_apart else 0.0)
+
+
+def _estimate_lanes(sites: Iterable[Site], profile: Profile, figures: Mapping[str, float]) -> None:
+    """Takes the mean of all instructions for each of them."""
+    acting = profile.find("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio")
+    for site in sites:
+        site.lanes = figures.get("threads_per_inst")
+        site.acting = acting.mean if acting else None
 
 
 def _estimate_passes(sites: Sequence[Site], name: str, figures: Mapping[str, float]) -> None:
