@@ -34,6 +34,7 @@ _LEAST_CYCLES = 4.0
 _FILLED_A_CYCLE = 64.0
 _SPARE = 1.25
 _MOSTLY_SHARED = 50.0
+_NEARLY_ALIKE = 1.1  # counts of different passes of the profiler
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,8 +214,8 @@ def gather(profile: Profile) -> Evidence:
         model=TimeModel(
             _busy(main, figures, sites),
             _waits(figures, stalls),
-            _issuing(figures),
             _avoidable(figures, sites),
+            _issuing(figures),
         ),
         has_samples=any(site.waits for site in sites),
         has_costs=has_costs,
@@ -237,9 +238,40 @@ def _estimate_costs(sites: Iterable[Site], figures: Mapping[str, float]) -> None
     filling = (
         sum(site.executed * LANES * site.width / 8 for site in accesses) / (executed or 1.0) / _FILLED_A_CYCLE
     )
-    lie_apart = cycles > max(_LEAST_CYCLES, _SPARE * filling)
     for site in accesses:
-        _estimate_sectors(site, cycles if lie_apart else 0.0)
+        site.ideal_sectors = site.sectors = site.executed * LANES * site.width / 8 / SECTOR_BYTES
+    spilled = [site for site in sites if site.kind == "local"]  # side by side in memory, whatever the index
+    for site in spilled:
+        site.sectors = site.executed * LANES * site.width / 8 / SECTOR_BYTES
+    arrived = figures.get("l2_sectors", 0.0) - sum(site.sectors or 0.0 for site in spilled)
+    ideal = sum(site.ideal_sectors or 0.0 for site in accesses)
+    times = arrived / ideal if ideal else 0.0
+    if cycles > max(_LEAST_CYCLES, _SPARE * filling) or times > _SPARE:
+        kinds = _that_lie_apart(accesses, figures)
+        for site in accesses:
+            if site.kind in kinds:
+                _spread_sectors(site, cycles, times)
+
+
+def _that_lie_apart(accesses: Sequence[Site], figures: Mapping[str, float]) -> set[Kind]:
+    """Returns whether loads, stores or both may be those that lie apart, by the sectors that reach L2.
+
+    Each sector of a store goes to L2; of loads, those that miss L1. A warp touches at most a sector a lane.
+    """
+    both: set[Kind] = {"global load", "global store"}
+    if "l2_sectors" not in figures or "l1_hit_pct" not in figures:
+        return both
+    arrived, misses = figures["l2_sectors"], 1 - figures["l1_hit_pct"] / 100
+    fewest, most = dict.fromkeys(both, 0.0), dict.fromkeys(both, 0.0)
+    for site in accesses:
+        fewest[site.kind] += site.ideal_sectors or 0.0
+        most[site.kind] += site.executed * LANES
+    if arrived <= _NEARLY_ALIKE * sum(fewest.values()):
+        return {"global load"}
+    if arrived <= fewest["global store"] + misses * (most["global load"] + fewest["global store"]):
+        return both
+    too_many_for_stores = arrived > most["global store"] + _NEARLY_ALIKE * fewest["global load"]
+    return both if too_many_for_stores else {"global store"}
 
 
 def _estimate_lanes(sites: Iterable[Site], profile: Profile, figures: Mapping[str, float]) -> None:
@@ -261,13 +293,11 @@ def _estimate_passes(sites: Sequence[Site], name: str, figures: Mapping[str, flo
             site.ideal_passes = site.passes * needed
 
 
-def _estimate_sectors(site: Site, cycles_per_access: float) -> None:
-    """Takes an access for contiguous, unless L1 needs more cycles for it than its sectors take."""
+def _spread_sectors(site: Site, cycles_per_access: float, times: float) -> None:
+    """Takes an access for one that touches as many sectors as L1 needs cycles for, or as reach L2."""
     filled = LANES * site.width / 8 / SECTOR_BYTES
-    site.ideal_sectors = site.executed * filled
-    site.sectors = site.ideal_sectors * min(
-        LANES / filled, max(1.0, cycles_per_access * _SECTORS_A_CYCLE / filled)
-    )
+    spread = max(1.0, times, cycles_per_access * _SECTORS_A_CYCLE / filled)
+    site.sectors = (site.ideal_sectors or 0.0) * min(LANES / filled, spread)
 
 
 def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:

@@ -26,8 +26,11 @@ NO_WARP = "no_warp"  # a scheduler has no warp: a part of the waiting that is no
 # load/store pipe, which shared memory and the special-function unit share.
 _MIO = ("mio_throttle", "short_scoreboard")
 _MEMORY = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle", *_MIO)
-_QUEUES = dict.fromkeys(("dram", "l2", "l1", "lsu"), _MEMORY) | {"xu": _MIO}
-_QUEUES |= dict.fromkeys(("fma", "alu", "fp64", "tensor"), ("math_pipe_throttle",))
+_MATH = ("math_pipe_throttle",)
+_QUEUES: Mapping[str, tuple[str, ...]] = {
+    "dram": _MEMORY, "l2": _MEMORY, "l1": _MEMORY, "lsu": _MEMORY, "xu": _MIO,
+    "fma": _MATH, "alu": _MATH, "fp64": _MATH, "tensor": _MATH,
+}  # fmt: skip
 
 
 def reachable_of_dram(read: float, written: float) -> float:
@@ -59,10 +62,10 @@ class TimeModel:
 
     busy: Mapping[str, float]
     waits: Mapping[str, float]
-    issuing: float = 0.0
     avoidable: Mapping[str, float] = field(
         default_factory=dict
     )  # parts that no code needs, whatever causes them
+    issuing: float = 0.0
 
     @property
     def busiest(self) -> tuple[str, float]:
