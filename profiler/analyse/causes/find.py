@@ -13,45 +13,16 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from profiler.analyse.causes.cause import Cause, Place, Savings
+from profiler.analyse.causes.detectors import (
+    ceilings,
+    global_memory,
+    instructions,
+    lanes,
+    launch,
+    shared_memory,
+    waiting,
+)
 from profiler.analyse.causes.detectors.candidate import Candidate, Detector
-from profiler.analyse.causes.detectors.ceilings import detect_ceilings
-from profiler.analyse.causes.detectors.global_memory import (
-    detect_atomics,
-    detect_misaligned,
-    detect_narrow,
-    detect_redundant_loads,
-    detect_spills,
-    detect_uncoalesced,
-)
-from profiler.analyse.causes.detectors.instructions import (
-    detect_conversions,
-    detect_fp64,
-    detect_integer_overhead,
-    detect_loop_overhead,
-    detect_redundant_instructions,
-    detect_special_functions,
-)
-from profiler.analyse.causes.detectors.lanes import detect_idle_lanes
-from profiler.analyse.causes.detectors.launch import (
-    detect_imbalance,
-    detect_last_wave,
-    detect_little_work,
-    detect_occupancy,
-    detect_short_launch,
-    detect_small_grid,
-)
-from profiler.analyse.causes.detectors.shared_memory import (
-    detect_bank_conflicts,
-    detect_redundant_shared,
-    detect_too_little_reuse,
-)
-from profiler.analyse.causes.detectors.waiting import (
-    detect_barriers,
-    detect_dependent_chain,
-    detect_instruction_cache,
-    detect_register_banks,
-    detect_unoverlapped_loads,
-)
 from profiler.analyse.causes.evidence.dataflow import sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.sites import Site
@@ -63,12 +34,17 @@ from profiler.catalog.metrics import DURATION
 from profiler.store.tables.decoding import decodable
 
 DETECTORS: tuple[Detector, ...] = (
-    detect_ceilings, detect_uncoalesced, detect_misaligned, detect_narrow, detect_redundant_loads, detect_spills,
-    detect_atomics, detect_bank_conflicts, detect_too_little_reuse, detect_redundant_shared, detect_integer_overhead,
-    detect_redundant_instructions, detect_loop_overhead, detect_conversions, detect_fp64, detect_special_functions,
-    detect_idle_lanes, detect_unoverlapped_loads, detect_dependent_chain, detect_barriers, detect_register_banks,
-    detect_instruction_cache, detect_short_launch, detect_small_grid, detect_last_wave, detect_imbalance,
-    detect_little_work, detect_occupancy,
+    ceilings.detect_ceilings,
+    global_memory.detect_uncoalesced, global_memory.detect_misaligned, global_memory.detect_narrow,
+    global_memory.detect_redundant_loads, global_memory.detect_spills, global_memory.detect_atomics,
+    shared_memory.detect_bank_conflicts, shared_memory.detect_too_little_reuse, shared_memory.detect_redundant_shared,
+    instructions.detect_integer_overhead, instructions.detect_redundant_instructions, instructions.detect_loop_overhead,
+    instructions.detect_conversions, instructions.detect_fp64, instructions.detect_special_functions,
+    lanes.detect_idle_lanes,
+    waiting.detect_unoverlapped_loads, waiting.detect_dependent_chain, waiting.detect_barriers,
+    waiting.detect_register_banks, waiting.detect_instruction_cache,
+    launch.detect_short_launch, launch.detect_small_grid, launch.detect_last_wave, launch.detect_imbalance,
+    launch.detect_little_work, launch.detect_occupancy,
 )  # fmt: skip
 
 # Less is within what a measurement can tell, and not worth a change.

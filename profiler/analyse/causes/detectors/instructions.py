@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.evidence.dataflow import find_address_work, is_chased, sources_of
+from profiler.analyse.causes.evidence.dataflow import find_address_work, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import Effect
@@ -236,15 +236,18 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
 
 def _is_of_round_trip(evidence: Evidence, site: Site) -> bool:
     """Returns whether a conversion's input is the result of another, or its result the input of another."""
-    if any(one.kind == "conversion" for one in sources_of(evidence, site)):
-        return True
-    written = set(written_registers(site.instruction))
-    following = evidence.by_function[site.function]
-    here = following.index(site)
-    for one in following[here + 1 : here + 1 + _NEAR]:
-        if written & _sources(one):
-            return one.kind == "conversion"
-    return False
+    sites = evidence.by_function[site.function]
+    here = sites.index(site)
+    read, written = _sources(site), set(written_registers(site.instruction))
+    before = (
+        one
+        for one in reversed(sites[max(0, here - _NEAR) : here])
+        if read & set(written_registers(one.instruction))
+    )
+    after = (one for one in sites[here + 1 : here + 1 + _NEAR] if written & _sources(one))
+    return any(
+        one is not None and one.kind == "conversion" for one in (next(before, None), next(after, None))
+    )
 
 
 def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
