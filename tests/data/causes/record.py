@@ -33,6 +33,7 @@ PROGRAMS = [
     "instruction_cache",
     "ceilings",
     "textbook",
+    "exercises",
 ]
 SCRIPTS = "scripts"
 NVCC = [
@@ -69,8 +70,8 @@ FULL = [
     "tile_square", "private_rows", "product_tiles", "sums_in_shared",
     "planes_by_division", "powers", "resonate_apart", "series_rolled", "layer_bytes", "curve_double", "correct_power", "shade_lanes", "short_rows",
     "sum_one_load", "dot_one_sum", "largest_tree", "mix_unrolled",
-    "histogram_block", "scan_steps", "heat_slowest-512", "taps_reloaded", "spmv_thread", "bodies_double-16K", "bitonic_shared", "odd_even_half",
-    "options_double", "multiply_both", "smooth_wrapped", "maps_aligned", "softmax_apart", "matmul_one_stage", "total_each", "add_transposed",
+    "scan_steps", "heat_slowest-512", "spmv_thread", "bodies_double-16K", "bitonic_shared", "odd_even_half", "options_double", "smooth_wrapped",
+    "softmax_apart", "matmul_one_stage", "total_each", "add_transposed",
     "fractal-24", "relax-280", "pairs_beside", "map_pixels-1", "walk_nodes-32", "weigh_registers", "walk_with_tile-100K", "copy_vectors", "multiply_add",
 ]  # fmt: skip
 

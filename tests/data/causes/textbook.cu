@@ -492,32 +492,6 @@ __global__ void paths_single(float* __restrict__ out, int n, int steps) {
   out[i] = at;
 }
 
-// ---- four maps x = x a + b: all loaded as vectors, so that x, a and b lie in the same register bank, then a shifted by one place
-
-template <int SHIFT>
-__device__ __forceinline__ void iterate_maps(const float4* __restrict__ in, float4* __restrict__ out, int steps) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
-  float4 x[6], a[6], b[6];
-#pragma unroll
-  for (int k = 0; k < 6; ++k) {
-    x[k] = in[i + k * n];
-    a[k] = in[i + (k + 6) * n];
-    b[k] = in[i + (k + 12) * n];
-  }
-#pragma unroll 1
-  for (int step = 0; step < steps; ++step)
-#pragma unroll
-    for (int k = 0; k < 6; ++k) {
-      float4 f = SHIFT ? make_float4(a[k].y, a[k].z, a[k].w, a[k].x) : a[k];
-      x[k] = make_float4(x[k].x * f.x + b[k].x, x[k].y * f.y + b[k].y, x[k].z * f.z + b[k].z, x[k].w * f.w + b[k].w);  // <- maps_aligned
-    }
-#pragma unroll
-  for (int k = 0; k < 6; ++k) out[i + k * n] = x[k];
-}
-
-__global__ void maps_aligned(const float4* in, float4* out, int steps) { iterate_maps<0>(in, out, steps); }
-__global__ void maps_shifted(const float4* in, float4* out, int steps) { iterate_maps<1>(in, out, steps); }
-
 int main(int argc, char** argv) {
   Program p(argc, argv);
   float *in = p.in<float>(), *more = p.more<float>(), *out = p.out<float>();
@@ -638,16 +612,5 @@ int main(int argc, char** argv) {
   p.set(1e-3);
   p.kernel<float>("paths_double", PATHS, nothing, [=] { paths_double<<<PATHS / 256, 256>>>(out, PATHS, 1024); });
   p.kernel<float>("paths_single", PATHS, nothing, [=] { paths_single<<<PATHS / 256, 256>>>(out, PATHS, 1024); });
-
-  constexpr int MAPS = SMS * 6 * 128;
-  auto maps = [=](int shift) {
-    return [=] {
-      fill_uniform(in, size_t(MAPS) * 72, 1);
-      fill(in + size_t(MAPS) * 24, size_t(MAPS) * 24, [=] __device__(size_t i) { return uniform(i / 4 * 4 + (i + shift) % 4, 2); });
-    };
-  };
-  p.set(1e-3);
-  p.kernel<float>("maps_aligned", MAPS * 24, maps(0), [&] { maps_aligned<<<MAPS / 128, 128>>>(p.in<float4>(), p.out<float4>(), 8192); });
-  p.kernel<float>("maps_shifted", MAPS * 24, maps(3), [&] { maps_shifted<<<MAPS / 128, 128>>>(p.in<float4>(), p.out<float4>(), 8192); });
   return p.end();
 }

@@ -89,8 +89,9 @@ class TimeModel:
         tail = self.exposed * without_warps
         if (running := 1.0 - tail) <= 0.0:
             return effect.waits.get(NO_WARP, 0.0)
-        # The less is asked of a full unit, the less wait in its queues, whatever they themselves ask for.
-        queues = dict.fromkeys(_QUEUES.get(busiest, ()), share * effect.resources.get(busiest, 0.0))
+        # The less is asked of a full unit, the less wait in its queues, whatever they themselves ask for. Of a unit that is
+        # half idle, queues are short: the part of the waiting that is spent in them grows faster than the load.
+        queues = dict.fromkeys(_QUEUES.get(busiest, ()), share**2 * effect.resources.get(busiest, 0.0))
         gone = sum(
             part * max(effect.waits.get(reason, 0.0), queues.get(reason, 0.0))
             for reason, part in self.waits.items()
