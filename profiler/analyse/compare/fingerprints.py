@@ -12,7 +12,7 @@ from profiler.catalog.metrics import SHARED_LOADS
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What is `expected` of each metric where the loads named by `opcodes` widen: fewer of them bring as much."""
+    """The way that each metric is `expected` to move when the loads named by `opcodes` get wider and fewer."""
 
     name: str
     doc: str

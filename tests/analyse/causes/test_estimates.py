@@ -1,4 +1,4 @@
-"""What is estimated of each access where only the totals of a kernel were recorded."""
+"""Estimates for each access, made from the totals of a kernel."""
 
 from __future__ import annotations
 

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.catalog.metrics import LANES
 
 _LANES_MISSING = 0.03
+# Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
+_PASSED_BY = 1 - 1 / LANES
 _COUNTED_BY_INSTRUCTIONS = 0.85
 
 
@@ -24,6 +26,8 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     for site in evidence.sites:
         entered.setdefault(site.function, of_block or site.lanes)
         if site.lanes is None or site.idle_share < _LANES_MISSING:
+            continue
+        if site.idle_share > _PASSED_BY and site.kind not in ACCESSES:
             continue
         off = 1 - site.lanes / (entered[site.function] or LANES)
         if off >= _LANES_MISSING and (of_block or _goes_both_ways(evidence, site)):

@@ -82,7 +82,7 @@ _NOT_WAITING = ("selected", "not_selected")
 
 @dataclass(frozen=True)
 class _Meaning:
-    """What an opcode says of every instruction that has it."""
+    """Holds the properties that all instructions of one opcode share."""
 
     kind: Kind
     width: int  # bits that one lane accesses; 0 where it accesses no memory

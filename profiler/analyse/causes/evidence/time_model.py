@@ -43,7 +43,7 @@ def reachable_of_dram(read: float, written: float) -> float:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a change takes away: fractions from 0 to 1 of the work of resources and of the waiting by reason.
+    """A change, as fractions from 0 to 1 that it takes off the work of resources and off the waiting by reason.
 
     Warps that are kept `in_step` all wait, or all use the same unit, so that neither hides the other.
     """
