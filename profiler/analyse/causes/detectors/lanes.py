@@ -27,6 +27,8 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
         entered.setdefault(site.function, of_block or site.lanes)
         if site.lanes is None or site.idle_share < _LANES_MISSING:
             continue
+        if site.kind == "tensor":  # warps execute these whole, whatever the mean of all instructions is
+            continue
         if site.idle_share > _PASSED_BY and site.kind not in ACCESSES:
             continue
         off = 1 - site.lanes / (entered[site.function] or LANES)
