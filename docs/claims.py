@@ -120,6 +120,14 @@ class Recorded:
                 return one
         raise NotRecordedError(f"{ladder} {kernel}")
 
+    def loads_in_ptx(self, kernel: int) -> dict[int, int]:
+        """How many loads from shared memory of each width, in bits, the PTX of a GEMM rung has, by `widths.py`."""
+        path = Path(str(self._store.root)) / "checks/gemm-ptx.json"
+        rungs = json.loads(path.read_text()) if path.exists() else {}
+        if str(kernel) not in rungs:
+            raise NotRecordedError(f"PTX of gemm {kernel}")
+        return {int(bits): count for bits, count in rungs[str(kernel)].items()}
+
     def check(self, ladder: str, kernel: int) -> dict[str, Any]:
         """What `prof verify` found of a rung, as stored beside the runs."""
         path = Path(str(self._store.root)) / "checks" / f"{ladder}.json"
