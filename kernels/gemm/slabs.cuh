@@ -86,6 +86,12 @@ struct Ring {
         advance();
     }
 
+    // The producer, last of all: waits until every consumer of the cluster is done with every stage. A block may not end before,
+    // since they count down barriers of its own.
+    __device__ __forceinline__ void drain() {
+        for (int s = 0; s < STAGES; ++s, advance()) barrier_wait(empty + 8 * stage, parity ^ 1);
+    }
+
     // A consumer: its 64 rows of As times Bs, under way when this returns.
     __device__ __forceinline__ void multiply(float (&sum)[128], int consumer, bool add) const {
         barrier_wait(full + 8 * stage, parity);
