@@ -146,7 +146,9 @@ def _ptx_widths(recorded: Recorded) -> Verdict:
         if bits
     ]
     if joined:
-        texts.append(f"rungs {', '.join(map(str, joined))} have no wide ones in PTX, and LDS.128 when they run")
+        texts.append(
+            f"rungs {', '.join(map(str, joined))} have no wide ones in PTX, and LDS.128 when they run"
+        )
     return decide(any(lost.values()), "; ".join(texts))
 
 
