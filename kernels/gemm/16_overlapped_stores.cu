@@ -2,36 +2,19 @@
 //
 // Change from rung 15: there, between two tiles, both consumers lay their sums down box by box and wait for the copy engine, and
 // nobody multiplies. Here a lane packs its 128 sums into 64 registers, starts the next tile, and lays a box down under each of
-// the first four slabs. The second consumer starts a slab later than the first, and stays behind: while one packs, the other multiplies.
-// The last tile has nothing to hide under: it leaves through the slabs' memory, four boxes at once.
+// its first four slabs. And the blocks of a cluster no longer meet at the end, with a fence of memory: a block may end as soon as its
+// producer has seen that nobody will count down its barriers any more.
 // Expect: the tensor pipe busy between tiles too; the same instructions.
 //
-//       consumer 1   | tile 0 ............ |p| tile 1: box 0, 1, 2, 3 ...... |p| tile 2       p: packs
-//       consumer 2     | tile 0 ............ |p| tile 1: box 0, 1, 2, 3 ...... |p| tile 2
+//       tensor cores   | tile 0 ............ |p| tile 1 ................... |p| tile 2         p: packs
+//       copy engine                              C of tile 0: 0, 1, 2, 3       C of tile 1: ...
 //
 // For sm_90a, and rows of multiples of 16 bytes, which TMA asks for; refuses everything else.
 #include "harness.cuh"
 #include "leaving.cuh"
 
-#ifndef V_RELAX
-#define V_RELAX 1
-#endif
-#ifndef V_TAIL
-#define V_TAIL 1
-#endif
-#ifndef V_LAG
-#define V_LAG 0
-#endif
-#ifndef V_SPREAD
-#define V_SPREAD 1
-#endif
-#ifndef V_FINAL
-#define V_FINAL 1
-#endif
-
 constexpr int SHARED_BYTES = RING_BYTES + CONSUMERS * 4 * 2 * C_BOX_BYTES + BARRIER_BYTES + 1024;
 static_assert(SHARED_BYTES <= 227 * 1024, "a Hopper block has at most 227 KB of shared memory");
-static_assert(CONSUMERS * 4 * C_BOXES * C_BOX_BYTES <= RING_BYTES, "the last tile leaves through the slabs' memory");
 
 __global__ void __launch_bounds__(THREADS, 1)
 gemm_16_overlapped_stores(int m, int n, int k, const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map,
@@ -45,11 +28,7 @@ gemm_16_overlapped_stores(int m, int n, int k, const __grid_constant__ CUtensorM
         ring.init();
         for (const CUtensorMap* map : {&a_map, &b_map, &c_map}) prefetch_map(map);
     }
-#if V_RELAX
-    cluster_sync_barriers();
-#else
     cluster_sync();
-#endif
     if (threadIdx.x < 128) {
         give_registers<40>();
         if (threadIdx.x == 0) {
@@ -57,52 +36,34 @@ gemm_16_overlapped_stores(int m, int n, int k, const __grid_constant__ CUtensorM
                 const int2 origin = tiles.origin(tile);
                 for (int slab = 0; slab < tiles.slabs; ++slab) ring.fetch(a_map, b_map, tiles.rank, origin, slab);
             });
-#if V_TAIL
             ring.drain();
-#endif
         }
     } else {
         take_registers<232>();
         const int consumer = threadIdx.x / 128 - 1, warp = threadIdx.x / 32 - 4, lane = threadIdx.x % 32;
         const uint32_t boxes = cs + warp * 2 * C_BOX_BYTES;
         LeavingTile leaving(&c_map);
-        bool ahead = consumer == 0;
-#if V_LAG
-        if (!ahead) sync_consumers(FIRST_SLAB);
-#endif
         tiles.each([&](int tile) {
             float sum[128];
             for (int slab = 0; slab < tiles.slabs; ++slab) {
                 ring.multiply(sum, consumer, slab > 0);
-                if (leaving.waits() && slab < C_BOXES * V_SPREAD) {
+                if (leaving.waits() && slab < C_BOXES) {
 #pragma unroll
                     for (int box = 0; box < C_BOXES; ++box)
-                        if (slab == box * V_SPREAD) leaving.send_by(boxes, box);
+                        if (slab == box) leaving.send(boxes, box);
                 }
                 ring.release();
-#if V_LAG
-                if (ahead) arrive_as_consumer(FIRST_SLAB), ahead = false;
-#endif
             }
 #pragma unroll
             for (int box = 0; box < C_BOXES; ++box)  // k was too short for all boxes
-                if (leaving.waits() && tiles.slabs <= box * V_SPREAD) leaving.send_by(boxes, box);
+                if (leaving.waits() && tiles.slabs <= box) leaving.send(boxes, box);
             const int2 origin = tiles.origin(tile);
             leaving.take(sum, origin.x + warp * 16, origin.y);
         });
-#if V_FINAL
-        sync_consumers(LAST_SLAB);  // both are done with the slabs
 #pragma unroll
-        for (int box = 0; box < C_BOXES; ++box) leaving.send(box, slabs + (warp * C_BOXES + box) * C_BOX_BYTES);
-#else
-#pragma unroll
-        for (int box = 0; box < C_BOXES; ++box) leaving.send_by(boxes, box);
-#endif
+        for (int box = 0; box < C_BOXES; ++box) leaving.send(boxes, box);
         if (lane == 0) store_box_wait_read<0>();
     }
-#if !V_TAIL
-    cluster_sync();
-#endif
 #endif
 }
 

@@ -6,15 +6,6 @@
 
 constexpr int C_COLUMNS = ROW_BYTES / 2, C_BOXES = BN / C_COLUMNS, C_BOX_BYTES = 16 * ROW_BYTES;  // of a warp's boxes
 
-// Barriers among the consumers, by number.
-enum { FIRST_SLAB = 1, LAST_SLAB = 2 };
-__device__ __forceinline__ void sync_consumers(int number) {
-    asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(CONSUMERS * 128) : "memory");
-}
-__device__ __forceinline__ void arrive_as_consumer(int number) {
-    asm volatile("bar.arrive %0, %1;" ::"r"(number), "n"(CONSUMERS * 128) : "memory");
-}
-
 #if TARGET_HAS_WGMMA
 struct LeavingTile {
     const CUtensorMap* c_map;
@@ -32,9 +23,13 @@ struct LeavingTile {
         row0 = row, col0 = col;
     }
 
-    // The eight rows that a warp writes at once hold 16 bytes each, in the swizzle's eight different pieces: every bank once.
-    __device__ __forceinline__ void send(int box, uint32_t to) const {
+    // By way of this warp's two boxes in shared memory, taking turns. The eight rows that a warp writes at once hold 16 bytes each, in
+    // the swizzle's eight different pieces: every bank once.
+    __device__ __forceinline__ void send(uint32_t boxes, int box) const {
         const int lane = threadIdx.x % 32;
+        const uint32_t to = boxes + box % 2 * C_BOX_BYTES;
+        if (lane == 0) store_box_wait_read<1>();  // the box before the last one has left this place
+        __syncwarp();
 #pragma unroll
         for (int pair = 0; pair < C_COLUMNS / 4; ++pair) {  // the upper or the lower 8 rows of 8 columns
             const int row = pair % 2 * 8 + lane / 4, piece = (pair / 2) ^ (row % 8);
@@ -46,13 +41,6 @@ struct LeavingTile {
             store_box(c_map, to, col0 + box * C_COLUMNS, row0);
             store_box_commit();
         }
-    }
-
-    // By way of this warp's two boxes, whose last but one content must have left.
-    __device__ __forceinline__ void send_by(uint32_t boxes, int box) const {
-        if (threadIdx.x % 32 == 0) store_box_wait_read<1>();
-        __syncwarp();
-        send(box, boxes + box % 2 * C_BOX_BYTES);
     }
 };
 #endif
