@@ -24,7 +24,7 @@ from typer.main import get_command
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.commands.shared.wrong_turns import hint_for
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError, find_shortage
-from profiler.store.limits import require_memory
+from profiler.machine import require_memory
 
 _USAGE = 2
 _INTERRUPTED = 130

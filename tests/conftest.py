@@ -28,10 +28,11 @@ from msgspec.structs import replace
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import OPCODES
+from profiler.machine import available_cores
 from profiler.measure.tools.toolchain import find_packaged, toolkit_candidates
 from profiler.store.ingest.ingest import IngestOptions, ingest_reports
 from profiler.store.reports.request import Timing
-from profiler.store.reports.sandbox import Sandbox, available_cores
+from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.manifest import (
     KernelCount,
     Manifest,

@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from profiler.analyse.causes.cause import Headline
+from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair
 from profiler.analyse.compare.compare import compare_profiles, durations_of, typical_ns
 from profiler.analyse.findings import CI, SCHEMA_VERSION, MetricDelta, Reason, Speedup
@@ -74,8 +75,17 @@ def derive_finding(pairs: Sequence[PairCheck], notes: Sequence[str]) -> CheckFin
     return CheckFinding(SCHEMA_VERSION, _worst(outcomes), list(pairs), list(notes))
 
 
-def check_pair(name: str, before: Profile, after: Profile, limits: Iterable[Threshold]) -> PairCheck:
-    """Checks one pair. A pair that must not be compared is an outcome too, so that the others are still checked."""
+def check_pair(
+    name: str,
+    before: Profile,
+    after: Profile,
+    limits: Iterable[Threshold],
+    diagnose: Diagnose = diagnose,
+) -> PairCheck:
+    """Checks one pair; `diagnose` finds the causes of a regression.
+
+    A pair that must not be compared is an outcome too, so that the others are still checked.
+    """
     limits = list(limits)
     alone = not (before.launches and after.launches)
     named = [limit.metric.name for limit in limits if limit.metric.name != DURATION]
@@ -94,7 +104,9 @@ def check_pair(name: str, before: Profile, after: Profile, limits: Iterable[Thre
     else:
         checks += [_metric_check(change, limit) for limit in limits[1:]]
     outcome = _worst({one.outcome for one in checks})
-    headline = compare_profiles(before, after).headline if outcome == "regression" and not alone else None
+    headline = None
+    if outcome == "regression" and not alone:
+        headline = compare_profiles(before, after, diagnose=diagnose).headline
     return _pair(name, before, after, outcome, warnings=warnings, checks=checks, headline=headline)
 
 

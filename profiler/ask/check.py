@@ -10,6 +10,7 @@ from profiler.analyse.check import CheckFinding, PairCheck, check_pair, derive_f
 from profiler.analyse.compare.changes import unmatched_kernels
 from profiler.analyse.recording.profile import Profile
 from profiler.ask.baseline import RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
+from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import require_ladder
 from profiler.ask.named.references import is_report_path, open_named
 from profiler.ask.named.settings import Settings
@@ -93,7 +94,7 @@ def _pair_up(
         return [pair_runs(before, after)], [], []
     (before,) = open_named([baseline], settings, timed=True)
     store = settings.open_store()
-    return [(before, find_newer(store, before))], [], _damaged(store)
+    return [(before, find_newer(store, before, settings.gpu))], [], _damaged(store)
 
 
 def _pair_with_store(
@@ -101,10 +102,10 @@ def _pair_with_store(
 ) -> tuple[list[RunPair], list[str], list[PairCheck]]:
     if candidate is not None:
         (after,) = open_named([candidate], settings, timed=True)
-        return [pair_runs(find_newest(baseline, after), after)], [], _damaged(baseline)
+        return [pair_runs(find_newest(baseline, after, settings.gpu), after)], [], _damaged(baseline)
     candidates = settings.open_store()
     require_ladder(settings, lambda: candidates)
-    pairs, notes = pair_stores(baseline, candidates)
+    pairs, notes = pair_stores(baseline, candidates, settings.gpu)
     return pairs, notes, [*_damaged(baseline), *_damaged(candidates)]
 
 
@@ -124,7 +125,9 @@ def _check_kernels(
     """Returns the checks of a pair under its title, with the kernel's name if there are several."""
     profiles = list(pair_kernels(pair, settings, kernel_name, every=every))
     names = [f"{title}: {right.kernel}" if len(profiles) > 1 else title for _, right in profiles]
-    return [check_pair(name, *sides, limits) for name, sides in zip(names, profiles, strict=True)]
+    return [
+        check_pair(name, *sides, limits, diagnose_once) for name, sides in zip(names, profiles, strict=True)
+    ]
 
 
 def _refused(title: str, kernel: str, before: str, after: str, error: ProfError) -> PairCheck:

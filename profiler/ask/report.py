@@ -191,7 +191,7 @@ def _kernel(
         idea=rung.idea if rung else "",
         run=run,
         profile=profile if is_profiled else None,
-        sheet=derive_sheet(run, profile, full) if is_profiled else None,
+        sheet=derive_sheet(run, profile, full, diagnose_once) if is_profiled else None,
         timing=timing,
         code=_code([profile]),
         lines=find_source_lines(run, profile.kernel) if is_profiled else None,

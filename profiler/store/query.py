@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
 from profiler.errors import QueryFailed, RunDamaged, RunUnusable
-from profiler.store.limits import require_memory
+from profiler.machine import require_memory
 from profiler.store.runs.files import FolderFiles, read_ahead
 from profiler.store.tables.bounds import require_bounded
 from profiler.store.tables.schema import TABLES, arrow_schema

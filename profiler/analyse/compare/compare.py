@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Literal
 
-from profiler.analyse.causes.find import Diagnosis, diagnose
+from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
@@ -15,6 +15,7 @@ from profiler.analyse.compare.attribution import attribute, bounded_exp
 from profiler.analyse.compare.denominators import reference_shift
 from profiler.analyse.compare.fingerprints import confirm
 from profiler.analyse.compare.headline import compare_causes, headline_of_pair
+from profiler.analyse.compare.two_gpus import find_two_gpus, peaks_text
 from profiler.analyse.findings import (
     SCHEMA_VERSION,
     SETTLED,
@@ -39,6 +40,7 @@ from profiler.errors import MetricNotFound, NotComparable
 Basis = Literal["unprofiled", "profiled"]
 
 _UNKNOWN = "unknown"
+_THE_GPU = "the GPU"
 _CLOCK_TOLERANCE = 0.05
 _SAME_SESSION_HOURS = 2
 
@@ -52,15 +54,17 @@ def compare_profiles(
     *,
     force: bool = False,
     metrics: Iterable[str] = (),
-    diagnose: Callable[[Profile], Diagnosis] = diagnose,
+    diagnose: Diagnose = diagnose,
 ) -> Comparison:
     """Refuses a pair that was measured differently, unless `force` keeps it as warnings.
 
+    For one kernel on two GPUs, the headline says what the other GPU changes.
     Of launches of several shapes, those that take most of the time are compared, where both sides have them.
-    `diagnose` finds the causes of a side; one that knows them already may be given.
+    `diagnose` finds the causes of each side.
     """
-    before, after, narrowed = of_common_shape(before, after)
-    obstacles = refuse_obstacles(before, after, force=force)
+    two_gpus = find_two_gpus(before, after)
+    before, after, narrowed = of_common_shape(*(two_gpus or (before, after)))
+    obstacles = refuse_obstacles(before, after, force=force, two_gpus=two_gpus is not None)
     wanted = require_metrics(metrics, (before, after))
     attribution, attribution_missing = attribute(before, after)
     deltas = derive_deltas(before, after, wanted)
@@ -92,6 +96,7 @@ def compare_profiles(
             attribution,
             instructions,
             (causes, diagnosis.causes),
+            peaks_text(before, after) if two_gpus else None,
         ),
         causes=diagnosis.causes,
         causes_unseen=diagnosis.unseen,
@@ -107,9 +112,14 @@ def _is_bound_by_memory(attribution: Attribution | None) -> bool:
 # Whether the two may be compared
 
 
-def refuse_obstacles(before: Profile, after: Profile, *, force: bool = False) -> list[str]:
-    """Raises NotComparable where there are obstacles, or returns them where `force` lets them pass."""
-    obstacles = find_obstacles(before, after)
+def refuse_obstacles(
+    before: Profile, after: Profile, *, force: bool = False, two_gpus: bool = False
+) -> list[str]:
+    """Raises NotComparable where there are obstacles, or returns them where `force` lets them pass.
+
+    With `two_gpus`, the GPU is what the question is about, and no obstacle.
+    """
+    obstacles = [one for one in find_obstacles(before, after) if not (two_gpus and one.startswith(_THE_GPU))]
     if obstacles and not force:
         raise NotComparable(
             f"{before.label} and {after.label} were not measured alike:",
@@ -197,7 +207,7 @@ def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
     """Lists what must be alike for a difference to be the kernel's: a name, and its value on each side."""
     left, right = before.manifest, after.manifest
     whatever_measured = [
-        ("the GPU", _gpu(before.gpu), _gpu(after.gpu)),
+        (_THE_GPU, _gpu(before.gpu), _gpu(after.gpu)),
         ("the workload", _workload(left.workload), _workload(right.workload)),
     ]
     if not (before.launches and after.launches):

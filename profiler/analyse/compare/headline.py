@@ -54,13 +54,17 @@ def headline_of_pair(
     attribution: Attribution | None,
     instructions: Instructions,
     causes: tuple[Sequence[Cause], Sequence[Cause]],
+    peaks: str | None = None,
 ) -> Headline | None:
-    """Returns the headline; None where neither side has a duration."""
+    """Returns the headline; None where neither side has a duration.
+
+    `peaks` says how near two GPUs came to their peaks, and stands in place of what changed in the code.
+    """
     if speedup is None or times_ns is None:
         return None
-    return Headline(
-        _what(labels, times_ns, speedup), _why(attribution, instructions, *causes), _next(causes[1])
-    )
+    changes = [_loads(instructions), _factors(attribution)] if peaks is None else [peaks]
+    why = "; ".join(filter(None, [*_changed_causes(*causes), *changes]))
+    return Headline(_what(labels, times_ns, speedup), why, _next(causes[1]))
 
 
 def _what(labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speedup) -> str:
@@ -86,12 +90,7 @@ def _next(causes: Sequence[Cause]) -> str:
     return f"{first.cause}{where}: {next_text(causes)}"
 
 
-def _why(
-    attribution: Attribution | None,
-    instructions: Instructions,
-    before: Sequence[Cause],
-    after: Sequence[Cause],
-) -> str:
+def _changed_causes(before: Sequence[Cause], after: Sequence[Cause]) -> list[str]:
     gone, come = compare_causes(before, after)
     parts = []
     where = {one.cause: one.where for one in (*after, *before)}
@@ -102,7 +101,7 @@ def _why(
                 for name in names[:_MOST_FACTORS]
             )
             parts.append(f"{what}: {', '.join(places)}")
-    return "; ".join(filter(None, [*parts, _loads(instructions), _factors(attribution)]))
+    return parts
 
 
 def _factors(attribution: Attribution | None) -> str:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.find import diagnose
+from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Suspect
@@ -185,7 +185,8 @@ class Recording:
         return headline_of_index(self.run.label, self.index, self.sheets)
 
 
-def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:
+def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = diagnose) -> Sheet:
+    """Returns the sheet of a kernel, with every metric if `full`; `diagnose` finds its causes."""
     series = list(profile.series.values())
     if full:
         catalogued = {one.ncu for one in series}

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
 from profiler.ask.named.ranges import within_range
 from profiler.ask.named.settings import Settings
@@ -53,6 +54,9 @@ def open_named(
             run = with_newest_times(run, timed_runs(stored(), run.manifest))
         run.verify_reports(left_elsewhere=settings.reach is None)
         runs.append(run)
+    for run in runs:
+        if not is_on(run.manifest, settings.gpu):  # a report or a run id, which no choice led to
+            raise no_such_gpu(str(settings.gpu), run.label, run.manifest.gpus)
     if size is not None and not any(
         is_choice(*named, settings) for named in zip(references, runs, strict=True)
     ):

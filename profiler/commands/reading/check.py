@@ -15,6 +15,7 @@ from profiler.ask.named.references import is_report_path
 from profiler.commands.shared.options import (
     BriefOption,
     FormatOption,
+    GpuOption,
     KernelNameOption,
     LadderOption,
     RunsOption,
@@ -84,6 +85,7 @@ def check(
     ] = None,
     brief: BriefOption = False,
     schema: SchemaOption = False,
+    gpu: GpuOption = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
@@ -111,7 +113,7 @@ def check(
     if baseline is None:
         raise typer.BadParameter("give a baseline, for example: prof check --baseline RUN")
 
-    settings = settings_of(context, runs, ladder, format)
+    settings = settings_of(context, runs, ladder, format, gpu)
     if sass:
         _check_machine_code(baseline, candidate, settings)
         return

@@ -13,6 +13,7 @@ import typer
 from profiler.commands.shared.options import (
     Format,
     FormatOption,
+    GpuOption,
     KernelNameOption,
     LadderOption,
     NvtxOption,
@@ -49,6 +50,7 @@ def sass(
         bool, typer.Option("--reveal", help="Show the first kernel, wait for a key, then show the second.")
     ] = False,
     schema: SchemaOption = False,
+    gpu: GpuOption = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
@@ -80,7 +82,7 @@ def sass(
 
     from profiler.ask.code import find_machine_code
 
-    settings = settings_of(context, runs, ladder, format)
+    settings = settings_of(context, runs, ladder, format, gpu)
     if reveal and (after is None or settings.format is not Format.table):
         raise typer.BadParameter(
             "it shows two kernels in a terminal: prof sass 5 6 --reveal", param_hint="--reveal"

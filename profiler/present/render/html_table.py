@@ -60,7 +60,8 @@ def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
     is_judged = any(column.judges for column in columns)
     pinned = 2 if columns[0].kind == "number" else 1  # a number and a name
     heads = "".join(
-        f'<th scope="col"{_classes(column)}>{escape(column.title or "value")}</th>' for column in columns
+        f'<th scope="col"{_classes(column)}>{escape(printable(column.title or "value"))}</th>'
+        for column in columns
     )
     rows = []
     for row, row_texts in zip(table.rows, texts, strict=True):

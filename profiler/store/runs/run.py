@@ -60,7 +60,7 @@ class Run:
 
     def table(self, name: str) -> pa.Table:
         if name not in self._tables:
-            self._tables[name] = self._read_table(name)
+            self._tables[name] = self._decoded(name, self.table_bytes(name))
         return self._tables[name]
 
     def with_times_of(self, timed: Run) -> Run:
@@ -103,6 +103,12 @@ class Run:
         """The Parquet file of a table; RunDamaged unless it is as recorded."""
         return self._reading_table(name, lambda: self.files.table(name))
 
+    def readable_bytes(self, name: str) -> bytes:
+        """The Parquet file of a table; RunDamaged unless it is as recorded, and can be read."""
+        data = self.table_bytes(name)
+        self._decoded(name, data)
+        return data
+
     @property
     def is_far(self) -> bool:
         """Return whether the run is at a URL, where every read is a request."""
@@ -142,9 +148,9 @@ class Run:
         if actual != report.sha256:
             raise RunDamaged(f"{shown}: the run's report is not the one recorded (its SHA-256 differs)")
 
-    def _read_table(self, name: str) -> pa.Table:
+    def _decoded(self, name: str, data: bytes) -> pa.Table:
         where, rows = self.files.shown_table(name), self.manifest.tables[name].rows
-        table = read_table(self.table_bytes(name), arrow_schema(name), rows, where)
+        table = read_table(data, arrow_schema(name), rows, where)
         return check_table(upgraded(table, name), name, where)
 
     def _reading_table(self, name: str, read: Callable[[], _Read]) -> _Read:
