@@ -114,8 +114,8 @@ class Recorded:
         raise NotRecordedError(f"{ladder} {kernel}")
 
     def loads_in_ptx(self, kernel: int) -> dict[int, int]:
-        """How many loads from shared memory of each width, in bits, the PTX of a GEMM rung has, by `widths.py`."""
-        path = Path(str(self._store.root)) / "checks/gemm-ptx.json"
+        """Returns how many loads from shared memory of each width, in bits, a GEMM rung has in PTX: `widths.py` counts them."""
+        path = self.runs / "checks/gemm-ptx.json"
         rungs = json.loads(path.read_text()) if path.exists() else {}
         if str(kernel) not in rungs:
             raise NotRecordedError(f"PTX of gemm {kernel}")

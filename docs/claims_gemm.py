@@ -139,7 +139,7 @@ def _ptx_widths(recorded: Recorded) -> Verdict:
     lost = {kernel: set(recorded.loads_in_ptx(kernel)) - ran[kernel] for kernel in _SHARED_RUNGS}
     joined = [kernel for kernel in _SHARED_RUNGS if max(recorded.loads_in_ptx(kernel)) < max(ran[kernel])]
     texts = [
-        f"rung {kernel} has loads of {' and '.join(map(str, sorted(bits)))} bits from shared memory in PTX, and none when it runs"
+        f"rung {kernel} has loads of {' and '.join(map(str, sorted(bits)))} bits from shared memory in PTX, and none when it runs (`docs/widths.py` prints the PTX's)"
         for kernel, bits in lost.items()
         if bits
     ]
@@ -269,7 +269,7 @@ GEMM = (
     Claim("G10", "Kernel 6 keeps bank conflicts of about five ways on some loads.", "prof show --ladder gemm-variants 2", _bank_conflicts),
     Claim("G11", "The gain of kernel 6 over 5 depends on the size.", "prof compare 5 6 --size 1024", _sizes),
     Claim("G12", "Some instructions are issued in pairs on Hopper.", "prof show 14 --full", _dual_issue),
-    Claim("G13", "PTX shows widths that the machine code does not have.", "python docs/widths.py; prof sass 8", _ptx_widths),
+    Claim("G13", "PTX shows widths that the machine code does not have.", "prof sass 8", _ptx_widths),
     Claim("G14", "A misaligned access as float4 faults when it runs.", "prof verify --ladder faults", _faults),
     Claim("G15", "Double buffering by cp.async closes the last gap to cuBLAS.", "prof ladder", _last_gap),
     Claim("G16", "A shared load feeds 0.9 FMAs in kernel 4, and 4.0 in kernel 5.", "prof sass 4 5", _fmas_a_load),
