@@ -139,7 +139,7 @@ def _ptx_widths(recorded: Recorded) -> Verdict:
     lost = {kernel: set(recorded.loads_in_ptx(kernel)) - ran[kernel] for kernel in _SHARED_RUNGS}
     joined = [kernel for kernel in _SHARED_RUNGS if max(recorded.loads_in_ptx(kernel)) < max(ran[kernel])]
     texts = [
-        f"rung {kernel} has loads of {' and '.join(map(str, sorted(bits)))} bits from shared memory in PTX, and none when it runs (`docs/widths.py` prints the PTX's)"
+        f"rung {kernel} has loads of {' and '.join(map(str, sorted(bits)))} bits from shared memory in PTX, and none when it runs (docs/widths.py prints the PTX's)"
         for kernel, bits in lost.items()
         if bits
     ]
