@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import fcntl
+import gc
 import hashlib
 import os
 import re
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -63,8 +64,10 @@ sys.dont_write_bytecode = False
 os.environ["PROF_NO_CACHE"] = "1"
 os.environ["PAGER"] = ""  # a test on a terminal would wait for a key
 # Nor may what the user's cache holds, and it shall hold nothing of the tests.
-os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="prof-tests-cache-")
-atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+# All workers share one: what a user's second command finds there, the second worker does.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="prof-tests-cache-")
+    atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 # `just campaign` tries more examples of each property.
 settings.register_profile("suite", max_examples=40, deadline=None)
@@ -108,13 +111,26 @@ LONG = (
     "kernels",
     "browser",
     "dashboards",
+    "measure/functions",
     "commands/test_collect_killed.py",
+    "commands/test_notebook.py",
     "store/ingest/test_killed.py",
     "store/runs/test_store_killed.py",
     "store/runs/test_disk_full.py",
     "test_needs.py",
     "test_docs.py",
 )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collects no garbage among thousands of tests that all stay: each worker saves half a second."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)  # after those that are not to run have been taken out
@@ -360,7 +376,7 @@ def make_run() -> Callable[..., Run]:
     """`make_run({"kernel": "k", "metrics": {name: value}}, ...)`: a run of made-up launches.
 
     A launch may also give `process`, `gpu`, `nvtx` (names), `opcodes` (counts, as Nsight Compute
-    counts them), `instructions` (pairs of opcode and count) and `rules` (messages);
+    counts them), `instructions` (pairs of opcode and count), `rules` (messages) and its `shape`;
     anything else by keyword goes into the manifest, but `timings` and the folder `root`
     to store it in.
     """
@@ -414,7 +430,7 @@ def _add_launch(builders: dict[str, TableBuilder], number: int, launch: dict[str
     nvtx = [{"domain": "d", "kind": "push_pop", "name": one} for one in launch.get("nvtx", ())]
     builders["launches"].append(
         launch=number, process=launch.get("process", 0), range=0, workload="kernel", function=kernel, kernel=kernel, mangled=kernel,
-        gpu=launch.get("gpu", "NVIDIA H200"), nvtx=nvtx,
+        gpu=launch.get("gpu", "NVIDIA H200"), nvtx=nvtx, **launch.get("shape", {}),
     )  # fmt: skip
     for metric, given in launch.get("metrics", {}).items():
         value, unit = given if isinstance(given, tuple) else (given, "")

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from getpass import getuser
 from pathlib import Path
 
-from profiler.analyse.check import CheckFinding, PairCheck, check_pair, derive_finding
+from profiler.analyse.check import (
+    CheckFinding,
+    PairCheck,
+    apply_accepted,
+    check_pair,
+    derive_finding,
+    find_changes_to_accept,
+)
 from profiler.analyse.compare.changes import unmatched_kernels
 from profiler.analyse.recording.profile import Profile
 from profiler.ask.baseline import RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
@@ -15,6 +24,7 @@ from profiler.ask.named.ladders import require_ladder
 from profiler.ask.named.references import is_report_path, open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_one, profile_pairs
+from profiler.catalog.accepted import accepted_path, append_accepted, read_accepted
 from profiler.catalog.thresholds import Threshold, find_thresholds
 from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNotFound, RunUnusable
 from profiler.store.remote.files import is_url
@@ -38,6 +48,7 @@ def check(
     pairs, unpaired, checks = _pair_up(baseline, candidate, settings)
     thresholds = find_thresholds(Path.cwd())
     notes = [f"limits from {thresholds.path}"] if thresholds.path else []
+    gone: list[str] = []
     first, *others = thresholds.limits
     limits = [first if max_slower_pct is None else replace(first, limit_pct=max_slower_pct), *others]
     for pair in pairs:
@@ -56,8 +67,23 @@ def check(
                 _refused(title, kernel_name or "", before, after, error)
             )  # the others are still checked
         else:
-            notes += [f"{title}: on one side only, so not checked: {kernel}" for kernel in alone]
-    return derive_finding(checks, [*unpaired, *notes])
+            known = {one.name for one in pair[0].manifest.kernels}
+            gone += [f"{title}: {kernel}" for kernel in alone if kernel in known]
+            new = [kernel for kernel in alone if kernel not in known]
+            notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in new]
+    finding = derive_finding(checks, [*unpaired, *notes], gone)
+    return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
+
+
+def accept_changes(finding: CheckFinding, why: str) -> tuple[CheckFinding, Path | None]:
+    """Records that what got worse is accepted; returns the finding with it, and the file, or None for nothing to accept."""
+    when = datetime.now(UTC).date().isoformat()
+    changes = find_changes_to_accept(finding, when, getuser(), why)
+    if not changes:
+        return finding, None
+    path = accepted_path(Path.cwd())
+    append_accepted(path, changes)
+    return apply_accepted(finding, changes), path
 
 
 def is_store(baseline: str) -> bool:

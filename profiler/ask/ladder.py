@@ -7,8 +7,10 @@ from math import prod
 
 from msgspec.structs import replace
 
+from profiler.analyse.causes.cause import Headline
 from profiler.analyse.ladder.climb import Climb, LadderSheet, derive_ladder_sheet
 from profiler.analyse.ladder.deltas import delta_rows
+from profiler.analyse.ladder.headline import furthest_rung, headline_of_ladder
 from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
 from profiler.analyse.ladder.ladder import (
     LadderFinding,
@@ -70,9 +72,11 @@ def find_climb(
     if not rungs:
         raise next(iter(unclear.values()))
     steps = derive_steps(ladder, rungs)
+    finding = derive_ladder(ladder, conditions, rungs, steps, view, diagnose_once)
     finding = replace(
-        derive_ladder(ladder, conditions, rungs, steps, view, diagnose_once),
+        finding,
         missing=_missing(store, ladder, rungs, unclear, groups),
+        headline=_headline(ladder, finding, rungs),
     )
     same_work = [one for one in meant if one.workload == conditions.workload and one != conditions]
     elsewhere = []
@@ -82,6 +86,16 @@ def find_climb(
     finding = replace(finding, elsewhere=list(map(on_another_gpu, elsewhere)))
     others = [str(one) for one in groups if one != conditions and one not in same_work]
     return Climb(ladder, conditions, rungs, steps, finding, others)
+
+
+def _headline(ladder: Ladder, finding: LadderFinding, rungs: Sequence[Rung]) -> Headline | None:
+    """Returns how far the ladder was climbed, with the causes of the rung that came furthest."""
+    furthest = furthest_rung(finding.kernels)
+    if furthest is None:
+        return None
+    profile = next(rung.profile for rung in rungs if rung.kernel.number == furthest.kernel)
+    causes = diagnose_once(profile).causes if profile.launches else []
+    return headline_of_ladder(ladder.name, finding.kernels, furthest, causes)
 
 
 def _missing(

@@ -1,10 +1,12 @@
-"""What was recorded, as the Python interface hands it out: a store of runs, a run or report, and what `measure` made."""
+"""Recordings for the Python interface: the runs of a store, one run or report, and the run that `measure` commits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
+
+from msgspec.structs import asdict
 
 from profiler.catalog import DEFAULT_LADDER
 from profiler.errors import KernelNotFound
@@ -53,7 +55,6 @@ class Recording(Run):
     def top(self, count: int | None = None) -> pd.DataFrame:
         """Returns the kernels by their share of the time, as `prof show` lists them: all, or the first `count`."""
         import pandas as pd
-        from msgspec.structs import asdict
 
         from profiler.analyse.recording.index import index_of
 
@@ -84,7 +85,7 @@ class Recording(Run):
 
 @dataclass(repr=False)
 class Measurement(Recording):
-    """What `measure` made: a committed run, every kernel that one call launches, and what to know before believing it."""
+    """A run that `measure` committed, with every kernel that one call launches, and what to know before believing it."""
 
     launched: tuple[LaunchedKernel, ...] = ()
     cautions: tuple[str, ...] = ()

@@ -40,13 +40,9 @@ from profiler.measure.tools.toolchain import Toolchain, describe_toolchain
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 ARCHITECTURES = {"gemm": ("sm_80", "sm_90", "sm_100")}  # of any other ladder, sm_90 alone
-APART = (
-    "copy-variants",
-    "gemm-variants",
-    "rmsnorm-variants",
-)  # their rungs set macros, or are other ladders'
 SUITE_ARCHITECTURE = "sm_90"  # the others are for campaigns
 _INCLUDE = re.compile(r"^#include .+$", re.MULTILINE)
+_OF_OURS = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 _DEFINE = re.compile(r"^#define (\w+)", re.MULTILINE)
 _NAMESPACE = re.compile(r"rung_\d{3}")  # as namespace_of calls it
 _ARCH = re.compile(r"^\s*code for (sm_\w+)", re.MULTILINE)
@@ -149,7 +145,7 @@ class Compiler:
         rungs = [one for one in ladder.kernels if one.is_compiled and build_flags(one, arch) == flags]
         name = f"{ladder.name}_from_{rungs[0].file_name}_{arch}"
         one_file = self.folder / f"{name}.cu"
-        command = self._command([*flags, f"-I{ladder.path.parent}"], one_file)
+        command = self._command(flags, one_file)
         sources = [cast(Path, one.source) for one in rungs]
         return self._compiled(name, command, sources, (one_file, one_file_of(rungs)))
 
@@ -214,8 +210,7 @@ def machine_code(compiler: Compiler) -> MachineCode:
             ladders[ladder_name] = read_ladder(KERNELS / ladder_name / "ladder.toml")
         ladder = ladders[ladder_name]
         kernel = ladder.kernel(number)
-        compile_it = compiler.alone if alone or ladder_name in APART else compiler.together
-        compiled = compile_it(ladder, kernel, arch)
+        compiled = (compiler.alone if alone else compiler.together)(ladder, kernel, arch)
         target = kernel.targets.get(arch, arch)
 
         def is_its_own(function: str) -> bool:
@@ -271,14 +266,29 @@ def namespace_of(kernel: Kernel) -> str:
 
 def one_file_of(rungs: Sequence[Kernel]) -> str:
     """Each rung in a namespace of its own; first what they include, so that none of it ends up in there."""
-    texts = [cast(Path, kernel.source).read_text() for kernel in rungs]
+    texts = [whole_source(cast(Path, kernel.source)) for kernel in rungs]
     lines = dict.fromkeys(line for text in texts for line in _INCLUDE.findall(text))
     parts = [
-        f'namespace {namespace_of(kernel)} {{\n#include "{kernel.source}"\n}}\n'
+        f"namespace {namespace_of(kernel)} {{\n{text}\n}}\n"
         + "".join(f"#undef {name}\n" for name in _DEFINE.findall(text))
         for kernel, text in zip(rungs, texts, strict=True)
     ]
     return "\n".join([*lines, *parts])
+
+
+def whole_source(path: Path) -> str:
+    """The text of a source, with the header in its place that holds its `main`: several rungs share one, and set its macros.
+
+    Its other headers are named by their whole paths.
+    """
+
+    def included(match: re.Match[str]) -> str:
+        header = (path.parent / match[1]).resolve()
+        if not header.is_file():
+            return match[0]  # found by the compiler's flags
+        return whole_source(header) if "int main(" in header.read_text() else f'#include "{header}"'
+
+    return _OF_OURS.sub(included, path.read_text().replace("#pragma once\n", ""))
 
 
 def read_sass(text: str) -> dict[str, dict[str, list[Instruction]]]:

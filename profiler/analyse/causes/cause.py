@@ -30,7 +30,7 @@ class Place(Struct, frozen=True, omit_defaults=True):
 
 
 class Savings(Struct, frozen=True):
-    """What removing the cause saves, in percent of the kernel's time."""
+    """Estimates and bounds what removing the cause saves, in percent of the kernel's time."""
 
     expected: Annotated[float, Meta(description="An estimate; docs/causes.md says how good it has been.")]
     at_most: Annotated[float, Meta(description="A bound: what remains needs at least the rest of the time.")]

@@ -12,45 +12,16 @@ from functools import lru_cache
 from msgspec import Struct
 
 from profiler.analyse.causes.cause import Cause, Place, Savings
+from profiler.analyse.causes.detectors import (
+    ceilings,
+    global_memory,
+    instructions,
+    lanes,
+    launch,
+    shared_memory,
+    waiting,
+)
 from profiler.analyse.causes.detectors.candidate import Candidate, Detector
-from profiler.analyse.causes.detectors.ceilings import detect_ceilings
-from profiler.analyse.causes.detectors.global_memory import (
-    detect_atomics,
-    detect_misaligned,
-    detect_narrow,
-    detect_redundant_loads,
-    detect_spills,
-    detect_uncoalesced,
-)
-from profiler.analyse.causes.detectors.instructions import (
-    detect_conversions,
-    detect_fp64,
-    detect_integer_overhead,
-    detect_loop_overhead,
-    detect_redundant_instructions,
-    detect_special_functions,
-)
-from profiler.analyse.causes.detectors.lanes import detect_idle_lanes
-from profiler.analyse.causes.detectors.launch import (
-    detect_imbalance,
-    detect_last_wave,
-    detect_little_work,
-    detect_occupancy,
-    detect_short_launch,
-    detect_small_grid,
-)
-from profiler.analyse.causes.detectors.shared_memory import (
-    detect_bank_conflicts,
-    detect_redundant_shared,
-    detect_too_little_reuse,
-)
-from profiler.analyse.causes.detectors.waiting import (
-    detect_barriers,
-    detect_dependent_chain,
-    detect_instruction_cache,
-    detect_register_banks,
-    detect_unoverlapped_loads,
-)
 from profiler.analyse.causes.evidence.dataflow import sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.sites import Site
@@ -61,17 +32,22 @@ from profiler.catalog.metrics import DURATION
 from profiler.store.tables.decoding import decodable
 
 DETECTORS: tuple[Detector, ...] = (
-    detect_ceilings, detect_uncoalesced, detect_misaligned, detect_narrow, detect_redundant_loads, detect_spills,
-    detect_atomics, detect_bank_conflicts, detect_too_little_reuse, detect_redundant_shared, detect_integer_overhead,
-    detect_redundant_instructions, detect_loop_overhead, detect_conversions, detect_fp64, detect_special_functions,
-    detect_idle_lanes, detect_unoverlapped_loads, detect_dependent_chain, detect_barriers, detect_register_banks,
-    detect_instruction_cache, detect_short_launch, detect_small_grid, detect_last_wave, detect_imbalance,
-    detect_little_work, detect_occupancy,
+    ceilings.detect_ceilings,
+    global_memory.detect_uncoalesced, global_memory.detect_misaligned, global_memory.detect_narrow,
+    global_memory.detect_redundant_loads, global_memory.detect_spills, global_memory.detect_atomics,
+    shared_memory.detect_bank_conflicts, shared_memory.detect_too_little_reuse, shared_memory.detect_redundant_shared,
+    instructions.detect_integer_overhead, instructions.detect_redundant_instructions, instructions.detect_loop_overhead,
+    instructions.detect_conversions, instructions.detect_fp64, instructions.detect_special_functions,
+    lanes.detect_idle_lanes,
+    waiting.detect_unoverlapped_loads, waiting.detect_dependent_chain, waiting.detect_barriers,
+    waiting.detect_register_banks, waiting.detect_instruction_cache,
+    launch.detect_short_launch, launch.detect_small_grid, launch.detect_last_wave, launch.detect_imbalance,
+    launch.detect_little_work, launch.detect_occupancy,
 )  # fmt: skip
 
 # Less is within what a measurement can tell, and not worth a change.
 _WORTH_NAMING = 0.03
-# A busy unit is no ceiling where a tenth of the time could be saved, such as by moving only the bytes that are used.
+# A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
 _NOT_AT_A_CEILING = 0.1
 _MOST_CAUSES = 6
 _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report estimates for the same cause
@@ -133,7 +109,7 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
         if saved[candidate] >= _WORTH_NAMING or candidate.nothing_to_gain:
             best.setdefault(candidate.name, candidate)
     for ceiling in [one for one in best.values() if one.nothing_to_gain]:
-        if any(_lowers(one, ceiling) and saved[one] >= _NOT_AT_A_CEILING for one in best.values()):
+        if any(_is_better(one, ceiling, saved[one]) for one in best.values()):
             del best[ceiling.name]
         else:  # what waits there waits for the ceiling: only less work would help
             best = {
@@ -147,10 +123,13 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
     return sorted(found, key=_order)[:_MOST_CAUSES]
 
 
-def _lowers(candidate: Candidate, ceiling: Candidate) -> bool:
-    """Returns whether a change takes work off the resource that is at its ceiling, or is none of a resource."""
-    needed = candidate.effect.resources.get(ceiling.resource, 0.0)
-    return not candidate.nothing_to_gain and (needed > 0 or candidate.saves is not None)
+def _is_better(candidate: Candidate, ceiling: Candidate, saved: float) -> bool:
+    """Returns whether a change saves much of the time or of the work of the resource that is at its ceiling."""
+    work = candidate.effect.resources.get(ceiling.resource, 0.0)
+    by_work = candidate.saves is None
+    return (
+        not candidate.nothing_to_gain and max(work, saved) >= _NOT_AT_A_CEILING and (work > 0 or not by_work)
+    )
 
 
 def _order(cause: Cause) -> tuple[bool, float]:

@@ -10,18 +10,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from profiler.analyse.causes.cause import Headline
 from profiler.analyse.compare.compare import (
     derive_deltas,
     derive_speedup,
     find_cautions,
     refuse_obstacles,
+    typical_ns,
 )
+from profiler.analyse.compare.headline import ratio_sentence
 from profiler.analyse.findings import MetricDelta, Speedup, VerdictName
 from profiler.analyse.recording.profile import Profile, choose_kernels, profile_kernel, require_metrics
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 
 if TYPE_CHECKING:
     from profiler.store.runs.run import Run
+
+
+_COUNTERS_SAY_WHY = "Record the counters of both sides with `prof collect`; they say why."
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,15 @@ def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -
     return PairChange(
         derive_speedup(before, after), derive_deltas(before, after, wanted), find_cautions(before, after)
     )
+
+
+def headline_of_times(before: Profile, after: Profile, speedup: Speedup | None) -> Headline | None:
+    """Returns the headline of two recordings without counters on both sides; None without a duration."""
+    if speedup is None:
+        return None
+    times_ns = typical_ns(before, after, speedup.basis)
+    what = ratio_sentence((before.label, after.label), times_ns, speedup)
+    return Headline(what, why="", next=_COUNTERS_SAY_WHY)
 
 
 def judge_speedup(speedup: Speedup) -> VerdictName:

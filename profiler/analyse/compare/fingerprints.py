@@ -12,7 +12,7 @@ from profiler.catalog.metrics import SHARED_LOADS
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A pattern that is expected where fewer loads (`opcodes`) bring as many bytes: each metric with its direction."""
+    """The way that each metric is `expected` to move when the loads named by `opcodes` get wider and fewer."""
 
     name: str
     doc: str

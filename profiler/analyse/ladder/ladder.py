@@ -14,6 +14,7 @@ from typing import Annotated, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from profiler.analyse.causes.cause import Headline
 from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
 from profiler.analyse.compare.compare import typical_ns
@@ -163,6 +164,7 @@ class LadderFinding(Struct, frozen=True):
     missing: MissingRungs = []
     elsewhere: Annotated[list[LadderElsewhere], Importance(94, each=2)] = []
     left_out: LeftOut = {}
+    headline: Headline | None = None
 
     def branches(self) -> dict[int, list[int]]:
         """Returns the rungs that follow another than the one above them, by the rung that they follow."""

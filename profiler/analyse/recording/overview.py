@@ -182,7 +182,8 @@ class Recording:
         """The answer: of the one kernel, or of where the time of several goes."""
         if len(self.sheets) == 1:
             return self.sheets[0].headline
-        return headline_of_index(self.run.label, self.index, self.sheets)
+        counted = self.run.manifest.has_counters
+        return headline_of_index(self.run.label, self.index, self.sheets, has_counters=counted)
 
 
 def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = diagnose) -> Sheet:
@@ -306,6 +307,9 @@ def _one_rule(alike: Sequence[SheetRule]) -> SheetRule:
 
 def _hot_lines(run: Run, kernel: str) -> list[HotLine]:
     """Returns the lines where warps wait most often, each with its main reasons; nothing without samples of lines."""
+    sections = run.manifest.sections
+    if sections and "SourceCounters" not in sections:  # which samples: reading the lines would be for nothing
+        return []
     found = find_source_lines(run, kernel)
     if found is None or not found.samples:
         return []

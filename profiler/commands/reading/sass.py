@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 def sass(
     context: typer.Context,
     before: Annotated[
-        str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
+        str | None,
+        typer.Argument(
+            help="A kernel number, a run id or name, a .ncu-rep file, or a file or folder of machine code."
+        ),
     ] = None,
     after: Annotated[
         str | None, typer.Argument(help="A second kernel to show beside it, named in the same ways.")
@@ -57,7 +60,7 @@ def sass(
 ) -> None:
     """Show the machine code of a hot loop, or of two side by side.
 
-    Finds the hot loop by its execution counts, and traces its FMAs (fused multiply-adds) to the loads that feed them.
+    Finds the hot loop by its execution counts, or by its structure where nothing was counted, and traces its FMAs (fused multiply-adds) to the loads that feed them.
     A k-step is one FMA into every accumulator; A is the operand that the FMAs of neighbours in a row of the result
     share.
 
@@ -68,6 +71,8 @@ def sass(
       prof sass 6 --listing
 
       prof sass before.ncu-rep after.ncu-rep --kernel-name 'gemm'
+
+      prof sass before.cubin after.cubin
 
       prof sass 5 6 --reveal
     """

@@ -23,6 +23,7 @@ from profiler.present.document import (
     Value,
 )
 from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
+from profiler.present.documents.parts.causes import headline_blocks
 from profiler.present.documents.parts.ladder_columns import counter_columns, counter_legend
 
 _WORK_STAYS = 100  # stays longer than any counter in a narrow window
@@ -34,9 +35,10 @@ def ladder_document(finding: LadderFinding, others: Sequence[str]) -> Document:
     more = f"; and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
     stored = [Text(f"also stored: {'; '.join(others[:_MOST_OTHERS])}{more}", wraps=False)] if others else []
     notes = map(Text, ladder_notes(finding))
+    opening = headline_blocks(finding.headline)
     elsewhere = [_elsewhere(finding, one) for one in finding.elsewhere]
     legend: Section = [*notes, *counter_legend(finding)]
-    sections: list[Section] = [stored, [rungs_table(finding)], *elsewhere, legend]
+    sections: list[Section] = [opening, [rungs_table(finding)], *elsewhere, legend, stored]
     return Document(ladder_heading(finding), sections, _records(finding), titled=True)
 
 

@@ -28,9 +28,9 @@ from profiler.present.document import (
     under,
 )
 from profiler.present.documents.code import code_sections
-from profiler.present.documents.comparison import comparison_document, speedup_text
+from profiler.present.documents.comparison import claim_text, comparison_document
 from profiler.present.documents.ladder import ladder_document
-from profiler.present.documents.parts.causes import headline_blocks
+from profiler.present.documents.parts.causes import headline_blocks, why_and_next
 from profiler.present.documents.parts.source_rows import LoopSource, source_code
 from profiler.present.documents.recording import (
     kernel_sections,
@@ -46,15 +46,15 @@ _NAME_WIDTH = 80
 _RECORDING_COLUMNS = (
     Column("view", "number"),
     Column("recording", folds=True),
-    Column("kernel", folds=True),
     Column("share, %", "tenths", bars=True),
     Column("total", "duration"),
-    Column("GPU"),
-    Column("launches", "number"),
     Column("time", "duration"),
     Column("profiled", "duration"),
-    Column("top cause"),
     Column("step", "ratio"),
+    Column("top cause"),
+    Column("GPU"),
+    Column("launches", "number"),
+    Column("kernel", folds=True),
 )
 _REFUSED = "The two were not measured alike, so they are not compared."
 
@@ -68,11 +68,16 @@ def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairF
     entries = {one.kernel: (rank, one) for rank, one in enumerate(index)}
     indexed = [(*entries.get(one.sheet.kernel if one.sheet else "", (0, None)), one) for one in kernels]
     rows = [
-        Row((*_recording(one, entry, many_gpus=many_gpus), _step(after.get(one.anchor))))
+        Row(_recording(one, entry, _step(after.get(one.anchor)), many_gpus=many_gpus))
         for _, entry, one in sorted(indexed, key=lambda one: one[0])
     ]
     table = Table(_RECORDING_COLUMNS, rows, drops_empty=True)
-    answer = headline_of_index(kernels[0].run.label, index, sheets) if kernels else None
+    answer = None
+    if pairs:
+        answer = pairs[-1].comparison.headline if pairs[-1].comparison else pairs[-1].headline
+    elif kernels:
+        run = kernels[0].run
+        answer = headline_of_index(run.label, index, sheets, has_counters=run.manifest.has_counters)
     return Document("At a glance", [headline_blocks(answer), [table]])
 
 
@@ -86,12 +91,13 @@ def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Seq
         *([Chart("roofline_chart", roofline, otherwise="roofline_sentence")] if roofline else []),
         Chart("profiler_effect_chart", sheet.ladder),
     ]
-    sections = [[Chart("reference_chart", sheet.ladder)], *document.sections, charts]
+    answer, *others_sections = document.sections
+    sections = [answer, [Chart("reference_chart", sheet.ladder)], *others_sections, charts]
     return replace(document, title="The ladder at a glance", sections=sections)
 
 
 def _recording(
-    found: KernelFindings, entry: IndexEntry | None, *, many_gpus: bool
+    found: KernelFindings, entry: IndexEntry | None, step: Linked | None, *, many_gpus: bool
 ) -> tuple[str | float | Linked | None, ...]:
     """Returns the row of one recording. The GPU of all of them stands above the views, so only differing ones are repeated."""
     sheet = found.sheet
@@ -99,14 +105,15 @@ def _recording(
     return (
         Linked(found.anchor, found.anchor),
         Linked(shortened(found.name, _NAME_WIDTH), found.anchor),
-        kernel if kernel != found.name else "",
         entry.share_pct if entry else None,
         entry.total_ns if entry else None,
-        _gpu(found) if many_gpus else "",
-        sheet.launches if sheet else None,
         (found.timing.timing.median_ns or None) if found.timing else None,
         profiled_duration_ns(sheet) or None,
+        step,
         sheet.causes[0].cause if sheet and sheet.causes else "",
+        _gpu(found) if many_gpus else "",
+        sheet.launches if sheet else None,
+        kernel if kernel != found.name else "",
     )
 
 
@@ -116,7 +123,7 @@ def _gpu(found: KernelFindings) -> str:
 
 def _step(pair: PairFindings | None) -> Linked | None:
     """Returns the speedup over the recording that this one is compared with."""
-    speedup = pair and (pair.comparison.speedup if pair.comparison else pair.speedup)
+    speedup = pair.comparison.speedup if pair and pair.comparison else None
     return Linked(speedup.ratio, f"{pair.before}-{pair.after}") if pair and speedup else None
 
 
@@ -165,9 +172,10 @@ def pair_document(
     title = f"{before.name} → {after.name}"
     times: Section = [Heading("Duration and useful work"), _times(before, after)]
     if pair.comparison is None:
-        claim = Text(_REFUSED if pair.refused else speedup_text(pair.speedup), strong=True)
+        claim = Text(_REFUSED if pair.refused else claim_text(pair.headline), strong=True)
         reasons = [Text(one) for one in pair.refused]
-        return Document(title, [[claim, *map(Caution, pair.warnings)], reasons, times])
+        opening = [claim, *why_and_next(pair.headline), *map(Caution, pair.warnings)]
+        return Document(title, [opening, reasons, times])
     document = comparison_document(pair.comparison, drawn=headline, code=pair.code)
     claim_section, sides, *others = document.sections
     source = _source_section([before, after], pair.code)

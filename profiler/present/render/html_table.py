@@ -36,8 +36,8 @@ _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[munμ]?s|[kMG]?Hz|[kMGT]?(?:B|FLOP)
 
 
 def text_html(text: str) -> Markup:
-    """Returns a text with its `code` marked, in which no line ends between a figure and its unit."""
-    shown = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", printable(text))
+    """Returns a text with its `code` marked, in which no line ends between a figure and its unit, or within an arrow."""
+    shown = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", printable(text).replace(" -> ", " → "))
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(shown))))
 
 

@@ -9,12 +9,18 @@ searched too.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from profiler.store.reports.identity import read_plain
 
 _NAME = rb"[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,63}"
 _HOMES = rb"/root(?![A-Za-z0-9_.-])|(?:/home/|/Users/|[A-Za-z]:[\\/]{1,2}Users[\\/]{1,2})" + _NAME
+_MARKS = (
+    b"/root",
+    b"/home/",
+    b"Users",
+)  # one of them is in each match; most reports hold none, which shows much faster
 _LONGEST = 4096  # more than any match, so that none is cut by the end of a chunk
 
 
@@ -23,15 +29,20 @@ def find_home_directories(report: Path, own: Path | None = None) -> list[str]:
 
     Raises a ReportError, also when a compressed report does not decompress.
     """
-    homes = _HOMES
+    homes, marks = _HOMES, list(_MARKS)
     if own is not None and len(own.parts) > 1:  # the root folder is nobody's home
         homes = re.escape(bytes(own)) + rb"(?=/)|" + homes
+        marks.append(bytes(own))
     pattern = re.compile(homes)
+
+    def homes_in(text: bytes) -> Iterator[re.Match[bytes]]:
+        return pattern.finditer(text) if any(mark in text for mark in marks) else iter(())
+
     found, rest = set(), b""
     for chunk in read_plain(report):
         text = rest + chunk
         settled = len(text) - _LONGEST
-        found |= {match.group() for match in pattern.finditer(text) if match.start() < settled}
+        found |= {match.group() for match in homes_in(text) if match.start() < settled}
         rest = text[max(0, settled) :]
-    found |= {match.group() for match in pattern.finditer(rest)}
+    found |= {match.group() for match in homes_in(rest)}
     return sorted(home.decode(errors="replace") for home in found)

@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, TimeoutError as FutureTimeoutError
 from contextlib import contextmanager, suppress
 from functools import partial
-from importlib.abc import MetaPathFinder
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
@@ -36,6 +35,7 @@ from profiler.errors import InternalError, ProfError, ReaderFailed, ResourcesSho
 from profiler.machine import available_cores, leave_with_parent, physical_memory_bytes
 from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, AlreadyStored, Request
 from profiler.store.runs.manifest import Manifest
+from profiler.store.tables.arrow_alone import import_arrow_alone
 
 Extracted = Manifest | AlreadyStored
 
@@ -108,6 +108,11 @@ class Sandbox:
             initializer=_enter_worker,
             initargs=[most_bytes],
         )
+
+    def warm_up(self) -> None:
+        """Starts a reader, so that the first report need not wait for what it imports."""
+        with _interrupts_held(), _ending_held():
+            self._pool.schedule(int)
 
     def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
         limit = timeout_s or self._timeout_s or sum(map(default_timeout_s, request.reports))
@@ -252,22 +257,11 @@ def _enter_worker(memory_bytes: int) -> None:
     silence = os.open(os.devnull, os.O_RDWR)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
-    sys.meta_path.insert(0, _WithoutPandas())
+    import_arrow_alone()
     # Imported here, so that this time does not count for the first report.
     importlib.import_module("profiler.store.reports.extract")
     importlib.import_module("profiler.store.reports.contained_reader").start_reader()
     threading.Thread(target=leave_with_parent, daemon=True).start()
-
-
-class _WithoutPandas(MetaPathFinder):
-    """Hides pandas from pyarrow, which would import it to see that the values of a column are none of its own.
-
-    That takes longer than to read most reports.
-    """
-
-    def find_spec(self, name: str, *_: Any) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(f"{name} is not needed here", name=name)
 
 
 def _limit(what: int, limit: int) -> None:

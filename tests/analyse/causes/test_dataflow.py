@@ -1,4 +1,4 @@
-"""What is followed through registers: lists, fixed addresses, and what every block computes alike."""
+"""Following registers finds lists, fixed addresses, and what every block computes alike."""
 
 from __future__ import annotations
 

@@ -7,42 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from profiler.analyse.causes.detectors.ceilings import detect_ceilings
-from profiler.analyse.causes.detectors.global_memory import (
-    detect_atomics,
-    detect_misaligned,
-    detect_narrow,
-    detect_redundant_loads,
-    detect_spills,
-    detect_uncoalesced,
-)
-from profiler.analyse.causes.detectors.instructions import (
-    detect_conversions,
-    detect_fp64,
-    detect_integer_overhead,
-    detect_loop_overhead,
-    detect_redundant_instructions,
-    detect_special_functions,
-)
-from profiler.analyse.causes.detectors.lanes import detect_idle_lanes
-from profiler.analyse.causes.detectors.launch import (
-    detect_imbalance,
-    detect_last_wave,
-    detect_occupancy,
-    detect_short_launch,
-    detect_small_grid,
-)
-from profiler.analyse.causes.detectors.shared_memory import (
-    detect_bank_conflicts,
-    detect_redundant_shared,
-    detect_too_little_reuse,
-)
-from profiler.analyse.causes.detectors.waiting import (
-    detect_barriers,
-    detect_dependent_chain,
-    detect_instruction_cache,
-    detect_register_banks,
-    detect_unoverlapped_loads,
+from profiler.analyse.causes.detectors import (
+    ceilings,
+    global_memory,
+    instructions,
+    lanes,
+    launch,
+    shared_memory,
+    waiting,
 )
 from profiler.analyse.causes.find import DETECTORS
 
@@ -75,13 +47,16 @@ def load_with(sectors, opcode="LDG.E", **more):
 )
 def test_one_sector_too_many_is_a_matter_of_alignment_and_more_of_the_layout(sectors, found):
     evidence = load_with(sectors)
-    assert names(detect_uncoalesced, evidence) + names(detect_misaligned, evidence) == found
+    assert (
+        names(global_memory.detect_uncoalesced, evidence) + names(global_memory.detect_misaligned, evidence)
+        == found
+    )
 
 
 def test_stores_that_lie_apart_are_named_apart_from_loads():
     facts = {"sectors": 3200.0, "ideal_sectors": 400.0}
     evidence = evidence_of("STG.E [R2.64], R4", "EXIT", facts={0: facts})
-    assert names(detect_uncoalesced, evidence) == ["uncoalesced-stores"]
+    assert names(global_memory.detect_uncoalesced, evidence) == ["uncoalesced-stores"]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +70,15 @@ def test_stores_that_lie_apart_are_named_apart_from_loads():
     ],
 )
 def test_contiguous_accesses_below_16_bytes_are_narrow(opcode, sectors, found):
-    assert names(detect_narrow, load_with(sectors, opcode)) == found
+    assert names(global_memory.detect_narrow, load_with(sectors, opcode)) == found
+
+
+def test_a_wider_access_saves_addresses_and_no_arithmetic():
+    facts = {1: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    (few,) = global_memory.detect_narrow(evidence_of("IADD3 R2, R2, R8, RZ", LOAD, facts=facts))
+    (most,) = global_memory.detect_narrow(evidence_of(*["FADD R5, R4, R5"] * 8, LOAD, facts={8: facts[1]}))
+    assert few.effect.resources["issue"] == 0.75
+    assert most.effect.resources["issue"] == pytest.approx(0.75 / 9)
 
 
 @pytest.mark.parametrize(("delivered", "hits", "found"), [(3000.0, 90.0, 1), (7000.0, 90.0, 0), (3000.0, 40.0, 0)])  # fmt: skip
@@ -105,56 +88,75 @@ def test_loads_are_redundant_if_caches_near_by_serve_most_bytes_more_than_twice(
     evidence = evidence_of(
         LOAD, "EXIT", facts=facts, figures={"dram_bytes_read": delivered, "l1_hit_pct": hits}
     )
-    assert names(detect_redundant_loads, evidence) == ["redundant-global-loads"] * found
+    assert names(global_memory.detect_redundant_loads, evidence) == ["redundant-global-loads"] * found
 
 
 def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
     code = [("MOV R2, R8", 10), ("LDG.E.STRONG.GPU R4, [R2.64]", 1000), (LOOP, 1000), ("EXIT", 10)]
-    assert names(detect_redundant_loads, evidence_of(*code)) == []
+    assert names(global_memory.detect_redundant_loads, evidence_of(*code)) == []
     code[1] = (LOAD, 1000)
-    assert names(detect_redundant_loads, evidence_of(*code)) == ["redundant-global-loads"]
+    assert names(global_memory.detect_redundant_loads, evidence_of(*code)) == ["redundant-global-loads"]
 
 
 def test_local_memory_is_a_spill_whether_registers_or_an_array_went_there():
-    assert names(detect_spills, evidence_of("LDL R4, [R1]", "EXIT")) == ["register-spills"]
-    assert names(detect_spills, evidence_of("LDG.E R4, [R2.64]", "EXIT")) == []
+    assert names(global_memory.detect_spills, evidence_of("LDL R4, [R1]", "EXIT")) == ["register-spills"]
+    assert names(global_memory.detect_spills, evidence_of("LDG.E R4, [R2.64]", "EXIT")) == []
 
 
 def test_atomics_that_warps_wait_for_are_named():
     evidence = evidence_of("RED.E.ADD [R2.64], R4", "EXIT", facts={0: {"waits": {"lg_throttle": 9}}})
-    assert names(detect_atomics, evidence) == ["atomic-contention"]
-    assert names(detect_atomics, evidence_of(LOAD)) == []
+    assert names(global_memory.detect_atomics, evidence) == ["atomic-contention"]
+    assert names(global_memory.detect_atomics, evidence_of(LOAD)) == []
 
 
 @pytest.mark.parametrize(("passes", "found"), [(1.0, []), (2.0, ["bank-conflicts"]), (32.0, ["bank-conflicts"])])  # fmt: skip
 def test_more_passes_than_needed_are_conflicts(passes, found):
     facts = {0: {"passes": 100 * passes, "ideal_passes": 100.0, "waits": {"short_scoreboard": 9}}}
-    assert names(detect_bank_conflicts, evidence_of("LDS R4, [R2]", "EXIT", facts=facts)) == found
+    assert (
+        names(shared_memory.detect_bank_conflicts, evidence_of("LDS R4, [R2]", "EXIT", facts=facts)) == found
+    )
 
 
 def test_a_wide_access_needs_several_passes():
     facts = {0: {"passes": 400.0, "ideal_passes": 400.0}}
-    assert names(detect_bank_conflicts, evidence_of("LDS.128 R4, [R2]", "EXIT", facts=facts)) == []
+    assert (
+        names(shared_memory.detect_bank_conflicts, evidence_of("LDS.128 R4, [R2]", "EXIT", facts=facts)) == []
+    )
 
 
 @pytest.mark.parametrize(("fmas", "saves"), [(1, True), (16, False)])
 def test_a_load_from_shared_memory_that_feeds_sixteen_multiplications_is_reused_enough(fmas, saves):
     lines = [("MOV R9, RZ", 1), ("LDS R4, [R2]", 100), *[("FFMA R6, R4, R5, R6", 100)] * fmas, (LOOP, 100)]
-    (candidate,) = detect_too_little_reuse(evidence_of(*lines))
+    (candidate,) = shared_memory.detect_too_little_reuse(evidence_of(*lines))
     assert (candidate.effect.resources["issue"] > 0) == saves
 
 
 def test_an_accumulator_in_shared_memory_could_be_a_register():
     lines = [("MOV R2, RZ", 1), ("LDS R4, [R2]", 100), ("FADD R4, R4, R5", 100), ("STS [R2], R4", 100), (LOOP, 100)]  # fmt: skip
-    assert names(detect_redundant_shared, evidence_of(*lines)) == ["redundant-shared-accesses"]
+    assert names(shared_memory.detect_redundant_shared, evidence_of(*lines)) == ["redundant-shared-accesses"]
     lines[2] = ("IADD3 R2, R2, 0x4, RZ", 100)
-    assert names(detect_redundant_shared, evidence_of(*lines)) == []
+    assert names(shared_memory.detect_redundant_shared, evidence_of(*lines)) == []
+
+
+def test_a_place_in_shared_memory_that_other_threads_store_in_too_is_no_register():
+    """A thread that stores in two places stores in its neighbour's."""
+    lines = [
+        ("MOV R2, RZ", 1),
+        ("LDS R4, [R2]", 100),
+        ("STS [R2], R4", 100),
+        ("STS [R2+0x4], R4", 100),
+        (LOOP, 100),
+    ]
+    assert names(shared_memory.detect_redundant_shared, evidence_of(*lines)) == []
+    assert names(shared_memory.detect_redundant_shared, evidence_of(*lines[:3], lines[4])) == [
+        "redundant-shared-accesses"
+    ]
 
 
 @pytest.mark.parametrize(("integers", "found"), [(2, []), (6, ["integer-overhead"])])
 def test_two_integer_instructions_for_each_access_are_what_an_address_takes(integers, found):
     lines = ["IADD3 R2, R2, R8, RZ"] * integers
-    assert names(detect_integer_overhead, evidence_of(*lines, "LDG.E R4, [R2]")) == found
+    assert names(instructions.detect_integer_overhead, evidence_of(*lines, "LDG.E R4, [R2]")) == found
 
 
 DIVISION = [
@@ -167,7 +169,7 @@ DIVISION = [
 
 def test_without_lines_a_division_is_what_follows_its_first_conversion():
     far = ["FADD R20, R21, R22"] * 30
-    (candidate,) = detect_integer_overhead(
+    (candidate,) = instructions.detect_integer_overhead(
         evidence_of(*DIVISION, *far, "LOP3.LUT R6, R6, R7, RZ", "LDG.E R4, [R30]", file=None)
     )
     assert [site.opcode for site in candidate.weights] == [line.split()[0] for line in DIVISION]
@@ -177,34 +179,37 @@ def test_a_function_behind_the_end_that_divides_64_bit_integers_is_no_slow_path_
     lines = ["CALL.REL.NOINC 0x30", "LDG.E R4, [R2.64]", "EXIT",
              "I2F.U64.RP R8, R4", "MUFU.RCP R8, R8", "F2I.U64.TRUNC R4, R8", "IMAD.WIDE.U32 R6, R4, R6, RZ", "RET.REL.NODEC R20, 0x0",
              "MUFU.RSQ R0, R3", "FMUL R0, R0, R3", "RET.REL.NODEC R20, 0x0"]  # fmt: skip
-    (dividing,) = detect_integer_overhead(evidence_of(*lines))
+    (dividing,) = instructions.detect_integer_overhead(evidence_of(*lines))
     assert [site.position for site in dividing.weights] == [3, 4, 5, 6, 7]
-    (special,) = detect_special_functions(evidence_of(*lines))
+    (special,) = instructions.detect_special_functions(evidence_of(*lines))
     assert [site.position for site, weight in special.weights.items() if weight] == [8, 9, 10]
 
 
 def test_without_lines_a_function_takes_the_arithmetic_near_it_alone():
     far = ["FFMA R20, R21, R22, R20"] * 100
     evaluating = ["FMUL R1, R1, 1.4426950216293334961", *["FFMA R2, R1, R3, R2"] * 8, "MUFU.EX2 R2, R2"]
-    (candidate,) = detect_special_functions(evidence_of(*far, *evaluating, *far, file=None))
+    (candidate,) = instructions.detect_special_functions(evidence_of(*far, *evaluating, *far, file=None))
     assert candidate.evidence["special_pct"] < 20
-    (candidate,) = detect_special_functions(evidence_of(*evaluating, file=None))
+    (candidate,) = instructions.detect_special_functions(evidence_of(*evaluating, file=None))
     assert candidate.evidence["special_pct"] == 100
 
 
 def test_what_does_not_change_in_a_loop_is_computed_once_too_often():
     lines = [("MOV R9, RZ", 1), ("MUFU.SIN R4, R5", 100), ("FADD R6, R6, R4", 100), (LOOP, 100)]
-    (candidate,) = detect_redundant_instructions(evidence_of(*lines))
+    (candidate,) = instructions.detect_redundant_instructions(evidence_of(*lines))
     assert [site.opcode for site in candidate.weights] == ["MUFU.SIN"]
     lines[2] = ("FADD R5, R5, R4", 100)
-    assert names(detect_redundant_instructions, evidence_of(*lines)) == []
+    assert names(instructions.detect_redundant_instructions, evidence_of(*lines)) == []
 
 
 def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_product():
-    assert names(detect_redundant_instructions, evidence_of("FMUL R4, R1, R2", "FADD R5, R4, R3")) == [
-        "redundant-instructions"
-    ]
-    assert names(detect_redundant_instructions, evidence_of("FMUL R4, R1, R2", "STG.E [R8.64], R4")) == []
+    assert names(
+        instructions.detect_redundant_instructions, evidence_of("FMUL R4, R1, R2", "FADD R5, R4, R3")
+    ) == ["redundant-instructions"]
+    assert (
+        names(instructions.detect_redundant_instructions, evidence_of("FMUL R4, R1, R2", "STG.E [R8.64], R4"))
+        == []
+    )
 
 
 @pytest.mark.parametrize(("length", "found"), [(21, ["loop-overhead"]), (22, [])])
@@ -212,46 +217,82 @@ def test_a_loop_of_more_than_24_instructions_hides_what_keeps_it_going(length, f
     """With its counter, its test and its branch."""
     body = [("FFMA R6, R4, R5, R6", 100)] * length
     keeping = [("IADD3 R2, R2, 0x1, RZ", 100), ("ISETP.NE.AND P0, PT, R2, R3, PT", 100), (LOOP, 100)]
-    assert names(detect_loop_overhead, evidence_of(("MOV R2, RZ", 1), *body, *keeping)) == found
+    assert names(instructions.detect_loop_overhead, evidence_of(("MOV R2, RZ", 1), *body, *keeping)) == found
+
+
+def test_unrolling_a_loop_also_counts_addresses_up_no_more_and_waits_once_for_its_shared_loads():
+    body = [("LDS R4, [R2]", 100), ("FFMA R6, R4, R5, R6", 100), ("LEA R2, R3, R7, 0x2", 100)]
+    keeping = [("IADD3 R3, R3, 0x1, RZ", 100), ("ISETP.NE.AND P0, PT, R3, R9, PT", 100), (LOOP, 100)]
+    waiting = {2: {"waits": {"short_scoreboard": 9}}}
+    (candidate,) = instructions.detect_loop_overhead(
+        evidence_of(("MOV R3, RZ", 1), *body, *keeping, facts=waiting)
+    )
+    assert "LEA" in [site.opcode for site in candidate.weights]
+    assert candidate.effect.waits["short_scoreboard"] == pytest.approx(7 / 8)
+
+
+def test_a_value_that_is_converted_and_back_is_rounded_which_still_takes_instructions():
+    (there_and_back,) = instructions.detect_conversions(
+        evidence_of("F2I.NTZ R4, R5", "I2FP.F32.S32 R6, R4", "EXIT")
+    )
+    assert there_and_back.effect.resources["issue"] == 0
+    assert there_and_back.effect.resources["xu"] == pytest.approx(0.9)
+    (one_way,) = instructions.detect_conversions(evidence_of("F2I.NTZ R4, R5", "STG.E [R8.64], R4", "EXIT"))
+    assert one_way.effect.resources["issue"] > 0
+
+
+def issue_of_fp64(*lines, **more):
+    """Returns the part of the issue slots that single precision would save."""
+    (candidate,) = instructions.detect_fp64(evidence_of(*lines, **more))
+    return candidate.effect.resources["issue"]
+
+
+def test_single_precision_needs_as_many_multiply_adds_but_no_conversions_moves_of_constants_or_refinements():
+    assert issue_of_fp64("DFMA R4, R6, R8, R4", "EXIT") == 0
+    assert issue_of_fp64("F2F.F64.F32 R4, R6", "EXIT") == 0.5
+    assert issue_of_fp64("MOV R9, 0x3fd80000", "DMUL R4, R6, R8", "EXIT") == pytest.approx(1 / 3)
+    assert issue_of_fp64("MOV R9, 0x3fd80000", "FMUL R4, R6, R9", "DADD R2, R2, R10") == 0
+    refined = ["MUFU.RCP64H R9, R7", *["DFMA R8, R8, R10, R8"] * 9]
+    assert issue_of_fp64(*refined, file=None) == pytest.approx(0.6)  # four of ten instructions stay
 
 
 def test_conversions_count_unless_they_belong_to_a_division_of_integers():
-    assert names(detect_conversions, evidence_of("I2F.S8 R4, R5")) == ["type-conversions"]
-    assert names(detect_conversions, evidence_of("I2F.U32.RP R4, R5")) == []
+    assert names(instructions.detect_conversions, evidence_of("I2F.S8 R4, R5")) == ["type-conversions"]
+    assert names(instructions.detect_conversions, evidence_of("I2F.U32.RP R4, R5")) == []
 
 
 def test_double_precision_is_named_with_how_busy_it_keeps_its_units():
-    (candidate,) = detect_fp64(evidence_of("DADD R4, R4, R6", "EXIT", busy={"fp64": 0.8}))
+    (candidate,) = instructions.detect_fp64(evidence_of("DADD R4, R4, R6", "EXIT", busy={"fp64": 0.8}))
     assert candidate.evidence["fp64_busy_pct"] == pytest.approx(80)
-    assert names(detect_fp64, evidence_of("FADD R4, R4, R6")) == []
+    assert names(instructions.detect_fp64, evidence_of("FADD R4, R4, R6")) == []
 
 
-@pytest.mark.parametrize(("lanes", "found"), [(32.0, []), (31.5, []), (24.0, ["idle-lanes"])])
-def test_lanes_are_idle_where_more_than_a_few_do_nothing(lanes, found):
-    facts = {place: {"lanes": lanes, "acting": lanes} for place in range(2)}
-    assert names(detect_idle_lanes, evidence_of("FADD R4, R4, R6", "EXIT", facts=facts)) == found
+@pytest.mark.parametrize(("acting", "found"), [(32.0, []), (31.5, []), (24.0, ["idle-lanes"])])
+def test_lanes_are_idle_where_more_than_a_few_do_nothing(acting, found):
+    facts = {place: {"lanes": acting, "acting": acting} for place in range(2)}
+    assert names(lanes.detect_idle_lanes, evidence_of("FADD R4, R4, R6", "EXIT", facts=facts)) == found
 
 
 def test_two_sides_of_a_branch_that_share_a_warp_diverge():
-    lanes = (32.0, 20.0, 12.0, 32.0)
-    facts = {place: {"lanes": count, "acting": count} for place, count in enumerate(lanes)}
+    acting = (32.0, 20.0, 12.0, 32.0)
+    facts = {place: {"lanes": count, "acting": count} for place, count in enumerate(acting)}
     evidence = evidence_of("MOV R1, R2", "FADD R4, R4, R6", "FMUL R4, R4, R6", "EXIT", facts=facts)
-    assert names(detect_idle_lanes, evidence) == ["divergent-branches"]
+    assert names(lanes.detect_idle_lanes, evidence) == ["divergent-branches"]
 
 
 def test_loads_that_nobody_waits_for_overlap_well_enough():
     waits = {"long_scoreboard": 9}
-    assert names(detect_unoverlapped_loads, evidence_of(LOAD, "FADD R5, R5, R4", facts={1: {"waits": waits}})) == [
+    assert names(waiting.detect_unoverlapped_loads, evidence_of(LOAD, "FADD R5, R5, R4", facts={1: {"waits": waits}})) == [
         "loads-not-overlapped"
     ]  # fmt: skip
-    assert names(detect_unoverlapped_loads, evidence_of(LOAD, "FADD R5, R5, R4", facts={1: {"waits": {"wait": 9}}})) == []  # fmt: skip
+    assert names(waiting.detect_unoverlapped_loads, evidence_of(LOAD, "FADD R5, R5, R4", facts={1: {"waits": {"wait": 9}}})) == []  # fmt: skip
 
 
 def lone_saving(loads):
     """The part of the waiting that goes, where a warp has so many loads under way."""
     lines = [f"LDG.E R{10 + number}, [R2.64+{number:#x}]" for number in range(loads)]
     facts = {loads: {"waits": {"long_scoreboard": 9}}}
-    (candidate,) = detect_unoverlapped_loads(evidence_of(*lines, "FADD R5, R5, R10", facts=facts))
+    (candidate,) = waiting.detect_unoverlapped_loads(evidence_of(*lines, "FADD R5, R5, R10", facts=facts))
     return candidate.effect.waits["long_scoreboard"]
 
 
@@ -263,54 +304,70 @@ def test_four_loads_under_way_are_enough():
 def test_a_list_is_a_dependent_chain_and_an_array_is_loads_that_do_not_overlap():
     chased = [("MOV R2, R8", 10), ("LDG.E.64 R2, [R2.64]", 1000), (LOOP, 1000)]
     facts = {1: {"waits": {"long_scoreboard": 9}}}
-    assert names(detect_dependent_chain, evidence_of(*chased, facts=facts)) == ["dependent-chain"]
-    assert names(detect_unoverlapped_loads, evidence_of(*chased, facts=facts)) == []
+    assert names(waiting.detect_dependent_chain, evidence_of(*chased, facts=facts)) == ["dependent-chain"]
+    assert names(waiting.detect_unoverlapped_loads, evidence_of(*chased, facts=facts)) == []
 
 
 def test_barriers_count_less_where_warps_come_late_because_of_loads():
     lines = (LOAD, "STS [R8], R4", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R6, [R8]")
     alone = evidence_of(*lines, facts={3: {"waits": {"barrier": 10}}})
     behind = evidence_of(*lines, facts={3: {"waits": {"barrier": 10}}, 1: {"waits": {"long_scoreboard": 10}}})
-    (one,), (other,) = detect_barriers(alone), detect_barriers(behind)
+    (one,), (other,) = waiting.detect_barriers(alone), waiting.detect_barriers(behind)
     assert one.effect.waits["barrier"] == pytest.approx(7 / 8)
     assert other.effect.waits["barrier"] == pytest.approx(7 / 16)
 
 
+def test_a_barrier_is_judged_by_the_loads_since_the_one_before_it():
+    barrier, late = "BAR.SYNC.DEFER_BLOCKING 0x0", {"waits": {"barrier": 10}}
+    lines = (LOAD, "STS [R8], R4", barrier, "LDS R6, [R8]", barrier, "FADD R6, R6, R7")
+    facts = {1: {"waits": {"long_scoreboard": 10}}, 3: late, 5: late}
+    (candidate,) = waiting.detect_barriers(evidence_of(*lines, facts=facts))
+    assert candidate.effect.waits["barrier"] == pytest.approx((7 / 16 + 7 / 8) / 2)
+    assert candidate.effect.in_step
+
+
+def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
+    facts = {0: {"sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
+    (staged,) = waiting.detect_unoverlapped_loads(evidence_of(LOAD, "STS [R8], R4", facts=facts))
+    (used,) = waiting.detect_unoverlapped_loads(evidence_of(LOAD, "FADD R5, R5, R4", facts=facts))
+    assert (staged.effect.resources["l1"], used.effect.resources["l1"]) == (1.0, 0.0)
+
+
 def test_dispatch_stalls_at_three_operands_are_register_banks():
     waits = {0: {"waits": {"dispatch": 9}}}
-    assert names(detect_register_banks, evidence_of("FFMA R1, R2, R3, R4", facts=waits)) == [
+    assert names(waiting.detect_register_banks, evidence_of("FFMA R1, R2, R3, R4", facts=waits)) == [
         "register-bank-conflicts"
     ]
-    assert names(detect_register_banks, evidence_of("FADD R1, R2, R3", facts=waits)) == []
+    assert names(waiting.detect_register_banks, evidence_of("FADD R1, R2, R3", facts=waits)) == []
 
 
 @pytest.mark.parametrize(("instructions", "found"), [(768, []), (769, ["instruction-cache-misses"])])
 def test_code_that_fits_in_12_kib_misses_no_instruction_cache(instructions, found):
     evidence = evidence_of(*["FADD R4, R4, R6"] * instructions, facts={0: {"waits": {"no_instruction": 9}}})
-    assert names(detect_instruction_cache, evidence) == found
+    assert names(waiting.detect_instruction_cache, evidence) == found
 
 
 @pytest.mark.parametrize(("duration", "found"), [(9_999.0, ["launch-too-short"]), (10_000.0, [])])
 def test_a_launch_below_10_us_is_short(duration, found):
-    assert names(detect_short_launch, evidence_of(LOAD, figures={"duration_ns": duration})) == found
+    assert names(launch.detect_short_launch, evidence_of(LOAD, figures={"duration_ns": duration})) == found
 
 
 @pytest.mark.parametrize(("waves", "found"), [(0.99, ["grid-too-small"]), (1.0, [])])
 def test_a_grid_that_fills_the_gpu_once_is_not_too_small(waves, found):
     evidence = evidence_of(LOAD, grid=64, figures={"waves": waves, "launch__sm_count": 132.0})
-    assert names(detect_small_grid, evidence) == found
+    assert names(launch.detect_small_grid, evidence) == found
 
 
 @pytest.mark.parametrize(
     ("waves", "found"), [(1.0, []), (1.01, ["uneven-last-wave"]), (2.0, []), (9.9, ["uneven-last-wave"]), (10.1, [])]
 )  # fmt: skip
 def test_a_last_round_matters_where_there_are_few(waves, found):
-    assert names(detect_last_wave, evidence_of(LOAD, figures={"waves": waves})) == found
+    assert names(launch.detect_last_wave, evidence_of(LOAD, figures={"waves": waves})) == found
 
 
 def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_empty():
     figures = {"waves": 1.25, "occupancy_pct": 10.0, "occupancy_limit_pct": 100.0}
-    (candidate,) = detect_last_wave(evidence_of(LOAD, figures=figures))
+    (candidate,) = launch.detect_last_wave(evidence_of(LOAD, figures=figures))
     assert candidate.saves <= candidate.at_most == pytest.approx(0.375)
 
 
@@ -324,8 +381,18 @@ def test_sms_that_work_alike_are_in_balance():
             "l1tex__cycles_active.max": 100.0,
         }
 
-    assert names(detect_imbalance, evidence_of(LOAD, figures=cycles(100.0))) == []
-    assert names(detect_imbalance, evidence_of(LOAD, figures=cycles(60.0))) == ["load-imbalance"]
+    assert names(launch.detect_imbalance, evidence_of(LOAD, figures=cycles(100.0))) == []
+    assert names(launch.detect_imbalance, evidence_of(LOAD, figures=cycles(60.0))) == ["load-imbalance"]
+
+
+@pytest.mark.parametrize(("empty", "found"), [(0.5, ["load-imbalance"]), (0.02, [])])
+def test_without_counters_of_each_sm_schedulers_without_a_warp_show_uneven_work(empty, found):
+    """3 us are what starting the launch takes, in which there is no warp either."""
+    figures = {"waves": 20.0, "launch__sm_count": 132.0, "duration_ns": 100_000.0}
+    evidence = evidence_of(
+        (LOAD, 1e9), figures=figures, busy={"issue": 0.0}, waits={"no_warp": empty, "wait": 1 - empty}
+    )
+    assert names(launch.detect_imbalance, evidence) == found
 
 
 @pytest.mark.parametrize(
@@ -339,8 +406,8 @@ def test_sms_that_work_alike_are_in_balance():
 )
 def test_the_smallest_limit_on_blocks_is_what_limits_occupancy(binding, cause):
     limits = dict.fromkeys(("launch__occupancy_limit_blocks", "launch__occupancy_limit_warps", "blocks_by_registers", "blocks_by_shared"), 8.0)  # fmt: skip
-    assert names(detect_occupancy, evidence_of(LOAD, figures={**limits, binding: 4.0, "occupancy_limit_pct": 50.0})) == [cause]  # fmt: skip
-    assert names(detect_occupancy, evidence_of(LOAD, figures={**limits, binding: 4.0, "occupancy_limit_pct": 95.0})) == []  # fmt: skip
+    assert names(launch.detect_occupancy, evidence_of(LOAD, figures={**limits, binding: 4.0, "occupancy_limit_pct": 50.0})) == [cause]  # fmt: skip
+    assert names(launch.detect_occupancy, evidence_of(LOAD, figures={**limits, binding: 4.0, "occupancy_limit_pct": 95.0})) == []  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -353,8 +420,8 @@ def test_the_smallest_limit_on_blocks_is_what_limits_occupancy(binding, cause):
     ],
 )
 def test_a_resource_near_its_peak_is_a_ceiling(resource, enough, cause):
-    assert names(detect_ceilings, evidence_of(LOAD, busy={resource: enough})) == [cause]
-    assert names(detect_ceilings, evidence_of(LOAD, busy={resource: enough - 0.01})) == []
+    assert names(ceilings.detect_ceilings, evidence_of(LOAD, busy={resource: enough})) == [cause]
+    assert names(ceilings.detect_ceilings, evidence_of(LOAD, busy={resource: enough - 0.01})) == []
 
 
 @pytest.mark.parametrize("detect", DETECTORS, ids=lambda detect: detect.__name__)

@@ -38,6 +38,20 @@ def test_every_opcode_has_the_kind_of_its_unit(opcodes, kind):
     assert {kind_of(opcode) for opcode in opcodes.split()} == {kind}
 
 
+@pytest.mark.parametrize(
+    ("opcodes", "units"),
+    [
+        ("DADD DFMA", ("issue", "fp64")),
+        ("F2F.F64.F32 I2F.F64 MUFU.RCP64H MUFU.EX2 I2F.S8 F2I.NTZ", ("issue", "xu")),
+        ("F2FP.BF16.F32.PACK_AB I2FP.F32.S32", ("issue",)),
+    ],
+)
+def test_conversions_run_on_the_unit_of_special_functions_unless_they_pack_or_stay_within_32_bits(
+    opcodes, units
+):
+    assert {sites_of(code_of(one))[0].units for one in opcodes.split()} == {units}
+
+
 def test_lanes_that_are_predicated_off_are_idle():
     (site,) = sites_of(code_of("@P0 FADD R1, R1, R2"), {0: {"lanes": 32.0, "acting": 8.0}})
     assert site.idle_share == 0.75

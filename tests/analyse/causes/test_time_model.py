@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.analyse.causes.evidence.time_model import Effect, TimeModel
+from profiler.analyse.causes.evidence.time_model import NO_WARP, Effect, TimeModel
 
 RESOURCES = ("dram", "l1", "fma", "issue")
 REASONS = ("long_scoreboard", "barrier", "wait")
@@ -40,10 +40,41 @@ def test_the_next_resource_is_what_remains_when_the_busiest_is_gone():
     assert model.saved(Effect({"fma": 1.0})) == pytest.approx(0.5)
 
 
-def test_waiting_is_saved_in_its_part_of_the_time_in_which_the_busiest_resource_idles():
+def test_waiting_beside_a_full_unit_is_saved_in_its_part_of_the_time_in_which_that_idles():
+    model = TimeModel({"dram": 1.0}, {"long_scoreboard": 0.75, "barrier": 0.25})
+    assert model.saved(Effect(waits={"barrier": 1.0})) == 0
     model = TimeModel({"dram": 0.6}, {"long_scoreboard": 0.75, "barrier": 0.25})
     assert model.wait_share("long_scoreboard") == pytest.approx(0.3)
-    assert model.saved(Effect(waits={"barrier": 1.0})) == pytest.approx(0.1)
+    # 0.6 of it as beside a full unit, 0.4 as without one
+    assert model.saved(Effect(waits={"barrier": 1.0})) == pytest.approx(0.6 * 0.1 + 0.4 * 0.25)
+
+
+def test_a_kernel_without_a_busy_unit_shrinks_as_the_life_of_each_warp_does():
+    model = TimeModel({"dram": 0.0}, {"long_scoreboard": 0.75, "barrier": 0.25}, issuing=0.2)
+    assert model.saved(Effect(waits={"barrier": 1.0})) == pytest.approx(0.8 * 0.25)
+
+
+def test_what_is_left_of_the_busiest_unit_is_no_part_of_what_is_saved():
+    model = TimeModel({"dram": 0.6}, {"long_scoreboard": 1.0})
+    assert model.saved(Effect(waits={"long_scoreboard": 1.0})) == pytest.approx(0.4)
+
+
+def test_warps_in_step_hide_nothing_behind_a_busy_unit():
+    model = TimeModel({"l1": 0.6}, {"barrier": 0.4, "wait": 0.6})
+    assert model.saved(Effect(waits={"barrier": 1.0}, in_step=True)) == pytest.approx(0.4)
+
+
+def test_who_waits_for_a_full_unit_waits_less_when_less_is_asked_of_it():
+    model = TimeModel({"l2": 0.8}, {"long_scoreboard": 1.0})
+    fewer_sectors = Effect({"l2": 0.5})
+    assert model.saved(fewer_sectors) > TimeModel({"l2": 0.8}, {"wait": 1.0}).saved(fewer_sectors)
+
+
+def test_the_end_of_a_launch_without_warps_shrinks_with_the_work_before_it():
+    waiting = Effect(waits={"long_scoreboard": 0.5})
+    whole = TimeModel({"dram": 0.0}, {"long_scoreboard": 1.0})
+    with_tail = TimeModel({"dram": 0.0}, {"long_scoreboard": 0.7, NO_WARP: 0.3})
+    assert with_tail.saved(waiting) == pytest.approx(whole.saved(waiting))
 
 
 def test_a_bound_is_what_the_work_that_stays_leaves():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints pairs.toml with line numbers in place of marks: pairs.py > RESOLVED.toml
 
-A mark is a comment at the end of a line, `// <- NAME`. The lines of a mark go from the first to the last of its name, so that
+A mark is a comment at the end of a line, `// <- NAME` or `# <- NAME`. The lines of a mark go from the first to the last of its name, so that
 the numbers follow the source wherever it moves.
 """
 
@@ -13,7 +13,7 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-MARK = re.compile(r"//.*<- (\w+)\s*$")
+MARK = re.compile(r"(?://|#).*<- (\w+)\s*$")
 
 
 def marked(source: str) -> dict[str, list[int]]:

@@ -4,7 +4,7 @@
 Builds every program, lets it verify its kernels, and profiles each kernel with the preset "source", one report a kernel. OUT gets
 `times.csv` (each kernel's time without the profiler, in us, the best of five) and the reports by program, packed: `PROGRAM.tar.xz`.
 A few kernels are recorded again with every section of Nsight Compute, for its rules: `full.tar.xz`. With names of programs, only
-these are recorded with the preset.
+these are recorded. The kernels of `scripts.py` need PyTorch, Triton and CuPy.
 
 It runs in the neutral folder /tmp/prof, because a report holds the folder and the command line. It needs nvcc, ncu and a GPU.
 """
@@ -32,7 +32,10 @@ PROGRAMS = [
     "launch",
     "instruction_cache",
     "ceilings",
+    "textbook",
+    "exercises",
 ]
+SCRIPTS = "scripts"
 NVCC = [
     "nvcc",
     "-O3",
@@ -67,6 +70,8 @@ FULL = [
     "tile_square", "private_rows", "product_tiles", "sums_in_shared",
     "planes_by_division", "powers", "resonate_apart", "series_rolled", "layer_bytes", "curve_double", "correct_power", "shade_lanes", "short_rows",
     "sum_one_load", "dot_one_sum", "largest_tree", "mix_unrolled",
+    "scan_steps", "heat_slowest-512", "spmv_thread", "bodies_double-16K", "bitonic_shared", "odd_even_half", "options_double", "smooth_wrapped",
+    "softmax_apart", "matmul_one_stage", "total_each", "add_transposed",
     "fractal-24", "relax-280", "pairs_beside", "map_pixels-1", "walk_nodes-32", "weigh_registers", "walk_with_tile-100K", "copy_vectors", "multiply_add",
 ]  # fmt: skip
 
@@ -87,11 +92,28 @@ def say(text: str) -> None:
 def profile(program: str, kernel: str, folder: str, *asked: str) -> None:
     report = WORK / folder / f"{kernel}.ncu-rep"
     launches = 3 if kernel in THRICE and folder != "full-reports" else 1
-    said = run(
-        *NCU, *asked, "--launch-count", str(launches), "-o", report, f"./{program}", kernel, str(launches)
+    command = (
+        [sys.executable, f"{SCRIPTS}.py", kernel]
+        if program == SCRIPTS
+        else [f"./{program}", kernel, str(launches)]
     )
+    said = run(*NCU, *asked, "--launch-count", str(launches), "-o", report, *command)
     if not report.exists():
         say(f"{kernel}: no report\n{said[-1500:]}")
+
+
+def profile_all(program: str, kernels: list[str], name: str, *asked: str) -> None:
+    (WORK / f"{name}-reports").mkdir(exist_ok=True)
+    for kernel in kernels:
+        if time.monotonic() - BEGAN < LIMIT:
+            profile(program, kernel, f"{name}-reports", *asked)
+    say(f"{program}: {len(kernels)} kernels recorded")
+
+
+def with_preset(name: str) -> list[str]:
+    preset = find_preset(name)
+    sections = [word for section in preset.sections for word in ("--section", section)]
+    return [*sections, "--metrics", ",".join(preset.metrics)]
 
 
 def pack(name: str) -> None:
@@ -103,41 +125,33 @@ def pack(name: str) -> None:
 def main() -> None:
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir()
-    for source in [*HERE.glob("*.cu"), HERE / "program.cuh"]:
+    for source in [*HERE.glob("*.cu"), HERE / "program.cuh", HERE / f"{SCRIPTS}.py"]:
         shutil.copy(source, WORK)
+    asked = sys.argv[2:] or [*PROGRAMS, SCRIPTS]
+    programs = [name for name in asked if name != SCRIPTS]
     with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda name: run(*NVCC, "-o", name, f"{name}.cu"), PROGRAMS))
+        list(pool.map(lambda name: run(*NVCC, "-o", name, f"{name}.cu"), programs))
     say("built")
+    kernels = {program: run(f"./{program}", "--list").split() for program in programs}
     with open(OUT / "times.csv", "w") as times:
-        for program in PROGRAMS:
+        for program in programs:
             times.write(run(f"./{program}"))
             times.flush()
+        if SCRIPTS in asked:
+            times.write(said := run(sys.executable, f"{SCRIPTS}.py"))
+            kernels[SCRIPTS] = [line.partition(",")[0] for line in said.splitlines()]
     say("verified")
-    preset = find_preset("source")
-    source = [word for section in preset.sections for word in ("--section", section)] + [
-        "--metrics",
-        ",".join(preset.metrics),
-    ]
-    kernels = {program: run(f"./{program}", "--list").split() for program in PROGRAMS}
     with ThreadPoolExecutor(4) as pool:  # packs what is recorded while the next program is
         packing = []
-        for program in sys.argv[2:] or PROGRAMS:
+        for program in asked:
             name = (
                 "ceilings" if program == "instruction_cache" else program
             )  # few files, because each is copied by itself
-            (WORK / f"{name}-reports").mkdir(exist_ok=True)
-            for kernel in kernels[program]:
-                if time.monotonic() - BEGAN < LIMIT:
-                    profile(program, kernel, f"{name}-reports", *source)
-            say(f"{program}: {len(kernels[program])} kernels recorded")
+            profile_all(program, kernels[program], name, *with_preset("source"))
             if program != "instruction_cache":
                 packing.append(pool.submit(pack, name))
-        (WORK / "full-reports").mkdir()
-        for program in PROGRAMS:
-            for kernel in kernels[program]:
-                if kernel in FULL and time.monotonic() - BEGAN < LIMIT:
-                    profile(program, kernel, "full-reports", "--set", "full")
-        say("recorded with every section")
+        for program in asked:
+            profile_all(program, [one for one in kernels[program] if one in FULL], "full", "--set", "full")
         packing.append(pool.submit(pack, "full"))
         for done in packing:
             done.result()

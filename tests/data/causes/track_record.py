@@ -40,7 +40,17 @@ from profiler.store.runs.run_store import Run, RunStore, open_reports  # noqa: E
 from profiler.store.tables.columns import labels_of  # noqa: E402
 
 RECORD = HERE / "record.json"
-PACKS = ("global_memory", "shared_memory", "instructions", "waiting", "launch", "ceilings")
+PACKS = (
+    "global_memory",
+    "shared_memory",
+    "instructions",
+    "waiting",
+    "launch",
+    "ceilings",
+    "textbook",
+    "scripts",
+    "exercises",
+)
 # A promise counts as broken where more was saved than it allows by over three points: two recordings of one kernel differ by
 # up to two.
 TOLERANCE = 3.0

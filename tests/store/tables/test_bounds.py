@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import time
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -43,6 +44,7 @@ def a_million_rows(name: str, **columns: pa.Array) -> pa.Table:
     return pa.table(made | columns, schema=schema)
 
 
+@cache
 def a_billion_equal_values() -> tuple[str, bytes, int]:
     """The row group of a million equal rows, which the footer lists a thousand times."""
     data = parquet(a_million_rows("timings"))
@@ -52,6 +54,7 @@ def a_billion_equal_values() -> tuple[str, bytes, int]:
     return "timings", data + footer.encode(), 10**9
 
 
+@cache
 def a_page_without_end() -> tuple[str, bytes, int]:
     """One text that is long when it is decompressed."""
     text = pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), ["x" * (300 << 20)])
@@ -66,6 +69,7 @@ def a_page_without_end() -> tuple[str, bytes, int]:
     return "rules", parquet(pa.table(row, schema=arrow_schema("rules"))), 1
 
 
+@cache
 def a_list_of_one_long_text() -> tuple[str, bytes, int]:
     """A million stall reasons with one name of a megabyte, stored once."""
     count = 1_000_000

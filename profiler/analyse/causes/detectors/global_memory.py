@@ -23,6 +23,8 @@ _WIDEST_BITS = 128
 _OFTEN = 2.0  # each byte is loaded at least twice
 # What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places.
 _REUSED_NEARBY = 0.5
+# Arithmetic is done for each element, however wide it is loaded.
+_FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor")
 _MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 _WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 
@@ -97,7 +99,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     looping = any(evidence.innermost_loop(site) for site in sites)
     gain = (1 - width / _WIDEST_BITS) * (0.95 if looping else 1.0)
     computes = any(evidence.loops.values()) or evidence.of(*SHARED)
-    shrinking = sites if computes else evidence.sites
+    shrinking = sites if computes else [site for site in evidence.sites if site.kind not in _FOR_EACH_ELEMENT]
     fewer = evidence.without(dict.fromkeys(shrinking, gain))
     computing = ("l2", "fma", "alu", "fp64", "xu", "tensor")
     yield Candidate(
@@ -161,7 +163,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
             "Allow more registers a thread (`__launch_bounds__`, `--maxrregcount`), or keep fewer values alive at once."
             if spilled
             else "Index local arrays by constants (unroll the loop around them), so that they fit into registers.",
-            Effect({**fewer.resources, "dram": evidence.model.avoidable.get("dram", 0.0)}, fewer.waits),
+            Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
             {site: site.executed for site in sites},
             {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
         )
@@ -216,7 +218,7 @@ def _cheaper(evidence: Evidence, sites: Sequence[Site]) -> Effect:
         resources={
             "l2": excess,
             "l1": evidence.part_of_l1(fractions),
-            "dram": evidence.model.avoidable.get("dram", 0.0) * excess,
+            "dram": evidence.wasted_dram * excess,
         },
         waits=evidence.waiting_for(fractions, *_WAITS),
     )

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.evidence.dataflow import find_address_work
+from profiler.analyse.causes.evidence.dataflow import find_address_work, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import Effect
-from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.registers import only_written, read_registers, written_registers
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
 _INTEGERS_PER_ACCESS = 2.0
+# Of counters, tests and branches, seven in eight go when a loop is unrolled by eight, as compilers do at most by themselves.
+_UNROLLED = 7 / 8
 # The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
 _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
 _OF_A_DIVISION = (
@@ -28,10 +29,11 @@ _OF_A_FUNCTION = (
     12  # instructions on either side of a function's signature that scale its argument and its result
 )
 _FAST_INSTRUCTIONS = 4.0  # what a fast form takes: scale, evaluate, scale back
-_EVALUATING = ("fp32", "special", "integer", "control", "conversion", "other")
+_EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "other")
+_RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
 _NEAR = 24  # instructions behind a product in which its sum is looked for
-# FP64 instructions issue at half of the rate of FP32 ones at best, and their divisions and functions take more of them.
-_FP64_EXPANDED = 0.7
+# A guess of the special-function unit, which a quotient, root or function in double precision refines by a dozen instructions.
+_FP64_FUNCTIONS = re.compile(r"MUFU\.\w*64H")
 
 
 def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
@@ -161,9 +163,11 @@ def _unfused(evidence: Evidence) -> list[Site]:
 
 
 def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
-    """Names short loops, in which counting and branching is a large part."""
+    """Names short loops, in which counting, branching and counting addresses up is a large part."""
     found: dict[Site, float] = {}
+    waiting: dict[Site, float] = {}
     length = 0
+    addresses = find_address_work(evidence)
     for loops in evidence.loops.values():
         for loop in loops:
             inside = evidence.inside(loop)
@@ -171,17 +175,28 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
                 other is not loop and other.start >= loop.start and other.end <= loop.end for other in loops
             ):
                 continue  # loops around others spend their time inside
-            keeping = _keeping(inside)
             if inside and len(inside) <= 24 and sum(site.executed for site in inside) > evidence.executed / 2:
-                found |= dict.fromkeys(keeping, 0.75)  # unrolled by four
+                counted = [site for site in inside if site in addresses and site.kind == "integer"]
+                found |= dict.fromkeys([*_keeping(inside), *counted], _UNROLLED)
+                loads = [site for site in inside if site.kind == "shared load"]
+                waiting |= {site: _UNROLLED for site in loads if not is_chased(evidence, site)}
                 length = len(inside)
     if found:
         share = 100 * evidence.share_executed(found)
+        fewer = evidence.without(found)
+        # The copies of an unrolled loop issue their loads together, and wait once for all.
+        together = evidence.waiting_for(waiting, "short_scoreboard")
         yield Candidate(
             "loop-overhead",
             f"{share:.0f} % of the executed instructions only keep a loop of {length} instructions going.",
             "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.",
-            evidence.without(found),
+            Effect(
+                fewer.resources,
+                {
+                    **fewer.waits,
+                    **{one: max(part, fewer.waits.get(one, 0.0)) for one, part in together.items()},
+                },
+            ),
             {site: site.executed for site in found},
             {"loop_instructions": length, "loop_overhead_pct": share},
         )
@@ -205,14 +220,34 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
     sites = [site for site in evidence.of("conversion") if site not in dividing]
     if sites:
         share = 100 * evidence.share_executed(sites)
+        fewer = evidence.without(dict.fromkeys(sites, 0.9))
+        # What is converted and at once converted back is rounded on purpose: other instructions have to do it instead.
+        once = [site for site in sites if not _is_of_round_trip(evidence, site)]
+        issue = evidence.without(dict.fromkeys(once, 0.9)).resources.get("issue", 0.0)
         yield Candidate(
             "type-conversions",
             f"{share:.0f} % of the executed instructions convert between types.",
             "Convert once, outside of the loop, and keep the value in one type.",
-            evidence.without(dict.fromkeys(sites, 0.9)),
+            Effect({**fewer.resources, "issue": issue}, fewer.waits),
             {site: site.executed for site in sites},
             {"conversions_pct": share},
         )
+
+
+def _is_of_round_trip(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a conversion's input is the result of another, or its result the input of another."""
+    sites = evidence.by_function[site.function]
+    here = sites.index(site)
+    read, written = _sources(site), set(written_registers(site.instruction))
+    before = (
+        one
+        for one in reversed(sites[max(0, here - _NEAR) : here])
+        if read & set(written_registers(one.instruction))
+    )
+    after = (one for one in sites[here + 1 : here + 1 + _NEAR] if written & _sources(one))
+    return any(
+        one is not None and one.kind == "conversion" for one in (next(before, None), next(after, None))
+    )
 
 
 def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
@@ -220,7 +255,11 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     if not sites:
         return
     converting = [site for site in sites if site.opcode.startswith(("F2F", "I2F", "F2I"))]
-    fractions = {site: 1.0 if site in converting else _FP64_EXPANDED for site in sites}
+    # One instruction in single precision replaces one in double. Conversions go, and so do the moves of constants, which take
+    # two each and would be a part of the instruction, and what refines a function's first guess.
+    fractions = dict.fromkeys(sites, 0.0) | dict.fromkeys([*converting, *_moving_for_fp64(evidence)], 1.0)
+    refining = _spare(evidence, _is_fp64_function, (*_EVALUATING, "fp64"))
+    fractions |= {site: max(spare, fractions.get(site, 0.0)) for site, spare in refining.items()}
     fewer = evidence.without(fractions)
     share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
     mixed = " Values are converted from float and back for it." if converting else ""
@@ -228,22 +267,41 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         "fp64-arithmetic",
         f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time.{mixed}",
         "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough.",
-        Effect({**fewer.resources, "fp64": 1.0}, evidence.waiting_for(dict.fromkeys(sites, 0.8))),
+        Effect({**fewer.resources, "fp64": 1.0}, evidence.waiting_for(fractions | dict.fromkeys(sites, 0.8))),
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
     )
+
+
+def _moving_for_fp64(evidence: Evidence) -> list[Site]:
+    """Returns the moves whose result is an operand of arithmetic in double precision, or the upper half of one."""
+    found = []
+    for sites in evidence.by_function.values():
+        for index, site in enumerate(sites):
+            if site.instruction.name not in ("MOV", "UMOV") and not site.opcode.startswith("IMAD.MOV"):
+                continue
+            written = set(written_registers(site.instruction))
+            for one in sites[index + 1 : index + 1 + _NEAR]:
+                read = _sources(one)
+                if one.kind == "fp64" and written & (read | {_upper_half(name) for name in read}):
+                    found.append(site)
+                    break
+                if written & read:
+                    break
+    return found
+
+
+def _upper_half(register: str) -> str:
+    letters = register.rstrip("0123456789")
+    number = register[len(letters) :]
+    return f"{letters}{int(number) + 1}" if number else register
 
 
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
     slow_paths = (sites for sites in _called(evidence) if not _divides(sites))
     fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 0.9)
-    for sites in [*_by_line(evidence), *_near_functions(evidence)]:
-        functions = sum(site.executed for site in sites if _evaluates(site.instruction))
-        executed = sum(site.executed for site in sites)
-        if functions:
-            fast = max(0.0, 1 - _FAST_INSTRUCTIONS * functions / executed)
-            fractions = dict.fromkeys(sites, fast) | fractions
+    fractions = _spare(evidence, _evaluates, _EVALUATING) | fractions
     special = [site for site in evidence.of("special") if site not in _dividing(evidence)]
     busy = evidence.model.busy.get("xu", 0.0)
     if busy == evidence.model.busiest[1]:  # then the units themselves are too few, however well they are used
@@ -263,33 +321,41 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _evaluates(instruction: Instruction) -> bool:
-    if instruction.opcode.startswith(_FUNCTIONS):
+def _evaluates(site: Site) -> bool:
+    if site.opcode.startswith(_FUNCTIONS):
         return True
-    text = instruction.text
+    text = site.instruction.text
     return "." in text and any(constant in text for constant in _CONSTANTS)
 
 
-def _by_line(evidence: Evidence) -> Iterable[list[Site]]:
-    """Returns the instructions of each source line that may be part of a function."""
-    lines: dict[str, list[Site]] = {}
-    for site in evidence.sites:
-        if site.kind in _EVALUATING and (place := site.instruction.place):
-            lines.setdefault(place, []).append(site)
-    return lines.values()
+def _is_fp64_function(site: Site) -> bool:
+    return bool(_FP64_FUNCTIONS.match(site.opcode))
 
 
-def _near_functions(evidence: Evidence) -> Iterable[list[Site]]:
-    """Returns the arithmetic around each function where no lines are known: a kernel does more than evaluate it."""
+def _spare(
+    evidence: Evidence, is_function: Callable[[Site], bool], kinds: Sequence[Kind]
+) -> dict[Site, float]:
+    """Returns what part of the instructions that evaluate functions their fast forms would save.
+
+    They are those of the function's source line or, where no lines are known, the arithmetic around it: a kernel does more
+    than evaluate it.
+    """
+    groups: dict[str, list[Site]] = {}
     for sites in evidence.by_function.values():
-        near = {
-            one: None
-            for index, site in enumerate(sites)
-            if site.instruction.place is None and _evaluates(site.instruction)
-            for one in sites[max(0, index - _OF_A_FUNCTION) : index + _OF_A_FUNCTION]
-            if one.kind in ("fp32", "special")
-        }
-        yield list(near)
+        near: dict[Site, None] = {}
+        for index, site in enumerate(sites):
+            if site.kind in kinds and (place := site.instruction.place):
+                groups.setdefault(place, []).append(site)
+            elif site.instruction.place is None and is_function(site):
+                around = sites[max(0, index - _OF_A_FUNCTION) : index + _OF_A_FUNCTION]
+                near |= dict.fromkeys(one for one in around if one.kind in _RESULTS and one.kind in kinds)
+        groups[f"near in {sites[0].function}"] = list(near)
+    found: dict[Site, float] = {}
+    for group in groups.values():
+        if functions := sum(site.executed for site in group if is_function(site)):
+            spare = max(0.0, 1 - _FAST_INSTRUCTIONS * functions / sum(site.executed for site in group))
+            found |= dict.fromkeys(group, spare)
+    return found
 
 
 def _called(evidence: Evidence) -> list[list[Site]]:

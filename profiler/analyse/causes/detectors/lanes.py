@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.catalog.metrics import LANES
 
 _LANES_MISSING = 0.03
+# Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
+_PASSED_BY = 1 - 1 / LANES
 _COUNTED_BY_INSTRUCTIONS = 0.85
 
 
@@ -18,12 +21,16 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     """Names lanes that do nothing: split by branches that go both ways, or without any work."""
     split, idle = {}, {}
     entered: dict[int, float | None] = {}
+    # Lanes that a block lacks do not leave it by a branch. A mean of all instructions has no first one.
+    of_block = None if evidence.has_costs else _lanes_of_block(evidence)
     for site in evidence.sites:
-        entered.setdefault(site.function, site.lanes)  # lanes that a block lacks do not leave it by a branch
+        entered.setdefault(site.function, of_block or site.lanes)
         if site.lanes is None or site.idle_share < _LANES_MISSING:
             continue
+        if site.idle_share > _PASSED_BY and site.kind not in ACCESSES:
+            continue
         off = 1 - site.lanes / (entered[site.function] or LANES)
-        if off >= _LANES_MISSING and _goes_both_ways(evidence, site):
+        if off >= _LANES_MISSING and (of_block or _goes_both_ways(evidence, site)):
             split[site] = off
         else:
             idle[site] = site.idle_share
@@ -91,6 +98,12 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
             waited += evidence.charged[site]["barrier"] * working / everything
         since = []
     return waited / total if total else 0.0
+
+
+def _lanes_of_block(evidence: Evidence) -> float:
+    """Returns how many lanes of a block's warps have a thread, on average."""
+    threads = math.prod(evidence.shape.block) if evidence.shape else LANES
+    return threads / math.ceil(threads / LANES)
 
 
 def _mean_lanes(fractions: Mapping[Site, float]) -> float:

@@ -92,27 +92,31 @@ def _spread(evidence: Evidence) -> float:
 def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     least, mean, most = (evidence.find(f"l1tex__cycles_active.{which}") for which in ("min", "avg", "max"))
     waves = evidence.find("waves") or 0.0
-    between = 1 - mean / most if mean and most else 0.0
+    short_lived = _is_short_lived(evidence)
+    missing = _missing_warps(evidence) if not short_lived else 0.0
+    if least is not None and mean and most:
+        between = 1 - mean / most
+        active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
+        which = f"SMs are active for {100 * least / most:.0f} % of the longest at least, {100 * mean / most:.0f} % on average, and"
+    else:  # schedulers without a warp, beyond those of a launch that only starts
+        starting = _START_NS / (evidence.find("duration_ns") or _START_NS)
+        between = 0.0 if short_lived else max(0.0, evidence.model.wait_share(NO_WARP) - starting)
+        active = {"scheduler_empty_pct": 100 * between}
+        which = f"For {100 * between:.0f} % of the time a scheduler has no warp; SMs"
     blocks, sms = _blocks(evidence), evidence.find("launch__sm_count") or 1.0
     last_wave = 1 - waves / math.ceil(waves) if waves > 1 else max(0.0, 1 - blocks / sms)
-    missing = _missing_warps(evidence) if not _is_short_lived(evidence) else 0.0
     unexplained = max(0.0, missing - last_wave)
     saves = max(
         between - last_wave if waves < _MANY_WAVES else between,
         unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY),
     )
-    if saves > 0 and least is not None and mean and most:
+    if saves > 0:
         yield Candidate(
             "load-imbalance",
-            f"SMs are active for {100 * least / most:.0f} % of the longest at least, {100 * mean / most:.0f} % on average, and hold "
-            f"{100 * (1 - missing):.0f} % of the warps that fit: some work takes much longer than the rest.",
+            f"{which} hold {100 * (1 - missing):.0f} % of the warps that fit: some work takes much longer than the rest.",
             "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
             weights=_busiest_code(evidence),
-            evidence={
-                "sm_active_least_pct": 100 * least / most,
-                "sm_active_mean_pct": 100 * mean / most,
-                "resident_warps_pct": 100 * (1 - missing),
-            },
+            evidence={**active, "resident_warps_pct": 100 * (1 - missing)},
             saves=saves,
         )
 

@@ -11,8 +11,10 @@ from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.evidence.time_model import Effect
 from profiler.analyse.code.code import Instruction
 
-# An 8 x 8 tile of a thread takes 64 multiply-adds for four loads of 16 bytes, 16 for each. A next step gets half of that.
-_FMAS_PER_LOAD = 8.0
+# The next steps from one result a thread, in multiply-adds for each load: eight results in a column take three loads (one value,
+# and eight of 16 bytes at once) for eight; tiles of 8 x 8 take four for 64 and, with those that stage them, reach 6.4 in
+# rung 5 of the GEMM ladder. A step is worth taking where it at least doubles the reuse.
+_NEXT_STEPS = (8 / 3, 6.4)
 # A product loads at most two values for each multiply-add; other code with fewer multiplies by the way.
 _FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _FMAS_OF_A_PRODUCT = 0.5
@@ -51,7 +53,7 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     count = sum(site.executed for site in loads)
     if count and fmas / count >= _FMAS_OF_A_PRODUCT:
         each = fmas / count
-        part = max(0.0, 1 - each / _FMAS_PER_LOAD)
+        part = next((1 - each / step for step in _NEXT_STEPS if step >= 2 * each), 0.0)
         yield Candidate(
             "too-little-reuse",
             f"Each load from shared memory feeds {each:.1f} multiply-adds a thread; with a tile of 8 x 8 results a thread, each feeds 16.",
@@ -86,10 +88,12 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
     stores = [
         (evidence.innermost_loop(site), _address(site.instruction)) for site in evidence.of("shared store")
     ]
+    # A thread that stores in several places writes those of others too, and they write its own.
+    alone = {loop for loop, _ in stores if len({place for one, place in stores if one is loop}) == 1}
     own = {
         site: part
         for site, part in fixed.items()
-        if (evidence.innermost_loop(site), _address(site.instruction)) in stores
+        if (loop := evidence.innermost_loop(site)) in alone and (loop, _address(site.instruction)) in stores
     }
     loops_with_stores = [loop for loop, _ in stores if loop is not None]
     same = {

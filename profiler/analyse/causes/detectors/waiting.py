@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.evidence.dataflow import is_chased
+from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import Effect
@@ -31,6 +31,10 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     waiting = 100 * evidence.time_of(dict.fromkeys(loads, 1.0), "long_scoreboard")
     if not loads or not waiting:
         return
+    # Asynchronous copies go to shared memory beside L1's lines and the registers, through which these loads pass.
+    staged = [
+        site for site in loads if site.opcode.startswith("LDG.") and feeds_shared_memory(evidence, site)
+    ]
     warps = evidence.find("active_warps")
     few = sum(count * site.executed for site, count in under_way.items()) / sum(
         site.executed for site in loads
@@ -41,7 +45,10 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         + (f", and a scheduler {warps:.0f} warps." if warps else "."),
         "Issue several independent loads before the first use: unroll the loop, load the next tile into registers, or copy it "
         "asynchronously into a second buffer (cp.async, num_stages) while this one is used.",
-        Effect(waits=evidence.waiting_for(fractions, "long_scoreboard") | _barrier_behind(evidence, loads)),
+        Effect(
+            {"l1": evidence.part_of_l1(dict.fromkeys(staged, 1.0))},
+            evidence.waiting_for(fractions, "long_scoreboard") | _barrier_behind(evidence, loads),
+        ),
         {site: evidence.charged[site]["long_scoreboard"] for site in loads},
         {"waiting_for_loads_pct": waiting, "loads_under_way": few}
         | ({"active_warps": warps} if warps else {}),
@@ -110,17 +117,30 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     waiting = evidence.time_of(dict.fromkeys(sites, 1.0), "barrier", "membar")
     if not waiting:
         return
-    # Warps that arrive late because they waited for loads make the others wait: that part goes with the loads.
-    loads = evidence.time_of(dict.fromkeys(evidence.of("global load"), 1.0), "long_scoreboard")
-    part = _HIDDEN * waiting / (waiting + loads)
+    fractions = {site: _HIDDEN * part for site, part in _own_part(evidence).items()}
     yield Candidate(
         "barriers",
         f"For {100 * waiting:.0f} % of the time warps wait at a barrier for the others of their block.",
         "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks.",
-        Effect(waits=evidence.waiting_for(dict.fromkeys(sites, part), "barrier", "membar")),
+        Effect(waits=evidence.waiting_for(fractions, "barrier", "membar"), in_step=True),
         {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites},
         {"waiting_pct": 100 * waiting},
     )
+
+
+def _own_part(evidence: Evidence) -> dict[Site, float]:
+    """Returns how much of the waiting at each barrier is not for warps that wait for loads since the one before it."""
+    parts: dict[Site, float] = {}
+    loading = 0.0
+    for site in evidence.sites:
+        waits = evidence.charged[site]
+        if site.kind == "barrier":
+            waiting = waits["barrier"] + waits["membar"]
+            parts[site] = waiting / (waiting + loading) if waiting else 0.0
+            loading = 0.0
+        elif site.kind == "global load":
+            loading += waits["long_scoreboard"]
+    return parts
 
 
 def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:

@@ -15,19 +15,22 @@ from profiler.analyse.causes.evidence.sites import GLOBAL, Kind, Site
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES
 
+_THROUGH_MIO: tuple[Kind, ...] = ("shared load", "shared store", "shared atomic", "special", "conversion")
 # Which instructions a warp may be waiting for, where no samples say it.
 _SUSPECTED: dict[str, tuple[Kind, ...]] = {
     "long_scoreboard": ("global load", "local", "atomic"),
     "lg_throttle": GLOBAL,
     "drain": ("global store", "atomic"),
     "short_scoreboard": ("shared load", "shared atomic", "special", "conversion"),
-    "mio_throttle": ("shared load", "shared store", "shared atomic", "special", "conversion"),
+    "mio_throttle": _THROUGH_MIO,
     "barrier": ("barrier",),
     "membar": ("barrier",),
     "math_pipe_throttle": ("fp64", "fp32", "integer", "tensor"),
     "gmma": ("tensor",),
     "tex_throttle": ("global load",),
 }
+# Of an SM, each cycle: special functions, and conversions on the same unit (CUDA C++ Programming Guide, "Arithmetic Instructions").
+SPECIAL_LANES = 16
 _QUEUED = ("long_scoreboard", "short_scoreboard", "lg_throttle", "mio_throttle", "drain")
 # Cycles. On an H200, the requests of the kernels in tests/data/causes that follow pointers or add up one value after the other
 # wait for 230 to 740 each, while memory has little to do; those behind contended atomics for 43,000 and 370,000.
@@ -74,16 +77,14 @@ def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site,
 
 def _share_queues(charged: Mapping[Site, Waits]) -> None:
     """Divides the waiting for a queue among those who fill it: a sampled warp is only the one that came too late."""
-    for reason, kinds, cost in (
-        ("lg_throttle", GLOBAL, _global_cost),
-        ("drain", ("global store", "atomic"), _global_cost),
+    for reason, among in (
+        ("lg_throttle", {site: _global_cost(site) for site in charged if site.kind in GLOBAL}),
+        ("drain", {site: _global_cost(site) for site in charged if site.kind in ("global store", "atomic")}),
         (
             "mio_throttle",
-            ("shared load", "shared store", "shared atomic", "special", "conversion"),
-            _shared_cost,
+            {site: _shared_cost(site) for site in charged if site.kind in _THROUGH_MIO or "xu" in site.units},
         ),
     ):
-        among = {site: cost(site) for site in charged if site.kind in kinds}
         total, samples = sum(among.values()), sum(waits[reason] for waits in charged.values())
         if total and samples:
             for waits in charged.values():
@@ -109,7 +110,7 @@ def _charge_atomics(profile: Profile, figures: Mapping[str, float], charged: Map
     ):
         return
     total = sum(atomics.values())
-    for reason in _QUEUED:
+    for reason in (*_QUEUED, "membar"):  # a fence waits until the atomics before it are done
         samples = sum(waits.pop(reason, 0) for waits in charged.values())
         for site, part in atomics.items():
             charged[site][reason] = samples * part / total
@@ -123,4 +124,5 @@ def _global_cost(site: Site) -> float:
 
 
 def _shared_cost(site: Site) -> float:
-    return site.passes or site.executed
+    """Returns the cycles of an SM that the unit behind the queue takes: one for each pass, two for 32 special functions."""
+    return site.executed * LANES / SPECIAL_LANES if "xu" in site.units else site.passes or site.executed

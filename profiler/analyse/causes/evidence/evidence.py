@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from profiler.analyse.causes.evidence.blame import Waits
-from profiler.analyse.causes.evidence.charging import charge_waits
+from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, charge_waits
+from profiler.analyse.causes.evidence.estimates import estimate_costs, estimate_lanes
 from profiler.analyse.causes.evidence.sites import Kind, Site, read_sites
 from profiler.analyse.causes.evidence.time_model import NO_WARP, Effect, TimeModel, reachable_of_dram
 from profiler.analyse.causes.evidence.time_shares import derive_figures
@@ -27,14 +28,6 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 # "Arithmetic Instructions", results per clock cycle and SM).
 _FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
 _FP64_LANES_OTHERWISE = 2
-_SPECIAL_LANES = 16
-# L1 looks up one line of four sectors a cycle, and is filled from L2 with 64 bytes a cycle. The widest contiguous access of
-# a warp, 16 bytes a lane, is four lines and 512 bytes; fills of other accesses come between, so that one in four is spare.
-_SECTORS_A_CYCLE = 4.0
-_LEAST_CYCLES = 4.0
-_FILLED_A_CYCLE = 64.0
-_SPARE = 1.25
-_MOSTLY_SHARED = 50.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +41,9 @@ class Evidence:
     model: TimeModel
     has_samples: bool
     has_costs: bool  # of each access, not estimated from totals
+    wasted_dram: float = (
+        0.0  # of device memory's traffic: what all accesses do not need, had each its own trip to it
+    )
 
     def find(self, name: str) -> float | None:
         """Returns a figure by our name or a metric by ncu's."""
@@ -199,7 +195,8 @@ def gather(profile: Profile) -> Evidence:
     figures = derive_figures(main)
     sites = tuple(read_sites(main))
     if not (has_costs := _has_costs(sites)):
-        _estimate_costs(sites, figures)
+        estimate_costs(sites, figures)
+        estimate_lanes(sites, main, figures)
     stalls = _stall_shares(figures, sites)
     charged = charge_waits(main, sites, figures, stalls)
     return Evidence(
@@ -208,51 +205,19 @@ def gather(profile: Profile) -> Evidence:
         sites=sites,
         charged=charged,
         model=TimeModel(
-            _busy(main, figures, sites), _waits(figures, stalls), {"dram": _wasted_dram(figures, sites)}
+            _busy(main, figures, sites),
+            _waits(figures, stalls),
+            _avoidable(figures, sites),
+            _issuing(figures),
         ),
         has_samples=any(site.waits for site in sites),
         has_costs=has_costs,
+        wasted_dram=_wasted_dram(figures, sum(site.ideal_sectors or 0.0 for site in sites)),
     )
 
 
 def _has_costs(sites: Iterable[Site]) -> bool:
     return any(site.passes is not None or site.sectors is not None for site in sites)
-
-
-def _estimate_costs(sites: Iterable[Site], figures: Mapping[str, float]) -> None:
-    """Fills in passes and sectors from the kernel's totals, where they were not counted for each instruction."""
-    for kind, name in (("shared load", "shared_load"), ("shared store", "shared_store")):
-        _estimate_passes([site for site in sites if site.kind == kind], name, figures)
-    shared = figures.get("shared_of_l1_pct", 0.0)
-    cycles = figures.get("l1_cycles_per_access", 0.0) if shared < _MOSTLY_SHARED else 0.0
-    accesses = [site for site in sites if site.kind in ("global load", "global store") and site.width]
-    executed = sum(site.executed for site in accesses)
-    filling = (
-        sum(site.executed * LANES * site.width / 8 for site in accesses) / (executed or 1.0) / _FILLED_A_CYCLE
-    )
-    lie_apart = cycles > max(_LEAST_CYCLES, _SPARE * filling)
-    for site in accesses:
-        _estimate_sectors(site, cycles if lie_apart else 0.0)
-
-
-def _estimate_passes(sites: Sequence[Site], name: str, figures: Mapping[str, float]) -> None:
-    """Divides the passes of all shared loads, or of all stores, among them by how often they ran and how wide they are."""
-    total = figures.get(f"{name}_wavefronts", 0.0)
-    weight = sum(site.executed * site.width for site in sites)
-    if total and weight:
-        needed = 1 - figures.get(f"{name}_conflicts", 0.0) / total
-        for site in sites:
-            site.passes = total * site.executed * site.width / weight
-            site.ideal_passes = site.passes * needed
-
-
-def _estimate_sectors(site: Site, cycles_per_access: float) -> None:
-    """Takes an access for contiguous, unless L1 needs more cycles for it than its sectors take."""
-    filled = LANES * site.width / 8 / SECTOR_BYTES
-    site.ideal_sectors = site.executed * filled
-    site.sectors = site.ideal_sectors * min(
-        LANES / filled, max(1.0, cycles_per_access * _SECTORS_A_CYCLE / filled)
-    )
 
 
 def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
@@ -270,25 +235,23 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
         busy["l2"] = min([figures["l2_throughput_pct"], *([max(units)] if units else [])]) / 100
     cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
     if sites and cycles and sms and cycles.mean and sms.mean:
-        for resource, kinds, lanes in (
-            ("fp64", ("fp64",), _fp64_lanes(profile)),
-            ("xu", ("special", "conversion"), _SPECIAL_LANES),
-        ):
-            executed = sum(site.executed for site in sites if site.kind in kinds and _is_slow(site))
+        for resource, lanes in (("fp64", _fp64_lanes(profile)), ("xu", SPECIAL_LANES)):
+            executed = sum(site.executed for site in sites if resource in site.units)
             busy[resource] = executed * LANES / lanes / (cycles.mean * sms.mean)
     return {resource: min(1.0, share) for resource, share in busy.items()}
 
 
-def _wasted_dram(figures: Mapping[str, float], sites: Iterable[Site]) -> float:
-    """Returns the part of device memory's traffic beyond what all accesses need, had each its own trip to it."""
+def _wasted_dram(figures: Mapping[str, float], needed: float) -> float:
+    """Returns the part of device memory's traffic that is more than these sectors."""
     moved = figures.get("dram_bytes_read", 0.0) + figures.get("dram_bytes_written", 0.0)
-    needed = sum((site.ideal_sectors or 0.0) * SECTOR_BYTES for site in sites)
-    return max(0.0, 1.0 - needed / moved) if moved and needed else 0.0
+    return max(0.0, 1.0 - needed * SECTOR_BYTES / moved) if moved and needed else 0.0
 
 
-def _is_slow(site: Site) -> bool:
-    """Returns whether a conversion runs on the special-function unit: those that pack or stay within integers do not."""
-    return not site.opcode.startswith(("F2FP", "F2IP", "I2FP", "I2I"))
+def _avoidable(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
+    """Returns the traffic that a bound cannot count on: accesses that touch the same data may come to share one trip to it."""
+    loads = max((site.ideal_sectors or 0.0 for site in sites if site.kind != "global store"), default=0.0)
+    stores = max((site.ideal_sectors or 0.0 for site in sites if site.kind == "global store"), default=0.0)
+    return {"dram": _wasted_dram(figures, loads + stores)}
 
 
 def _fp64_lanes(profile: Profile) -> int:
@@ -312,6 +275,13 @@ def _stall_shares(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[s
         stalls = {reason: float(count) for reason, count in sampled.items()}
     total = sum(stalls.values())
     return {reason: value / total for reason, value in stalls.items()} if total else {}
+
+
+def _issuing(figures: Mapping[str, float]) -> float:
+    """Returns the part of a warp's time in which it issues, or could and another one does."""
+    latency = figures.get("warp_latency", 0.0)
+    ready = figures.get("stall_selected", 0.0) + figures.get("stall_not_selected", 0.0)
+    return min(1.0, ready / latency) if latency else 0.0
 
 
 def _waits(figures: Mapping[str, float], stalls: Mapping[str, float]) -> dict[str, float]:

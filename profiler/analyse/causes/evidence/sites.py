@@ -60,6 +60,10 @@ _UNITS: dict[Kind, tuple[str, ...]] = {
     "fp32": ("fma",), "fp64": ("fp64",), "special": ("xu",), "conversion": ("xu",), "tensor": ("tensor",),
 }  # fmt: skip
 _INTEGERS_ON_FMA = ("IMAD", "UIMAD", "IMUL")
+# Conversions that pack, or that stay within 32 bits and signs, run beside the special-function unit; those from and to double
+# precision run on it, as the first guesses of double roots and quotients do.
+_BESIDE_SPECIAL = ("F2FP", "F2IP", "I2FP", "I2I")
+_SPECIAL_OF_DOUBLES = ("F2F", "I2F", "F2I", "MUFU")
 _NO_WAITS: Mapping[str, int] = {}
 _BY_OPCODE = tuple((re.compile(pattern), kind) for pattern, kind in _KINDS)
 
@@ -78,7 +82,7 @@ _NOT_WAITING = ("selected", "not_selected")
 
 @dataclass(frozen=True)
 class _Meaning:
-    """What an opcode says of every instruction that has it."""
+    """Holds the properties that all instructions of one opcode share."""
 
     kind: Kind
     width: int  # bits that one lane accesses; 0 where it accesses no memory
@@ -100,7 +104,9 @@ def _units_of(kind: Kind, name: str) -> tuple[str, ...]:
         return ("lsu",)
     if kind == "integer":
         return ("fma",) if name in _INTEGERS_ON_FMA else ("alu",)
-    return _UNITS.get(kind, ())
+    if name in _BESIDE_SPECIAL:
+        return ()
+    return ("xu",) if name in _SPECIAL_OF_DOUBLES else _UNITS.get(kind, ())
 
 
 class Site:

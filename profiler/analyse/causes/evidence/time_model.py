@@ -2,12 +2,15 @@
 
 A kernel's time is split in two. The busiest resource (a memory, a pipe, the issue slots) needs its share at its peak
 rate. The rest is time in which it idles, because warps wait: that part is divided among the stall reasons as the waiting
-warps are. A change takes a fraction of the work off some resources, and a fraction of the waiting off some reasons; what
-remains is the estimate. The bound is harder: of the resources whose work the change leaves as it is, the busiest still
-needs its time, even if all waiting ended.
+warps are. A change takes a fraction of the work off some resources, and a fraction of the waiting off some reasons.
 
-The split is simple on purpose. It knows no overlap beyond "the busiest resource hides the others", so the published
-record of its estimates (docs/causes.md) is what says how far to trust it.
+What remains is estimated in two ways. Where a resource is saturated, its work and the idle rest follow each other: the
+change shortens both. Where none is, warps hide each other's work, and as many run at once as before, so that the kernel
+shrinks as the life of each warp does (Little's law). The busier the busiest resource, the more the first counts. The time in
+which a scheduler has no warp, as at the end of a launch, shrinks with the work that comes before it.
+
+The bound is harder: of the resources whose work the change leaves as it is, the busiest still needs its time, even if all
+waiting ended. The published record of the estimates (docs/causes.md) is what says how far to trust them.
 """
 
 from __future__ import annotations
@@ -19,6 +22,15 @@ from dataclasses import dataclass, field
 # runs/, on an H200, the sums reach 0.94 of the peak and the copies 0.89.
 _ONE_WAY, _BOTH_WAYS = 0.94, 0.89
 NO_WARP = "no_warp"  # a scheduler has no warp: a part of the waiting that is no stall
+# Where warps wait for a unit that is full. Requests to memory pile up from device memory through L2 and L1 to the queue of the
+# load/store pipe, which shared memory and the special-function unit share.
+_MIO = ("mio_throttle", "short_scoreboard")
+_MEMORY = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle", *_MIO)
+_MATH = ("math_pipe_throttle",)
+_QUEUES: Mapping[str, tuple[str, ...]] = {
+    "dram": _MEMORY, "l2": _MEMORY, "l1": _MEMORY, "lsu": _MEMORY, "xu": _MIO,
+    "fma": _MATH, "alu": _MATH, "fp64": _MATH, "tensor": _MATH,
+}  # fmt: skip
 
 
 def reachable_of_dram(read: float, written: float) -> float:
@@ -31,21 +43,29 @@ def reachable_of_dram(read: float, written: float) -> float:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a change takes away: fractions from 0 to 1 of the work of resources and of the waiting by reason."""
+    """A change, as fractions from 0 to 1 that it takes off the work of resources and off the waiting by reason.
+
+    Warps that are kept `in_step` all wait, or all use the same unit, so that neither hides the other.
+    """
 
     resources: Mapping[str, float] = field(default_factory=dict)
     waits: Mapping[str, float] = field(default_factory=dict)
+    in_step: bool = False
 
 
 @dataclass(frozen=True)
 class TimeModel:
-    """`busy` is each resource's share of the time, 0 to 1; `waits` how the time in which the busiest idles is divided."""
+    """`busy` is each resource's share of the time, 0 to 1; `waits` how the time in which the busiest idles is divided.
+
+    `issuing` is the part of a warp's time in which it issues or could.
+    """
 
     busy: Mapping[str, float]
     waits: Mapping[str, float]
     avoidable: Mapping[str, float] = field(
         default_factory=dict
     )  # parts that no code needs, whatever causes them
+    issuing: float = 0.0
 
     @property
     def busiest(self) -> tuple[str, float]:
@@ -61,14 +81,28 @@ class TimeModel:
 
     def saved(self, effect: Effect) -> float:
         """Estimates the fraction of the time that a change saves."""
+        busiest, share = self.busiest
         needed = max(
-            (share * (1.0 - effect.resources.get(name, 0.0)) for name, share in self.busy.items()),
-            default=0.0,
+            (part * (1.0 - effect.resources.get(one, 0.0)) for one, part in self.busy.items()), default=0.0
         )
-        waiting = self.exposed * sum(
-            share * (1.0 - effect.waits.get(reason, 0.0)) for reason, share in self.waits.items()
-        )
-        return min(1.0, max(0.0, 1.0 - needed - waiting))
+        without_warps = self.waits.get(NO_WARP, 0.0)
+        tail = self.exposed * without_warps
+        if (running := 1.0 - tail) <= 0.0:
+            return effect.waits.get(NO_WARP, 0.0)
+        # The less is asked of a full unit, the less wait in its queues, whatever they themselves ask for. Of a unit that is
+        # half idle, queues are short: the part of the waiting that is spent in them grows faster than the load.
+        queues = dict.fromkeys(_QUEUES.get(busiest, ()), share**2 * effect.resources.get(busiest, 0.0))
+        gone = sum(
+            part * max(effect.waits.get(reason, 0.0), queues.get(reason, 0.0))
+            for reason, part in self.waits.items()
+            if reason != NO_WARP
+        ) / (1.0 - without_warps or 1.0)
+        in_turn = (share - needed + (running - share) * gone) / running
+        of_each_warp = (1.0 - self.issuing) * gone + self.issuing * effect.resources.get("issue", 0.0)
+        saturated = 0.0 if effect.in_step else share / running
+        saved = saturated * in_turn + (1.0 - saturated) * of_each_warp
+        saved = min(max(0.0, saved), 1.0 - needed / running)
+        return running * saved + tail * max(saved, effect.waits.get(NO_WARP, 0.0))
 
     def bound(self, effect: Effect, leaves: Iterable[str]) -> float:
         """Returns the most that a change could save which does not touch the work of the resources that it `leaves`."""

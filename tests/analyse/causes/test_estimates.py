@@ -1,0 +1,56 @@
+"""Estimates for each access, made from the totals of a kernel."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiler.analyse.causes.evidence.estimates import estimate_costs, find_kinds_apart
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_evidence import code_of, sites_of
+
+LOAD, STORE = "LDG.E R4, [R2.64]", "STG.E [R8.64], R4"
+
+
+def estimated(*lines, **figures):
+    """Returns the sectors a request of each line, each executed 100 times."""
+    sites = sites_of(code_of(*lines))
+    estimate_costs(sites, figures)
+    return [site.sectors / site.executed for site in sites]
+
+
+@pytest.mark.parametrize(
+    ("arrived", "hits", "apart"),
+    [
+        (800.0, 80.0, {"global load"}),  # 4 sectors for each access: every store is whole
+        (3600.0, 60.0, {"global store"}),  # more than loads that miss L1 so seldom could ask for
+        (3600.0, 0.0, {"global load", "global store"}),  # the loads might be it, or the stores
+        (5000.0, 60.0, {"global load", "global store"}),  # more than 32 sectors for each store
+    ],
+)
+def test_the_sectors_that_reach_l2_show_whether_loads_or_stores_lie_apart(arrived, hits, apart):
+    sites = sites_of(code_of(LOAD, STORE))
+    estimate_costs(sites, {})
+    assert find_kinds_apart(sites, {"l2_sectors": arrived, "l1_hit_pct": hits}) == apart
+
+
+def test_only_stores_that_lie_apart_touch_more_sectors_than_they_fill():
+    figures = {"l1_cycles_per_access": 25.0, "l2_sectors": 3600.0, "l1_hit_pct": 60.0}
+    assert estimated(LOAD, STORE, **figures) == [4.0, 32.0]
+
+
+def test_accesses_are_whole_where_l1_and_l2_do_no_more_than_they_need():
+    assert estimated(LOAD, STORE, l1_cycles_per_access=2.0, l2_sectors=800.0, l1_hit_pct=0.0) == [4.0, 4.0]
+
+
+def test_sectors_too_many_reach_l2_even_where_l1_has_time():
+    (sectors,) = estimated(LOAD, l1_cycles_per_access=3.0, l2_sectors=1800.0, l1_hit_pct=0.0)
+    assert sectors == 18.0
+
+
+def test_what_spilled_registers_bring_to_l2_is_no_excess_of_loads():
+    load, spill = estimated(LOAD, "STL [R1], R4", l1_cycles_per_access=2.0, l2_sectors=800.0, l1_hit_pct=0.0)
+    assert (load, spill) == (4.0, 4.0)
