@@ -113,6 +113,14 @@ class Recorded:
                 return one
         raise NotRecordedError(f"{ladder} {kernel}")
 
+    def loads_in_ptx(self, kernel: int) -> dict[int, int]:
+        """Returns how many loads from shared memory of each width, in bits, a GEMM rung has in PTX: `widths.py` counts them."""
+        path = self.runs / "checks/gemm-ptx.json"
+        rungs = json.loads(path.read_text()) if path.exists() else {}
+        if str(kernel) not in rungs:
+            raise NotRecordedError(f"PTX of gemm {kernel}")
+        return {int(bits): count for bits, count in rungs[str(kernel)].items()}
+
     def check(self, ladder: str, kernel: int) -> dict[str, Any]:
         """Returns what `prof verify` found about a rung, which is stored beside the runs."""
         path = self.runs / "checks" / f"{ladder}.json"

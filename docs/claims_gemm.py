@@ -10,6 +10,7 @@ from profiler.analyse.ladder.ideas import is_as_claimed
 _PUBLISHED_PCT = {4: 36.5, 5: 68.7, 6: 78.4, 7: 84.8, 8: 93.7}
 _SIZES = (1024, 2048, 4096, 8192)
 _STEPS_OF_CHASE = 65536
+_SHARED_RUNGS = range(3, 9)  # FP32 rungs that read shared memory by loads of their own
 
 
 def _percent_of_cublas(recorded: Recorded) -> Verdict:
@@ -126,6 +127,27 @@ def _dual_issue(recorded: Recorded) -> Verdict:
     if not most:
         raise NotRecordedError("issue rates")
     return decide(most > 1.005, f"at most {most:.4f} instructions in a cycle that issues, over all rungs")
+
+
+def _ptx_widths(recorded: Recorded) -> Verdict:
+    """Compares what the compiler writes into PTX with what ran: widths that only one of the two has decide."""
+    opcodes = {32: "LDS", 64: "LDS.64", 128: "LDS.128"}
+    ran = {
+        kernel: {bits for bits, opcode in opcodes.items() if recorded.executed("gemm", kernel, opcode)}
+        for kernel in _SHARED_RUNGS
+    }
+    lost = {kernel: set(recorded.loads_in_ptx(kernel)) - ran[kernel] for kernel in _SHARED_RUNGS}
+    joined = [kernel for kernel in _SHARED_RUNGS if max(recorded.loads_in_ptx(kernel)) < max(ran[kernel])]
+    texts = [
+        f"rung {kernel} has loads of {' and '.join(map(str, sorted(bits)))} bits from shared memory in PTX, and none when it runs (docs/widths.py prints the PTX's)"
+        for kernel, bits in lost.items()
+        if bits
+    ]
+    if joined:
+        texts.append(
+            f"rungs {', '.join(map(str, joined))} have no wide ones in PTX, and LDS.128 when they run"
+        )
+    return decide(any(lost.values()), "; ".join(texts))
 
 
 def _faults(recorded: Recorded) -> Verdict:
@@ -247,7 +269,7 @@ GEMM = (
     Claim("G10", "Kernel 6 keeps bank conflicts of about five ways on some loads.", "prof show --ladder gemm-variants 2", _bank_conflicts),
     Claim("G11", "The gain of kernel 6 over 5 depends on the size.", "prof compare 5 6 --size 1024", _sizes),
     Claim("G12", "Some instructions are issued in pairs on Hopper.", "prof show 14 --full", _dual_issue),
-    Claim("G13", "PTX shows widths that the machine code does not have."),
+    Claim("G13", "PTX shows widths that the machine code does not have.", "prof sass 8", _ptx_widths),
     Claim("G14", "A misaligned access as float4 faults when it runs.", "prof verify --ladder faults", _faults),
     Claim("G15", "Double buffering by cp.async closes the last gap to cuBLAS.", "prof ladder", _last_gap),
     Claim("G16", "A shared load feeds 0.9 FMAs in kernel 4, and 4.0 in kernel 5.", "prof sass 4 5", _fmas_a_load),

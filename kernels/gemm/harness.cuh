@@ -1,6 +1,6 @@
 // The task of this ladder's programs: a random A and B, a poisoned C, and a comparison of each element of C with an FP64 sum.
 // In: a shape m n k. Every rung computes C = A * B, all row-major; A and B are FP32 (multiplied as such or in TF32) or
-// BF16, C is FP32 or BF16.
+// BF16, C is FP32 or BF16; or A and B are E4M3, B stored by columns, and C is BF16.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,7 @@ __global__ void compare_with_fp64(Gemm<Element, Result> g, Comparison* out) {
         double sum = 0, exact = 0, magnitude = 0;
         for (int k0 = 0; k0 < g.k; k0 += T) {
             as[y][x] = row < g.m && k0 + x < g.k ? double(float(g.a[size_t(row) * g.k + k0 + x])) : 0.0;
-            bs[y][x] = col < g.n && k0 + y < g.k ? double(float(g.b[size_t(k0 + y) * g.n + col])) : 0.0;
+            bs[y][x] = col < g.n && k0 + y < g.k ? double(float(g.b[g.place_in_b(k0 + y, col)])) : 0.0;
             __syncthreads();
             for (int i = 0; i < T; ++i) {
                 const double product = Exact::multiplied(as[y][i]) * Exact::multiplied(bs[i][x]);

@@ -59,6 +59,18 @@ struct Precision<__nv_bfloat16, __nv_bfloat16> {
     }
 };
 
+// FP8. The tensor cores align each instruction's 32 products and the sum so far to the largest of them and keep 13 bits below
+// its first, so that an error of 2^-13 of what is added takes the place of FP32's 2^-24.
+template <>
+struct Precision<e4m3, __nv_bfloat16> {
+    static constexpr const char* name = "e4m3 to bf16";
+    static double threshold(int k) { return 0x1p-9 + 0x1p-15 * std::sqrt(double(k)); }
+    __host__ __device__ static double multiplied(double factor) { return factor; }
+    __host__ __device__ static double allowed(int, double magnitude, double exact) {
+        return 8 * 0x1p-13 * magnitude + 0x1p-8 * fabs(exact);
+    }
+};
+
 template <>
 struct Precision<tf32> {
     static constexpr const char* name = "tf32";

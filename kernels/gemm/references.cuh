@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -61,7 +62,7 @@ inline std::string cublas_version() {
 // How cuBLAS is asked to multiply: in which types, and with which products. All sums are FP32.
 template <class Element, class Result>
 struct Asked {
-    static constexpr cudaDataType_t in = sizeof(Element) == 4 ? CUDA_R_32F : CUDA_R_16BF;
+    static constexpr cudaDataType_t in = sizeof(Element) == 4 ? CUDA_R_32F : sizeof(Element) == 2 ? CUDA_R_16BF : CUDA_R_8F_E4M3;
     static constexpr cudaDataType_t out = sizeof(Result) == 4 ? CUDA_R_32F : CUDA_R_16BF;
     static constexpr auto compute = std::is_same<Element, tf32>::value ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 };
@@ -98,7 +99,14 @@ class Proposals {
         using Ask = Asked<Element, Result>;
         CUBLAS_CHECK(cublasLtCreate(&handle_));
         CUBLAS_CHECK(cublasLtMatmulDescCreate(&product_, Ask::compute, CUDA_R_32F));
-        CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&b_, Ask::in, g.n, g.k, g.n));
+        if (g.B_BY_COLUMNS) {  // our kernels never leave the sums that the tensor cores keep, so neither need cuBLAS
+            const cublasOperation_t transposed = CUBLAS_OP_T;
+            const int8_t fast = 1;
+            CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
+            CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast));
+        }
+        const int b_rows = g.B_BY_COLUMNS ? g.k : g.n, b_columns = g.B_BY_COLUMNS ? g.n : g.k;
+        CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&b_, Ask::in, b_rows, b_columns, b_rows));
         CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&a_, Ask::in, g.k, g.m, g.k));
         CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&c_, Ask::out, g.n, g.m, g.n));
         cublasLtMatmulPreference_t preference = nullptr;
@@ -122,11 +130,8 @@ class Proposals {
     Proposals& operator=(const Proposals&) = delete;
 
     int count() const { return int(found_.size()); }
-    void launch(int proposal) {
-        const float one = 1.0f, zero = 0.0f;
-        CUBLAS_CHECK(cublasLtMatmul(handle_, product_, &one, g_.b, b_, g_.a, a_, &zero, g_.c, c_, g_.c, c_, &found_[proposal].algo,
-                                    workspace_.data(), workspace_.bytes(), nullptr));
-    }
+    void launch(int proposal) { launch(&found_[proposal].algo); }
+    void launch_default() { launch(nullptr); }
 
     // As JSON, with cuBLAS's own numbers.
     std::string text(int proposal) const {
@@ -149,6 +154,12 @@ class Proposals {
     }
 
   private:
+    void launch(const cublasLtMatmulAlgo_t* algorithm) {
+        const float one = 1.0f, zero = 0.0f;
+        CUBLAS_CHECK(cublasLtMatmul(handle_, product_, &one, g_.b, b_, g_.a, a_, &zero, g_.c, c_, g_.c, c_, algorithm,
+                                    workspace_.data(), workspace_.bytes(), nullptr));
+    }
+
     static constexpr int REQUESTED = 16;
     static constexpr size_t WORKSPACE_BYTES = size_t(64) << 20;
     Gemm<Element, Result> g_;
@@ -157,6 +168,20 @@ class Proposals {
     cublasLtMatmulDesc_t product_ = nullptr;
     cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
     std::vector<cublasLtMatmulHeuristicResult_t> found_;
+};
+
+// cublasGemmEx has no FP8: here the default is the call of cublasLt that names no algorithm.
+template <class Result>
+class Reference<e4m3, Result> {
+  public:
+    static constexpr bool available = true;
+    void launch(const Gemm<e4m3, Result>& g) {
+        if (!call_) call_ = std::make_unique<Proposals<e4m3, Result>>(g);
+        call_->launch_default();
+    }
+
+  private:
+    std::unique_ptr<Proposals<e4m3, Result>> call_;
 };
 #endif
 

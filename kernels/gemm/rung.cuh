@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 #include <cuda_bf16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 #include "../harness/failure.cuh"
@@ -18,13 +19,20 @@ struct tf32 {
     float value;
 };
 
-// One multiplication: A is m x k, B is k x n, C is m x n.
+using e4m3 = __nv_fp8_e4m3;
+
+// One multiplication: A is m x k, B is k x n, C is m x n. In FP8, B is stored by columns: the tensor cores, and so cuBLAS,
+// take one-byte numbers only where k is adjacent.
 template <class Element, class Result = float>
 struct Gemm {
+    static constexpr bool B_BY_COLUMNS = sizeof(Element) == 1;
     int m, n, k;
     const Element* a;
     const Element* b;
     Result* c;
+    __host__ __device__ size_t place_in_b(int row, int column) const {
+        return B_BY_COLUMNS ? size_t(column) * k + row : size_t(row) * n + column;
+    }
 };
 
 inline int tiles(int extent, int tile) { return extent / tile + (extent % tile != 0); }
@@ -45,7 +53,9 @@ CUtensorMap tensor_map(const Element* matrix, int rows, int columns, int box_row
     cudaDriverEntryPointQueryResult found;
     CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault, &found));
     if (found != cudaDriverEntryPointSuccess) fail(CUDA_FAILED, "the driver has no cuTensorMapEncodeTiled");
-    constexpr auto type = sizeof(Element) == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    constexpr auto type = sizeof(Element) == 4   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                          : sizeof(Element) == 2 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                 : CU_TENSOR_MAP_DATA_TYPE_UINT8;
     const cuuint64_t extent[] = {cuuint64_t(columns), cuuint64_t(rows)}, row_bytes[] = {columns * sizeof(Element)};
     const cuuint32_t box[] = {cuuint32_t(box_columns), cuuint32_t(box_rows)}, step[] = {1, 1};
     CUtensorMap map;

@@ -14,6 +14,7 @@
 
 #include "../../kernels/gemm/harness.cuh"
 
+using harness::e4m3;
 using harness::tf32;
 using bf16 = __nv_bfloat16;
 using Gemm = harness::Gemm<ELEMENT, RESULT>;
@@ -32,7 +33,7 @@ __global__ void plant(Gemm g, int what) {
         // The largest of the first ones: the smallest of all would be no error.
         float lost = 0;
         for (int i = 0; i < g.k && i < 32; ++i) {
-            const float product = float(g.a[size_t(row) * g.k + i]) * float(g.b[size_t(i) * g.n + col]);
+            const float product = float(g.a[size_t(row) * g.k + i]) * float(g.b[g.place_in_b(i, col)]);
             if (fabsf(product) > fabsf(lost)) lost = product;
         }
         *element = RESULT(float(*element) - lost);

@@ -24,6 +24,7 @@ TYPES = {
     "bf16": ("bf16", "float"),
     "tf32": ("tf32", "float"),
     "bf16_out": ("bf16", "bf16"),
+    "fp8": ("e4m3", "bf16"),
 }
 LADDER = """
 title = "Products with planted errors"
@@ -78,6 +79,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
 @pytest.mark.parametrize("name", TYPES)
 def test_each_planted_error_is_caught(planted: Planted, name: str, size: int) -> None:
     errors = ("none", "element", "product", "row", "tile")
+    if (name, size) == ("fp8", 8192):  # its sums may be off by 2: by more than the largest product, 1
+        errors = ("none", "row", "tile")
     with ThreadPoolExecutor(len(errors)) as pool:
         done = list(pool.map(lambda error: planted(name, error, "check", size=size), errors))
     right, *wrong = done

@@ -9,6 +9,7 @@
 #include "../../kernels/gemm/precision.cuh"
 #include "../../kernels/harness/device.cuh"
 
+using harness::e4m3;
 using harness::tf32;
 using bf16 = __nv_bfloat16;
 
@@ -29,9 +30,9 @@ double by_fmas(const Products& p) {
     return sum;
 }
 
-// `together` products and the sum so far are aligned to the largest of them, cut to 24 bits, added, and cut again.
-double by_tensor_cores(const Products& p, int together) {
-    const auto unit_of = [](double x) { return x == 0 ? 0.0 : std::ldexp(1.0, std::ilogb(x) - 23); };
+// `together` products and the sum so far are aligned to the largest of them, cut to so many bits after its first, added, and cut again.
+double by_tensor_cores(const Products& p, int together, int bits = 23) {
+    const auto unit_of = [bits](double x) { return x == 0 ? 0.0 : std::ldexp(1.0, std::ilogb(x) - bits); };
     double sum = 0;
     for (int first = 0; first < p.k; first += together) {
         const int end = std::min(p.k, first + together);
@@ -101,5 +102,6 @@ int main() {
         examine<bf16, float>(k, [](const Products& p) { return by_tensor_cores(p, 16); });
         examine<tf32, float>(k, [](const Products& p) { return by_tensor_cores(p, 8); });
         examine<bf16, bf16>(k, [](const Products& p) { return by_tensor_cores(p, 16); });
+        examine<e4m3, bf16>(k, [](const Products& p) { return by_tensor_cores(p, 32, 13); });
     }
 }

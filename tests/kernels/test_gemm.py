@@ -131,3 +131,20 @@ def test_rung_13_makes_three_products_of_one_and_carries_the_sum_on(rung, arch: 
     assert products == 3 * k_steps
     splits = k_steps * 4
     assert found["FADD"] == 64 + splits
+
+
+@hopper
+def test_rung_16_sends_boxes_of_c_away_while_products_are_under_way(rung, arch: str) -> None:
+    def sent_meanwhile(number: int) -> int:
+        opcodes = [one.opcode for one in rung(number, arch).function]
+        first = next(at for at, opcode in enumerate(opcodes) if opcode.startswith("HGMMA"))
+        waits = opcodes.index("WARPGROUP.DEPBAR.LE", first)
+        return sum(opcode.startswith("UTMASTG") for opcode in opcodes[first:waits])
+
+    assert (sent_meanwhile(15), sent_meanwhile(16)) == (0, 4)
+
+
+@hopper
+def test_rung_17_multiplies_32_numbers_of_e4m3_at_once(rung, arch: str) -> None:
+    products = {name for name in rung(17, arch).hot_loop({"QGMMA"}) if name.startswith("QGMMA")}
+    assert products == {"QGMMA.64x256x32.F32.E4M3.E4M3"}

@@ -15,8 +15,9 @@ import pytest
 from profiler.measure.tools.process import run
 from profiler.measure.tools.toolchain import describe_toolchain
 
-PRECISIONS = ("fp32", "bf16", "tf32", "bf16 to bf16")
+PRECISIONS = ("fp32", "bf16", "tf32", "bf16 to bf16", "e4m3 to bf16")
 ROW, TILE = 72, 16 * 16  # elements of the planted row and tile
+LARGEST_K_OF_FP8 = 333  # of those tried, at which one lost product shows
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +58,15 @@ def test_right_products_stay_far_below_the_bound_where_k_is_large(judged, precis
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("error", ["element", "product"])
 def test_one_wrong_element_is_caught(judged, precision: str, error: str) -> None:
-    """It is another column's, or lacks one of its products."""
-    assert all(row["wrong"] == 1 for row in of(judged, precision, error))
+    """It is another column's, or lacks one of its products, unless FP8's sums are further off than a product is large."""
+    for row in of(judged, precision, error):
+        if (precision, error) != ("e4m3 to bf16", "product") or row["k"] <= LARGEST_K_OF_FP8:
+            assert row["wrong"] == 1
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_wrong_row_and_a_wrong_tile_are_caught_element_by_element(judged, precision: str) -> None:
-    """Of the row, an element may happen to be nearly that of the row below."""
-    assert all(row["wrong"] >= 0.95 * ROW for row in of(judged, precision, "row"))
-    assert all(row["wrong"] == TILE for row in of(judged, precision, "tile"))
+    """Of the row, an element may happen to be nearly that of the row below; in FP8, also one of the tile nearly zero."""
+    in_fp8 = precision == "e4m3 to bf16"
+    assert all(row["wrong"] >= (0.9 if in_fp8 else 0.95) * ROW for row in of(judged, precision, "row"))
+    assert all(row["wrong"] >= (0.85 if in_fp8 else 1) * TILE for row in of(judged, precision, "tile"))
