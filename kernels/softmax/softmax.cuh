@@ -45,7 +45,7 @@ __device__ __forceinline__ float exp_below(float x, float largest) {
 struct Part {
     float largest, sum;
 };
-constexpr Part NO_PART = {LOWEST, 0};
+__device__ __forceinline__ Part no_part() { return {LOWEST, 0}; }
 
 __device__ __forceinline__ Part merged(Part a, Part b) {
     const float largest = fmaxf(a.largest, b.largest);
@@ -66,7 +66,7 @@ __device__ __forceinline__ Part merged_by_block(Part part, Part (&of_warps)[THRE
     part = merged_by_warp(part);
     if (lane == 0) of_warps[threadIdx.x / 32] = part;
     __syncthreads();
-    return merged_by_warp(lane < THREADS / 32 ? of_warps[lane] : NO_PART);
+    return merged_by_warp(lane < THREADS / 32 ? of_warps[lane] : no_part());
 }
 
 // The same words for one element and for four.
@@ -83,7 +83,7 @@ __device__ __forceinline__ float4 scaled(float4 v, float by) { return make_float
 // Of the vectors that a thread holds, `count` of which are of the row: leaves exp(x - largest of these) in their place.
 template <int COUNT, class Vector>
 __device__ __forceinline__ Part part_of(Vector (&v)[COUNT], int count) {
-    Part part = NO_PART;
+    Part part = no_part();
 #pragma unroll
     for (int k = 0; k < COUNT; ++k)
         if (k < count) part.largest = fmaxf(part.largest, largest_of(v[k]));

@@ -10,7 +10,7 @@ static __global__ void __launch_bounds__(TWO_PASSES_THREADS) softmax_02_online(R
     __shared__ Part of_warps[TWO_PASSES_THREADS / 32];
     const float* in = rows.in + blockIdx.x * size_t(rows.hidden);
     float* out = rows.out + blockIdx.x * size_t(rows.hidden);
-    Part part = NO_PART;
+    Part part = no_part();
     for (uint32_t i = threadIdx.x; i < rows.hidden; i += TWO_PASSES_THREADS) part = merged(part, {in[i], 1});
     const Part row = merged_by_block<TWO_PASSES_THREADS>(part, of_warps);
     const float scale = 1 / row.sum;
