@@ -3,6 +3,7 @@
 // Any n. Refuses arrays that are not aligned to the vector.
 #pragma once
 
+#include "../harness/policy.cuh"
 #include "copy.cuh"
 
 constexpr int THREADS = 256;

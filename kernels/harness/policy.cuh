@@ -14,7 +14,6 @@ __device__ __forceinline__ uint64_t leave_last() {
     return policy;
 }
 
-// Where loads of 128 bits go through registers.
 __device__ __forceinline__ float load_to_keep(const float* from) {
     float v;
     asm volatile("ld.global.L1::evict_last.L2::cache_hint.f32 %0, [%1], %2;" : "=f"(v) : "l"(from), "l"(leave_last()));
@@ -24,6 +23,12 @@ __device__ __forceinline__ float4 load_to_keep(const float4* from) {
     float4 v;
     asm volatile("ld.global.L1::evict_last.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
                  : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(from), "l"(leave_last()));
+    return v;
+}
+__device__ __forceinline__ uint4 load_to_keep(const uint4* from) {
+    uint4 v;
+    asm volatile("ld.global.L1::evict_last.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from), "l"(leave_last()));
     return v;
 }
 #else

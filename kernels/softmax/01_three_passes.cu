@@ -18,10 +18,10 @@ __global__ void __launch_bounds__(THREADS) softmax_01_three_passes(Rows rows) {
     float* out = rows.out + blockIdx.x * size_t(rows.hidden);
     float largest = LOWEST, sum = 0;
     for (uint32_t i = threadIdx.x; i < rows.hidden; i += THREADS) largest = fmaxf(largest, in[i]);
-    largest = harness::block_max<THREADS>(largest, of_warps[0]);
-    for (uint32_t i = threadIdx.x; i < rows.hidden; i += THREADS) sum += exp_below(in[i], largest);
+    const float shift = harness::block_max<THREADS>(largest, of_warps[0]) * LOG2_E;
+    for (uint32_t i = threadIdx.x; i < rows.hidden; i += THREADS) sum += exp_below(in[i], shift);
     const float scale = 1 / harness::block_sum<THREADS>(sum, of_warps[1]);
-    for (uint32_t i = threadIdx.x; i < rows.hidden; i += THREADS) out[i] = exp_below(in[i], largest) * scale;
+    for (uint32_t i = threadIdx.x; i < rows.hidden; i += THREADS) out[i] = exp_below(in[i], shift) * scale;
 }
 
 bool launch(const Rows& rows) {

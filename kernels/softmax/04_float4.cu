@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(THREADS) softmax_04_float4(Rows rows) {
 #pragma unroll
     for (int k = 0; k < COUNT; ++k) v[k] = k < count ? in[threadIdx.x + k * THREADS] : make_float4(LOWEST, LOWEST, LOWEST, LOWEST);
     const Part part = part_of(v, count), row = merged_by_block<THREADS>(part, of_warps);
-    const float scale = exp_below(part.largest, row.largest) / row.sum;
+    const float scale = exp2f(part.shift - row.shift) / row.sum;
 #pragma unroll
     for (int k = 0; k < COUNT; ++k)
         if (k < count) out[threadIdx.x + k * THREADS] = scaled(v[k], scale);

@@ -32,30 +32,34 @@ struct Softmax {
 using Task = harness::Normalization<Softmax>;
 using Rows = harness::Rows<float>;
 
-// Less than any element that counts, and finite: what has been seen of a row before its first element.
-constexpr float LOWEST = -1e38f;
+// Exponents are of two: exp(x - largest) is 2 ^ (x * LOG2_E - shift), by one fused multiply-add and one exp2, where the shift is
+// largest * LOG2_E, rounded. Its rounding multiplies all of a row alike, so it cancels, as long as every shift is one such number.
+constexpr float LOG2_E = 1.4426950408889634f;
+constexpr float LOWEST = -1e38f;  // below any shift that counts, and finite
 
-// exp(x - largest) by one fused multiply-add and one exp2.
-__device__ __forceinline__ float exp_below(float x, float largest) {
-    constexpr float LOG2_E = 1.4426950408889634f;
-    return exp2f(fmaf(x, LOG2_E, -largest * LOG2_E));
-}
+__device__ __forceinline__ float exp_below(float x, float shift) { return exp2f(fmaf(x, LOG2_E, -shift)); }
 
-// A part of a row: its largest element, and the sum of exp(x - largest) over its elements.
+// A part of a row: the shift of its largest element, and the sum of its exponentials with that shift.
 struct Part {
-    float largest, sum;
+    float shift, sum;
 };
 __device__ __forceinline__ Part no_part() { return {LOWEST, 0}; }
 
+// One element more.
+__device__ __forceinline__ Part with(Part part, float x) {
+    const float shift = fmaxf(part.shift, x * LOG2_E);
+    return {shift, part.sum * exp2f(part.shift - shift) + exp_below(x, shift)};
+}
+
 __device__ __forceinline__ Part merged(Part a, Part b) {
-    const float largest = fmaxf(a.largest, b.largest);
-    return {largest, a.sum * exp_below(a.largest, largest) + b.sum * exp_below(b.largest, largest)};
+    const float shift = fmaxf(a.shift, b.shift);
+    return {shift, a.sum * exp2f(a.shift - shift) + b.sum * exp2f(b.shift - shift)};
 }
 
 __device__ __forceinline__ Part merged_by_warp(Part part) {
 #pragma unroll
     for (int distance = 16; distance > 0; distance /= 2)
-        part = merged(part, {__shfl_xor_sync(0xFFFFFFFFu, part.largest, distance), __shfl_xor_sync(0xFFFFFFFFu, part.sum, distance)});
+        part = merged(part, {__shfl_xor_sync(0xFFFFFFFFu, part.shift, distance), __shfl_xor_sync(0xFFFFFFFFu, part.sum, distance)});
     return part;
 }
 
@@ -74,22 +78,22 @@ __device__ __forceinline__ float largest_of(float v) { return v; }
 __device__ __forceinline__ float largest_of(float4 v) { return fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w)); }
 __device__ __forceinline__ float sum_of(float v) { return v; }
 __device__ __forceinline__ float sum_of(float4 v) { return (v.x + v.y) + (v.z + v.w); }
-__device__ __forceinline__ float4 exp_below(float4 v, float largest) {
-    return make_float4(exp_below(v.x, largest), exp_below(v.y, largest), exp_below(v.z, largest), exp_below(v.w, largest));
+__device__ __forceinline__ float4 exp_below(float4 v, float shift) {
+    return make_float4(exp_below(v.x, shift), exp_below(v.y, shift), exp_below(v.z, shift), exp_below(v.w, shift));
 }
 __device__ __forceinline__ float scaled(float v, float by) { return v * by; }
 __device__ __forceinline__ float4 scaled(float4 v, float by) { return make_float4(v.x * by, v.y * by, v.z * by, v.w * by); }
 
-// Of the vectors that a thread holds, `count` of which are of the row: leaves exp(x - largest of these) in their place.
+// Of the vectors that a thread holds, `count` of which are of the row: leaves their exponentials in their place.
 template <int COUNT, class Vector>
 __device__ __forceinline__ Part part_of(Vector (&v)[COUNT], int count) {
     Part part = no_part();
 #pragma unroll
     for (int k = 0; k < COUNT; ++k)
-        if (k < count) part.largest = fmaxf(part.largest, largest_of(v[k]));
+        if (k < count) part.shift = fmaxf(part.shift, largest_of(v[k]) * LOG2_E);
 #pragma unroll
     for (int k = 0; k < COUNT; ++k) {
-        v[k] = exp_below(v[k], part.largest);
+        v[k] = exp_below(v[k], part.shift);
         if (k < count) part.sum += sum_of(v[k]);
     }
     return part;

@@ -11,10 +11,10 @@ static __global__ void __launch_bounds__(TWO_PASSES_THREADS) softmax_02_online(R
     const float* in = rows.in + blockIdx.x * size_t(rows.hidden);
     float* out = rows.out + blockIdx.x * size_t(rows.hidden);
     Part part = no_part();
-    for (uint32_t i = threadIdx.x; i < rows.hidden; i += TWO_PASSES_THREADS) part = merged(part, {in[i], 1});
+    for (uint32_t i = threadIdx.x; i < rows.hidden; i += TWO_PASSES_THREADS) part = with(part, in[i]);
     const Part row = merged_by_block<TWO_PASSES_THREADS>(part, of_warps);
     const float scale = 1 / row.sum;
-    for (uint32_t i = threadIdx.x; i < rows.hidden; i += TWO_PASSES_THREADS) out[i] = exp_below(in[i], row.largest) * scale;
+    for (uint32_t i = threadIdx.x; i < rows.hidden; i += TWO_PASSES_THREADS) out[i] = exp_below(in[i], row.shift) * scale;
 }
 
 inline bool launch_two_passes(const Rows& rows) {
