@@ -15,10 +15,13 @@ __global__ void __launch_bounds__(TILE * ROWS_AT_ONCE) transpose_02_tiled(Matrix
     __shared__ float staged[TILE][TILE];
     const Tile tile = tile_of_block<TILE>(matrix);
     const uint32_t x = threadIdx.x;
+    float v[TILE / ROWS_AT_ONCE];
 #pragma unroll
-    for (uint32_t y = threadIdx.y; y < TILE; y += ROWS_AT_ONCE)
+    for (uint32_t k = 0, y = threadIdx.y; y < TILE; ++k, y += ROWS_AT_ONCE)
         if (tile.row + y < matrix.rows && tile.column + x < matrix.columns)
-            staged[y][x] = matrix.in[(tile.row + y) * size_t(matrix.columns) + tile.column + x];
+            v[k] = matrix.in[(tile.row + y) * size_t(matrix.columns) + tile.column + x];
+#pragma unroll
+    for (uint32_t k = 0, y = threadIdx.y; y < TILE; ++k, y += ROWS_AT_ONCE) staged[y][x] = v[k];
     __syncthreads();
 #pragma unroll
     for (uint32_t y = threadIdx.y; y < TILE; y += ROWS_AT_ONCE)
