@@ -140,7 +140,9 @@ def _fused(recorded: Recorded) -> Verdict:
 
 def _epilogue(recorded: Recorded) -> Verdict:
     gain = recorded.times("epilogue", 1, 2)
-    return decide(gain > 1 + _SAME / 2, f"GELU in the epilogue of a product of 8192 x 4096 x 1024, FP32: {gain:.3f}x")
+    return decide(
+        gain > 1 + _SAME / 2, f"GELU in the epilogue of a product of 8192 x 4096 x 1024, FP32: {gain:.3f}x"
+    )
 
 
 def _half_arithmetic(recorded: Recorded) -> Verdict:
