@@ -11,28 +11,7 @@
 // Any shape, any alignment: rung 4 where vectors do not suit.
 #include "vectors.cuh"
 
-__global__ void __launch_bounds__(THREADS) transpose_05_vectors(Matrix matrix) {
-    __shared__ float4 staged[TILE][SQUARES];
-    const Tile tile = tile_of_block<TILE>(matrix);
-    const uint32_t x = threadIdx.x % SQUARES, y = threadIdx.x / SQUARES;
-    float4 square[4];
-#pragma unroll
-    for (uint32_t k = 0; k < 4; ++k) {
-        const uint32_t row = tile.row + 4 * y + k, column = tile.column + 4 * x;
-        if (row < matrix.rows && column < matrix.columns)
-            square[k] = *reinterpret_cast<const float4*>(matrix.in + row * size_t(matrix.columns) + column);
-    }
-    transpose_square(square);
-#pragma unroll
-    for (uint32_t k = 0; k < 4; ++k) staged[4 * x + k][y ^ (x % 8)] = square[k];
-    __syncthreads();
-#pragma unroll
-    for (uint32_t k = 0; k < 4; ++k) {
-        const uint32_t c = y + k * SQUARES, column = tile.column + c, row = tile.row + 4 * x;
-        if (column < matrix.columns && row < matrix.rows)
-            *reinterpret_cast<float4*>(matrix.out + column * size_t(matrix.rows) + row) = staged[c][x ^ (c / 4 % 8)];
-    }
-}
+__global__ void __launch_bounds__(THREADS) transpose_05_vectors(Matrix matrix) { move_tile<false>(matrix); }
 
 bool launch(const Matrix& matrix) {
     if (!suits_float4(matrix)) return launch_by_elements(matrix);
