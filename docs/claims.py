@@ -1,4 +1,4 @@
-"""What has been published about these kernels, each claim with the verdict that the recorded runs give.
+"""Judges what has been published about these kernels by the recorded runs.
 
 A claim is data: its sentence, a command that shows what is behind the verdict, and a function of what is recorded. A claim
 about a step of a ladder has the verdict of `prof ladder --ideas`, which holds a claimed factor to a tenth of it.
@@ -12,17 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from recorded_tables import recorded_climb
+
 from profiler.analyse.code.hot_loop import LoopSheet, derive_loop_sheet, read_counted_code
 from profiler.analyse.ladder.climb import Climb
-from profiler.analyse.ladder.ideas import BAND, Idea, Story, derive_ideas
+from profiler.analyse.ladder.ideas import Idea, Story, derive_ideas, judge_story
 from profiler.analyse.ladder.ladder import RungFinding
 from profiler.analyse.ladder.rungs import Rung
-from profiler.ask.ladder import find_climb
 from profiler.catalog.ladders.ladder import LADDER_FILE
-from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import ProfError
 from profiler.present.render.markdown import markdown_table
-from profiler.store.runs.run_store import RunStore
 
 Word = Literal["reproduced", "contradicted", "depends", "not looked at"]
 
@@ -53,22 +52,18 @@ class Claim:
     judge: Callable[[Recorded], Verdict] | None = None  # None: nobody has looked
 
 
+@dataclass(frozen=True)
 class Recorded:
-    """What the runs hold, by ladder and rung; whatever is missing raises NotRecordedError."""
+    """Reads figures from the runs by ladder and rung; raises NotRecordedError for what is missing."""
 
-    def __init__(self, kernels: Path, store: RunStore) -> None:
-        self._kernels, self._store = kernels, store
-        self._climbs: dict[tuple[str, tuple[tuple[str, int], ...]], Climb] = {}
+    kernels: Path
+    runs: Path
 
     def climb(self, ladder: str, **workload: int) -> Climb:
-        key = ladder, tuple(sorted(workload.items()))
-        if key not in self._climbs:
-            try:
-                file = read_ladder(self._kernels / ladder / LADDER_FILE)
-                self._climbs[key] = find_climb(self._store, file, workload or None)
-            except ProfError as error:
-                raise NotRecordedError(str(error)) from None
-        return self._climbs[key]
+        try:
+            return recorded_climb(self.kernels / ladder / LADDER_FILE, self.runs, **workload)
+        except ProfError as error:
+            raise NotRecordedError(str(error)) from None
 
     def rung(self, ladder: str, kernel: int, **workload: int) -> tuple[Rung, RungFinding]:
         climb = self.climb(ladder, **workload)
@@ -86,25 +81,23 @@ class Recorded:
     def change(self, ladder: str, before: int, after: int, metric: str) -> tuple[float, float]:
         return self.mean(ladder, before, metric), self.mean(ladder, after, metric)
 
-    def pct(self, ladder: str, kernel: int, **workload: int) -> float:
-        """The speed in percent of the reference that was timed beside it."""
-        found = self.rung(ladder, kernel, **workload)[1].reference_pct
-        if found is None:
+    def _timed(self, figure: str, ladder: str, kernel: int, **workload: int) -> float:
+        found = getattr(self.rung(ladder, kernel, **workload)[1], figure)
+        if not found:
             raise NotRecordedError(f"times of {ladder} {kernel}")
-        return found
+        return float(found)
+
+    def pct(self, ladder: str, kernel: int) -> float:
+        """The speed in percent of the reference that was timed beside it."""
+        return self._timed("reference_pct", ladder, kernel)
 
     def gbs(self, ladder: str, kernel: int) -> float:
-        found = self.rung(ladder, kernel)[1].gbytes_per_s
-        if found is None:
-            raise NotRecordedError(f"times of {ladder} {kernel}")
-        return found
+        return self._timed("gbytes_per_s", ladder, kernel)
 
     def times(self, ladder: str, before: int, after: int, **workload: int) -> float:
         """How many times as fast the second rung is."""
-        pair = [self.rung(ladder, kernel, **workload)[1].duration_ns for kernel in (before, after)]
-        if not all(pair):
-            raise NotRecordedError(f"times of {ladder} {before} and {after}")
-        return pair[0] / pair[1]
+        first, second = (self._timed("duration_ns", ladder, one, **workload) for one in (before, after))
+        return first / second
 
     def executed(self, ladder: str, kernel: int, opcode: str) -> float:
         """Warp instructions of exactly this opcode in a launch."""
@@ -114,15 +107,15 @@ class Recorded:
         profile = self.rung(ladder, kernel)[0].profile
         return derive_loop_sheet(profile, read_counted_code(profile))
 
-    def idea(self, ladder: str, kernel: int) -> Idea:
-        for one in derive_ideas(self.climb(ladder)).ideas:
+    def idea(self, ladder: str, kernel: int, **workload: int) -> Idea:
+        for one in derive_ideas(self.climb(ladder, **workload)).ideas:
             if one.kernel == kernel:
                 return one
         raise NotRecordedError(f"{ladder} {kernel}")
 
     def check(self, ladder: str, kernel: int) -> dict[str, Any]:
-        """What `prof verify` found of a rung, as stored beside the runs."""
-        path = Path(str(self._store.root)) / "checks" / f"{ladder}.json"
+        """Returns what `prof verify` found about a rung, which is stored beside the runs."""
+        path = self.runs / "checks" / f"{ladder}.json"
         rows = json.loads(path.read_text()) if path.exists() else []
         for row in rows:
             if row["kernel"] == kernel:
@@ -130,18 +123,18 @@ class Recorded:
         raise NotRecordedError(f"verification of {ladder} {kernel}")
 
 
-def step(ladder: str, *kernels: int) -> Callable[[Recorded], Verdict]:
-    """Judges steps of a ladder as `prof ladder --ideas` does; of several, the least certain verdict counts."""
+def step(
+    ladder: str, *kernels: int, more: Callable[[Recorded], str] | None = None, **workload: int
+) -> Callable[[Recorded], Verdict]:
+    """Judges steps of a ladder as `prof ladder --ideas` does; where they differ, it depends. `more` says more about them."""
 
     def judge(recorded: Recorded) -> Verdict:
-        ideas = [recorded.idea(ladder, kernel) for kernel in kernels]
-        words = [_OF_STORY[one.story] for one in ideas]
-        order: tuple[Word, ...] = ("not looked at", "contradicted", "depends", "reproduced")
-        word = min(words, key=order.index) if len(set(words)) > 1 else words[0]
-        return Verdict(
-            "depends" if len(set(words)) > 1 and "not looked at" not in words else word,
-            "; ".join(map(_step_text, ideas)),
-        )
+        ideas = [recorded.idea(ladder, kernel, **workload) for kernel in kernels]
+        words = {_OF_STORY[one.story] for one in ideas}
+        text = "; ".join([*map(_step_text, ideas), *([more(recorded)] if more else [])])
+        if "not looked at" in words:
+            return Verdict("not looked at", text)
+        return Verdict(words.pop() if len(words) == 1 else "depends", text)
 
     return judge
 
@@ -154,11 +147,9 @@ def _step_text(idea: Idea) -> str:
 
 
 def factor(here: float, claimed: float, evidence: str) -> Verdict:
-    """Judges a claimed ratio by the band of `prof ladder --ideas`."""
-    if 1 / BAND <= here / claimed <= BAND:
-        return Verdict("reproduced", evidence)
-    same_way = (here > 1) == (claimed > 1)
-    return Verdict("depends" if same_way else "contradicted", evidence)
+    """Judges a claimed gain as `prof ladder --ideas` does, where the two rungs are no step of a ladder."""
+    story = judge_story("faster", "better" if here > 1 else "worse", here, claimed)
+    return Verdict(_OF_STORY[story], evidence)
 
 
 def decide(holds: bool, evidence: str, otherwise: Word = "contradicted") -> Verdict:
@@ -174,9 +165,8 @@ def judge_claim(claim: Claim, recorded: Recorded) -> Verdict:
         return Verdict("not looked at", "")
 
 
-def claims_table(kernels: Path, store: RunStore, claims: tuple[Claim, ...]) -> str:
+def claims_table(recorded: Recorded, claims: tuple[Claim, ...]) -> str:
     """One row a claim: what it says, the verdict, the figures behind it, and the command that shows them."""
-    recorded = Recorded(kernels, store)
     rows = []
     for claim in claims:
         verdict = judge_claim(claim, recorded)

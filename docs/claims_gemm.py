@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from claims import Claim, NotRecordedError, Recorded, Verdict, decide, factor
+from claims import Claim, NotRecordedError, Recorded, Verdict, decide
 
 from profiler.analyse.compare.attribution import STALLS
-from profiler.analyse.ladder.ideas import BAND
+from profiler.analyse.ladder.ideas import is_as_claimed
 
 _PUBLISHED_PCT = {4: 36.5, 5: 68.7, 6: 78.4, 7: 84.8, 8: 93.7}
 _SIZES = (1024, 2048, 4096, 8192)
@@ -14,9 +14,7 @@ _STEPS_OF_CHASE = 65536
 
 def _percent_of_cublas(recorded: Recorded) -> Verdict:
     here = {kernel: recorded.pct("gemm", kernel) for kernel in _PUBLISHED_PCT}
-    far = [
-        str(kernel) for kernel, pct in _PUBLISHED_PCT.items() if not 1 / BAND <= here[kernel] / pct <= BAND
-    ]
+    far = [str(kernel) for kernel, pct in _PUBLISHED_PCT.items() if not is_as_claimed(here[kernel], pct)]
     text = ", ".join(f"{here[kernel]:.1f} ({pct})" for kernel, pct in _PUBLISHED_PCT.items())
     outside = f"; beyond a tenth: rung {', '.join(far)}" if far else ""
     return decide(not far, f"% of cuBLAS here (claimed): {text}{outside}", "depends")
@@ -172,8 +170,7 @@ def _traffic(recorded: Recorded) -> Verdict:
     sectors = recorded.change("gemm", 4, 5, "l2_sectors")
     falls = shared[0] / shared[1], sectors[0] / sectors[1]
     text = f"passes of shared loads {falls[0]:.2f}x fewer, L2 sectors {falls[1]:.2f}x fewer"
-    held = [factor(falls[0], 4, "").word == "reproduced", factor(falls[1], 2, "").word == "reproduced"]
-    return Verdict("reproduced" if all(held) else "depends", text)
+    return decide(is_as_claimed(falls[0], 4) and is_as_claimed(falls[1], 2), text, "depends")
 
 
 def _hoisting(recorded: Recorded) -> Verdict:
@@ -214,7 +211,7 @@ def _spills(recorded: Recorded) -> Verdict:
 def _small_block(recorded: Recorded) -> Verdict:
     small, large = recorded.pct("gemm-variants", 7), recorded.pct("gemm-variants", 1)
     text = f"{small:.1f} % of cuBLAS; the same with blocks of 128 x 128 {large:.1f} %"
-    return factor(small / 68, 1.0, text)
+    return decide(is_as_claimed(small, 68), text)
 
 
 def _bound_by_hbm(recorded: Recorded) -> Verdict:

@@ -89,7 +89,7 @@ def _content(block: re.Match[str]) -> str:
         "shapes": lambda: recorded_tables.shapes_table(block["what"], RunStore(SHAPES)),
         "ideas": lambda: recorded_tables.ideas_table(KERNELS, RunStore(RUNS)),
         "best": lambda: recorded_tables.best_table(KERNELS, RunStore(RUNS)),
-        "claims": lambda: claims.claims_table(KERNELS, RunStore(RUNS), CLAIMS[block["what"]]),
+        "claims": lambda: claims.claims_table(claims.Recorded(KERNELS, RUNS), CLAIMS[block["what"]]),
         "commands": commands_reference,
         "errors": errors_table,
         "causes": cause_record.causes_table,
@@ -112,7 +112,7 @@ def _shown(what: str) -> str:
 
 
 def _output(command: str, *, colour: bool = False) -> str:
-    """What the command prints, run as a reader of the page would run it. `prof check` may end with 1, its answer."""
+    """Returns what the command prints where a reader of the page runs it. `prof check` may exit with 1, which is an answer."""
     program, *words = shlex.split(command)
     assert program == "prof", command
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PROF_")}
@@ -195,7 +195,7 @@ def generated_tuning() -> str:
 
 
 def generated_expectations() -> str:
-    """What was expected of each change in the record of the diagnosis, against what it saved."""
+    """Draws what each change in the record of the diagnosis was expected to save, against what it saved."""
     return render(cause_record.expected_chart(), ".svg").decode()
 
 

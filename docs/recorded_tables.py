@@ -19,12 +19,12 @@ from profiler.ask.ladder import find_climb
 from profiler.catalog.ladders.ladder import LADDER_FILE, Ladder, Published, find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import RunNotFound
-from profiler.present.documents.ideas import IDEA_COLUMNS, idea_row, short_gpu
+from profiler.present.documents.ideas import IDEA_COLUMNS, idea_row
 from profiler.present.documents.recording import width_text
 from profiler.present.render.markdown import markdown_table
 from profiler.store.remote.places import Location
 from profiler.store.runs.run_store import RunStore
-from profiler.text import number
+from profiler.text import number, short_gpu
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "runs"
@@ -37,8 +37,7 @@ _OTHER_WORK = {("embedding-rmsnorm", 5)}
 
 def ladder_table(name: str) -> str:
     """One row a kernel that was timed: percent of the reference by size, GFLOP/s, and what was published."""
-    ladder, store = read_ladder(find_ladder(name, ROOT)), RunStore(RUNS)
-    climbs = [find_climb(store, ladder, dict.fromkeys("mnk", size)) for size in SIZES]
+    climbs = [recorded_climb(find_ladder(name, ROOT), RUNS, **dict.fromkeys("mnk", size)) for size in SIZES]
     found = [{one.kernel: one for one in climb.finding.kernels} for climb in climbs]
     shown = climbs[SIZES.index(SHOWN_SIZE)]
     rows: list[tuple[str | int, ...]] = []
@@ -99,7 +98,7 @@ def recorded_timings(name: str, store: RunStore) -> dict[tuple[int, tuple[int, .
 
 def memory_table(ladder: Ladder, store: RunStore) -> str:
     """One row a rung of kernels that move bytes: speed, the five figures of memory, accesses, and what was published."""
-    climb = _climb(ladder.path, store.root)
+    climb = recorded_climb(ladder.path, store.root)
     references = {rung.reference for rung in climb.finding.kernels if rung.reference}
     header = (
         "", "idea", "GB/s", f"% of {references.pop() if len(references) == 1 else 'reference'}", "Memory Throughput, GB/s",
@@ -128,7 +127,7 @@ def _memory_row(rung: Rung, found: RungFinding) -> tuple[str | int, ...]:
 
 
 def _speed(rung: Rung, found: RungFinding) -> str:
-    """With the spread of its repeats, where it was timed."""
+    """Returns the speed, with the spread of its repeats if the rung was timed."""
     if found.gbytes_per_s is None:
         return ""
     if rung.timed is None:
@@ -151,13 +150,13 @@ def recorded_climbs(kernels: Path, store: RunStore) -> Iterator[Climb]:
     """Every ladder with runs, by name."""
     for path in sorted(kernels.glob(f"*/{LADDER_FILE}")):
         with contextlib.suppress(RunNotFound):
-            yield _climb(path, store.root)
+            yield recorded_climb(path, store.root)
 
 
 @cache
-def _climb(ladder_file: Path, runs: Location) -> Climb:
-    """Three tables ask for the climb of every ladder, which takes a second for all of them."""
-    return find_climb(RunStore(runs), read_ladder(ladder_file))
+def recorded_climb(ladder_file: Path, runs: Location, **workload: int) -> Climb:
+    """The climb of a ladder, which several tables ask for, with this workload or the most common one."""
+    return find_climb(RunStore(runs), read_ladder(ladder_file), workload or None)
 
 
 def best_table(kernels: Path, store: RunStore) -> str:
@@ -198,7 +197,7 @@ def _of_reading(climb: Climb, best: RungFinding, kernels: Path, store: RunStore)
         return ""
     if series["dram_bytes_read"].mean < _MOSTLY_READS * series["dram_bytes_written"].mean:
         return ""
-    ceilings = _climb(kernels / "ceilings" / LADDER_FILE, store.root).finding.kernels
+    ceilings = recorded_climb(kernels / "ceilings" / LADDER_FILE, store.root).finding.kernels
     dram = next(one.gbytes_per_s for one in ceilings if one.name == "dram")
     return f"{100 * best.gbytes_per_s / dram:.1f}"
 

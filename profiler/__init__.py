@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from profiler.analyse.recording.source_lines import SourceLines
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import Comparison, Sheet
+    from profiler.python.measuring import Options
     from profiler.python.recordings import Measurement, Recording, Runs
     from profiler.python.sweep import Sweep
     from profiler.store.runs.run_store import Run, RunStore
@@ -48,29 +49,14 @@ __all__ = [
 
 @overload
 def measure(
-    function: Callable[..., Any],
-    *arguments: Any,
-    kernel: str | None = None,
-    reference: Callable[..., Any] | None = None,
-    bytes: int | Callable[..., int] | None = None,
-    flops: int | Callable[..., int] | None = None,
-    name: str | None = None,
-    over: None = None,
-    runs: str | Path = "runs",
-    **options: Any,
+    function: Callable[..., Any], *arguments: Any, over: None = None, **options: Unpack[Options]
 ) -> Measurement: ...
 @overload
 def measure(
     function: Callable[..., Any],
     *arguments: Any,
-    kernel: str | None = None,
-    reference: Callable[..., Any] | None = None,
-    bytes: int | Callable[..., int] | None = None,
-    flops: int | Callable[..., int] | None = None,
-    name: str | None = None,
     over: Mapping[str, Iterable[int]],
-    runs: str | Path = "runs",
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Sweep: ...
 def measure(
     function: Callable[..., Any],

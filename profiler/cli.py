@@ -21,10 +21,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
-from profiler.commands.shared.wrong_turns import hint_for
+from profiler.commands.shared.options import Format, FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError, find_shortage
-from profiler.store.limits import require_memory
+from profiler.machine import require_memory
 
 _USAGE = 2
 _INTERRUPTED = 130
@@ -190,8 +189,7 @@ def main() -> NoReturn:
             verbose = "--verbose" in flags or "-v" in flags
             if words[:1] == ["help"]:
                 words = [*words[1:2], "--help"]
-            if hint := hint_for(words, VERBS):
-                _fail(ProfError(hint), _USAGE, verbose=False)
+            _refuse_wrong_turn(words)
             verbs(args=[*flags, *words], prog_name="prof")
         finally:
             sys.stdout.flush()
@@ -303,6 +301,16 @@ def _valued_options(command: Any) -> set[str]:
 def _discard_output() -> None:
     """Sends the rest of the output to the null device, so that Python exits without an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refuse_wrong_turn(words: list[str]) -> None:
+    """Fails with a hint where the words mean something else; a verb that exists imports nothing for it."""
+    if words and words[0] in VERBS and not {f"--{one}" for one in Format} & set(words):
+        return
+    from profiler.commands.shared.wrong_turns import hint_for
+
+    if hint := hint_for(words, VERBS):
+        _fail(ProfError(hint), _USAGE, verbose=False)
 
 
 def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:

@@ -266,7 +266,7 @@ class NcuTooOld(MeasureError, exit_code=62):
     remedy = "Install a newer Nsight Compute; it works beside an older CUDA toolkit."
 
 class CountersRefused(MeasureError, exit_code=63):
-    remedy = "Run as root, or let everybody read counters: write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` to /etc/modprobe.d/nvidia.conf and restart; in a container, add --cap-add=SYS_ADMIN. `prof doctor` checks it."
+    remedy = "Run as root, or let everybody read counters: write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` to /etc/modprobe.d/nvidia.conf and restart; in a container, add --cap-add=SYS_ADMIN. `prof doctor` checks it. Times need no counters: `prof time`, or `prof collect --times-only` for a program."
 
 class CountersBusy(MeasureError, exit_code=64):
     remedy = "Stop the other profiler; `dcgmi profile --pause` makes DCGM release the counters. `prof doctor` looks for such tools."

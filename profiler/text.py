@@ -142,3 +142,8 @@ def _escaped(character: str) -> str:
 def natural_order(text: str) -> list[str | int]:
     """Returns a key that sorts gemm-9 before gemm-10: texts and numbers take turns."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", text)]
+
+
+def short_gpu(name: str) -> str:
+    """Returns the GPU's name without the maker and brand, which say nothing about the chip."""
+    return name.removeprefix("NVIDIA ").removeprefix("GeForce ")

@@ -28,10 +28,11 @@ from msgspec.structs import replace
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import OPCODES
+from profiler.machine import available_cores
 from profiler.measure.tools.toolchain import find_packaged, toolkit_candidates
 from profiler.store.ingest.ingest import IngestOptions, ingest_reports
 from profiler.store.reports.request import Timing
-from profiler.store.reports.sandbox import Sandbox, available_cores
+from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.manifest import (
     KernelCount,
     Manifest,
@@ -359,7 +360,7 @@ def make_run() -> Callable[..., Run]:
     """`make_run({"kernel": "k", "metrics": {name: value}}, ...)`: a run of made-up launches.
 
     A launch may also give `process`, `gpu`, `nvtx` (names), `opcodes` (counts, as Nsight Compute
-    counts them), `instructions` (pairs of opcode and count) and `rules` (messages);
+    counts them), `instructions` (pairs of opcode and count), `rules` (messages) and its `shape`;
     anything else by keyword goes into the manifest, but `timings` and the folder `root`
     to store it in.
     """
@@ -413,7 +414,7 @@ def _add_launch(builders: dict[str, TableBuilder], number: int, launch: dict[str
     nvtx = [{"domain": "d", "kind": "push_pop", "name": one} for one in launch.get("nvtx", ())]
     builders["launches"].append(
         launch=number, process=launch.get("process", 0), range=0, workload="kernel", function=kernel, kernel=kernel, mangled=kernel,
-        gpu=launch.get("gpu", "NVIDIA H200"), nvtx=nvtx,
+        gpu=launch.get("gpu", "NVIDIA H200"), nvtx=nvtx, **launch.get("shape", {}),
     )  # fmt: skip
     for metric, given in launch.get("metrics", {}).items():
         value, unit = given if isinstance(given, tuple) else (given, "")

@@ -105,7 +105,7 @@ def test_every_argument_that_names_a_recording_means_the_same(reports, recorded,
 def test_the_kernels_of_a_report_are_sorted_by_their_time(reports):
     report = profiler.read(reports / "several.ncu-rep")
     top = report.top()
-    assert list(top.columns) == ["kernel", "launches", "total_ns", "share_pct", "top_cause"]
+    assert list(top.columns) == ["kernel", "launches", "total_ns", "share_pct", "top_cause", "where", "nvtx"]
     assert sorted(top["kernel"]) == sorted(report.kernels)
     assert list(top["total_ns"]) == sorted(top["total_ns"], reverse=True)
     assert top["share_pct"].sum() == pytest.approx(100)

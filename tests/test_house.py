@@ -20,6 +20,7 @@ MODULES = sorted((ROOT / "profiler").rglob("*.py"))
 RANK = {
     "errors": 0,
     "text": 0,
+    "machine": 1,
     "catalog": 1,
     "cluster": 1,
     "store": 2,
@@ -140,13 +141,10 @@ GIVEN = ("runs.run", "runs.manifest", "runs.timed_run", "tables", "sweeps")
 
 @every_module
 def test_analysis_and_presentation_open_no_store(path):
-    """They are given runs and findings; whoever asks opens them. The drawing processes count cores and memory as readers do."""
+    """They are given runs and findings; whoever asks opens them."""
     if room_of(path) not in ("analyse", "present"):
         return
-    known = [f"profiler.store.{one}" for one in GIVEN] + [
-        "profiler.store.reports.sandbox",
-        "profiler.store.limits",
-    ]
+    known = [f"profiler.store.{one}" for one in GIVEN]
     for name in imports_of(path):
         if name.startswith("profiler.store."):
             assert name.startswith(tuple(known)), name

@@ -10,13 +10,17 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Headline
+from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair
 from profiler.analyse.compare.compare import compare_profiles, durations_of, typical_ns
 from profiler.analyse.findings import CI, SCHEMA_VERSION, MetricDelta, Reason, Speedup
+from profiler.analyse.recording.main_shape import of_common_shape
 from profiler.analyse.recording.profile import Profile, brief_name, require_metrics
 from profiler.analyse.statistics.differences import are_identical
+from profiler.catalog.accepted import Accepted
 from profiler.catalog.metrics import DURATION, SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.thresholds import Threshold
 from profiler.errors import NotComparable
@@ -27,7 +31,10 @@ Outcome = Literal["passed", "regression", "unclear", "not_comparable"]
 
 
 class MetricCheck(Struct, frozen=True):
-    """One limit. `change_pct` is null where the baseline is zero, its interval also where there is none."""
+    """One limit. `change_pct` is null where the baseline is zero, its interval also where there is none.
+
+    `accepted` says who accepted a change beyond the limit, when and why; the outcome is then `passed`.
+    """
 
     metric: str
     unit: str
@@ -40,12 +47,13 @@ class MetricCheck(Struct, frozen=True):
     limit_pct: float
     outcome: Outcome
     reason: Reason
+    accepted: str = ""
 
 
 class PairCheck(Struct, frozen=True):
     """One kernel against its baseline; `refused` says why the two are not comparable.
 
-    `why` and `next` are of a regression: what made the kernel slower, and what to change.
+    `what`, `why` and `next` are of a regression: how much slower it is, what made it so, and what to change.
     """
 
     name: str
@@ -58,26 +66,83 @@ class PairCheck(Struct, frozen=True):
     checks: list[MetricCheck]
     why: str = ""
     next: str = ""
+    what: str = ""
 
 
 class CheckFinding(Struct, frozen=True):
-    """`outcome` is the worst of all; `notes` list what was left out."""
+    """`outcome` is the worst of all; `notes` list what was left out, and `gone` the kernels that only the baseline has."""
 
     schema_version: int
     outcome: Outcome
     pairs: list[PairCheck]
     notes: list[str]
+    gone: list[str] = []
 
 
-def derive_finding(pairs: Sequence[PairCheck], notes: Sequence[str]) -> CheckFinding:
+def derive_finding(
+    pairs: Sequence[PairCheck], notes: Sequence[str], gone: Sequence[str] = ()
+) -> CheckFinding:
     outcomes = {pair.outcome for pair in pairs}
-    return CheckFinding(SCHEMA_VERSION, _worst(outcomes), list(pairs), list(notes))
+    return CheckFinding(SCHEMA_VERSION, _worst(outcomes), list(pairs), list(notes), list(gone))
 
 
-def check_pair(name: str, before: Profile, after: Profile, limits: Iterable[Threshold]) -> PairCheck:
-    """Checks one pair. A pair that must not be compared is an outcome too, so that the others are still checked."""
+def find_changes_to_accept(finding: CheckFinding, when: str, who: str, why: str) -> list[Accepted]:
+    """Returns every regression of the finding as an accepted change."""
+    return [
+        Accepted(pair.name, one.metric, one.before, one.after, when, who, why)
+        for pair in finding.pairs
+        for one in pair.checks
+        if one.outcome == "regression"
+    ]
+
+
+def apply_accepted(finding: CheckFinding, changes: Sequence[Accepted]) -> CheckFinding:
+    """Returns the finding, in which a regression that was accepted passes and says so."""
+    if not changes or finding.outcome == "passed":
+        return finding
+    pairs = [_with_accepted(pair, changes) for pair in finding.pairs]
+    return derive_finding(pairs, finding.notes, finding.gone)
+
+
+def _with_accepted(pair: PairCheck, changes: Sequence[Accepted]) -> PairCheck:
+    checks = [_accept(pair.name, one, changes) for one in pair.checks]
+    if checks == pair.checks:
+        return pair
+    outcome = _worst({one.outcome for one in checks})
+    if outcome == "regression":
+        return replace(pair, checks=checks)
+    return replace(pair, checks=checks, outcome=outcome, what="", why="", next="")
+
+
+def _accept(name: str, check: MetricCheck, changes: Sequence[Accepted]) -> MetricCheck:
+    """Lets a regression pass that starts from the accepted baseline, and ends no worse than the accepted figure."""
+    if check.outcome != "regression":
+        return check
+    for one in reversed(changes):
+        if (one.name, one.metric) != (name, check.metric):
+            continue
+        slack = max(check.limit_pct / 100.0, SMALLEST_RELATIVE_EFFECT)
+        sign = 1.0 if check.way == "rise" else -1.0
+        is_same_start = abs(check.before - one.before) <= slack * abs(one.before)
+        if is_same_start and sign * (check.after - one.after) <= slack * abs(one.after):
+            return replace(check, outcome="passed", accepted=f"{one.who}, {one.when}: {one.why}")
+    return check
+
+
+def check_pair(
+    name: str,
+    before: Profile,
+    after: Profile,
+    limits: Iterable[Threshold],
+    diagnose: Diagnose = diagnose,
+) -> PairCheck:
+    """Checks one pair; `diagnose` finds the causes of a regression.
+
+    A pair that must not be compared is an outcome too, so that the others are still checked.
+    """
     limits = list(limits)
     alone = not (before.launches and after.launches)
+    before, after, narrowed = (before, after, []) if alone else of_common_shape(before, after)
     named = [limit.metric.name for limit in limits if limit.metric.name != DURATION]
     try:
         change = compare_pair(before, after, () if alone else named)
@@ -85,7 +150,7 @@ def check_pair(name: str, before: Profile, after: Profile, limits: Iterable[Thre
     except NotComparable as error:
         refused = [line.strip() for line in error.details] or [error.message]
         return _pair(name, before, after, "not_comparable", refused=refused)
-    warnings = list(change.warnings)
+    warnings = [*narrowed, *change.warnings]
     if before.kernel != after.kernel and not alone:
         names = " and ".join(brief_name(profile.kernel, _NAME_WIDTH) for profile in (before, after))
         warnings.append(f"the kernels have different names: {names}")
@@ -94,7 +159,9 @@ def check_pair(name: str, before: Profile, after: Profile, limits: Iterable[Thre
     else:
         checks += [_metric_check(change, limit) for limit in limits[1:]]
     outcome = _worst({one.outcome for one in checks})
-    headline = compare_profiles(before, after).headline if outcome == "regression" and not alone else None
+    headline = None
+    if outcome == "regression" and not alone:
+        headline = compare_profiles(before, after, diagnose=diagnose).headline
     return _pair(name, before, after, outcome, warnings=warnings, checks=checks, headline=headline)
 
 
@@ -112,9 +179,9 @@ def _pair(
     left, right = (
         profile.manifest.run_id if profile.stored else profile.label for profile in (before, after)
     )
-    why, next_ = (headline.why, headline.next) if headline else ("", "")
+    said = (headline.why, headline.next, headline.what) if headline else ()
     return PairCheck(
-        name, after.kernel, left, right, outcome, list(refused), list(warnings), list(checks), why, next_
+        name, after.kernel, left, right, outcome, list(refused), list(warnings), list(checks), *said
     )
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from profiler.catalog.metrics import HEADLINE
 
 if TYPE_CHECKING:
+    from profiler.analyse.causes.cause import Headline
     from profiler.analyse.code.machine_code import View
-    from profiler.analyse.findings import Comparison, Speedup
+    from profiler.analyse.findings import Comparison
     from profiler.analyse.ladder.climb import LadderSheet
     from profiler.analyse.ladder.roofline import Roofline
     from profiler.analyse.recording.overview import Sheet, TimingSheet
@@ -46,14 +47,14 @@ class KernelFindings:
 class PairFindings:
     """Two kernels, by their anchors, against each other: the `comparison`, or why there is none.
 
-    Of timings alone there is only a `speedup`, with its `warnings`.
+    Of timings alone there is only a `headline`, with its `warnings`.
     """
 
     before: str
     after: str
     comparison: Comparison | None = None
     code: View | None = None
-    speedup: Speedup | None = None
+    headline: Headline | None = None
     warnings: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from profiler.ask.named.gpus import is_on
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunNotFound
 from profiler.store.runs.manifest import Manifest
@@ -21,15 +22,17 @@ _MOST_NAMED = 6
 _NOTHING_NEW = "Give the new runs with --runs (or PROF_RUNS), and the older ones with --baseline."
 
 
-def pair_stores(baseline: RunStore, candidate: RunStore) -> tuple[list[RunPair], list[str]]:
-    """Returns pairs of the newest runs of every name and workload that both folders hold, and notes on the others."""
+def pair_stores(
+    baseline: RunStore, candidate: RunStore, gpu: str | None = None
+) -> tuple[list[RunPair], list[str]]:
+    """Returns pairs of the newest runs of every name and workload that both folders hold of a GPU, and notes on the others."""
     if baseline.is_same_place(candidate):
         raise RunNotFound(
             f"{candidate.root} is both the baseline and the folder to check, so every run would be compared with itself",
             remedy=_NOTHING_NEW,
         )
     names = [{run_id.name for run_id in store.ids()} for store in (baseline, candidate)]
-    before, after = (_newest(store, names[0] & names[1]) for store in (baseline, candidate))
+    before, after = (_newest(store, names[0] & names[1], gpu) for store in (baseline, candidate))
     pairs = [(before[subject], run) for subject, run in after.items() if subject in before]
     if not pairs:
         raise RunNotFound(
@@ -54,18 +57,18 @@ def pair_runs(baseline: Run, candidate: Run) -> RunPair:
     return baseline, candidate
 
 
-def find_newest(store: RunStore, like: Run) -> Run:
-    """Returns the newest run in the store with the same name and workload."""
-    newest = _newest(store, {like.manifest.name}).get(_subject(like.manifest))
+def find_newest(store: RunStore, like: Run, gpu: str | None = None) -> Run:
+    """Returns the newest run in the store with the same name and workload, on this GPU."""
+    newest = _newest(store, {like.manifest.name}, gpu).get(_subject(like.manifest))
     if newest is None:
         raise RunNotFound(f"{store.root}: no run of {title_of(like)}")
     return newest
 
 
-def find_newer(store: RunStore, baseline: Run) -> Run:
+def find_newer(store: RunStore, baseline: Run, gpu: str | None = None) -> Run:
     """Returns the newest run of the baseline's name and workload; raises RunNotFound if it is not newer than the baseline."""
     manifest = baseline.manifest
-    newest = find_newest(store, baseline)
+    newest = find_newest(store, baseline, gpu)
     if newest.manifest.run_id <= manifest.run_id:
         raise RunNotFound(
             f"{store.root}: no run of {title_of(baseline)} is newer than the baseline, {manifest.run_id}",
@@ -88,10 +91,12 @@ def _are_one(one: Run, other: Run) -> bool:
     return this is not None and that is not None and (this.time, this.hash) == (that.time, that.hash)
 
 
-def _newest(store: RunStore, names: Iterable[str]) -> dict[_Subject, Run]:
+def _newest(store: RunStore, names: Iterable[str], gpu: str | None) -> dict[_Subject, Run]:
     wanted = set(names)
     runs = store.open_all(run_id for run_id in store.ids() if run_id.name in wanted)
-    return {_subject(run.manifest): run for run in runs}  # oldest first, so the newest stays
+    return {
+        _subject(run.manifest): run for run in runs if is_on(run.manifest, gpu)
+    }  # oldest first, so the newest stays
 
 
 def _subject(manifest: Manifest) -> _Subject:

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from getpass import getuser
 from pathlib import Path
 
-from profiler.analyse.check import CheckFinding, PairCheck, check_pair, derive_finding
+from profiler.analyse.check import (
+    CheckFinding,
+    PairCheck,
+    apply_accepted,
+    check_pair,
+    derive_finding,
+    find_changes_to_accept,
+)
 from profiler.analyse.compare.changes import unmatched_kernels
 from profiler.analyse.recording.profile import Profile
 from profiler.ask.baseline import RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
+from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import require_ladder
 from profiler.ask.named.references import is_report_path, open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_one, profile_pairs
+from profiler.catalog.accepted import accepted_path, append_accepted, read_accepted
 from profiler.catalog.thresholds import Threshold, find_thresholds
 from profiler.errors import ComparisonError, MetricNotFound, ProfError, ReportNotFound, RunUnusable
 from profiler.store.remote.files import is_url
@@ -37,6 +48,7 @@ def check(
     pairs, unpaired, checks = _pair_up(baseline, candidate, settings)
     thresholds = find_thresholds(Path.cwd())
     notes = [f"limits from {thresholds.path}"] if thresholds.path else []
+    gone: list[str] = []
     first, *others = thresholds.limits
     limits = [first if max_slower_pct is None else replace(first, limit_pct=max_slower_pct), *others]
     for pair in pairs:
@@ -55,8 +67,23 @@ def check(
                 _refused(title, kernel_name or "", before, after, error)
             )  # the others are still checked
         else:
-            notes += [f"{title}: on one side only, so not checked: {kernel}" for kernel in alone]
-    return derive_finding(checks, [*unpaired, *notes])
+            known = {one.name for one in pair[0].manifest.kernels}
+            gone += [f"{title}: {kernel}" for kernel in alone if kernel in known]
+            new = [kernel for kernel in alone if kernel not in known]
+            notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in new]
+    finding = derive_finding(checks, [*unpaired, *notes], gone)
+    return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
+
+
+def accept_changes(finding: CheckFinding, why: str) -> tuple[CheckFinding, Path | None]:
+    """Records that what got worse is accepted; returns the finding with it, and the file, or None for nothing to accept."""
+    when = datetime.now(UTC).date().isoformat()
+    changes = find_changes_to_accept(finding, when, getuser(), why)
+    if not changes:
+        return finding, None
+    path = accepted_path(Path.cwd())
+    append_accepted(path, changes)
+    return apply_accepted(finding, changes), path
 
 
 def is_store(baseline: str) -> bool:
@@ -93,7 +120,7 @@ def _pair_up(
         return [pair_runs(before, after)], [], []
     (before,) = open_named([baseline], settings, timed=True)
     store = settings.open_store()
-    return [(before, find_newer(store, before))], [], _damaged(store)
+    return [(before, find_newer(store, before, settings.gpu))], [], _damaged(store)
 
 
 def _pair_with_store(
@@ -101,10 +128,10 @@ def _pair_with_store(
 ) -> tuple[list[RunPair], list[str], list[PairCheck]]:
     if candidate is not None:
         (after,) = open_named([candidate], settings, timed=True)
-        return [pair_runs(find_newest(baseline, after), after)], [], _damaged(baseline)
+        return [pair_runs(find_newest(baseline, after, settings.gpu), after)], [], _damaged(baseline)
     candidates = settings.open_store()
     require_ladder(settings, lambda: candidates)
-    pairs, notes = pair_stores(baseline, candidates)
+    pairs, notes = pair_stores(baseline, candidates, settings.gpu)
     return pairs, notes, [*_damaged(baseline), *_damaged(candidates)]
 
 
@@ -124,7 +151,9 @@ def _check_kernels(
     """Returns the checks of a pair under its title, with the kernel's name if there are several."""
     profiles = list(pair_kernels(pair, settings, kernel_name, every=every))
     names = [f"{title}: {right.kernel}" if len(profiles) > 1 else title for _, right in profiles]
-    return [check_pair(name, *sides, limits) for name, sides in zip(names, profiles, strict=True)]
+    return [
+        check_pair(name, *sides, limits, diagnose_once) for name, sides in zip(names, profiles, strict=True)
+    ]
 
 
 def _refused(title: str, kernel: str, before: str, after: str, error: ProfError) -> PairCheck:

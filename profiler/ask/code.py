@@ -19,7 +19,8 @@ def find_machine_code(
     size: str | int | None = None,
 ) -> View:
     """Returns the hot loop, or the `whole` function, of one kernel or of two."""
-    runs = open_named([before] if after is None else [before, after], settings, size=size, nvtx=nvtx)
+    references = [before] if after is None else [before, after]
+    runs = open_named(references, settings, size=size, nvtx=nvtx, code=True)
     if len(runs) == 1:
         return view_machine_code([profile_one(runs[0], settings, kernel_name)], whole=whole)
     (pair,) = profile_pairs(runs[0], runs[1], settings, kernel_name, every=False)

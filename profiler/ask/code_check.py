@@ -12,6 +12,7 @@ from profiler.errors import MetricsMissing
 from profiler.measure.tools.disassembly import disassemble, is_code_path
 from profiler.store.runs.run_store import Run
 from profiler.store.tables.columns import labels_of
+from profiler.store.tables.instruction_text import opcode_of
 
 
 def check_machine_code(baseline: str, candidate: str, settings: Settings) -> CodeCheck:
@@ -22,15 +23,12 @@ def check_machine_code(baseline: str, candidate: str, settings: Settings) -> Cod
 def _functions(reference: str, settings: Settings) -> Functions:
     if settings.reach is None and is_code_path(reference):
         listing = disassemble(Path(reference))
-        return {name: [_instruction(*line) for line in lines] for name, lines in listing.items()}
+        return {
+            name: [Instruction(offset, opcode_of(text), text) for offset, text in lines]
+            for name, lines in listing.items()
+        }
     (run,) = open_named([reference], settings, timed=True)
     return _recorded(run)
-
-
-def _instruction(offset: int, text: str) -> Instruction:
-    words = text.split(" ")
-    opcode = words[1] if words[0].startswith("@") and len(words) > 1 else words[0]
-    return Instruction(offset, opcode, text)
 
 
 def _recorded(run: Run) -> Functions:

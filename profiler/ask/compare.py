@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.timings_alone import compare_timings
@@ -11,7 +12,7 @@ from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
-from profiler.ask.named.sizes import suggesting_a_size
+from profiler.ask.named.sizes import suggesting_a_choice
 from profiler.ask.profiles import profile_pairs
 from profiler.store.runs.run_store import Run
 
@@ -27,11 +28,19 @@ def compare(
     metrics: Sequence[str] = (),
     force: bool = False,
     size: str | int | None = None,
+    other_gpu: str | None = None,
 ) -> list[Comparison]:
-    """Returns one comparison, or one for `every` kernel that both sides have; of times alone unless both were profiled."""
+    """Returns one comparison, or one for `every` kernel that both sides have; of times alone unless both were profiled.
+
+    With `other_gpu`, the second side is of that GPU, and only the first of the GPU of the settings.
+    """
     timed = not (kernel_name or every or metrics)  # each of these needs a profile
-    left, right = open_named([before, after], settings, timed=timed, size=size, nvtx=nvtx)
-    with suggesting_a_size([(before, left), (after, right)], settings):
+    if other_gpu is None:
+        left, right = open_named([before, after], settings, timed=timed, size=size, nvtx=nvtx)
+    else:
+        sides = ((before, settings), (after, replace(settings, gpu=other_gpu)))
+        left, right = (open_named([one], of, timed=timed, size=size, nvtx=nvtx)[0] for one, of in sides)
+    with suggesting_a_choice([(before, left), (after, right)], settings):
         return compare_runs(
             left, right, settings, kernel_name=kernel_name, every=every, metrics=metrics, force=force
         )

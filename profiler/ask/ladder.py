@@ -7,8 +7,10 @@ from math import prod
 
 from msgspec.structs import replace
 
+from profiler.analyse.causes.cause import Headline
 from profiler.analyse.ladder.climb import Climb, LadderSheet, derive_ladder_sheet
 from profiler.analyse.ladder.deltas import delta_rows
+from profiler.analyse.ladder.headline import furthest_rung, headline_of_ladder
 from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
 from profiler.analyse.ladder.ladder import (
     LadderFinding,
@@ -16,10 +18,12 @@ from profiler.analyse.ladder.ladder import (
     MissingRung,
     derive_ladder,
     derive_steps,
+    on_another_gpu,
 )
 from profiler.analyse.ladder.roofline import Ceiling, Roofline, derive_roofline, highest_ceilings
 from profiler.analyse.ladder.rungs import Conditions, Rung, choose_conditions, group_runs
 from profiler.ask.diagnoses import diagnose_once
+from profiler.ask.named.gpus import is_meant, no_such_gpu
 from profiler.ask.named.ladders import open_ladder, workload_asked_for
 from profiler.ask.named.settings import Settings
 from profiler.ask.rungs import find_runs, find_unclear, gather_rungs
@@ -43,29 +47,55 @@ def climb_ladder(
     """Returns the climb of the chosen ladder, with the size and the parameters asked for."""
     ladder = open_ladder(settings)
     wanted = workload_asked_for(ladder, size, set_param)
-    return find_climb(settings.open_store(), ladder, wanted, view)
+    return find_climb(settings.open_store(), ladder, wanted, view, settings.gpu)
 
 
 def find_climb(
-    store: RunStore, ladder: Ladder, workload: Mapping[str, int] | None = None, view: LadderView | None = None
+    store: RunStore,
+    ladder: Ladder,
+    workload: Mapping[str, int] | None = None,
+    view: LadderView | None = None,
+    gpu: str | None = None,
 ) -> Climb:
     """Returns the climb with the workload and the view asked for, by default the most common workload and the ladder's view.
 
+    Without a `gpu`, the climb is that of the GPU with the most rungs, and its finding also has the rungs `elsewhere`.
     A rung whose kernel is unclear is left out; if no rung is left, its error is raised.
     """
     groups = group_runs(find_runs(store, ladder))
-    conditions = choose_conditions(groups, workload)
+    meant = {one: runs for one, runs in groups.items() if gpu is None or is_meant(gpu, one.gpu)}
+    if not meant:
+        raise no_such_gpu(str(gpu), f"ladder '{ladder.name}'", (one.gpu for one in groups))
+    conditions = choose_conditions(meant, workload)
     rungs = gather_rungs(ladder, groups[conditions])
     unclear = find_unclear(ladder, groups[conditions])
     if not rungs:
         raise next(iter(unclear.values()))
     steps = derive_steps(ladder, rungs)
+    finding = derive_ladder(ladder, conditions, rungs, steps, view, diagnose_once)
     finding = replace(
-        derive_ladder(ladder, conditions, rungs, steps, view, diagnose_once),
+        finding,
         missing=_missing(store, ladder, rungs, unclear, groups),
+        headline=_headline(ladder, finding, rungs),
     )
-    others = [str(one) for one in groups if one != conditions]
+    same_work = [one for one in meant if one.workload == conditions.workload and one != conditions]
+    elsewhere = []
+    for other in same_work:
+        there = gather_rungs(ladder, groups[other])
+        elsewhere.append(derive_ladder(ladder, other, there, (), finding.view, diagnose=None))
+    finding = replace(finding, elsewhere=list(map(on_another_gpu, elsewhere)))
+    others = [str(one) for one in groups if one != conditions and one not in same_work]
     return Climb(ladder, conditions, rungs, steps, finding, others)
+
+
+def _headline(ladder: Ladder, finding: LadderFinding, rungs: Sequence[Rung]) -> Headline | None:
+    """Returns how far the ladder was climbed, with the causes of the rung that came furthest."""
+    furthest = furthest_rung(finding.kernels)
+    if furthest is None:
+        return None
+    profile = next(rung.profile for rung in rungs if rung.kernel.number == furthest.kernel)
+    causes = diagnose_once(profile).causes if profile.launches else []
+    return headline_of_ladder(ladder.name, finding.kernels, furthest, causes)
 
 
 def _missing(
@@ -162,7 +192,7 @@ def find_workloads(store: RunStore, climb: Climb) -> list[LadderFinding]:
     found = [climb.finding]
     for conditions in others[: _MOST_WORKLOADS - 1]:
         rungs = gather_rungs(climb.ladder, groups[conditions])
-        found.append(derive_ladder(climb.ladder, conditions, rungs, (), climb.finding.view, diagnosed=None))
+        found.append(derive_ladder(climb.ladder, conditions, rungs, (), climb.finding.view, diagnose=None))
     return sorted(found, key=_size)
 
 

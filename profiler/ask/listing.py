@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 from profiler.analyse.listing import DAMAGED, LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, UNREADABLE, Listing
+from profiler.ask.named.gpus import is_on
 from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
 from profiler.ask.named.references import meant_by
 from profiler.ask.named.settings import Settings
@@ -27,28 +28,39 @@ def list_stored(settings: Settings, name: str | None = None) -> Listing:
     store = settings.open_store()
     require_ladder(settings, lambda: store)
     ladder = readable_ladder(settings) if name is None else None
-    listing = derive_listing(store, ladder, meant_by(name, settings), every=name is not None)
+    listing = derive_listing(
+        store, ladder, meant_by(name, settings), every=name is not None, gpu=settings.gpu
+    )
     if name is not None and not listing.runs:
         raise RunNotFound(why_nothing(store, name, settings))
     return listing
 
 
 def derive_listing(
-    store: RunStore, ladder: Ladder | None, is_meant: Callable[[str], bool], *, every: bool
+    store: RunStore,
+    ladder: Ladder | None,
+    is_meant: Callable[[str], bool],
+    *,
+    every: bool,
+    gpu: str | None = None,
 ) -> Listing:
-    """Returns `every` run of the names meant, or the newest of each name and the ladder's kernels."""
+    """Returns `every` run of the names meant on this GPU, or the newest of each name and the ladder's kernels."""
     kernels = ladder_rows(ladder, store) if ladder and not every else []
-    runs = run_rows(store, is_meant) if every else newest_rows(store, is_meant)
+    runs = run_rows(store, is_meant, gpu) if every else newest_rows(store, is_meant, gpu)
     damaged = [error.message for error in store.left_out.values()]
     return Listing(ladder.name if ladder and not every else None, kernels, runs, damaged)
 
 
-def newest_rows(store: RunStore, is_meant: Callable[[str], bool]) -> list[dict[str, _Cell]]:
-    """Returns one row for each name, with its number of runs and the newest of them. Reads one manifest for each name."""
-    by_name: dict[str, list[RunId]] = defaultdict(list)
-    for run_id in store.ids():
-        by_name[run_id.name].append(run_id)
-    meant = {name: run_ids for name, run_ids in by_name.items() if is_meant(name)}
+def newest_rows(
+    store: RunStore, is_meant: Callable[[str], bool], gpu: str | None = None
+) -> list[dict[str, _Cell]]:
+    """Returns one row for each name, with its number of runs on this GPU and the newest of them.
+
+    Reads one manifest for each name, and all of them only to choose by the GPU.
+    """
+    meant: dict[str, list[RunId]] = defaultdict(list)
+    for run_id in _on(store, is_meant, gpu):
+        meant[run_id.name].append(run_id)
     store.read_ahead(run_ids[-1] for run_ids in meant.values())
     return [
         _row(store, run_ids[-1], len(run_ids))
@@ -56,11 +68,29 @@ def newest_rows(store: RunStore, is_meant: Callable[[str], bool]) -> list[dict[s
     ]
 
 
-def run_rows(store: RunStore, is_meant: Callable[[str], bool]) -> list[dict[str, _Cell]]:
-    """Returns one row for each run of the names meant, oldest first."""
-    run_ids = [run_id for run_id in store.ids() if is_meant(run_id.name)]
+def run_rows(
+    store: RunStore, is_meant: Callable[[str], bool], gpu: str | None = None
+) -> list[dict[str, _Cell]]:
+    """Returns one row for each run of the names meant on this GPU, oldest first."""
+    run_ids = _on(store, is_meant, gpu)
     store.read_ahead(run_ids)
     return [_row(store, run_id) for run_id in run_ids]
+
+
+def _on(store: RunStore, is_meant: Callable[[str], bool], gpu: str | None) -> list[RunId]:
+    """Returns the runs of the names meant that were recorded on this GPU; a damaged one may be of any."""
+    run_ids = [run_id for run_id in store.ids() if is_meant(run_id.name)]
+    if gpu is None:
+        return run_ids
+    store.read_ahead(run_ids)
+    found = []
+    for run_id in run_ids:
+        try:
+            if is_on(store.open(run_id).manifest, gpu):
+                found.append(run_id)
+        except RunUnusable:
+            found.append(run_id)
+    return found
 
 
 def ladder_rows(ladder: Ladder, store: RunStore) -> list[dict[str, _Cell]]:

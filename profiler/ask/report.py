@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import PurePath
 
 from profiler.analyse.code.machine_code import View, view_machine_code
+from profiler.analyse.compare.changes import headline_of_times
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
 from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
@@ -85,7 +86,8 @@ def _step(step: LadderStep) -> PairFindings:
     if step.change is None:
         return PairFindings(*anchors, refused=step.refused)
     if not all(profile.launches for profile in profiles):
-        return PairFindings(*anchors, speedup=step.change.speedup, warnings=tuple(step.change.warnings))
+        headline = headline_of_times(*profiles, step.change.speedup)
+        return PairFindings(*anchors, headline=headline, warnings=tuple(step.change.warnings))
     return PairFindings(*anchors, compare_profiles(*profiles, diagnose=diagnose_once), _code(profiles))
 
 
@@ -191,7 +193,7 @@ def _kernel(
         idea=rung.idea if rung else "",
         run=run,
         profile=profile if is_profiled else None,
-        sheet=derive_sheet(run, profile, full) if is_profiled else None,
+        sheet=derive_sheet(run, profile, full, diagnose_once) if is_profiled else None,
         timing=timing,
         code=_code([profile]),
         lines=find_source_lines(run, profile.kernel) if is_profiled else None,

@@ -14,6 +14,7 @@ from profiler.analyse.recording.overview import (
 )
 from profiler.analyse.recording.profile import Profile, choose_kernel, choose_kernels
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
+from profiler.ask.diagnoses import diagnose_once
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
@@ -41,7 +42,7 @@ def show(
     if not run.manifest.is_profiled:
         return Recording(run, [], timing_of(run, settings))
     (kernels,) = choose_kernels([run], kernel_name)
-    sheets = [derive_sheet(run, profile_run(run, kernel, settings), full) for kernel in kernels]
+    sheets = [sheet_of(run, kernel, settings, full=full) for kernel in kernels]
     return Recording(run, sheets, timing_of(run, settings) if run.table("timings").num_rows else None)
 
 
@@ -49,7 +50,12 @@ def show_kernel(run: Run, settings: Settings, kernel_name: str | None) -> Sheet:
     """Returns the sheet of the one kernel meant, with every metric."""
     if not run.manifest.is_profiled:
         raise RunNotProfiled(f"{run.label}: a run of timings alone, without counters")
-    return derive_sheet(run, profile_one(run, settings, kernel_name), full=True)
+    return sheet_of(run, choose_kernel(run, kernel_name), settings)
+
+
+def sheet_of(run: Run, kernel: str, settings: Settings, *, full: bool = True) -> Sheet:
+    """Returns the sheet of the kernel with exactly this name, with every metric if `full`."""
+    return derive_sheet(run, profile_run(run, kernel, settings), full, diagnose_once)
 
 
 def timing_of(run: Run, settings: Settings) -> TimingSheet:

@@ -25,6 +25,8 @@ STALLS_AS_SAMPLED = {
     "dispatch_stall": "dispatch", "no_instructions": "no_instruction", "warpgroup_arrive": "gmma",
 }  # fmt: skip
 
+TIMED_ALONE = "cupti__kernel_duration"  # of a launch that was timed without the profiler
+
 ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 
 # Opcodes that issue to the load/store unit: memory through L1, shared memory, shuffles.
@@ -103,8 +105,8 @@ def _stall(reason: str, ncu_reason: str, doc: str, better: Direction | None = "l
 
 
 _TIME = [
-    Metric("duration_ns", ("gpu__time_duration.sum", "gpu__time_duration.avg"), "ns", "time",
-           "Duration of the launch under the profiler.", "lower"),
+    Metric("duration_ns", ("gpu__time_duration.sum", "gpu__time_duration.avg", TIMED_ALONE), "ns", "time",
+           "Duration of the launch under the profiler, or without it if the run holds times alone.", "lower"),
     Metric("cycles", ("sm__cycles_elapsed.max",), "cycle", "time",
            "SM cycles from start to end of the launch.", "lower"),
     Metric("sm_frequency_hz", ("sm__cycles_elapsed.avg.per_second", "smsp__cycles_elapsed.avg.per_second"), "hz", "time",

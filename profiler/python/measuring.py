@@ -5,13 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from profiler.measure.functions.measure import FunctionPlan, function_name, measure_function
+from profiler.measure.functions.measure import (
+    FunctionPlan,
+    function_name,
+    measure_function,
+    profiled_configurations,
+    unlike_configurations,
+)
 from profiler.python.recordings import Measurement
 from profiler.python.sweep import Sweep
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
+
+
+class Options(TypedDict, total=False):
+    """The options of `profiler.measure`; those after `runs` are what `FunctionPlan` says of them."""
+
+    kernel: str | None
+    reference: Callable[..., Any] | None
+    bytes: int | Callable[..., int] | None
+    flops: int | Callable[..., int] | None
+    name: str | None
+    runs: str | Path
+    verify: bool
+    tolerance: float | None
+    profile: bool
+    preset: str
+    processes: int
+    repeats: int
+    launches: int
+    timeout_s: float
 
 
 def measure_one(
@@ -30,7 +55,9 @@ def measure_one(
     found = measure_function(function, arguments, reference, plan, store, namespace)
     run_id = RunId.parse(found.run_id)
     assert run_id is not None
-    return Measurement.of(store.open(run_id), launched=found.kernels, cautions=found.cautions)
+    run = store.open(run_id)
+    cautions = [*found.cautions, *unlike_configurations("profiled", profiled_configurations(run))]
+    return Measurement.of(run, launched=found.kernels, cautions=tuple(cautions))
 
 
 def measure_sweep(

@@ -1,4 +1,4 @@
-"""What was recorded, as the Python interface hands it out: a store of runs, a run or report, and what `measure` made."""
+"""Recordings for the Python interface: the runs of a store, one run or report, and the run that `measure` commits."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from msgspec.structs import asdict
+
 from profiler.catalog import DEFAULT_LADDER
-from profiler.catalog.metrics import DURATION
 from profiler.errors import KernelNotFound
 from profiler.python.answers import Sheet, document_text
 from profiler.store.runs.run_store import Run, RunStore
@@ -52,37 +53,17 @@ class Recording(Run):
         return self._sheet(kernel)
 
     def top(self, count: int | None = None) -> pd.DataFrame:
-        """Returns the kernels by their share of the time, with the launches and the first cause of each.
-
-        Causes are looked for in the first `count` kernels only, and the others are left out.
-        """
+        """Returns the kernels by their share of the time, as `prof show` lists them: all, or the first `count`."""
         import pandas as pd
 
-        from profiler.ask.profiles import profile_all
+        from profiler.analyse.recording.index import index_of
 
-        times: dict[str, tuple[int, float]] = {}
-        for profile, kernel in zip(profile_all(self, self._settings()), self.manifest.kernels, strict=True):
-            duration = profile.series.get(DURATION)
-            times[kernel.name] = (kernel.launches, duration.values.mean() if duration else float("nan"))
-        whole = sum(launches * ns for launches, ns in times.values() if ns > 0) or float("nan")
-        rows = [
-            {
-                "kernel": name,
-                "launches": launches,
-                "total_ns": launches * ns,
-                "share_pct": 100 * launches * ns / whole,
-            }
-            for name, (launches, ns) in times.items()
-        ]
-        frame = pd.DataFrame(rows).sort_values("total_ns", ascending=False, ignore_index=True).head(count)
-        causes = [self._sheet(name).causes for name in frame["kernel"]]
-        return frame.assign(top_cause=[found[0].cause if found else None for found in causes])
+        return pd.DataFrame(map(asdict, index_of(self)[:count]))
 
     def _sheet(self, kernel: str) -> Sheet:
-        from profiler.analyse.recording.overview import derive_sheet
-        from profiler.ask.profiles import profile_run
+        from profiler.ask.show import sheet_of
 
-        return Sheet.of(derive_sheet(self, profile_run(self, kernel, self._settings()), full=True))
+        return Sheet.of(sheet_of(self, kernel, self._settings()))
 
     def _settings(self) -> Settings:
         from profiler.ask.named.settings import Settings
@@ -104,7 +85,7 @@ class Recording(Run):
 
 @dataclass(repr=False)
 class Measurement(Recording):
-    """What `measure` made: a committed run, every kernel that one call launches, and what to know before believing it."""
+    """A run that `measure` committed, with every kernel that one call launches, and what to know before believing it."""
 
     launched: tuple[LaunchedKernel, ...] = ()
     cautions: tuple[str, ...] = ()

@@ -1,16 +1,19 @@
 """Keeps what is slow to compute and cheap to keep, as bytes by key, in the user's cache folder.
 
 Everything in there may be deleted at any time. An entry is found by its whole key and carries a digest of key and
-content, so that one which is damaged, cut short or another's is none. Where nothing can be kept, nothing is, and nobody
-is bothered: a cache is never the reason why an answer fails.
+content, so that one which is damaged, cut short or another's is none. A folder that belongs to somebody else, or that
+others may write to, is not used: they could put any answer there. Where nothing can be kept, nothing is, and nobody is
+bothered: a cache is never the reason why an answer fails.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import tempfile
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 _DIGEST_BYTES = 32
@@ -43,6 +46,7 @@ class Cache:
             return None
         path = self._folder / _name(key)
         try:
+            _require_private(self._folder)
             content = path.read_bytes()
         except OSError:
             return None
@@ -61,6 +65,7 @@ class Cache:
             return
         with suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _require_private(self._folder)
             self._write(self._folder / _name(key), _digest(key, data) + data)
             self._make_room(len(data) + _DIGEST_BYTES)
 
@@ -92,6 +97,23 @@ class Cache:
                 with suppress(FileNotFoundError):
                     os.unlink(path)
                 self._size -= size
+
+
+def _require_private(folder: Path) -> None:
+    """Raise PermissionError unless this user alone can write to the folder."""
+    status = folder.stat()
+    if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(folder)
+
+
+@lru_cache
+def hash_of_code(*folders: Path) -> str:
+    """Returns a hash of the modules below these folders, as part of a key: a version would have to be raised by hand."""
+    read = hashlib.sha256()
+    for folder in folders:
+        for module in sorted(folder.rglob("*.py")):
+            read.update(f"{module.relative_to(folder)}\0".encode() + module.read_bytes())
+    return read.hexdigest()
 
 
 def _name(key: str) -> str:

@@ -1,6 +1,7 @@
 """Examines everything that is stored: every hash, every table, every report, and what killed processes left behind.
 
-In: a store. Out: what is wrong, one `Fault` for each run, pack or leftover. Nothing is changed; `repair.py` does that.
+In: a store. Out: one `Fault` for each run, pack or leftover that is not as it should be. Changes nothing; `repair.py`
+does that.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Place, unreadable
 from profiler.store.remote.upload import CLAIM_S, CLAIMS_FOLDER
 from profiler.store.reports.identity import identify_report
-from profiler.store.runs.commit import find_left_staging
+from profiler.store.runs.commit import STAGING_FOLDER, find_left_staging
 from profiler.store.runs.files import FolderFiles, RunFiles
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, StoredReport, decode_manifest
 from profiler.store.runs.run import Run
@@ -49,10 +50,10 @@ _UPLOAD_DAYS = 1  # files without a manifest that are older belong to no upload 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with one thing in the store; `done` says what a repair did about it.
+    """A thing in the store that `prof fsck` lists, and why; `done` says what a repair did about it.
 
-    A `note` is nothing wrong, nor is `scratch`, which a killed process of whichever store left among temporary files.
-    What is `unread` may be whole: the system does not let prof read it.
+    A `note` is no fault of the store, nor is `scratch`, which a killed process of whichever store left among temporary
+    files. An `unread` thing may be whole: the system does not let prof read it.
     """
 
     kind: Kind
@@ -108,7 +109,7 @@ def examine_briefly(store: RunStore) -> Iterator[Fault]:
             yield from _fault("run", name, _open_folder(store.place, name, Examined())[1])
         elif is_pack(name):
             yield from _fault("pack", name, _checked(store.place, name, Pack.read, store.place, name))
-    yield from _left_in(_staging_left(store), "left")
+    yield from _staging_left(store)
 
 
 def faults_of_folder(place: Place, name: str, counts: Examined) -> list[ProfError]:
@@ -244,9 +245,13 @@ def _faults_of_sweeps(store: RunStore, counts: Examined, advance: Callable[[], N
         advance()
 
 
-def _staging_left(store: RunStore) -> list[Path]:
-    sweeps = find_left_staging(store.root / SWEEPS_FOLDER) if isinstance(store.root, Path) else []
-    return find_left_staging(store.local) + sweeps
+def _staging_left(store: RunStore) -> Iterator[Fault]:
+    sweeps = [store.root / SWEEPS_FOLDER] if isinstance(store.root, Path) else []
+    for root in (store.local, *sweeps):
+        try:
+            yield from _left_in(find_left_staging(root), "left")
+        except OSError as error:
+            yield Fault("unread", str(root / STAGING_FOLDER), unreadable(error, STAGING_FOLDER).message)
 
 
 def _left_in(folders: Iterable[Path], kind: Kind) -> Iterator[Fault]:
@@ -266,7 +271,7 @@ def left_claims(place: Place) -> list[str]:
 
 
 def _left_behind(store: RunStore) -> Iterator[Fault]:
-    yield from _left_in(_staging_left(store), "left")
+    yield from _staging_left(store)
     yield from _left_in(find_left_scratch(), "scratch")
     for name, files in orphans(store.place).items():
         yield Fault(

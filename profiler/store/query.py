@@ -8,13 +8,14 @@ hashed first, and refused when it changed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -23,7 +24,7 @@ import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
 from profiler.errors import QueryFailed, RunDamaged, RunUnusable
-from profiler.store.limits import require_memory
+from profiler.machine import require_memory
 from profiler.store.runs.files import FolderFiles, read_ahead
 from profiler.store.tables.bounds import require_bounded
 from profiler.store.tables.schema import TABLES, arrow_schema
@@ -36,10 +37,27 @@ if TYPE_CHECKING:
 _Part: TypeAlias = "tuple[Path, list[int] | None] | pa.Table"
 _Opened: TypeAlias = "tuple[pq.FileMetaData, memoryview]"
 _AT_ONCE = 64
+_ROWS_AT_ONCE = 10_000
+T = TypeVar("T")
 _LEAST_MEMORY_MIB = 2048  # or the threads of DuckDB and Arrow would abort the process
 _NAMES = (*TABLES, "runs")
 _BEYOND_PYTHON = re.compile(r"\[ns|month_day_nano_interval")  # in the name of an Arrow type
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The rows of a query, read while DuckDB finds them; `names` are distinct."""
+
+    names: tuple[str, ...]
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    connection: duckdb.DuckDBPyConnection  # to convert values; the other one is busy with the query
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yields rows of plain Python values."""
+        for batch in self.batches:
+            yield from zip(*(_values(self.connection, column) for column in batch.columns), strict=True)
 
 
 def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
@@ -47,22 +65,13 @@ def run_query(store: RunStore, sql: str) -> tuple[tuple[str, ...], list[tuple[An
 
     Runs that are damaged are left out, and `store.require_whole` raises their error.
     """
-    table, columns = _answer(store, sql)
-    return _distinct(table.column_names), list(zip(*columns, strict=True))
+    with open_query(store, sql) as answer:
+        return answer.names, list(answer.rows())
 
 
-def query_parquet(store: RunStore, sql: str) -> bytes:
-    """Run a SELECT as `run_query` does; returns a Parquet file with every type as DuckDB gave it."""
-    import pyarrow.parquet as pq
-
-    table, _ = _answer(store, sql)
-    sink = pa.BufferOutputStream()
-    pq.write_table(table.rename_columns(list(_distinct(table.column_names))), sink)
-    return bytes(sink.getvalue())
-
-
-def _answer(store: RunStore, sql: str) -> tuple[pa.Table, list[list[Any]]]:
-    """Run a SELECT; returns its table, and its columns as plain Python values."""
+@contextmanager
+def open_query(store: RunStore, sql: str) -> Iterator[Answer]:
+    """Run a SELECT as `run_query` does, and yield its rows as they are found."""
     require_memory("a query", _LEAST_MEMORY_MIB)
     if not sql.isprintable() and any("\ud800" <= character <= "\udfff" for character in sql):
         raise QueryFailed("the statement is not valid Unicode")
@@ -71,16 +80,53 @@ def _answer(store: RunStore, sql: str) -> tuple[pa.Table, list[list[Any]]]:
         statements = connection.extract_statements(sql)
         if [statement.type.name for statement in statements] != ["SELECT"]:
             raise QueryFailed("one SELECT statement is allowed, and nothing that writes")
-        table = _execute(connection, statements[0])
-        columns = [_values(connection, column) for column in table.columns]
+        with ThreadPoolExecutor(1) as thread:
+            # Through Arrow: DuckDB's own conversion needs pytz for a timestamp with a time zone.
+            reader = _wait(
+                thread, connection, lambda: connection.sql(statements[0]).to_arrow_reader(_ROWS_AT_ONCE)
+            )
+            names = _distinct(reader.schema.names)
+            schema = pa.schema(
+                [field.with_name(name) for field, name in zip(reader.schema, names, strict=True)]
+            )
+            yield Answer(names, schema, _batches(thread, connection, reader), connection.cursor())
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
-        first, *others = str(error).splitlines() or [""]
-        raise QueryFailed(f"the query failed: {first}", details=_hints(first, others)) from error
+        raise _failed(str(error)) from error
     finally:
         connection.close()
-    return table, columns
+
+
+def _batches(
+    thread: ThreadPoolExecutor, connection: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader
+) -> Iterator[pa.RecordBatch]:
+    while True:
+        try:
+            yield _wait(thread, connection, reader.read_next_batch)
+        except StopIteration:
+            return
+        except (pa.ArrowException, OSError) as error:  # as Arrow passes on an error of DuckDB
+            if "Out of Memory" in str(error):
+                raise duckdb.OutOfMemoryException(str(error)) from error
+            raise _failed(str(error)) from error
+
+
+def _failed(message: str) -> QueryFailed:
+    first, *others = message.splitlines() or [""]
+    return QueryFailed(f"the query failed: {first}", details=_hints(first, others))
+
+
+def _wait(thread: ThreadPoolExecutor, connection: duckdb.DuckDBPyConnection, task: Callable[[], T]) -> T:
+    """Returns what the task returns in a thread of its own: DuckDB ignores Ctrl-C, so this thread waits for it."""
+    result = thread.submit(task)
+    try:
+        return result.result()
+    except KeyboardInterrupt:
+        while not result.done():  # an interrupt before the query starts would be lost
+            connection.interrupt()
+            wait([result], timeout=0.05)
+        raise
 
 
 def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
@@ -197,21 +243,7 @@ def _part(run: Run, name: str, opened: dict[Path, _Opened]) -> _Part:
     return path, None if groups is None else list(groups)
 
 
-def _execute(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement) -> pa.Table:
-    """Execute in a thread of its own: DuckDB ignores Ctrl-C, so this thread waits for it."""
-    with ThreadPoolExecutor(1) as thread:
-        # Through Arrow: DuckDB's own conversion needs pytz for a timestamp with a time zone.
-        result = thread.submit(lambda: connection.sql(statement).to_arrow_table())
-        try:
-            return result.result()
-        except KeyboardInterrupt:
-            while not result.done():  # an interrupt before the query starts would be lost
-                connection.interrupt()
-                wait([result], timeout=0.05)
-            raise
-
-
-def _values(connection: duckdb.DuckDBPyConnection, column: pa.ChunkedArray) -> list[Any]:
+def _values(connection: duckdb.DuckDBPyConnection, column: pa.Array) -> list[Any]:
     """A column as Python values, or as DuckDB's text for dates and times that Python cannot hold."""
     if not _BEYOND_PYTHON.search(str(column.type)):
         with suppress(OverflowError):  # a year past 9999, or infinity

@@ -47,8 +47,12 @@ def scratch_folder(place: Path | None = None) -> Iterator[Path]:
 
 def find_left_scratch() -> list[Path]:
     """The folders that this user's killed processes left."""
-    found = []
-    for folder in sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")):
+    found: list[Path] = []
+    try:
+        folders = sorted(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"))
+    except OSError:
+        return found
+    for folder in folders:
         with suppress(OSError):
             if not folder.is_symlink() and folder.is_dir() and folder.stat().st_uid == os.getuid():
                 found += [folder] if _is_left(folder) else []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -70,28 +72,38 @@ def test_a_diagnosis_is_of_one_content(cache, made, profile):
         name: msgspec.structs.replace(table, sha256=table.sha256[::-1] if name == "metrics" else table.sha256)
         for name, table in manifest.tables.items()
     }
-    profile.run.manifest = msgspec.structs.replace(manifest, tables=tables)
-    diagnose_once(profile)
+    diagnose_once(replace(profile, manifest=msgspec.structs.replace(manifest, tables=tables)))
     assert len(made) == 2
 
 
 def test_another_version_of_the_analysis_does_not_use_what_this_one_kept(cache, made, profile, monkeypatch):
     diagnose_once(profile)
-    monkeypatch.setattr(diagnoses, "_version_of_analysis", lambda: "another")  # private: no second version
+    monkeypatch.setattr(diagnoses, "hash_of_code", lambda *_: "another")  # there is no second version here
     diagnose_once(profile)
     assert len(made) == 2
 
 
-def test_the_version_changes_with_any_module_of_the_analysis(tmp_path, monkeypatch):
-    for room in ("analyse", "catalog"):
-        (tmp_path / room).mkdir()
-        (tmp_path / room / "one.py").write_text("1")
-    monkeypatch.setattr(diagnoses, "_HOME", tmp_path)  # private: its own modules do not change
-    version = diagnoses._version_of_analysis.__wrapped__  # private: it is kept as long as a process lives
-    before = version()
-    assert version() == before
-    (tmp_path / "catalog" / "one.py").write_text("2")
-    assert version() != before
+@pytest.mark.parametrize(
+    "question",
+    [
+        ["show", "6"],
+        ["compare", "4", "6"],
+        ["check", "--baseline", "5", "4"],
+        ["ladder"],
+        ["report", "4", "--output", "page.html"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_no_question_diagnoses_a_kernel_again(cache, made, prof_here, recorded, tmp_path, question):
+    asked = [*question, "--runs", recorded.root]
+    first = prof_here(*asked, cwd=tmp_path)
+    assert made
+    made.clear()
+    assert (
+        prof_here(*asked, *(["--force"] if question[0] == "report" else []), cwd=tmp_path).stdout
+        == first.stdout
+    )
+    assert not made
 
 
 def test_the_binding_of_a_rung_is_its_first_cause(cache, prof_here, recorded):

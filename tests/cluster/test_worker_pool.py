@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from profiler.cluster import connection, worker_pool as module
-from profiler.cluster.connection import Tls, connect, start_local_workers
+from profiler.cluster.connection import connect, start_local_workers
 from profiler.cluster.watch import Worker
 from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import ClusterUnreachable, InternalError, ReportDamaged, SchedulerLost, WorkerLost
@@ -258,27 +259,29 @@ def test_a_pool_of_this_host_has_one_worker_per_environment() -> None:
         assert seen == {"one", "two"}
 
 
-def test_a_pool_of_this_host_lets_nobody_in_without_its_certificate(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(connection, "CONNECT_S", 2.0)
+def test_a_pool_of_this_host_lets_nobody_in_without_its_certificate() -> None:
+    from distributed.comm import connect as dial
     from distributed.security import Security
 
-    stranger = Security.temporary()
-    for name, text in (("cert", stranger.tls_client_cert), ("key", stranger.tls_client_key)):
-        (tmp_path / name).write_text(text)
+    async def answers(address: str, security: Security) -> bool:
+        try:
+            comm = await dial(address, timeout=2, **security.get_connection_args("client"))
+        except (OSError, TimeoutError):
+            return False
+        await comm.close()
+        return True
+
     with start_local_workers([WORK], gpus=False) as local:
         (worker,) = local.available()
-        # private: a pool of one's own has no need to publish its address
-        scheduler = local._client.scheduler.address
+        # private: a pool of one's own has no need to publish its address and its certificate
+        scheduler, own = local._client.scheduler.address, local._client.security
         pid = local.call(worker, os.getpid, timeout_s=10)
         assert listening_addresses(pid, os.getpid()) == {"127.0.0.1"}
         for address in (scheduler, worker.address):
             assert address.startswith("tls://127.0.0.1:")
-            with pytest.raises(ClusterUnreachable):
-                connect(address.replace("tls://", "tcp://"))
-            with pytest.raises(ClusterUnreachable):
-                connect(address, Tls(tmp_path / "cert", tmp_path / "cert", tmp_path / "key"))
+            assert asyncio.run(answers(address, own))
+            assert not asyncio.run(answers(address, Security.temporary()))
+            assert not asyncio.run(answers(address.replace("tls://", "tcp://"), Security()))
 
 
 def test_a_scheduler_without_our_functions_says_what_it_lacks(own_cluster, eventually: Eventually) -> None:

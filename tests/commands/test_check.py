@@ -189,7 +189,7 @@ def test_a_folder_of_runs_checks_every_name_in_both(record, check):
     record("runs", "new")
     result = check("--baseline", "main")
     assert result.returncode == 1
-    table = result.stdout.split("\n\n")[0].splitlines()[1:]
+    table = result.stdout.split("\n\n")[1].splitlines()[1:]
     assert [row.split(",")[0] for row in table] == ["k2", "k10"]
     assert "not recorded in" in result.stdout
     assert "so not checked: k1" in result.stdout
@@ -402,3 +402,102 @@ def test_a_limit_for_the_duration_can_be_given_on_the_command_line(prof_here, re
     assert prof_here(*check, "5%").returncode == 1
     assert prof_here(*check, "50").returncode == 0
     assert prof_here(*check, "much").returncode == 2
+
+
+# Accepted changes
+
+
+def test_an_accepted_change_passes_from_now_on_and_keeps_its_reason(record, check, tmp_path):
+    baseline = record("runs", "k", 1.0)
+    record("runs", "k", 1.1)
+    accepted = check("--baseline", baseline, "--accept", "the mask costs 10 %")
+    assert accepted.returncode == 0
+    (line,) = (tmp_path / "prof.accepted.jsonl").read_text().splitlines()
+    kept = json.loads(line)
+    assert (kept["name"], kept["metric"], kept["why"]) == ("k, m=4096", "duration_ns", "the mask costs 10 %")
+    assert (kept["before"], kept["after"]) == (pytest.approx(1e6, rel=1e-3), pytest.approx(1.1e6, rel=1e-3))
+    assert kept["who"]
+    assert kept["when"]
+    again = check("--baseline", baseline)
+    assert again.returncode == 0
+    assert "the mask costs 10 %" in again.stdout
+    assert again.stdout.splitlines()[-1] == "passed: no regression but those accepted in 1 kernel"
+
+
+def test_an_accepted_change_allows_no_further_one(record, check):
+    baseline = record("runs", "k", 1.0)
+    record("runs", "k", 1.1)
+    assert check("--baseline", baseline, "--accept", "the mask").returncode == 0
+    record("runs", "k", 1.2)
+    assert check("--baseline", baseline).returncode == 1
+
+
+def test_an_accepted_change_ends_with_the_baseline_that_it_was_accepted_from(record, check):
+    baseline = record("runs", "k", 1.0)
+    record("runs", "k", 1.1)
+    assert check("--baseline", baseline, "--accept", "the mask").returncode == 0
+    faster = record("runs", "k", 0.8)
+    record("runs", "k", 1.05)
+    assert check("--baseline", faster).returncode == 1
+
+
+@pytest.mark.parametrize(("factor", "reason"), [(1.0, "why not"), (1.1, " ")])
+def test_nothing_is_accepted_without_a_regression_or_without_a_reason(
+    record, check, tmp_path, factor, reason
+):
+    baseline = record("runs", "k", 1.0)
+    record("runs", "k", factor)
+    assert check("--baseline", baseline, "--accept", reason).returncode == 2
+    assert not (tmp_path / "prof.accepted.jsonl").exists()
+
+
+def test_a_damaged_file_of_accepted_changes_is_81(record, check, tmp_path):
+    baseline = record("runs", "k", 1.0)
+    record("runs", "k", 1.1)
+    (tmp_path / "prof.accepted.jsonl").write_text('{"name": "k"}\n')
+    result = check("--baseline", baseline)
+    assert result.returncode == 81
+    assert "prof.accepted.jsonl, line 1" in result.stderr
+
+
+def test_a_kernel_of_the_baseline_that_is_gone_is_in_the_verdict(record, check):
+    def launches(*kernels):
+        return [
+            {"kernel": kernel, "metrics": {DURATION: (one, "ns")}} for kernel in kernels for one in STEADY
+        ]
+
+    baseline = record("runs", "k", launches=launches("kept", "old", "same"))
+    record("runs", "k", launches=launches("kept", "new", "same"))
+    result = check("--baseline", baseline, "--all")
+    assert (
+        result.stdout.splitlines()[-1]
+        == "passed: no regression in 2 kernels; 1 kernel of the baseline is gone"
+    )
+    assert "in the baseline only, so not checked: k, m=4096: old" in result.stdout
+    assert "only in the candidate, so not checked: new" in result.stdout
+
+
+def test_launches_of_several_shapes_are_checked_at_the_one_that_takes_most_of_the_time(record, check):
+    def launches(factor):
+        sizes = [(1000, factor * one) for one in STEADY] + [(1, 0.01 * one) for one in STEADY]
+        return [
+            {
+                "kernel": "k",
+                "metrics": {DURATION: (ns, "ns")},
+                "shape": {
+                    "grid_x": blocks,
+                    "grid_y": 1,
+                    "grid_z": 1,
+                    "block_x": 256,
+                    "block_y": 1,
+                    "block_z": 1,
+                },
+            }
+            for blocks, ns in sizes
+        ]
+
+    baseline = record("runs", "k", launches=launches(1.0))
+    record("runs", "k", launches=launches(1.1))
+    assert check("--baseline", baseline).returncode == 1
+    record("runs", "k", launches=launches(0.9))
+    assert check("--baseline", baseline).returncode == 0

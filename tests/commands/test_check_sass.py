@@ -82,6 +82,19 @@ def test_reports_are_compared_too(reports):
     assert "is gone" in check("--baseline", reports / "gemm_5.ncu-rep", report).stdout
 
 
+def test_a_cache_may_hold_a_function_in_several_configurations(cubin, tmp_path):
+    for cache, factors in (("before", (3, 5)), ("same", (5, 3)), ("changed", (3, 7))):
+        for factor in factors:
+            folder = tmp_path / cache / f"hash-{cache}-{factor}"
+            folder.mkdir(parents=True)
+            shutil.copy(cubin("one", first=factor), folder / "first.cubin")
+    assert "same in 2 functions" in check("--baseline", tmp_path / "before", tmp_path / "same").stdout
+    done = check("--baseline", tmp_path / "before", tmp_path / "changed")
+    assert (done.returncode, "differs in 1 of 2 functions: first (2 of 2)" in done.stdout) == (1, True), (
+        done.stdout
+    )
+
+
 def test_a_file_without_machine_code_is_refused(tmp_path):
     (tmp_path / "empty.cubin").write_bytes(b"nothing")
     done = check("--baseline", tmp_path / "empty.cubin", tmp_path / "empty.cubin")

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 from statistics import fmean, stdev
 
 import pytest
@@ -152,3 +153,18 @@ def test_an_unknown_metric_names_the_nearest(prof_here):
     result = prof_here("metrics", "ocupancy_pct")
     assert (result.returncode, result.stdout) == (40, "")
     assert "occupancy_pct" in result.stderr
+
+
+def test_a_missing_report_keeps_nobody_from_its_tables_and_is_a_caution(prof_here, store, tmp_path):
+    copy = tmp_path / "runs"
+    shutil.copytree(store.root, copy)
+    run_id = store.ids()[0]
+    (report,) = (copy / str(run_id)).glob("*.ncu-rep*")
+    before = prof_here("--runs", copy, "show", run_id)
+    report.unlink()
+    after = prof_here("--runs", copy, "show", run_id)
+    assert (before.returncode, after.returncode) == (0, 0)
+    assert f"the stored report is missing ({report})" in after.stdout
+    assert set(before.stdout.splitlines()) <= set(after.stdout.splitlines())
+    report.write_bytes(b"another")
+    assert prof_here("--runs", copy, "show", run_id).returncode == 22

@@ -176,10 +176,10 @@ def test_launches_scatter_as_measured_and_tell_their_process(recorded, rows_of):
 def test_the_titles_are_computed(compared):
     faster, slower = compared("5", "6"), compared("6", "5")
     assert title_of(charts.comparison_chart(faster)).startswith(
-        f"The second is {faster.speedup.ratio:.3f}x as fast"
+        f"gemm 6 is {faster.speedup.ratio:.3f}x as fast as gemm 5"
     )
     assert title_of(charts.comparison_chart(slower)).startswith(
-        f"The first is {1 / slower.speedup.ratio:.3f}x as fast"
+        f"gemm 5 takes {1 / slower.speedup.ratio:.3f}x as long as gemm 6"
     )
     assert title_of(charts.deltas_chart(faster)).startswith("four-way confirmed: issue_active ↑")
     assert title_of(charts.deltas_chart(slower)) == "7 of 7 metrics differ beyond the noise"

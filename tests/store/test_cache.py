@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from profiler.store.cache import Cache, cache_root
+from profiler.store.cache import Cache, cache_root, hash_of_code
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +69,23 @@ def test_a_folder_that_cannot_be_written_or_is_a_file_keeps_nothing_and_raises_n
     assert Cache("made", 10_000).get("key") is None
 
 
+@pytest.mark.parametrize("mode", [0o777, 0o720, 0o702])
+def test_a_folder_that_others_may_write_to_is_not_used(folder, mode):
+    """They could put an answer of their own there, whole and under the right name."""
+    Cache("made", 10_000).put("key", b"theirs")
+    folder.chmod(mode)
+    assert Cache("made", 10_000).get("key") is None
+    Cache("made", 10_000).put("another", b"mine")
+    assert len(list(folder.iterdir())) == 1
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_another_user_is_not_used(folder):
+    Cache("made", 10_000).put("key", b"theirs")
+    os.chown(folder, 4711, -1)
+    assert Cache("made", 10_000).get("key") is None
+
+
 def test_deleting_everything_between_two_calls_is_safe(folder):
     cache = Cache("made", 10_000)
     cache.put("key", b"data")
@@ -100,3 +117,20 @@ def test_a_cache_home_that_is_no_absolute_path_is_ignored(monkeypatch, tmp_path,
     monkeypatch.setenv("XDG_CACHE_HOME", named)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_root() == tmp_path / ".cache" / "prof"
+
+
+def test_the_hash_of_code_changes_with_any_module(tmp_path):
+    def hashed():
+        hash_of_code.cache_clear()  # it is kept as long as a process lives
+        return hash_of_code(tmp_path)
+
+    (tmp_path / "room").mkdir()
+    module = tmp_path / "room" / "one.py"
+    module.write_text("1")
+    before = hashed()
+    assert hashed() == before
+    module.write_text("2")
+    assert hashed() != before
+    renamed = module.rename(module.with_name("other.py"))
+    renamed.write_text("1")
+    assert hashed() != before

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,19 +33,20 @@ from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
 from profiler.store.sweeps import SweepRepeat, SweepStore, Visit
+from profiler.store.tables.bounds import read_table
 from tests.store.faults import KINDS, Faults, injected
 from tests.store.test_sweeps import MEASURED as SWEEP
 
 SAMPLE = 4  # calls of each operation and kind
-OLD = "20261122t012549z"  # when the fourteen runs were recorded that are there before
-PACKED = 10  # of these, before a repair
+OLD = "20261122t012549z"  # when the runs were recorded that are there before
+STORED, PACKED = 10, 8  # how many of these are in the store, and how many of them in a pack before a repair
 
 Place = Path | str
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What to do, what it adds, and where; `prepare` makes the store of fourteen runs one that needs it."""
+    """What to do, what it adds, and where; `prepare` makes the store of ten runs one that needs it."""
 
     run: Callable[[Place, Path], object]
     added: int = 0
@@ -91,7 +93,7 @@ def mend(place: Place, reports: Path) -> None:
 
 
 def damage(runs: Path) -> None:
-    """Pack ten of the runs; change a byte of one of them, and of one in a folder of its own; leave a staging folder."""
+    """Pack eight of the runs; change a byte of one of them, and of one in a folder of its own; leave a staging folder."""
     loose = sorted(runs.iterdir())[PACKED:]
     for run in loose:
         run.rename(runs.parent / run.name)
@@ -122,7 +124,7 @@ class World:
 
     def __init__(self, recorded: RunStore, folder: Path, operation: Operation) -> None:
         self.folder, self._operation, self._master = folder, operation, folder / "master" / "runs"
-        for run_id in (str(one) for one in recorded.ids() if one.time == OLD):
+        for run_id in [str(one) for one in recorded.ids() if one.time == OLD][:STORED]:
             shutil.copytree(recorded.root / run_id, self._master / run_id)
         operation.prepare(self._master)
 
@@ -144,6 +146,9 @@ def world(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))  # a repair sweeps it
+    # The same bytes are the same table: to decode each of them once takes half the time.
+    decoded = cache(lambda data, schema, rows: read_table(data, schema, rows, "a table"))
+    monkeypatch.setattr("profiler.store.runs.run.read_table", lambda *given: decoded(*given[:-1]))
     # private: each compaction would wait so long
     monkeypatch.setattr("profiler.store.packs.publish._GRACE_S", 0.0)
     return lambda operation: World(recorded, tmp_path, operation)
@@ -242,6 +247,33 @@ def test_a_run_that_was_set_aside_is_there_after_a_power_loss(world, tmp_path):
     faults.lose_power()
     assert aside == place / "damaged" / "2" / run_id
     assert (aside / "run.json").exists()
+
+
+def test_a_run_that_is_set_aside_is_somewhere_whenever_the_power_goes_out(world, tmp_path):
+    made = world(Operation(commit))
+    for at in range(1, 100):
+        place = Path(made.make())
+        run_id, data = str(RunStore(place).ids()[0]), contents(place)
+        faults = Faults(tmp_path, "power loss", at)
+        with injected(faults), Staging(place) as staging:
+            staging.set_aside(run_id, "damaged")
+        assert data - contents(place) <= {b""}, at
+        if not faults.dead:
+            break
+    else:
+        pytest.fail("it has fewer calls")
+
+
+def test_examining_a_store_ends_with_no_error_of_the_system_whichever_call_fails(world, tmp_path):
+    place = Path(world(Operation(commit)).make())
+    for run in sorted(place.iterdir())[1:]:
+        shutil.rmtree(run)
+    (place / ".staging" / "left").mkdir(parents=True)
+    with injected(Faults(tmp_path)) as counting:
+        assert [fault.kind for fault in examine(RunStore(place), Examined())] == ["left"]
+    for at in range(1, counting.count + 1):
+        with injected(Faults(tmp_path, "EIO", at)), suppress(ProfError):
+            list(examine(RunStore(place), Examined()))
 
 
 @pytest.mark.parametrize("kind", KINDS)

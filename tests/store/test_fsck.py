@@ -364,6 +364,13 @@ def test_what_the_system_does_not_let_prof_read_is_listed_and_stays(
     assert hidden.exists()
 
 
+def test_staging_folders_that_cannot_be_listed_hide_nothing_else(loose, prof_here):
+    flip(loose.root / str(loose.ids()[0]) / "launches.parquet")
+    (loose.root / STAGING_FOLDER).write_text("no folder")
+    assert [fault.kind for fault in faults(loose)] == ["run", "unread"]
+    assert prof_here("--runs", loose.root, "fsck").returncode == StoreDamaged.exit_code
+
+
 def test_a_new_scratch_folder_is_nobodys_leftover(temporary):
     (temporary / "prof-just-made").mkdir()
     assert find_left_scratch() == []

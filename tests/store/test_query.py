@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from subprocess import PIPE
 
@@ -16,7 +19,7 @@ import pytest
 
 from profiler.errors import QueryFailed, RunDamaged
 from profiler.present.render.json import to_json
-from profiler.store.query import describe_tables, run_query
+from profiler.store.query import describe_tables, open_query, run_query
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import TABLES
 
@@ -396,3 +399,40 @@ def test_an_answer_is_not_written_under_an_ending_that_means_nothing(prof_here, 
     done = prof_here("--runs", recorded.root, "query", "select 1", "-o", tmp_path / "answer.txt")
     assert done.returncode == 2
     assert ".parquet, .csv or .json" in done.stderr
+
+
+def test_the_first_rows_come_before_the_last_are_found(tmp_path: Path) -> None:
+    with open_query(RunStore(tmp_path), "select i from range(1000000000000) t(i)") as answer:
+        assert next(answer.rows()) == (0,)
+
+
+def test_a_query_that_fails_late_fails_all_the_same(tmp_path: Path) -> None:
+    sql = "select case when i = 200000 then error('too late') end from range(300000) t(i)"
+    with pytest.raises(QueryFailed, match="too late"):
+        run_query(RunStore(tmp_path), sql)
+
+
+def test_in_a_pipe_every_row_column_and_value_is_printed(prof_here, recorded: RunStore) -> None:
+    sql = "select i, repeat('x', 300) as long, i as again from range(2500) t(i)"
+    printed = prof_here("--runs", recorded.root, "query", sql).stdout.split()
+    assert printed.count("x" * 300) == 2500
+    assert printed.count("2499") == 2
+
+
+def test_a_terminal_gets_the_first_rows_and_is_told_how_to_get_all(recorded: RunStore) -> None:
+    sql = "select i from range(2500) t(i)"
+    prof = [sys.executable, "-c", "from profiler.cli import main; main()"]
+    command = [*prof, "--no-pager", "--runs", str(recorded.root), "query", sql]
+    leader, follower = pty.openpty()
+    with subprocess.Popen(command, stdin=PIPE, stdout=follower, stderr=PIPE) as running:
+        os.close(follower)
+        shown = b""
+        with suppress(OSError):  # as Linux says that the other end is closed
+            while some := os.read(leader, 65536):
+                shown += some
+        running.wait()
+    os.close(leader)
+    lines = shown.decode().split("\r\n")
+    assert "999" in lines
+    assert "1000" not in lines
+    assert "the first 1,000 rows: `-o FILE.csv` or `--format csv` writes all of them" in lines

@@ -6,9 +6,8 @@ A `Profile` in; a `Diagnosis` out.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
@@ -56,7 +55,6 @@ from profiler.analyse.causes.evidence.dataflow import sources_of
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.witness import find_estimates
-from profiler.analyse.code.code import Code
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import BY_NAME
 from profiler.catalog.metrics import DURATION
@@ -92,27 +90,24 @@ class Diagnosis(Struct, frozen=True):
     can_look: bool = True  # False where nothing is recorded from which a cause could be found
 
 
-# A page asks for the same kernel several times; a diagnosis is kept as long as the code that it is of.
-_diagnosed: WeakKeyDictionary[Code, Diagnosis] = WeakKeyDictionary()
+Diagnose = Callable[[Profile], Diagnosis]
 
 
 def diagnose(profile: Profile) -> Diagnosis:
-    """Returns the causes, what saves most first; none for a range or a graph, or without counters."""
+    """Returns the causes, what saves most first; none for a range or a graph, or without counters.
+
+    Questions call `ask.diagnoses.diagnose_once`, which keeps what this returns.
+    """
     if profile.run is None or not profile.launches:
         return Diagnosis([], [])
-    known = _diagnosed.get(profile.code) if profile.code else None
-    if known is None:
-        evidence = gather(profile)
-        known = Diagnosis(
-            causes=_find_causes(evidence),
-            unseen=find_unseen(evidence),
-            duration_ns=evidence.find(DURATION),
-            launches=evidence.profile.launches,
-            can_look=bool(evidence.model.busy),
-        )
-        if profile.code:
-            _diagnosed[profile.code] = known
-    return known
+    evidence = gather(profile)
+    return Diagnosis(
+        causes=_find_causes(evidence),
+        unseen=find_unseen(evidence),
+        duration_ns=evidence.find(DURATION),
+        launches=evidence.profile.launches,
+        can_look=bool(evidence.model.busy),
+    )
 
 
 def find_unseen(evidence: Evidence) -> list[str]:

@@ -28,7 +28,8 @@ def headline_of(profile: Profile, diagnosis: Diagnosis) -> Headline | None:
         if some
         else ""
     )
-    what = f"{brief_name(profile.kernel, _NAME_WIDTH)} takes {took} under the profiler on {profile.gpu}{of}."
+    how = "under" if profile.manifest.has_counters else "without"
+    what = f"{brief_name(profile.kernel, _NAME_WIDTH)} takes {took} {how} the profiler on {profile.gpu}{of}."
     if not diagnosis.can_look:
         return Headline(what, NOTHING_RECORDED, "Record it with `prof collect --preset source`.")
     return Headline(what, why_text(diagnosis.causes), next_text(diagnosis.causes))

@@ -75,6 +75,14 @@ class Instruction:
         return f"{self.file.replace(_BACKSLASH, '/').rpartition('/')[2]}:{self.line}"
 
 
+def without_padding(code: Sequence[Instruction]) -> list[Instruction]:
+    """Returns the code without the NOPs, and the branch to itself, that fill the function's end."""
+    end = len(code)
+    while end and (code[end - 1].name == "NOP" or code[end - 1].target == code[end - 1].offset):
+        end -= 1
+    return list(code[:end])
+
+
 def operands_of(text: str) -> list[str]:
     if text.startswith("@"):
         text = text.partition(" ")[2]
@@ -84,11 +92,15 @@ def operands_of(text: str) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Code:
-    """`functions` are several for a range or a graph; `like` of `launches` launches ran this code."""
+    """`functions` are several for a range or a graph; `like` of `launches` launches ran this code.
+
+    If nothing was counted, `by_structure` says that the executions are weights (`loops.weighted_by_structure`).
+    """
 
     functions: tuple[tuple[Instruction, ...], ...]
     launches: int
     like: int
+    by_structure: bool = False
 
     @property
     def instructions(self) -> list[Instruction]:

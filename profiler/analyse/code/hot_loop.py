@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Literal
 from weakref import WeakKeyDictionary
@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from profiler.analyse.code.code import Code, Instruction
-from profiler.analyse.code.loops import find_hot_loop
-from profiler.analyse.code.opcodes import fmas_of, width_bits
+from profiler.analyse.code.loops import find_hot_loop, weighted_by_structure
+from profiler.analyse.code.opcodes import fmas_of, overhead_kind, width_bits
 from profiler.analyse.code.product import Operand, Product, trace_product
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.importance import Importance
@@ -61,8 +61,19 @@ class SharedLoads(Struct, frozen=True):
     fmas_per_word: float | None
 
 
+class Overhead(Struct, frozen=True):
+    """Instructions beside the loads and the arithmetic, of one kind such as `moves`; `count` is per iteration."""
+
+    kind: str
+    count: float
+    opcodes: Annotated[list[LoopInstruction], Importance(90, each=2)]
+
+
 class LoopSheet(Struct, frozen=True):
-    """`iterations` are of all warps of a launch. Each of `accumulators` takes one FMA a step."""
+    """`iterations` are of all warps of a launch. Each of `accumulators` takes one FMA a step.
+
+    What only counts show is null where nothing was counted.
+    """
 
     label: str
     kernel_name: str
@@ -73,9 +84,9 @@ class LoopSheet(Struct, frozen=True):
     place: str | None
     start: int
     end: int
-    iterations: float
-    iterations_per_warp: float
-    executed_pct: float
+    iterations: float | None
+    iterations_per_warp: float | None
+    executed_pct: float | None
     instructions: float
     fmas: float
     instructions_per_fma: float | None
@@ -87,6 +98,7 @@ class LoopSheet(Struct, frozen=True):
     opcodes: Annotated[list[OpcodeCount], Importance(97, each=0.6)]
     cautions: Annotated[list[str], Importance(99, each=1)]
     opcodes_left_out: int = 0
+    overhead: Annotated[list[Overhead], Importance(98, each=1)] = []
 
 
 @dataclass(frozen=True)
@@ -132,26 +144,27 @@ def _find_region(code: Code, *, whole: bool) -> Region:
         after = tuple(instruction for instruction in function if instruction.offset > loop.end)
         return Region("loop", loop.body, after, loop.iterations, function[0].executed or 0.0)
     function = max(code.functions, key=lambda one: sum(instruction.executed or 0.0 for instruction in one))
+    if code.by_structure:
+        function = tuple(replace(one, executed=min(one.executed or 0.0, 1.0)) for one in function)
     warps = function[0].executed or 0.0
     return Region("function", function, (), warps, warps, is_divided=whole)
 
 
 def read_counted_code(profile: Profile) -> Code:
-    """Returns the code of a kernel, or raises an error that says how to record what is missing."""
+    """Returns the code of a kernel, weighted by its structure if nothing was counted; or says how to record what is missing."""
     code = profile.code
     if code is None and profile.manifest.unread:
         raise MetricsMissing(
             f"{profile.label}: {profile.manifest.unread} are left out, because NVIDIA's reader crashed on them",
             remedy="Of a CUDA graph, profile the kernels one by one: `ncu --graph-profiling node`.",
         )
-    if code is None or not code.executed:
-        lacks = "no machine code" if code is None else "machine code without execution counts"
+    if code is None or (code.is_counted and not code.executed):
+        lacks = "no machine code is recorded for" if code is None else "not one instruction ran of"
         raise MetricsMissing(
-            f"{profile.label}: {lacks} is recorded for {profile.kernel}",
-            remedy="Record the kernel with `ncu --section InstructionStats --section SourceCounters`; "
-            "ranges and graphs have no counts.",
+            f"{profile.label}: {lacks} {profile.kernel}",
+            remedy="Record the kernel with `ncu --section InstructionStats --section SourceCounters`.",
         )
-    return code
+    return code if code.is_counted else weighted_by_structure(code)
 
 
 def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> LoopSheet:
@@ -163,6 +176,7 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
     instructions = sum(times for _, times in work)
     multiplying = sum(times for each, times in work if each)
     executed = sum(one.executed or 0.0 for one in body)
+    opcodes = count_opcodes(body, region)
     return LoopSheet(
         label=profile.label,
         kernel_name=profile.kernel,
@@ -173,9 +187,13 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         place=body[-1].place if region.scope == "loop" else body[0].place,
         start=body[0].offset,
         end=body[-1].offset,
-        iterations=region.passes,
-        iterations_per_warp=region.passes / region.warps if region.warps else 0.0,
-        executed_pct=100 * executed / code.executed,
+        iterations=None if code.by_structure else region.passes,
+        iterations_per_warp=None
+        if code.by_structure
+        else region.passes / region.warps
+        if region.warps
+        else 0.0,
+        executed_pct=None if code.by_structure else 100 * executed / code.executed,
         instructions=instructions,
         fmas=fmas,
         instructions_per_fma=instructions / fmas if fmas else None,
@@ -184,8 +202,9 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         steps=product.steps if product else None,
         shared=_shared_loads(region, fmas),
         operands=_operand_loads(region, product) if product else [],
-        opcodes=count_opcodes(body, region),
+        opcodes=opcodes,
         cautions=_cautions(code, profile.opcodes),
+        overhead=group_overhead(opcodes),
     )
 
 
@@ -211,6 +230,16 @@ def count_opcodes(instructions: Iterable[Instruction], region: Region) -> list[O
         )
         for opcode, members in groups.items()
     ]
+
+
+def group_overhead(counts: Iterable[OpcodeCount]) -> list[Overhead]:
+    """Returns the kinds of overhead, the most instructions first."""
+    kinds: dict[str, dict[str, float]] = {}
+    for one in counts:
+        if kind := overhead_kind(one.opcode):
+            kinds.setdefault(kind, {})[one.opcode] = one.count
+    found = [Overhead(kind, sum(members.values()), by_count(members)) for kind, members in kinds.items()]
+    return sorted(found, key=lambda one: -one.count)
 
 
 def places_of(instructions: Iterable[Instruction]) -> list[str]:
@@ -261,6 +290,10 @@ def by_count(counts: Mapping[str, float]) -> list[LoopInstruction]:
 
 
 def _cautions(code: Code, opcodes: Mapping[str, float]) -> list[str]:
+    if code.by_structure:
+        return [
+            "nothing was counted: the loop is the deepest of the code, and no branch in it counts as skipped"
+        ]
     if code.like < code.launches:
         return [f"the launches ran different machine code: shown is that of {code.like} of {code.launches}"]
     gap = _gap_pct(code.instructions, opcodes)

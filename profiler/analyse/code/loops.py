@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from profiler.analyse.code.code import Code, Instruction
+from profiler.analyse.code.code import Code, Instruction, without_padding
+
+_ROUNDS = 10  # that a loop is taken to run where nothing was counted
+
+_AGAIN = ".ANY"  # a branch that repeats one instruction until every thread of the warp has had its turn
 
 Span = tuple[int, int]  # positions of the first instruction and of the branch back to it
 
@@ -63,6 +67,35 @@ def find_hot_loop(code: Code) -> tuple[int, Loop] | None:
         (number, loop) for number, function in enumerate(code.functions) for loop in find_loops(function)
     ]
     return max(found, key=lambda one: one[1].own_work, default=None)
+
+
+def weighted_by_structure(code: Code) -> Code:
+    """Returns code of which nothing was counted as if one warp ran it, with every loop ten times and no branch skipped.
+
+    So the hot loop is the innermost of the deepest nest, unless another has ten times as many instructions. Where tensor
+    cores multiply in a loop, other loops count as run once.
+    """
+    return replace(code, functions=tuple(map(_weighted, code.functions)), by_structure=True)
+
+
+def _weighted(function: Sequence[Instruction]) -> tuple[Instruction, ...]:
+    body = without_padding(function)
+    position = {instruction.offset: index for index, instruction in enumerate(body)}
+    ends: dict[int, int] = {}  # of each loop by its start; several branches may lead back to it
+    for index, instruction in enumerate(body):
+        start = position.get(instruction.target) if instruction.target is not None else None
+        if start is not None and start < index and _AGAIN not in instruction.opcode:
+            ends[start] = index
+    # A span that ends outside of an earlier one waits out of line, and goes back into the loop that it left.
+    spans = [
+        one for one in ends.items() if not any(start < one[0] <= end < one[1] for start, end in ends.items())
+    ]
+    multiplying = [index for index, one in enumerate(body) if "MMA" in one.name]
+    tensor = [span for span in spans if any(span[0] <= one <= span[1] for one in multiplying)]
+    weights = [0] * len(function)
+    for index in range(len(body)):
+        weights[index] = _ROUNDS ** sum(start <= index <= end for start, end in tensor or spans)
+    return tuple(replace(one, executed=float(weight)) for one, weight in zip(function, weights, strict=True))
 
 
 def _loop(function: Sequence[Instruction], span: Span, branches: float, in_order: Iterable[Span]) -> Loop:

@@ -12,10 +12,16 @@ from profiler.catalog.metrics import LANES, FromOpcodes
 
 _MEMORY = re.compile(r"(LD[GLS]?|LDCU?|LDGSTS|ST[GLS]?|STAS|ATOM[GS]?|RED(G|AS)?|SULD|SUST)(\.|$)")
 _MATRIX = re.compile(r"(LDSM|STSM)\.16\.MT?88(?:\.([24]))?$")
-_PLUMBING = re.compile(
-    r"U?(IADD3?|IMAD|IMUL|IMNMX|VIMNMX|VIADD|VIADDMNMX|IABS|LEA|LOP3|SHF|SHL|SHR|BMSK|SGXT|PRMT|SEL|ISETP|PLOP3|"
-    r"MOV|LDC|P2R|R2P|S2R|CS2R)(\.|$)|(R2UR|S2UR|UP2UR|UR2UP|BRA|EXIT|RET|CALL|BSSY|BSYNC|NOP|ELECT|VOTEU)(\.|$)"
-)
+_CONVERSIONS = "conversions"
+_KINDS = {
+    "moves": re.compile(r"U?(MOV|IMAD\.MOV|LDC|P2R|R2P|S2R|CS2R)(\.|$)|(R2UR|S2UR|UP2UR|UR2UP)(\.|$)"),
+    "comparisons and selects": re.compile(r"U?(ISETP|SEL|PLOP3|IMNMX|VIMNMX|VIADDMNMX)(\.|$)|VOTEU(\.|$)"),
+    "branches": re.compile(r"(BRA|EXIT|RET|CALL|BSSY|BSYNC|NOP|ELECT)(\.|$)"),
+    "address and integer arithmetic": re.compile(
+        r"U?(IADD3?|IMAD|IMUL|VIADD|IABS|LEA|LOP3|SHF|SHL|SHR|BMSK|SGXT|PRMT)(\.|$)"
+    ),
+    _CONVERSIONS: re.compile(r"U?([FI]2[FI]P?|FRND)(\.|$)"),
+}
 _TENSOR = re.compile(r"[A-Z]*MMA\.(?:SP\.)?(?:(\d+)x(\d+)x(\d+)|(16|8)(8)(\d+))\b")
 _SCALAR_FMAS = {"FFMA": 1, "DFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _WARPS_OF_A_GROUP = 4
@@ -32,9 +38,14 @@ def width_bits(opcode: str) -> int | None:
     return int(widths[-1]) if widths else 32
 
 
+def overhead_kind(opcode: str) -> str | None:
+    """Returns which kind of overhead an opcode is, such as `moves`; None for loads, stores, arithmetic and barriers."""
+    return next((kind for kind, pattern in _KINDS.items() if pattern.match(opcode)), None)
+
+
 def is_plumbing(opcode: str) -> bool:
     """Returns whether an opcode is for addresses, loop counters, moves and branches: what a loop costs rather than what it is for."""
-    return _PLUMBING.match(opcode) is not None
+    return overhead_kind(opcode) not in (None, _CONVERSIONS)
 
 
 def fmas_of(instruction: Instruction) -> float:

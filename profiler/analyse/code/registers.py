@@ -101,33 +101,33 @@ def follow_loop(body: Sequence[Instruction]) -> Iterator[tuple[int, State]]:
     Past the last position comes the state in which the loop is left. The state is one
     object, which changes as the loop goes on.
     """
-    steps = [effect_of(instruction) for instruction in body]
+    writes = [_write_of(instruction) for instruction in body]
     state: State = {}
     for time in range(_TIMES_ROUND):
-        for position, effect in enumerate(steps):
+        for position, write in enumerate(writes):
             if time == _TIMES_ROUND - 1:
                 yield position, state
-            apply_effect(state, position, effect)
+            _apply(write, state, position)
     yield len(body), state
 
 
 @dataclass(frozen=True)
-class Effect:
-    """The registers written, and the one copied into the first of them, if that is all that happens."""
+class _Write:
+    """The registers that an instruction writes, and the register that it copies there if it does nothing else."""
 
     written: tuple[str, ...]
     copied: str | None
     is_certain: bool  # not behind a predicate
 
 
-def effect_of(instruction: Instruction) -> Effect:
+def _write_of(instruction: Instruction) -> _Write:
     index = _COPIES.get(instruction.opcode)
     operands = instruction.operands if index is not None else []
     copied = register_of(operands[index]) if index is not None and index < len(operands) else None
-    return Effect(tuple(written_registers(instruction)), copied, instruction.predicate is None)
+    return _Write(tuple(written_registers(instruction)), copied, instruction.predicate is None)
 
 
-def apply_effect(state: State, position: int, effect: Effect) -> None:
-    for word, register in enumerate(effect.written):
-        values = frozenset({(position, word)}) if effect.copied is None else state.get(effect.copied, NOTHING)
-        state[register] = values if effect.is_certain else values | state.get(register, NOTHING)
+def _apply(write: _Write, state: State, position: int) -> None:
+    for word, register in enumerate(write.written):
+        values = frozenset({(position, word)}) if write.copied is None else state.get(write.copied, NOTHING)
+        state[register] = values if write.is_certain else values | state.get(register, NOTHING)

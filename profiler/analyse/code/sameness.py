@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.code import Instruction, without_padding
 from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.findings import SCHEMA_VERSION
 
@@ -56,7 +56,7 @@ def _check(
     if before is None or after is None:
         state: State = "new" if before is None else "missing"
         return FunctionCheck(name, state, len(before or ()), len(after or ()))
-    sides = [_without_padding(side) for side in (before, after)]
+    sides = [without_padding(side) for side in (before, after)]
     texts = [list(_renamed(side)) for side in sides]
     left, right = map(len, sides)
     if texts[0] == texts[1]:
@@ -67,14 +67,6 @@ def _check(
     place = next((one.place for one in reversed(found) if one is not None), None)
     first, second = (one.text if one is not None else "" for one in found)
     return FunctionCheck(name, "changed", left, right, index, first, second, place)
-
-
-def _without_padding(code: Sequence[Instruction]) -> list[Instruction]:
-    """Returns the code without the NOPs, and the branch to itself, that fill the function's end."""
-    end = len(code)
-    while end and (code[end - 1].name == "NOP" or code[end - 1].target == code[end - 1].offset):
-        end -= 1
-    return list(code[:end])
 
 
 def _renamed(code: Sequence[Instruction]) -> Iterator[str]:

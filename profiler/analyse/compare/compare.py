@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Literal
 
-from profiler.analyse.causes.find import Diagnosis, diagnose
+from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
 from profiler.analyse.compare.denominators import reference_shift
 from profiler.analyse.compare.fingerprints import confirm
-from profiler.analyse.compare.headline import compare_causes, headline_of_pair
+from profiler.analyse.compare.headline import compare_causes, headline_of_pair, names_of_sides
+from profiler.analyse.compare.two_gpus import find_two_gpus, peaks_text
 from profiler.analyse.findings import (
     SCHEMA_VERSION,
     SETTLED,
@@ -33,13 +34,15 @@ from profiler.analyse.recording.main_shape import of_common_shape
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
 from profiler.analyse.statistics.verdicts import judge_metrics
-from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, SHARED_OPCODES, Metric
+from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, SHARED_OPCODES, TIMED_ALONE, Metric
 from profiler.errors import MetricNotFound, NotComparable
 
 Basis = Literal["unprofiled", "profiled"]
 
 _UNKNOWN = "unknown"
+_THE_GPU = "the GPU"
 _CLOCK_TOLERANCE = 0.05
+_MOST_WORDS = 6
 _SAME_SESSION_HOURS = 2
 
 # What a large value of a unit is; other units are weighed by relative change.
@@ -52,15 +55,17 @@ def compare_profiles(
     *,
     force: bool = False,
     metrics: Iterable[str] = (),
-    diagnose: Callable[[Profile], Diagnosis] = diagnose,
+    diagnose: Diagnose = diagnose,
 ) -> Comparison:
     """Refuses a pair that was measured differently, unless `force` keeps it as warnings.
 
+    For one kernel on two GPUs, the headline says what the other GPU changes.
     Of launches of several shapes, those that take most of the time are compared, where both sides have them.
-    `diagnose` finds the causes of a side; one that knows them already may be given.
+    `diagnose` finds the causes of each side.
     """
-    before, after, narrowed = of_common_shape(before, after)
-    obstacles = refuse_obstacles(before, after, force=force)
+    two_gpus = find_two_gpus(before, after)
+    before, after, narrowed = of_common_shape(*(two_gpus or (before, after)))
+    obstacles = refuse_obstacles(before, after, force=force, two_gpus=two_gpus is not None)
     wanted = require_metrics(metrics, (before, after))
     attribution, attribution_missing = attribute(before, after)
     deltas = derive_deltas(before, after, wanted)
@@ -92,6 +97,7 @@ def compare_profiles(
             attribution,
             instructions,
             (causes, diagnosis.causes),
+            peaks_text(before, after) if two_gpus else None,
         ),
         causes=diagnosis.causes,
         causes_unseen=diagnosis.unseen,
@@ -107,9 +113,14 @@ def _is_bound_by_memory(attribution: Attribution | None) -> bool:
 # Whether the two may be compared
 
 
-def refuse_obstacles(before: Profile, after: Profile, *, force: bool = False) -> list[str]:
-    """Raises NotComparable where there are obstacles, or returns them where `force` lets them pass."""
-    obstacles = find_obstacles(before, after)
+def refuse_obstacles(
+    before: Profile, after: Profile, *, force: bool = False, two_gpus: bool = False
+) -> list[str]:
+    """Raises NotComparable where there are obstacles, or returns them where `force` lets them pass.
+
+    With `two_gpus`, the GPU is what the question is about, and no obstacle.
+    """
+    obstacles = [one for one in find_obstacles(before, after) if not (two_gpus and one.startswith(_THE_GPU))]
     if obstacles and not force:
         raise NotComparable(
             f"{before.label} and {after.label} were not measured alike:",
@@ -121,10 +132,20 @@ def refuse_obstacles(before: Profile, after: Profile, *, force: bool = False) ->
 def find_obstacles(before: Profile, after: Profile) -> list[str]:
     """Lists differences of the measurement that would look like differences of the kernels."""
     return [
-        f"{what} differs: {one or 'none'} against {other or 'none'}"
+        f"{what} differs: {_only(one, other) or 'none'} against {_only(other, one) or 'none'}"
         for what, one, other in _conditions(before, after)
         if one != other and _UNKNOWN not in (one, other)
     ]
+
+
+def _only(these: str, others: str) -> str:
+    """Returns a value; of a long list of words, the first of those that the others lack."""
+    words = these.split()
+    if len(words) <= _MOST_WORDS and len(others.split()) <= _MOST_WORDS:
+        return these
+    own = [word for word in words if word not in others.split()]
+    more = f" and {len(own) - _MOST_WORDS} more" if len(own) > _MOST_WORDS else ""
+    return f"{' '.join(own[:_MOST_WORDS])}{more}"
 
 
 def find_cautions(before: Profile, after: Profile) -> list[str]:
@@ -137,18 +158,13 @@ def find_cautions(before: Profile, after: Profile) -> list[str]:
     if clocks[0] and clocks[1]:
         first, second = clocks[0].mean, clocks[1].mean
         if max(first, second) > (1 + _CLOCK_TOLERANCE) * min(first, second) > 0:
-            one, other = _names(before, after)
+            one, other = names_of_sides((before.label, after.label))
             cautions.append(f"the SM clock of {other} is {second / first:.2f} times that of {one}")
     for profile in (before, after):
         if profile.launches == 1 and before.launches and after.launches:
             cautions.append(f"{profile.label}: one launch only, so no interval can be given")
         cautions += find_doubts(profile)
     return [*cautions, *find_process_cautions(before, after)]
-
-
-def _names(before: Profile, after: Profile) -> tuple[str, str]:
-    """Returns a name for each side; two recordings of one kernel are called by their order."""
-    return (before.label, after.label) if before.label != after.label else ("the first", "the second")
 
 
 def _precision_cautions(before: Profile, after: Profile) -> list[str]:
@@ -159,7 +175,7 @@ def _precision_cautions(before: Profile, after: Profile) -> list[str]:
     facts = [side.manifest.provenance for side in (before, after)]
     errors = [one.relative_error if one else None for one in facts]
     found = [f" (relative error {error:.1e})" if error is not None else "" for error in errors]
-    (one, other), (first, second) = _names(before, after), map(str.upper, unlike)
+    (one, other), (first, second) = names_of_sides((before.label, after.label)), map(str.upper, unlike)
     checked = ", each by its own check" if all(found) else ""
     return [f"precision differs: {one} computes in {first}{found[0]}, {other} in {second}{found[1]}{checked}"]
 
@@ -197,10 +213,10 @@ def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
     """Lists what must be alike for a difference to be the kernel's: a name, and its value on each side."""
     left, right = before.manifest, after.manifest
     whatever_measured = [
-        ("the GPU", _gpu(before.gpu), _gpu(after.gpu)),
+        (_THE_GPU, _gpu(before.gpu), _gpu(after.gpu)),
         ("the workload", _workload(left.workload), _workload(right.workload)),
     ]
-    if not (before.launches and after.launches):
+    if not (before.launches and after.launches and left.has_counters and right.has_counters):
         return whatever_measured  # how ncu was set says nothing of timings
     return [
         *whatever_measured,
@@ -263,7 +279,8 @@ def typical_ns(before: Profile, after: Profile, basis: Basis) -> tuple[float, fl
 def durations_of(profile: Profile, basis: Basis) -> Readings:
     if basis == "unprofiled":
         return profile.timings_ns
-    return profile.series[DURATION].values if DURATION in profile.series else Readings()
+    series = profile.series.get(DURATION)
+    return series.values if series and series.ncu != TIMED_ALONE else Readings()
 
 
 def _logarithms(before: Profile, after: Profile, basis: Basis) -> list[Readings]:

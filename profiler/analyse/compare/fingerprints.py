@@ -1,4 +1,4 @@
-"""Named patterns of change: what a set of counters does together when an idea works."""
+"""Checks named patterns of change: how a set of counters moves together if an idea works."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from profiler.catalog.metrics import SHARED_LOADS
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What is `expected` of each metric where the loads named by `opcodes` widen: fewer of them bring as much."""
+    """A pattern that is expected where fewer loads (`opcodes`) bring as many bytes: each metric with its direction."""
 
     name: str
     doc: str

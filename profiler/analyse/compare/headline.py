@@ -54,19 +54,37 @@ def headline_of_pair(
     attribution: Attribution | None,
     instructions: Instructions,
     causes: tuple[Sequence[Cause], Sequence[Cause]],
+    peaks: str | None = None,
 ) -> Headline | None:
-    """Returns the headline; None where neither side has a duration."""
+    """Returns the headline; None where neither side has a duration.
+
+    `peaks` says how near two GPUs came to their peaks, and stands in place of what changed in the code.
+    """
     if speedup is None or times_ns is None:
         return None
-    return Headline(
-        _what(labels, times_ns, speedup), _why(attribution, instructions, *causes), _next(causes[1])
+    factors = _factors(attribution, is_faster=speedup.ratio >= 1)
+    changes = [_loads(instructions), factors] if peaks is None else [peaks]
+    why = "; ".join(filter(None, [*_changed_causes(*causes), *changes]))
+    return Headline(ratio_sentence(labels, times_ns, speedup), why, _next(causes[1]))
+
+
+def names_of_sides(labels: tuple[str, str]) -> tuple[str, str]:
+    """Returns a name for each side: a file's without its folders. Sides of one name are called by their order."""
+    one, other = (
+        label.rpartition("/")[2].split(".ncu-rep")[0] if ".ncu-rep" in label else label for label in labels
     )
+    if one != other:
+        return one, other
+    return labels if labels[0] != labels[1] else ("the first", "the second")
 
 
-def _what(labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speedup) -> str:
-    one, other = labels if labels[0] != labels[1] else ("the first", "the second")
+def ratio_sentence(labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speedup) -> str:
+    """Returns which side is faster and how surely, with both times and what measured them."""
+    one, other = names_of_sides(labels)
     where = "without" if speedup.basis == "unprofiled" else "under"
     times = f"{' -> '.join(map(duration, times_ns))} {where} the profiler"
+    if speedup.ci == (1, 1):
+        return f"{one} and {other} take the same time ({times})."
     if speedup.ci and speedup.ci[0] <= 1 <= speedup.ci[1]:
         return f"Which of {one} and {other} is faster is not certain ({times})."
     spread = ""
@@ -86,12 +104,7 @@ def _next(causes: Sequence[Cause]) -> str:
     return f"{first.cause}{where}: {next_text(causes)}"
 
 
-def _why(
-    attribution: Attribution | None,
-    instructions: Instructions,
-    before: Sequence[Cause],
-    after: Sequence[Cause],
-) -> str:
+def _changed_causes(before: Sequence[Cause], after: Sequence[Cause]) -> list[str]:
     gone, come = compare_causes(before, after)
     parts = []
     where = {one.cause: one.where for one in (*after, *before)}
@@ -102,14 +115,17 @@ def _why(
                 for name in names[:_MOST_FACTORS]
             )
             parts.append(f"{what}: {', '.join(places)}")
-    return "; ".join(filter(None, [*parts, _loads(instructions), _factors(attribution)]))
+    return parts
 
 
-def _factors(attribution: Attribution | None) -> str:
+def _factors(attribution: Attribution | None, is_faster: bool) -> str:
+    """Returns what changed most; what works against the change comes last, after `despite`."""
     leaves = list(_leaves(attribution.factors)) if attribution else []
     moved = [one for one in leaves if abs(one.ratio - 1) >= _SAME and one.name in _FACTORS]
-    moved.sort(key=lambda one: -abs(one.share))
-    return ", ".join(map(_factor_text, moved[:_MOST_FACTORS]))
+    moved = sorted(moved, key=lambda one: -abs(one.share))[:_MOST_FACTORS]
+    for_it = [_factor_text(one) for one in moved if (one.ratio > 1) is is_faster]
+    against = [_factor_text(one) for one in moved if (one.ratio > 1) is not is_faster]
+    return ", ".join([*for_it, *([f"despite {' and '.join(against)}"] if against else [])])
 
 
 def _leaves(factors: Iterable[Factor]) -> Iterable[Factor]:

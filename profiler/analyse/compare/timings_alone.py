@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from profiler.analyse.compare.changes import profile_timings
+from profiler.analyse.compare.changes import headline_of_times, profile_timings
 from profiler.analyse.compare.compare import derive_side, derive_speedup, find_cautions, refuse_obstacles
+from profiler.analyse.compare.two_gpus import find_two_gpus
 from profiler.analyse.findings import SCHEMA_VERSION, Comparability, Comparison, Instructions, Side
 from profiler.analyse.recording.overview import derive_timing_sheet
 from profiler.analyse.recording.profile import Profile, timings_of
@@ -35,20 +36,24 @@ def compare_timings(
                 remedy="`prof collect` times what it profiles; record one side again, or compare two runs of timings.",
             )
     one, other = (_step(run) for run in runs)
-    obstacles = refuse_obstacles(one, other, force=force)
+    two_gpus = find_two_gpus(one, other)
+    one, other = two_gpus or (one, other)
+    obstacles = refuse_obstacles(one, other, force=force, two_gpus=two_gpus is not None)
     sides = [_side(*side) for side in zip(runs, (one, other), rungs, strict=True)]
+    speedup = derive_speedup(one, other)
     return Comparison(
         schema_version=SCHEMA_VERSION,
         before=sides[0],
         after=sides[1],
         comparable=Comparability(not obstacles, [*obstacles, _no_counters(runs), *find_cautions(one, other)]),
-        speedup=derive_speedup(one, other),
+        speedup=speedup,
         metrics=[],
         missing=[],
         confirmations=[],
         attribution=None,
         instructions=Instructions([]),
         suspects=[],
+        headline=headline_of_times(one, other, speedup),
     )
 
 

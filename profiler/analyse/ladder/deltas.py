@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profiler.analyse.compare.compare import typical_ns
-from profiler.analyse.findings import MetricDelta, Speedup
+from profiler.analyse.findings import Speedup
 from profiler.analyse.ladder.ladder import LadderFinding, LadderStep, RungFinding
 
 
@@ -30,7 +30,10 @@ def delta_rows(finding: LadderFinding, steps: Sequence[LadderStep]) -> list[dict
             **_speedup_columns(after.speedup),
         }
         rows += [shared | one for one in _time_columns(step, after)]
-        rows += [shared | _delta_columns(delta) for delta in (step.change.metrics if step.change else ())]
+        for delta in step.change.metrics if step.change else ():
+            row = delta.row()
+            del row["ci"]  # its ends have columns of their own
+            rows.append(shared | {"metric": row.pop("name"), **row})
     return rows
 
 
@@ -60,19 +63,3 @@ def _time_columns(step: LadderStep, after: RungFinding) -> list[dict[str, object
             "reason": "",
         }
     ]
-
-
-def _delta_columns(delta: MetricDelta) -> dict[str, object]:
-    low, high = delta.ci or (None, None)
-    return {
-        "metric": delta.name,
-        "ncu": delta.ncu,
-        "unit": delta.unit,
-        "before": delta.before,
-        "after": delta.after,
-        "delta": delta.delta,
-        "ci_low": low,
-        "ci_high": high,
-        "verdict": delta.verdict,
-        "reason": delta.reason,
-    }

@@ -7,7 +7,8 @@ slower, or no better where no gain was claimed. A claimed ratio holds only where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import product
 from typing import Annotated, Literal
 
 from msgspec import Struct
@@ -19,7 +20,7 @@ from profiler.analyse.ladder.climb import Climb
 from profiler.analyse.ladder.ladder import LadderStep, MissingRungs, name_cut
 from profiler.analyse.ladder.reasons import explain_step
 from profiler.analyse.recording.doubts import is_part_of_step
-from profiler.catalog.ladders.ladder import Claim, Kernel, Ladder, Published
+from profiler.catalog.ladders.ladder import Claim, Kernel, Ladder
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 
 Story = Literal["holds", "direction only", "does not hold", "unclear", "not published"]
@@ -130,21 +131,12 @@ def _idea(ladder: Ladder, step: LadderStep) -> Idea:
 
 def find_published_step(before: Kernel, after: Kernel) -> PublishedStep | None:
     """Returns the published step, by the first GPU and figure that both rungs have."""
-    return next(_published_steps(before, after), None)
-
-
-def _published_steps(before: Kernel, after: Kernel) -> Iterator[PublishedStep]:
-    for later in after.published:
-        for earlier in before.published:
-            if earlier.gpu == later.gpu:
-                yield from _ratios(earlier, later)
-
-
-def _ratios(before: Published, after: Published) -> Iterator[PublishedStep]:
-    for figure, speed in _SPEEDS.items():
-        first, second = getattr(before, figure), getattr(after, figure)
-        if first and second:
-            yield PublishedStep(after.gpu, speed(second) / speed(first), figure)
+    for later, earlier, figure in product(after.published, before.published, _SPEEDS):
+        first, second = getattr(earlier, figure), getattr(later, figure)
+        if earlier.gpu == later.gpu and first and second:
+            speed = _SPEEDS[figure]
+            return PublishedStep(later.gpu, speed(second) / speed(first), figure)
+    return None
 
 
 def _claim(ladder: Ladder, before: Kernel, after: Kernel, published: PublishedStep | None) -> Claim | None:
@@ -176,4 +168,9 @@ def judge_story(
         return "does not hold"
     if claim == "same" or not ratio or not claimed:
         return "holds"
-    return "holds" if 1 / BAND <= ratio / claimed <= BAND else "direction only"
+    return "holds" if is_as_claimed(ratio, claimed) else "direction only"
+
+
+def is_as_claimed(figure: float, claimed: float) -> bool:
+    """Returns whether a figure is within a tenth of the claimed one."""
+    return 1 / BAND <= figure / claimed <= BAND

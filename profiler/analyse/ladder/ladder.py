@@ -5,7 +5,7 @@ Rungs in; a `LadderFinding` out, which is what `prof ladder --format json` print
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -14,7 +14,8 @@ from typing import Annotated, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from profiler.analyse.causes.find import Diagnosis, diagnose
+from profiler.analyse.causes.cause import Headline
+from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
 from profiler.analyse.compare.compare import typical_ns
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Speedup, VerdictName
@@ -22,7 +23,6 @@ from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
 from profiler.analyse.recording.overview import summarise_rung, times_of
-from profiler.analyse.recording.profile import Profile
 from profiler.analyse.statistics.timings import TimingSummary
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.metrics import DURATION, HEADLINE, MEMORY_HEADLINE
@@ -30,7 +30,6 @@ from profiler.errors import NotComparable
 
 LadderView = Literal["compute", "memory"]
 _WORTH_SAYING_PCT = 0.5  # points by which a percentage moves
-Diagnose = Callable[[Profile], Diagnosis]
 HEADLINES: dict[LadderView, tuple[str, ...]] = {"compute": HEADLINE, "memory": MEMORY_HEADLINE}
 
 
@@ -118,9 +117,36 @@ def _ranks_first(rung: RungFinding, *_: object) -> tuple[bool, float]:
     return rung.before is not None, rung.duration_ns or inf
 
 
+class RungElsewhere(Struct, frozen=True):
+    """The time and the speed of a rung on another GPU."""
+
+    kernel: int
+    duration_ns: float | None
+    gflops: float | None
+    gbytes_per_s: float | None
+    reference_pct: float | None
+    best_pct: float | None
+    run_id: str
+
+
+class LadderElsewhere(Struct, frozen=True):
+    """The rungs of a ladder on another GPU with the same workload."""
+
+    gpu: str
+    kernels: list[RungElsewhere]
+
+
+def on_another_gpu(finding: LadderFinding) -> LadderElsewhere:
+    """Returns the times and speeds of a ladder on its GPU, to stand beside those on another."""
+    fields = RungElsewhere.__struct_fields__
+    rungs = [RungElsewhere(*(getattr(rung, name) for name in fields)) for rung in finding.kernels]
+    return LadderElsewhere(finding.gpu, rungs)
+
+
 class LadderFinding(Struct, frozen=True):
     """All rungs were recorded on this GPU with this workload, null where the runs do not say it.
 
+    `elsewhere` has the same rungs on the other GPUs that runs of this workload are stored of.
     `view` says which metrics the rungs show: those of kernels that compute, or of kernels that move bytes.
     `missing` are the ladder's other rungs.
     """
@@ -136,7 +162,9 @@ class LadderFinding(Struct, frozen=True):
     ]
     view: LadderView = "compute"
     missing: MissingRungs = []
+    elsewhere: Annotated[list[LadderElsewhere], Importance(94, each=2)] = []
     left_out: LeftOut = {}
+    headline: Headline | None = None
 
     def branches(self) -> dict[int, list[int]]:
         """Returns the rungs that follow another than the one above them, by the rung that they follow."""
@@ -194,11 +222,11 @@ def derive_ladder(
     rungs: Sequence[Rung],
     steps: Sequence[LadderStep],
     view: LadderView | None = None,
-    diagnosed: Diagnose | None = diagnose,
+    diagnose: Diagnose | None = diagnose,
 ) -> LadderFinding:
     """Derives the finding in the `view` asked for, or the one that fits the ladder.
 
-    `diagnosed` gives the diagnosis of a rung, which need not be made anew; without it, no rung has a `binding` cause.
+    `diagnose` finds the causes of a rung; without it, no rung has a `binding` cause.
     """
     view = view or choose_view(ladder)
     workload = dict(conditions.workload) if conditions.workload is not None else None
@@ -212,7 +240,7 @@ def derive_ladder(
         gpu=conditions.gpu,
         workload=workload,
         kernels=[
-            _finding(rung, summaries, reference, step_to.get(rung.kernel.number), HEADLINES[view], diagnosed)
+            _finding(rung, summaries, reference, step_to.get(rung.kernel.number), HEADLINES[view], diagnose)
             for rung in rungs
         ],
         view=view,
@@ -225,7 +253,7 @@ def _finding(
     reference: Rung | None,
     step: LadderStep | None,
     headline: Sequence[str],
-    diagnosed: Diagnose | None,
+    diagnose: Diagnose | None,
 ) -> RungFinding:
     number, profile = rung.kernel.number, rung.profile
     summary = summaries[number]
@@ -252,7 +280,7 @@ def _finding(
             *reached.warnings,
             *(change.warnings if change else [*_lost_start(rung, step), *find_doubts(profile)]),
         ],
-        binding=_binding(rung, diagnosed),
+        binding=_binding(rung, diagnose),
         launches=profile.launches,
         run_id=profile.manifest.run_id,
         timed_run_id=rung.timed.manifest.run_id if rung.timed else None,
@@ -366,7 +394,7 @@ def _deltas(step: LadderStep, headline: Sequence[str]) -> dict[str, RungDelta]:
     return {name: deltas[name] for name in headline if name in deltas}
 
 
-def _binding(rung: Rung, diagnosed: Diagnose | None) -> str | None:
+def _binding(rung: Rung, diagnose: Diagnose | None) -> str | None:
     """Returns the cause whose removal would save most."""
-    causes = diagnosed(rung.profile).causes if diagnosed and rung.profile.launches else []
+    causes = diagnose(rung.profile).causes if diagnose and rung.profile.launches else []
     return causes[0].cause if causes else None

@@ -1,7 +1,7 @@
 """Explains in one short line why a step is worth what it is: what was busy, and what became of the work.
 
-Two profiles in; text out, or nothing where there are no counters. A line states what the
-counters read before and after. Whether one caused the other, they do not say.
+Two profiles in; text out, or nothing where there are no counters. A line states what the counters read before and
+after, and does not claim that one caused the other.
 """
 
 from __future__ import annotations
@@ -10,19 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from profiler.analyse.causes.evidence.time_shares import Figures, derive_figures
+from profiler.analyse.compare.busy import MEMORY, busiest_of, busy_text
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.profile import Profile
 
-# What can be busy, as it is called; device memory is named whenever it is, the busiest of the others else.
-_MEMORY = "dram_throughput_pct"
-_RESOURCES = {
-    _MEMORY: "DRAM", "memory_pct": "L2 or its links", "l1_pct": "L1", "lsu_pipe_pct": "LSU pipe",
-    "issue_active_pct": "issue slots", "fma_pipe_pct": "FMA pipe", "alu_pipe_pct": "ALU pipe",
-    "tensor_pipe_pct": "tensor pipe",
-}  # fmt: skip
 _TRAFFIC = ("dram_bytes_read", "dram_bytes_written")
-_BUSY = 60.0  # as the suspects draw the line
-_SAME_PCT = 1.5  # points
 _CHANGED = 1.05  # times
 _MOST_CHANGES = 2
 
@@ -37,33 +29,9 @@ def explain_step(before: Profile, after: Profile) -> str:
     if parts:
         return f"counters of one kernel alone, where {' and '.join(parts)} runs several"
     figures = [derive_figures(profile) for profile in sides]
-    busy = _busy(*figures)
+    busy = busy_text(*figures)
     changes = [text for change in _CHANGES if (text := change(*figures))][:_MOST_CHANGES]
     return "; ".join(filter(None, [busy, ", ".join(changes)]))
-
-
-def _named_resources(before: Figures, after: Figures) -> tuple[str, str]:
-    """Returns the busiest resource of each side; device memory of both where it is busy on either."""
-    sides = (before, after)
-    if all(_MEMORY in figures for figures in sides) and max(figures[_MEMORY] for figures in sides) >= _BUSY:
-        return _MEMORY, _MEMORY
-    first, second = (
-        max((name for name in _RESOURCES if name in figures), key=lambda name: figures[name], default="")
-        for figures in sides
-    )
-    return first, second
-
-
-def _busy(before: Figures, after: Figures) -> str:
-    first, second = _named_resources(before, after)
-    if not (first and second):
-        return ""
-    earlier, later = before[first], after[second]
-    if first != second:
-        return f"{_RESOURCES[first]} {earlier:.0f} % busy, then {_RESOURCES[second]} {later:.0f} %"
-    if abs(earlier - later) < _SAME_PCT:
-        return f"{_RESOURCES[first]} {later:.0f} % busy both before and after"
-    return f"{_RESOURCES[first]} {earlier:.0f} -> {later:.0f} % busy"
 
 
 # What became of the work, the most important first
@@ -71,7 +39,7 @@ def _busy(before: Figures, after: Figures) -> str:
 
 def _bytes_moved(before: Figures, after: Figures) -> str:
     """Reports bytes where device memory is busy; elsewhere, how many bytes it moves decides nothing."""
-    if _MEMORY not in _named_resources(before, after) or not all(
+    if MEMORY not in busiest_of(before, after) or not all(
         name in figures for name in _TRAFFIC for figures in (before, after)
     ):
         return ""

@@ -83,7 +83,7 @@ def _operations(opcode: str) -> tuple[str | None, int]:
 
 
 def _tensor_work(modifiers: Sequence[str]) -> int:
-    """Of `64x256x16`, which four warps share."""
+    """Returns the operations of one warp for a shape such as `64x256x16`, which four warps share."""
     sizes = modifiers[0].split("x") if modifiers else []
     if len(sizes) != 3 or not all(map(str.isdecimal, sizes)):
         return _TENSOR_WORK

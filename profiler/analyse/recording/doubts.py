@@ -34,6 +34,9 @@ def find_doubts(profile: Profile) -> list[str]:
         lines.append(f"{profile.label}: {mixed}")
     if (unread := profile.manifest.unread) and profile.code is None:
         lines.append(f"{profile.label}: {unread} are left out, because NVIDIA's reader crashed on them")
+    if profile.run and profile.run.reports_gone:
+        gone = _listed(profile.run.reports_gone)
+        lines.append(f"{profile.label}: the stored report is missing ({gone}); its tables are as recorded")
     lines += _moved_clock(profile)
     return lines + ([_partial(profile)] if is_part_of_step(profile) else [])
 

@@ -68,7 +68,9 @@ def _entry(sheet: Indexed, total_ns: float) -> IndexEntry:
     )
 
 
-def headline_of_index(label: str, index: Sequence[IndexEntry], sheets: Sequence[Indexed]) -> Headline | None:
+def headline_of_index(
+    label: str, index: Sequence[IndexEntry], sheets: Sequence[Indexed], *, has_counters: bool
+) -> Headline | None:
     """Returns the headline of several kernels: how long they take, why the first does, and what to ask next."""
     timed = [one for one in index if one.share_pct is not None]
     if not timed:
@@ -81,16 +83,20 @@ def headline_of_index(label: str, index: Sequence[IndexEntry], sheets: Sequence[
     which = "one of them takes" if longest == 1 else f"{longest} of them take"
     take = f"; {which} {reached:.0f} % of it" if longest < len(timed) else ""
     launches = counted(sum(one.launches for one in index), "launch", "launches")
-    what = f"{len(index)} kernels take {duration(total_ns)} under the profiler in {launches}{take}."
+    how = "under" if has_counters else "without"
+    what = f"{len(index)} kernels take {duration(total_ns)} {how} the profiler in {launches}{take}."
     top = next(sheet for sheet in sheets if sheet.kernel == timed[0].kernel)
     name = base_name(top.kernel)
-    return Headline(what, _why(name, timed[0], top.causes), _next(label, name, top.causes))
+    return Headline(
+        what, _why(name, timed[0], top.causes, has_counters=has_counters), _next(label, name, top.causes)
+    )
 
 
-def _why(name: str, entry: IndexEntry, causes: Sequence[Cause]) -> str:
+def _why(name: str, entry: IndexEntry, causes: Sequence[Cause], *, has_counters: bool) -> str:
     share = f"{name} takes {entry.share_pct:.0f} % of the time"
     if not causes:
-        return f"{share}, and no cause was found in it."
+        lacks = "no cause was found in it" if has_counters else "no counters were recorded that could say why"
+        return f"{share}, and {lacks}."
     where = f" at {entry.where}" if entry.where else ""
     return f"{share}, by {causes[0].cause}{where}: {causes[0].sentence}"
 

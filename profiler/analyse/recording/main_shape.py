@@ -9,6 +9,7 @@ from collections import Counter
 
 from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape
 from profiler.analyse.recording.profile import Profile, profile_kernel
+from profiler.catalog.metrics import BY_NAME, DURATION
 
 
 def of_main_shape(profile: Profile) -> Profile:
@@ -31,7 +32,7 @@ def _durations(profile: Profile) -> dict[int, float]:
     return {
         row["launch"]: row["value"]
         for row in table
-        if row["metric"] == "gpu__time_duration.sum" and row["value"]
+        if row["metric"] in BY_NAME[DURATION].ncu and row["value"]
     }
 
 

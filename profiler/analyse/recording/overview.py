@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.find import diagnose
+from profiler.analyse.causes.find import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.causes.suspects import find_missing_metrics, find_suspects
 from profiler.analyse.findings import SCHEMA_VERSION, LeftOut, Suspect
@@ -182,10 +182,12 @@ class Recording:
         """The answer: of the one kernel, or of where the time of several goes."""
         if len(self.sheets) == 1:
             return self.sheets[0].headline
-        return headline_of_index(self.run.label, self.index, self.sheets)
+        counted = self.run.manifest.has_counters
+        return headline_of_index(self.run.label, self.index, self.sheets, has_counters=counted)
 
 
-def derive_sheet(run: Run, profile: Profile, full: bool) -> Sheet:
+def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = diagnose) -> Sheet:
+    """Returns the sheet of a kernel, with every metric if `full`; `diagnose` finds its causes."""
     series = list(profile.series.values())
     if full:
         catalogued = {one.ncu for one in series}
@@ -305,6 +307,9 @@ def _one_rule(alike: Sequence[SheetRule]) -> SheetRule:
 
 def _hot_lines(run: Run, kernel: str) -> list[HotLine]:
     """Returns the lines where warps wait most often, each with its main reasons; nothing without samples of lines."""
+    sections = run.manifest.sections
+    if sections and "SourceCounters" not in sections:  # which samples: reading the lines would be for nothing
+        return []
     found = find_source_lines(run, kernel)
     if found is None or not found.samples:
         return []

@@ -17,7 +17,7 @@ from profiler.analyse.code.code import Code, read_code
 from profiler.analyse.code.opcodes import derive_from_opcodes
 from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape, launch_shapes
 from profiler.analyse.statistics.differences import Readings
-from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, Metric, nearest_hint
+from profiler.catalog.metrics import BY_NAME, CATALOGUE, OPCODES, TIMED_ALONE, Metric, nearest_hint
 from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelAmbiguous, KernelNotFound, MetricNotFound
 from profiler.store.tables.columns import labels_of
@@ -164,12 +164,19 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
         launches=len(process_of),
         series=_catalogued(raw, opcodes, process_of),
         opcodes=_mean_of(opcodes.values()),
-        timings_ns=timings_of(run) if len(run.manifest.kernels) < 2 else Readings(),  # of several: of which?
+        timings_ns=_timings_of_kernel(run, raw),
         raw=raw,
         shapes=launch_shapes(chosen),
         run=run,
         numbers=tuple(process_of),
     )
+
+
+def _timings_of_kernel(run: Run, raw: Mapping[str, Series]) -> Readings:
+    """Returns the times without the profiler of one kernel; none if it is not known which of several kernels was timed."""
+    if TIMED_ALONE in raw:
+        return raw[TIMED_ALONE].values
+    return timings_of(run) if len(run.manifest.kernels) < 2 else Readings()
 
 
 def timings_of(run: Run) -> Readings:

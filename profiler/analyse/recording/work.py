@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def useful_bytes(kernel: Kernel | None, workload: Mapping[str, int] | None) -> float | None:
-    """Of one launch; None where the ladder does not say it, or the workload is not known."""
+    """Returns the bytes that one launch has to move, or None if the ladder or the run does not say it."""
     if kernel is None or kernel.bytes is None or not set(kernel.bytes.names) <= set(workload or ()):
         return None
     return kernel.bytes.evaluate(workload or {})
 
 
 def find_useful_bytes(profile: Profile, kernel: Kernel | None) -> float | None:
-    """Of a launch of what was profiled; None where that is one kernel of several that move them together."""
+    """Returns the bytes that one launch of the profiled kernel has to move, or None if several kernels move them together."""
     if len(profile.manifest.kernels) > 1 or is_part_of_step(profile):
         return None
     return useful_bytes(kernel, profile.manifest.workload)

@@ -7,12 +7,15 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from profiler.ask.named.code_files import open_code_file
+from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.ask.named.ladders import ladder_name, readable_ladder, require_ladder
 from profiler.ask.named.ranges import within_range
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
 from profiler.ask.named.times import timed_runs, with_newest_times
 from profiler.errors import ReportNotFound, RunNotFound
+from profiler.measure.tools.disassembly import is_code_path
 from profiler.store.remote.files import is_url, public_url
 from profiler.store.runs.names import name_filter
 from profiler.store.runs.run_id import RunId
@@ -26,22 +29,28 @@ def open_named(
     timed: bool = False,
     size: str | int | None = None,
     nvtx: str | None = None,
+    code: bool = False,
 ) -> list[Run]:
     """Returns a run for each reference; several reports are read in parallel.
 
     A number or a name means its newest run, or the newest of this `size`; a number also its newest times. A run that
     holds only timings is refused unless `timed`. With `nvtx`, the runs hold only the launches in NVTX ranges that match
-    it.
+    it. Files of machine code are opened too if `code`.
     """
     if settings.reach is not None:
         for reference in references:
             settings.reach.check(reference)
     stored = cache(settings.open_store)  # opened only if a reference needs it: report files do not
-    require_ladder(settings, stored)
-    reports = [Path(one) for one in references if is_report_path(one, settings)]
+    files = {one for one in references if code and settings.reach is None and is_code_path(one)}
+    if len(files) < len(references):
+        require_ladder(settings, stored)
+    reports = [Path(one) for one in references if one not in files and is_report_path(one, settings)]
     read = iter(open_reports(reports, settings.progress) if reports else [])
     runs = []
     for reference in references:
+        if reference in files:
+            runs.append(open_code_file(Path(reference)))
+            continue
         if is_report_path(reference, settings):
             runs.append(next(read))
             continue
@@ -51,8 +60,11 @@ def open_named(
             raise not_profiled(reference, run, stored(), settings, size)
         if run.manifest.is_profiled and reference.isdecimal():
             run = with_newest_times(run, timed_runs(stored(), run.manifest))
-        run.verify_reports(left_elsewhere=settings.reach is None)
+        run.verify_reports(left_elsewhere=settings.reach is None, may_be_gone=True)
         runs.append(run)
+    for run in runs:
+        if not is_on(run.manifest, settings.gpu):  # a report or a run id, which no choice led to
+            raise no_such_gpu(str(settings.gpu), run.label, run.manifest.gpus)
     if size is not None and not any(
         is_choice(*named, settings) for named in zip(references, runs, strict=True)
     ):
@@ -93,7 +105,7 @@ def is_report_path(reference: str, settings: Settings) -> bool:
         return True
     if reference.isdecimal() or _run_at(reference, settings) is not None:
         return False
-    return "/" in reference or path.is_file()
+    return "/" in reference or (path.is_file() and not is_code_path(reference))
 
 
 def _run_at(reference: str, settings: Settings) -> Run | None:

@@ -23,12 +23,14 @@ def _keep_silent(_: str) -> None: ...
 class Settings:
     """Chooses the runs and the ladder. `ladder_given` says that the user chose the ladder; `note` receives remarks about an answer.
 
+    With `gpu`, a part of a GPU's name, only runs that were recorded on it are meant.
     `progress` receives a line about what takes long, and an empty one at its end.
     """
 
     runs: Location | None = None
     ladder: str = DEFAULT_LADDER
     ladder_given: bool = False
+    gpu: str | None = None
     reach: Reach | None = None  # limits references that an agent chose
     note: Callable[[str], None] = field(default=_keep_silent, repr=False, compare=False)
     progress: Callable[[str], None] = field(default=_keep_silent, repr=False, compare=False)

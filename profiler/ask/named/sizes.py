@@ -1,4 +1,4 @@
-"""Finds the run of the size asked for, among those with the same number or name.
+"""Finds the run of the size and on the GPU asked for, among those with the same number or name.
 
 If there is none, the error lists the stored sizes and the command that records the size asked for.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 
+from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.ask.named.ladders import ladder_name, readable_ladder, rung_of
 from profiler.ask.named.settings import Settings
 from profiler.catalog import DEFAULT_LADDER
@@ -32,11 +33,11 @@ _MOST_NAMED = 3
 
 
 def find_run(reference: str, store: RunStore, settings: Settings, size: str | int | None) -> Run:
-    """Returns the newest run of a number or a name, or the newest of this size; a run id means that run.
+    """Returns the newest run of a number or a name, on the GPU and of the size asked for; a run id means that run.
 
-    A damaged run may be of any size, so damaged runs that were skipped are reported.
+    A damaged run may be of any GPU and size, so damaged runs that were skipped are reported.
     """
-    if size is None:
+    if size is None and settings.gpu is None:
         return store.find(reference, ladder_name(settings))
     runs: list[Run] = []
     damaged: list[RunUnusable] = []
@@ -45,14 +46,22 @@ def find_run(reference: str, store: RunStore, settings: Settings, size: str | in
         if isinstance(run, RunUnusable):
             damaged.append(run)
             continue
-        wanted = wanted or _wanted(run.manifest, size, settings)
-        if run.manifest.workload == wanted:
+        wanted = wanted or ({} if size is None else _wanted(run.manifest, size, settings))
+        if is_on(run.manifest, settings.gpu) and (size is None or run.manifest.workload == wanted):
             _note_damaged(damaged, reference, settings)
             return run
         runs.append(run)
     if not runs:  # all are damaged, or the reference is a run id: this finds it or raises the error
         return store.find(reference, ladder_name(settings))
-    raise _no_such_size(reference, size, wanted, runs, len(damaged), store, settings)
+    there = [run for run in runs if is_on(run.manifest, settings.gpu)]
+    if size is None or not there:
+        gpus = [gpu for run in runs for gpu in run.manifest.gpus]
+        raise no_such_gpu(str(settings.gpu), _quoted(reference), gpus)
+    raise _no_such_size(reference, size, wanted, there, len(damaged), store, settings)
+
+
+def _quoted(reference: str) -> str:
+    return f"kernel {reference}" if reference.isdecimal() else f"'{reference}'"
 
 
 def is_choice(reference: str, run: Run, settings: Settings) -> bool:
@@ -61,19 +70,23 @@ def is_choice(reference: str, run: Run, settings: Settings) -> bool:
 
 
 @contextmanager
-def suggesting_a_size(sides: Sequence[tuple[str, Run]], settings: Settings) -> Iterator[None]:
-    """Suggests `--size` when two runs differ in size alone and the user gave a number or a name for one of them."""
+def suggesting_a_choice(sides: Sequence[tuple[str, Run]], settings: Settings) -> Iterator[None]:
+    """Suggests `--size` or `--gpu` when two runs differ in it alone and the user gave a number or a name for one of them."""
     try:
         yield
     except NotComparable as error:
-        runs = [run for _, run in sides]
-        one, other = (run.manifest.workload or {} for run in runs)
-        sizes_alone = len(error.details) == 1 and one != other and set(one) == set(other)
-        sized = all(_has_a_size(run, settings) for run in runs)
-        if sizes_alone and sized and any(is_choice(*side, settings) for side in sides):
-            error.remedy = (
-                "Choose runs of one size with --size, or compare anyway with --force (the warnings stay)."
-            )
+        if len(error.details) == 1 and any(is_choice(*side, settings) for side in sides):
+            runs = [run for _, run in sides]
+            one, other = (run.manifest.workload or {} for run in runs)
+            choice = ""
+            if one != other and set(one) == set(other) and all(_has_a_size(run, settings) for run in runs):
+                choice = "size with --size"
+            elif runs[0].manifest.gpus != runs[1].manifest.gpus:
+                choice = "GPU with --gpu"
+            if choice:
+                error.remedy = (
+                    f"Choose runs of one {choice}, or compare anyway with --force (the warnings stay)."
+                )
         raise
 
 
@@ -155,7 +168,6 @@ def _no_such_size(
 ) -> RunNotFound:
     """Returns the error for a size that is not stored, with the stored sizes and the number of damaged runs."""
     newest, listing = runs[0], _listing(reference, settings)
-    what = f"kernel {reference}" if reference.isdecimal() else f"'{reference}'"
     sizes = _sizes_of(newest.manifest, store, wanted_first=size_text(wanted))
     by_id = (
         "" if all(_has_a_size(run, settings) for run in runs) else f" by its run id, which `{listing}` prints"
@@ -168,7 +180,7 @@ def _no_such_size(
         choices.append(f"record this one: `{command}`")
     *most, last = choices
     return RunNotFound(
-        f"no run of {what} of size {size_text(wanted)}{' can be read' if damaged else ''}; there are:",
+        f"no run of {_quoted(reference)} of size {size_text(wanted)}{' can be read' if damaged else ''}; there are:",
         details=[f"  {one}" for one in sizes],
         remedy=f"{', '.join(most)}, or {last}." if most else f"{last}.",
     )

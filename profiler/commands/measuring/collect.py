@@ -13,6 +13,7 @@ from profiler.ask.collect import find_collected
 from profiler.catalog.presets import find_preset
 from profiler.commands.measuring.collect_devices import CollectDevices, open_devices
 from profiler.commands.measuring.collect_progress import CollectProgress
+from profiler.commands.measuring.collect_times import check_options, collect_program_times
 from profiler.commands.measuring.targets import LAUNCHES, program_target, rung_targets
 from profiler.commands.shared.cluster_options import (
     ClusterChoice,
@@ -89,6 +90,12 @@ def collect(
     repeat: Annotated[
         int | None, typer.Option("--repeat", min=1, hidden=True, help="The old name of --processes.")
     ] = None,
+    times_only: Annotated[
+        bool,
+        typer.Option(
+            "--times-only", help="Record only when each of the program's kernels ran: needs no counters."
+        ),
+    ] = False,
     verify: Annotated[
         bool, typer.Option("--verify/--no-verify", help="Check each kernel's result first.")
     ] = True,
@@ -178,12 +185,19 @@ def collect(
 
       prof collect --name mine --kernel-regex 'gemm' --launch-skip 3 -- python train.py
 
+      prof collect --times-only --name mine -- python train.py
+
       prof collect --all --size 1024 --size 4096 --gpus all
 
       prof collect --all --size 1024 --size 4096 --scheduler tcp://head:8786
     """
     settings = settings_of(context, runs, ladder, format)
     _check_choice(program, kernel, every, name, kernel_regex)
+    if times_only:
+        check_options(context)
+        target = program_target(program or [], name or "", kernel_regex, launch_skip, launches)
+        collect_program_times(target, processes, timeout, cwd, settings)
+        return
     cluster = ClusterChoice(scheduler, slurm, workers, tls_ca, tls_cert, tls_key)
     recording = NcuOptions(
         preset=find_preset(preset).with_more(section or (), metric or (), set_),

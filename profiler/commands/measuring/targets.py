@@ -16,13 +16,18 @@ LAUNCHES = 5
 
 
 def program_target(
-    program: list[str], name: str, regex: str | None, skip: int, launches: int | None, recording: NcuOptions
+    program: list[str],
+    name: str,
+    regex: str | None,
+    skip: int,
+    launches: int | None,
+    recording: NcuOptions | None = None,
 ) -> Target:
-    """Returns a program as a target.
+    """Returns a program as a target; without a `recording` it is not profiled, and all its launches are timed.
 
     Nobody knows how many launches it makes: without --launches, up to five are profiled and one is enough.
     """
-    limit = launches if launches is not None or recording.of_ranges else LAUNCHES
+    limit = launches if launches is not None or recording is None or recording.of_ranges else LAUNCHES
     return Target(
         name=name,
         selection=Selection(regex, skip, limit),

@@ -84,6 +84,9 @@ LadderName = Annotated[
         description="The ladder that kernel numbers refer to, if not the one that the server was started with."
     ),
 ]
+GpuName = Annotated[
+    LongestText, Meta(description="Use only runs recorded on this GPU, by a part of its name such as h200.")
+]
 Full = Annotated[
     bool, Meta(description="Return everything, with every digit, instead of the most important 8 KB.")
 ]
@@ -94,6 +97,7 @@ class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     full: Full = False
     ladder: LadderName | None = None
+    gpu: GpuName | None = None
 
 
 class CompareInput(Input, frozen=True):
@@ -273,6 +277,7 @@ class Tool:
             if settings.reach is not None and given.ladder != settings.ladder:
                 settings.reach.check_ladder(given.ladder)
             settings = replace(settings, ladder=given.ladder, ladder_given=True)
+        settings = replace(settings, gpu=given.gpu)
         return self.answer(given, settings)
 
 

@@ -9,12 +9,14 @@ from typing import Annotated
 import typer
 
 from profiler.analyse.check import CheckFinding
-from profiler.ask.check import check as ask, is_store
+from profiler.ask.check import accept_changes, check as ask, is_store
 from profiler.ask.code_check import check_machine_code
 from profiler.ask.named.references import is_report_path
+from profiler.commands.shared.files import report_written
 from profiler.commands.shared.options import (
     BriefOption,
     FormatOption,
+    GpuOption,
     KernelNameOption,
     LadderOption,
     RunsOption,
@@ -82,8 +84,17 @@ def check(
         Path | None,
         typer.Option("--junit", metavar="FILE", help="Write the result to this file as JUnit XML."),
     ] = None,
+    accept: Annotated[
+        str | None,
+        typer.Option(
+            "--accept",
+            metavar="REASON",
+            help="Accept what got worse: write the new figures, who, when and this reason to prof.accepted.jsonl, which later checks read.",
+        ),
+    ] = None,
     brief: BriefOption = False,
     schema: SchemaOption = False,
+    gpu: GpuOption = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
@@ -103,6 +114,8 @@ def check(
 
       prof check --baseline runs-of-main --junit check.xml
 
+      prof check --baseline runs-of-main --accept 'the new mask costs 4 %'
+
       prof check --sass --baseline before.cubin after.cubin
     """
     if schema:
@@ -111,13 +124,20 @@ def check(
     if baseline is None:
         raise typer.BadParameter("give a baseline, for example: prof check --baseline RUN")
 
-    settings = settings_of(context, runs, ladder, format)
+    settings = settings_of(context, runs, ladder, format, gpu)
     if sass:
         _check_machine_code(baseline, candidate, settings)
         return
     _check_choice(baseline, candidate, settings)
     limit = None if max_slower is None else _percent(max_slower)
     finding = ask(baseline, candidate, settings, kernel_name=kernel_name, every=every, max_slower_pct=limit)
+    if accept is not None:
+        if not accept.strip():
+            raise typer.BadParameter("say why the change is accepted", param_hint="'--accept'")
+        finding, path = accept_changes(finding, accept)
+        if path is None:
+            raise typer.BadParameter(f"nothing to accept: {sentence(finding)}", param_hint="'--accept'")
+        report_written(path, settings)
     _write_files(finding, summary, junit, allow_unclear)
     print_answer(finding, lambda: [check_document(finding)], settings.format, brief=brief)
     _finish(finding, allow_unclear)

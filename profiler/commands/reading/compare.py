@@ -34,9 +34,20 @@ def compare(
         str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
     ] = None,
     after: Annotated[
-        str | None, typer.Argument(help="The kernel to compare with it, named in the same ways.")
+        str | None,
+        typer.Argument(
+            help="The kernel to compare with it, named in the same ways [default: the same, with two --gpu]."
+        ),
     ] = None,
     size: RunSizeOption = None,
+    gpu: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gpu",
+            metavar="NAME",
+            help="Use only runs recorded on this GPU, such as h200; given twice, one for each side [default: any].",
+        ),
+    ] = None,
     kernel_name: KernelNameOption = None,
     nvtx: NvtxOption = None,
     every: Annotated[bool, typer.Option("--all", help="Compare every kernel that both sides have.")] = False,
@@ -69,13 +80,16 @@ def compare(
 ) -> None:
     """Compare two kernels: what changed, and how surely.
 
-    If one of them was only timed, not profiled, compares their times alone.
+    If one of them was only timed, not profiled, compares their times alone. Of one kernel on two GPUs, shows what the
+    other GPU changes.
 
     Examples:
 
       prof compare 5 6
 
       prof compare 5 6 --size 2048
+
+      prof compare 6 --gpu h200 --gpu h100
 
       prof compare before.ncu-rep after.ncu-rep --kernel-name 'gemm'
 
@@ -86,6 +100,11 @@ def compare(
     if schema:
         _print_schema(every)
         return
+    if gpu and len(gpu) > 2:
+        raise typer.BadParameter("give --gpu at most twice: for both sides, or one for each")
+    first_gpu, other_gpu = (*(gpu or (None,)), None)[:2]
+    if other_gpu is not None:
+        after = after or before
     if before is None or after is None:
         raise typer.BadParameter("give two kernels to compare, for example: prof compare 5 6")
     picture = chart_file(chart, dark)
@@ -94,7 +113,7 @@ def compare(
 
     from profiler.ask.compare import compare as ask
 
-    settings = settings_of(context, runs, ladder, format)
+    settings = settings_of(context, runs, ladder, format, first_gpu)
     comparisons = ask(
         before,
         after,
@@ -105,6 +124,7 @@ def compare(
         metrics=metric or (),
         force=force,
         size=size,
+        other_gpu=other_gpu,
     )
     if picture is not None:
         from profiler.present.charts import comparison_chart

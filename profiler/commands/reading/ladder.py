@@ -17,6 +17,7 @@ from profiler.commands.shared.options import (
     ChartOption,
     DarkOption,
     FormatOption,
+    GpuOption,
     LadderOption,
     ParameterOption,
     RunsOption,
@@ -69,6 +70,7 @@ def ladder(
     ] = False,
     brief: BriefOption = False,
     schema: SchemaOption = False,
+    gpu: GpuOption = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
@@ -106,7 +108,7 @@ def ladder(
             "--output",
             ": it holds all changes of all metrics; --format csv prints the table",
         )
-    settings = settings_of(context, runs, ladder, format)
+    settings = settings_of(context, runs, ladder, format, gpu)
     climb = climb_ladder(settings, size, set_param, view)
     if output is not None:
         write_whole(deltas_parquet(find_deltas(climb)), output)

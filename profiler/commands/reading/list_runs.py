@@ -14,6 +14,7 @@ from profiler.ask.named.references import meant_by
 from profiler.commands.shared.options import (
     Format,
     FormatOption,
+    GpuOption,
     LadderOption,
     RunsOption,
     VerbSettings,
@@ -37,6 +38,7 @@ def list_runs(
         bool,
         typer.Option("--kernels", help="List only the ladder's kernels, with the number of runs of each."),
     ] = False,
+    gpu: GpuOption = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
@@ -56,7 +58,7 @@ def list_runs(
 
       prof list --ladder copy
     """
-    settings = settings_of(context, runs, ladder, format)
+    settings = settings_of(context, runs, ladder, format, gpu)
     store = RunStore(settings.runs_to_read)
     require_ladder(settings, lambda: store)
     wanted = kernels or (name is None and settings.format is Format.table)
@@ -64,7 +66,8 @@ def list_runs(
         store.require_whole()
         return
     is_meant = meant_by(name, settings)
-    listed = newest_rows(store, is_meant) if name is None else run_rows(store, is_meant)
+    rows_of = newest_rows if name is None else run_rows
+    listed = rows_of(store, is_meant, gpu)
     if listed or settings.format is not Format.table:
         header = NAMES_HEADER if name is None else RUNS_HEADER
         rows = [tuple(row.values()) for row in listed]

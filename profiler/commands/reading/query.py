@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from profiler.commands.shared.files import check_ending, report_written, write_whole
-from profiler.commands.shared.options import FormatOption, RunsOption, settings_of
+from profiler.commands.shared.files import check_ending, report_written, whole_file
+from profiler.commands.shared.options import Format, FormatOption, RunsOption, settings_of
 from profiler.commands.shared.output import print_document
-from profiler.present.document import DocumentFormat
+from profiler.present.document import Text
 from profiler.present.documents.parts.rows import rows_document
-from profiler.present.render import render
-from profiler.present.render.terminal import Window
+from profiler.present.render.csv import csv_lines
+from profiler.present.render.json import to_json
 from profiler.store.runs.run_store import RunStore
+
+if TYPE_CHECKING:
+    from profiler.store.query import Answer
+
+_ROWS_OF_A_TABLE = 1000
 
 
 def query(
@@ -49,32 +57,72 @@ def query(
     settings = settings_of(context, runs, None, format)
     if output is not None:
         check_ending(output, (".parquet", ".csv", ".json"), "--output")
-    store = None
     if tables:
         from profiler.store.query import describe_tables
 
-        header, rows = describe_tables()
-    elif sql is None:
+        print_document(rows_document(*describe_tables()), format=settings.format, pages=True)
+        return
+    if sql is None:
         raise typer.BadParameter("give a SELECT statement, or --tables to see what there is")
-    else:
-        from profiler.store.query import query_parquet, run_query
 
-        store = RunStore(settings.runs_to_read)
-        if output is not None and output.suffix.lower() == ".parquet":
-            write_whole(query_parquet(store, sql), output)
+    from profiler.store.query import open_query
+
+    store = RunStore(settings.runs_to_read)
+    with open_query(store, sql) as answer:
+        if output is not None:
+            _write(answer, output)
             report_written(output, settings)
-            store.require_whole()
+        elif settings.format in (Format.csv, Format.json):
+            for text in _csv(answer) if settings.format is Format.csv else _json(answer):
+                print(text, end="")
+        else:
+            _print_tables(answer, settings.format)
+    store.require_whole()
+
+
+def _write(answer: Answer, path: Path) -> None:
+    """Writes every row to the file, as they are found."""
+    ending = path.suffix.lower()
+    with whole_file(path) as file:
+        if ending == ".parquet":
+            import pyarrow.parquet as pq
+
+            with pq.ParquetWriter(file, answer.schema) as writer:
+                for batch in answer.batches:
+                    writer.write_batch(batch.rename_columns(list(answer.names)))
             return
-        header, rows = run_query(store, sql)
-    document = rows_document(header, rows)
-    if output is None:
-        print_document(document, format=settings.format, pages=True)
-    else:
-        write_whole(f"{render([document], _format_of(output), Window())}\n".encode(), output)
-        report_written(output, settings)
-    if store is not None:
-        store.require_whole()
+        for text in _csv(answer) if ending == ".csv" else _json(answer):
+            file.write(text.encode())
 
 
-def _format_of(path: Path) -> DocumentFormat:
-    return "csv" if path.suffix.lower() == ".csv" else "json"
+def _csv(answer: Answer) -> Iterator[str]:
+    rows = answer.rows()
+    yield csv_lines([answer.names])
+    while some := list(islice(rows, _ROWS_OF_A_TABLE)):
+        yield csv_lines(some)
+
+
+def _json(answer: Answer) -> Iterator[str]:
+    """Yields a list with an object for each row."""
+    before = "["
+    for row in answer.rows():
+        yield f"{before}\n {to_json(dict(zip(answer.names, row, strict=True)))}"
+        before = ","
+    yield "[]\n" if before == "[" else "\n]\n"
+
+
+def _print_tables(answer: Answer, format: Format) -> None:
+    """Prints the first rows on a terminal and says so; elsewhere prints all, in tables of as many rows."""
+    rows = answer.rows()
+    some = list(islice(rows, _ROWS_OF_A_TABLE))
+    more = next(rows, None)
+    if more is not None and sys.stdout.isatty():
+        cut = Text(f"the first {len(some):,} rows: `-o FILE.csv` or `--format csv` writes all of them")
+        print_document(rows_document(answer.names, some, below=[[cut]]), format=format, pages=True)
+        return
+    print_document(rows_document(answer.names, some), format=format, pages=True)
+    while more is not None:
+        some = [more, *islice(rows, _ROWS_OF_A_TABLE - 1)]
+        more = next(rows, None)
+        print()
+        print_document(rows_document(answer.names, some), format=format)

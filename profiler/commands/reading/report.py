@@ -15,6 +15,7 @@ import typer
 from profiler.ask.report import report_ladder, report_named
 from profiler.commands.shared.files import check_ending, write_whole
 from profiler.commands.shared.options import (
+    GpuOption,
     KernelNameOption,
     LadderOption,
     NvtxOption,
@@ -47,6 +48,7 @@ def report(
     force: Annotated[
         bool, typer.Option("--force", help="Compare even recordings that were measured differently.")
     ] = False,
+    gpu: GpuOption = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,
 ) -> None:
@@ -66,7 +68,7 @@ def report(
     from profiler.present.page.drawing import Drawing
     from profiler.present.page.page import draw_page, page_html
 
-    settings = settings_of(context, runs, ladder)
+    settings = settings_of(context, runs, ladder, gpu=gpu)
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
     _check_writable(output)
     with _no_collection(), Drawing() as drawing:  # its processes load while this one reads

@@ -13,6 +13,7 @@ import typer
 from profiler.commands.shared.options import (
     Format,
     FormatOption,
+    GpuOption,
     KernelNameOption,
     LadderOption,
     NvtxOption,
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
 def sass(
     context: typer.Context,
     before: Annotated[
-        str | None, typer.Argument(help="A kernel number, a run id or name, or a .ncu-rep file.")
+        str | None,
+        typer.Argument(
+            help="A kernel number, a run id or name, a .ncu-rep file, or a file or folder of machine code."
+        ),
     ] = None,
     after: Annotated[
         str | None, typer.Argument(help="A second kernel to show beside it, named in the same ways.")
@@ -49,13 +53,14 @@ def sass(
         bool, typer.Option("--reveal", help="Show the first kernel, wait for a key, then show the second.")
     ] = False,
     schema: SchemaOption = False,
+    gpu: GpuOption = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
 ) -> None:
     """Show the machine code of a hot loop, or of two side by side.
 
-    Finds the hot loop by its execution counts, and traces its FMAs (fused multiply-adds) to the loads that feed them.
+    Finds the hot loop by its execution counts, or by its structure where nothing was counted, and traces its FMAs (fused multiply-adds) to the loads that feed them.
     A k-step is one FMA into every accumulator; A is the operand that the FMAs of neighbours in a row of the result
     share.
 
@@ -66,6 +71,8 @@ def sass(
       prof sass 6 --listing
 
       prof sass before.ncu-rep after.ncu-rep --kernel-name 'gemm'
+
+      prof sass before.cubin after.cubin
 
       prof sass 5 6 --reveal
     """
@@ -80,7 +87,7 @@ def sass(
 
     from profiler.ask.code import find_machine_code
 
-    settings = settings_of(context, runs, ladder, format)
+    settings = settings_of(context, runs, ladder, format, gpu)
     if reveal and (after is None or settings.format is not Format.table):
         raise typer.BadParameter(
             "it shows two kernels in a terminal: prof sass 5 6 --reveal", param_hint="--reveal"

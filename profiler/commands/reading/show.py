@@ -17,6 +17,7 @@ from profiler.commands.shared.options import (
     DarkOption,
     Format,
     FormatOption,
+    GpuOption,
     KernelNameOption,
     LadderOption,
     NvtxOption,
@@ -52,6 +53,7 @@ def show(
     dark: DarkOption = False,
     brief: BriefOption = False,
     schema: SchemaOption = False,
+    gpu: GpuOption = None,
     runs: RunsOption = None,
     ladder: LadderOption = None,
     format: FormatOption = None,
@@ -77,7 +79,7 @@ def show(
         raise typer.BadParameter("give a recording to show, for example: prof show 6")
 
     picture = chart_file(chart, dark)
-    settings = settings_of(context, runs, ladder, format)
+    settings = settings_of(context, runs, ladder, format, gpu)
     # A run of timings alone has nothing to add for --full, except its whole manifest in JSON.
     timed = kernel_name is None and (not full or settings.format is Format.json)
     recording = ask(source, settings, kernel_name=kernel_name, nvtx=nvtx, full=full, timed=timed, size=size)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import typer
 
@@ -26,10 +27,18 @@ def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "")
 
 
 def write_whole(content: bytes, path: Path) -> None:
-    """Writes a temporary file and renames it, so that the file is never half written and a failure keeps the old one."""
+    """Writes a file as `whole_file` does."""
+    with whole_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Opens a temporary file and renames it, so that the file is never half written and a failure keeps the old one."""
     aside = path.with_name(f".{path.name}.part")
     try:
-        aside.write_bytes(content)
+        with aside.open("wb") as file:
+            yield file
         os.replace(aside, path)
     except OSError as error:
         raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None

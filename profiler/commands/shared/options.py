@@ -75,6 +75,14 @@ RunSizeOption = Annotated[
         help="Use the newest run of this size, such as 2048 or 512x4096x1024 [default: the newest of any size].",
     ),
 ]
+GpuOption = Annotated[
+    str | None,
+    typer.Option(
+        "--gpu",
+        metavar="NAME",
+        help="Use only runs recorded on this GPU, by a part of its name such as h200 [default: any].",
+    ),
+]
 KernelNameOption = Annotated[
     str | None,
     typer.Option(
@@ -160,7 +168,11 @@ class VerbSettings(Settings):
 
 
 def settings_of(
-    context: typer.Context, runs: str | None = None, ladder: str | None = None, format: Format | None = None
+    context: typer.Context,
+    runs: str | None = None,
+    ladder: str | None = None,
+    format: Format | None = None,
+    gpu: str | None = None,
 ) -> VerbSettings:
     from profiler.store.remote.places import location_of
 
@@ -172,6 +184,7 @@ def settings_of(
         progress=_keep_silent if outer.quiet else status_line(),
         ladder=chosen or DEFAULT_LADDER,
         ladder_given=chosen is not None,
+        gpu=gpu,
         format=format or outer.format or Format.table,
         quiet=outer.quiet,
         verbose=outer.verbose,

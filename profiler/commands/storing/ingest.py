@@ -24,7 +24,9 @@ from profiler.commands.shared.cluster_options import (
 from profiler.commands.shared.options import (
     Format,
     FormatOption,
+    KernelNameOption,
     LadderOption,
+    NvtxOption,
     RunsOption,
     VerbSettings,
     settings_of,
@@ -38,6 +40,7 @@ from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
 from profiler.store.ingest.on_workers import ingest_on_workers
 from profiler.store.reports.locate import Report, find_reports
 from profiler.store.runs.run_store import RunStore
+from profiler.store.tables.launch_choice import LaunchChoice
 from profiler.text import printable
 
 _HEADER = ("status", "run_id", "launches", "report", "error", "unread")
@@ -55,6 +58,8 @@ def ingest(
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the run [default: the file's name].")
     ] = None,
+    kernel_name: KernelNameOption = None,
+    nvtx: NvtxOption = None,
     copy: Annotated[
         bool,
         typer.Option("--copy/--reference", help="Keep a compressed copy of the report, or only its path."),
@@ -95,6 +100,8 @@ def ingest(
 
       prof ingest s3://bucket/reports --scheduler tcp://host:8786
 
+      prof ingest model.ncu-rep --nvtx forward -k softmax
+
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
     settings = settings_of(context, runs, ladder, format)
@@ -119,6 +126,7 @@ def ingest(
         copy=copy,
         jobs=min(jobs, len(reports)) if jobs else None,
         timeout_s=timeout,
+        choice=LaunchChoice(kernel_name, nvtx),
     )
     outcomes = []
     with _reading(reports, settings.open_store(settings.runs_folder), options, choice, settings) as (

@@ -327,10 +327,13 @@ def _is_timed(plan: CollectPlan, target: Target) -> bool:
 def _find_provenance(plan: CollectPlan, target: Target, store: RunStore) -> Provenance:
     job = target.rung
     if job is None:
-        commit = read_commit(Path.cwd(), store.local)
-        facts = Provenance(
-            driver_version=plan.gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty
-        )
-        return program_provenance(target, facts, plan.cwd or Path.cwd())
+        return find_program_provenance(target, plan.gpu, plan.cwd or Path.cwd(), store)
     commit = read_commit(job.ladder.folder, store.local, build_folder(job.ladder, plan.gpu.arch))
     return derive_provenance(job.ladder, job.kernel, target.built, plan.gpu, commit)
+
+
+def find_program_provenance(target: Target, gpu: Gpu, folder: Path, store: RunStore) -> Provenance:
+    """Returns what is known of a program's origin: the commit that prof was called in, and the hashes of its files."""
+    commit = read_commit(Path.cwd(), store.local)
+    facts = Provenance(driver_version=gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty)
+    return program_provenance(target, facts, folder)

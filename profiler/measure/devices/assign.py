@@ -26,13 +26,14 @@ from profiler.errors import (
     ProfError,
     WorkerLost,
 )
+from profiler.machine import available_cores
 from profiler.measure.collect.collection import CollectObserver, CollectPlan, CollectStep, steps_of
 from profiler.measure.collect.target import Target
 from profiler.measure.collect.turns import CollectOutcome, Turns
 from profiler.measure.devices.device import Device
 from profiler.measure.devices.groups import GroupQueue, TargetGroup
 from profiler.measure.tools.toolchain import Gpu
-from profiler.store.reports.sandbox import Sandbox, available_cores
+from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.run_store import RunStore
 

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from ctypes import POINTER, byref, c_size_t, c_uint32, c_void_p
+from functools import cache
 from typing import NamedTuple
 
 _KERNEL, _COPY, _SET = 10, 1, 2  # CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, _MEMCPY, _MEMSET
@@ -40,6 +41,12 @@ class Activity(NamedTuple):
         return self.end_ns - self.start_ns
 
 
+@cache
+def listener() -> Listener:
+    """Returns the listener of this process."""
+    return Listener()
+
+
 def busy_ns(activities: Sequence[Activity]) -> int:
     """Returns how long the GPU worked on at least one of the activities."""
     total, until = 0, 0
@@ -50,7 +57,10 @@ def busy_ns(activities: Sequence[Activity]) -> int:
 
 
 class Listener:
-    """Collects activities from its creation on; `take` returns those since the last call of it."""
+    """Collects activities while it is started; `take` returns those since the last call of it.
+
+    A process has one: CUPTI knows one receiver.
+    """
 
     def __init__(self) -> None:
         self._cupti = _find_cupti()
@@ -63,8 +73,16 @@ class Listener:
         self._heard: list[Activity] = []
         self._callbacks = (_REQUESTED(self._request), _COMPLETED(self._complete))  # CUPTI keeps no reference
         self._call("cuptiActivityRegisterCallbacks", *self._callbacks)
+
+    def start(self) -> None:
+        """Listens from now on."""
         for kind in (_KERNEL, _COPY, _SET):
             self._call("cuptiActivityEnable", c_uint32(kind))
+
+    def stop(self) -> None:
+        """Listens no more, so that the process runs on as fast as before."""
+        for kind in (_KERNEL, _COPY, _SET):
+            self._call("cuptiActivityDisable", c_uint32(kind))
 
     def take(self) -> list[Activity]:
         """Returns what ended since the last call. Wait for the GPU first."""
@@ -110,6 +128,11 @@ def _find_cupti() -> ctypes.CDLL:
         with suppress(OSError):
             return ctypes.CDLL(path)
     raise CuptiMissing("no libcupti.so: it comes with the CUDA toolkit, PyTorch and JAX")
+
+
+def installed_cupti() -> str:
+    """Returns the path of the first CUPTI that is installed, or its name for the system to find."""
+    return next((path for path in _installed() if os.path.exists(path)), "libcupti.so")
 
 
 def _loaded() -> list[str]:

@@ -22,12 +22,15 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NoReturn
 
-from profiler.measure.functions.activity import Activity, CuptiMissing, Listener, busy_ns
+from profiler.measure.functions.activity import Activity, CuptiMissing, busy_ns, listener
 from profiler.measure.functions.driver import READER, Driver, DriverFailed
 from profiler.measure.functions.shipping import unpack
 
-FILE = "call.pickle"
+FILE, CALLS = "call.pickle", "calls"
 SETTLED_CALLS = 5  # as many calls in a row launch the same kernels: nothing is compiled or tuned any more
+SHAPE = (
+    "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared_static_bytes", "shared_dynamic_bytes", "registers",
+)  # fmt: skip
 _MOST_CALLS = 2000
 _FAILED, _WRONG = 1, 4
 _RUNTIMES = {"torch": "PyTorch", "triton": "Triton", "cupy": "CuPy", "jax": "JAX", "numba": "Numba"}
@@ -40,13 +43,13 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Call:
-    """What was sent: a function with its arguments and its reference."""
+    """A function to measure, with its arguments and its reference."""
 
     function: Callable[..., object]
     arguments: tuple[Any, ...]
     reference: Callable[..., object] | None
     tolerance: float | None
-    calls: int  # before the function was settled in the survey; 0 in the survey
+    calls: int = 0  # before the function was settled in the survey
 
 
 class Session:
@@ -55,7 +58,9 @@ class Session:
     def __init__(self, *, listens: bool) -> None:
         self.driver = Driver()
         self.driver.wait()
-        self.listener = Listener() if listens else None
+        self.listener = listener() if listens else None
+        if self.listener is not None:
+            self.listener.start()
 
     def call(self, function: Callable[..., object], arguments: Sequence[Any]) -> Work:
         """Calls the function once, waits for it, and returns what it did on the GPU."""
@@ -153,8 +158,16 @@ def time_calls(call: Call, repeats: int, warmup: int) -> int:
     for line in lines:
         print(json.dumps(line))
     reference = _name(functions[1]) if len(functions) > 1 else None
-    print(json.dumps({"summary": True, "reference": reference, "runtime": _runtime()}))
+    summary = {"summary": True, "reference": reference, "runtime": _runtime()}
+    print(json.dumps({**summary, "kernels": sorted(configuration(*one) for one in expected[0])}))
     return 0
+
+
+def configuration(name: str, shape: Sequence[int]) -> str:
+    """Returns a kernel with what an autotuner may choose of it; `shape` has the columns of `SHAPE`."""
+    *sizes, static, dynamic, registers = shape
+    grid, block = ("x".join(map(str, part)) for part in (sizes[:3], sizes[3:]))
+    return f"{name} (grid {grid}, block {block}, {static + dynamic} bytes shared, {registers} registers)"
 
 
 def profile(call: Call, launches: int) -> int:
@@ -190,22 +203,21 @@ def load_call(folder: Path) -> Call:
     os.chdir(sent["cwd"])
     sys.argv = sent["argv"]
     function, arguments, reference = unpack(sent["call"], sent["main"])
-    return Call(function, arguments, reference, sent["tolerance"], sent["calls"])
+    calls = int((folder / CALLS).read_text()) if (folder / CALLS).exists() else 0
+    return Call(function, arguments, reference, sent["tolerance"], calls)
 
 
-def main(words: Sequence[str]) -> int:
+def main(words: Sequence[str], call: Call | None = None) -> int:
+    """Does what the words say with the `call`, by default the one in the folder, and returns the exit code."""
     parser = argparse.ArgumentParser(prog="child")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--mode", choices=("survey", "check", "time", "profile"), required=True)
     for flag, default in (("--seed", 0), ("--repeats", 20), ("--warmup", 5), ("--launches", 5)):
         parser.add_argument(flag, type=int, default=default)
     given = parser.parse_args(words)
-    # JAX would take three quarters of the memory, of which the sending process may hold most already.
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no pool of processes for one function
     started = time.monotonic()
     try:
-        call = load_call(given.folder.resolve())
+        call = call or load_call(given.folder.resolve())
         match given.mode:
             case "survey":
                 return survey(call, given.seed)
@@ -233,6 +245,9 @@ def _fail(message: str) -> int:
 
 
 def run() -> NoReturn:
+    # JAX would take three quarters of the memory, of which the sending process may hold most already.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no pool of processes for one function
     profiled = "profile" in sys.argv  # ncu writes its report as the process ends
     code = main(sys.argv[1:])
     sys.stdout.flush()

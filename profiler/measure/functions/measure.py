@@ -9,8 +9,8 @@ import fcntl
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,12 @@ from profiler.errors import CountersRefused, ProgramFailed, ResultWrong, ToolNot
 from profiler.measure.collect.collection import Collection, CollectObserver, CollectPlan
 from profiler.measure.collect.target import Target
 from profiler.measure.devices.device import LocalDevice, lock_folder
-from profiler.measure.functions.child import FILE
+from profiler.measure.functions.child import CALLS, FILE, SHAPE, Call, configuration
+from profiler.measure.functions.here import FunctionDevice
 from profiler.measure.functions.kernels import LaunchedKernel, choose
 from profiler.measure.functions.shipping import pack
 from profiler.measure.functions.source import SENT_MAIN, write_main
-from profiler.measure.rungs.program import RungJob, fresh_seed, json_lines, output_invalid, run_program
+from profiler.measure.rungs.program import RungJob, fresh_seed, json_lines, output_invalid
 from profiler.measure.rungs.verify import parse_check
 from profiler.measure.tools.exit_codes import EXIT_WRONG
 from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, find_ncu
@@ -35,7 +36,7 @@ from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.toolchain import Gpu, find_gpu
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name
-from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.runs.unfinished import UnfinishedCollection
 
 _PREFIX = "prof: "
@@ -106,16 +107,22 @@ def measure_function(
         )
     gpu = find_gpu()
     cautions = [] if reference is not None else ["the result was not verified: there is no reference"]
-    with neutral_folder() as scratch, _alone_on(gpu):
+    with neutral_folder() as scratch, _alone_on(gpu), Sandbox(workers=1) as sandbox:
         folder = scratch / "call"
         folder.mkdir()
-        sent = _send(function, arguments, reference, plan, namespace, folder)
-        job = _job(plan, folder)
-        device = LocalDevice(gpu, _ncu(plan, cautions), {"PYTHONPATH": _python_path()})
-        job = replace(job, environment=device.environment)
+        call = Call(function, tuple(arguments), reference, plan.tolerance)
+        if (lacking := _send(call, namespace, folder)) is not None:
+            cautions.append(f"measured in this process alone, without counters, because {lacking}")
+            plan = replace(plan, profile=False, processes=1, repeats=plan.repeats * plan.processes)
+        device = FunctionDevice(
+            gpu, _ncu(plan, cautions), {"PYTHONPATH": _python_path()}, call if lacking else None
+        )
+        if device.ncu.version:
+            sandbox.warm_up()  # while the function compiles, and nothing is timed
+        job = replace(_job(plan, folder), environment=device.environment)
         with _explained():
-            found = _survey(job, plan)
-            _write(folder, {**sent, "calls": found.calls})
+            found = _survey(device, job, plan)
+            (folder / CALLS).write_text(str(found.calls))
             chosen = choose(job.label, found.kernels, plan.kernel)
             launches = plan.launches * chosen.launches
             target = Target(
@@ -128,44 +135,36 @@ def measure_function(
             if not device.ncu.version:
                 target = _unprofiled(target)
             recording = NcuOptions(find_preset(plan.preset), extra=chosen.words)
-            run_id = _collect(device, recording, target, plan, store, found, cautions)
+            run_id = _collect(device, recording, target, plan, store, found, cautions, sandbox)
     return MeasuredFunction(run_id, found.kernels, tuple(cautions))
 
 
-def _send(
-    function: Callable[..., object],
-    arguments: Sequence[Any],
-    reference: Callable[..., object] | None,
-    plan: FunctionPlan,
-    namespace: Mapping[str, Any],
-    folder: Path,
-) -> dict[str, Any]:
-    """Writes the call for the fresh processes; raises ProgramFailed if it cannot be copied."""
+def _send(call: Call, namespace: Mapping[str, Any], folder: Path) -> str | None:
+    """Writes the call for the fresh processes; returns why it cannot be copied to them, or None."""
     main = write_main(folder)
-    parts = {"the function": function, "the reference": reference}
-    parts |= {f"argument {place}": one for place, one in enumerate(arguments, 1)}
-    for what, one in parts.items():
-        try:
-            pack(one, namespace, main)
-        except Exception as error:  # whatever the classes of the user's objects raise
-            raise ProgramFailed(
-                f"{plan.name}: {what} cannot be copied to a fresh process: {type(error).__name__}: {error}",
-                remedy="Define it in a module, a script or a cell, and pass arrays and plain values.",
-            ) from error
+    try:
+        packed = pack((call.function, call.arguments, call.reference), namespace, main)
+    except Exception as error:  # whatever the classes of the user's objects raise
+        parts = {"the function": call.function, "the reference": call.reference}
+        parts |= {f"argument {place}": one for place, one in enumerate(call.arguments, 1)}
+        what = next((name for name, one in parts.items() if not _is_sendable(one, namespace, main)), "it")
+        return f"{what} cannot be copied to a fresh process: {type(error).__name__}: {error}"
     sent = {
         "cwd": str(Path.cwd()),
         "argv": list(sys.argv),
         "main": main,
-        "tolerance": plan.tolerance,
-        "calls": 0,
-        "call": pack((function, tuple(arguments), reference), namespace, main),
+        "tolerance": call.tolerance,
+        "call": packed,
     }
-    _write(folder, sent)
-    return sent
-
-
-def _write(folder: Path, sent: Mapping[str, Any]) -> None:
     (folder / FILE).write_bytes(pickle.dumps(sent))
+    return None
+
+
+def _is_sendable(value: object, namespace: Mapping[str, Any], main: Path | None) -> bool:
+    with suppress(Exception):
+        pack(value, namespace, main)
+        return True
+    return False
 
 
 def _job(plan: FunctionPlan, folder: Path) -> RungJob:
@@ -201,9 +200,9 @@ def _ncu(plan: FunctionPlan, cautions: list[str]) -> Ncu:
     return Ncu(Path("ncu"), "")
 
 
-def _survey(job: RungJob, plan: FunctionPlan) -> _Survey:
+def _survey(device: FunctionDevice, job: RungJob, plan: FunctionPlan) -> _Survey:
     """Lets compilation and autotuning end, returns the kernels of one call, and refuses a wrong result."""
-    finished = run_program(job, "check", plan.timeout_s, accept=(0, EXIT_WRONG))
+    finished = device.run(job, "check", plan.timeout_s, accept=(0, EXIT_WRONG))
     line = next((line for line in json_lines(job, finished) if line.get("survey")), None)
     if line is None:
         raise output_invalid(job, finished, "no line about its kernels")
@@ -228,6 +227,7 @@ def _collect(
     store: RunStore,
     found: _Survey,
     cautions: list[str],
+    sandbox: Sandbox,
 ) -> str:
     settings = CollectPlan(
         device=device,
@@ -244,17 +244,14 @@ def _collect(
     one.provenance = msgspec.structs.replace(one.provenance, bytes=plan.bytes, flops=plan.flops)
     one.relative_error = found.relative_error
     try:
-        with (
-            store.staging() as staging,
-            Sandbox(workers=1) as sandbox,
-            UnfinishedCollection(store.local, one.key) as one.pending,
-        ):
+        with store.staging() as staging, UnfinishedCollection(store.local, one.key) as one.pending:
             try:
                 one.open()
                 one.target = replace(target, job=replace(target.job, seed=seed))
                 for process in range(plan.processes):
                     one.time(process, _SILENT)
                     one.profile(process, _SILENT)
+                cautions += unlike_configurations("timed", [facts.kernels for facts in one.facts])
                 one.submit(sandbox, staging)
                 return one.commit(staging)
             except BaseException:
@@ -262,7 +259,25 @@ def _collect(
                 raise
     except CountersRefused as error:
         cautions.append(f"times alone: {error.message}. {error.remedy}")
-        return _collect(device, recording, _unprofiled(target), plan, store, found, cautions)
+        return _collect(device, recording, _unprofiled(target), plan, store, found, cautions, sandbox)
+
+
+def unlike_configurations(what: str, ran: Sequence[Iterable[str]]) -> Iterator[str]:
+    """Yields a caution if processes launched kernels of other configurations, as autotuners may choose them."""
+    common = set.intersection(*map(set, ran)) if ran else set()
+    differing = dict.fromkeys(" and ".join(sorted(set(one) - common)) for one in ran if set(one) - common)
+    if differing:
+        yield f"the processes that were {what} ran other configurations of its kernels: {'; '.join(differing)}"
+
+
+def profiled_configurations(run: Run) -> list[set[str]]:
+    """Returns the kernels that each profiled process launched, with their configurations."""
+    found: dict[int, set[str]] = {}
+    for one in run.table("launches").to_pylist():
+        found.setdefault(one["process"], set()).add(
+            configuration(one["mangled"], [one[name] for name in SHAPE])
+        )
+    return list(found.values())
 
 
 def _unprofiled(target: Target) -> Target:

@@ -31,6 +31,8 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, ModuleType):
             return importlib.import_module, (value.__name__,)
+        if hasattr(value, "copy_to_host") and not isinstance(value, type):
+            return make_numba_array, (value.copy_to_host(),)
         if not callable(value) or isinstance(value, type) or value in (*_LOADERS, importlib.import_module):
             return NotImplemented
         found = _name_of(value, self._namespace, self._source)
@@ -105,7 +107,12 @@ def make_function(
     return made
 
 
-_LOADERS = (load_name, make_function)
+def make_numba_array(values: Any) -> Any:
+    """Returns an array of Numba on the GPU, which Numba itself cannot copy to another process."""
+    return importlib.import_module("numba.cuda").to_device(values)
+
+
+_LOADERS = (load_name, make_function, make_numba_array)
 
 
 def _reduced(function: FunctionType) -> tuple[Any, ...]:

@@ -23,11 +23,11 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.errors import BuildFailed, DiskFull, LadderInvalid, LibraryMissing, ProfError
+from profiler.machine import available_cores
 from profiler.measure.tools.process import Finished, command_details, end_all, run
 from profiler.measure.tools.ptxas import Resources, parse_resources
 from profiler.measure.tools.toolchain import Toolchain
 from profiler.store.locks import locked
-from profiler.store.reports.sandbox import available_cores
 from profiler.store.tables.decoding import decodable
 
 COMPILE_TIMEOUT_S = 600.0

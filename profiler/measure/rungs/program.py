@@ -90,6 +90,11 @@ def run_program(job: RungJob, mode: Mode, timeout_s: float, accept: tuple[int, .
         remedy = "Give it longer with --timeout SECONDS, or a smaller workload."
         message = f"{job.label} did not end within {timeout_s:g} s and was killed"
         raise ProgramTimedOut(message, details=error.details, remedy=remedy) from None
+    return require_success(job, finished, accept)
+
+
+def require_success(job: RungJob, finished: Finished, accept: tuple[int, ...] = (0,)) -> Finished:
+    """Returns the program that ended; raises the error that its exit code stands for, unless `accept` has the code."""
     if finished.exit_code not in accept:
         details = command_details(finished.command, finished.stdout, finished.stderr)
         raise program_failure(job.label, finished.exit_code, finished.how, details)

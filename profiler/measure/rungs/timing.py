@@ -155,6 +155,7 @@ def _facts(summary: dict[str, Any], clocks: Sequence[ClockSample]) -> ProcessFac
         relative_error=read_number(summary.get("relative_error")),
         worst_element=read_number(summary.get("worst_element")),
         clocks=[one for one in clocks if began <= one.unix_s <= ended],
+        kernels=[str(one) for one in summary.get("kernels") or ()],
     )
 
 

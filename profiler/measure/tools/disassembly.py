@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from profiler.measure.tools.process import command_details, run
 from profiler.measure.tools.toolchain import find_packaged, first_executable, toolkit_candidates
 
 SUFFIXES = (".cubin", ".fatbin", ".o", ".obj", ".so", ".a", ".out")
+_ELF = b"\x7fELF"
 _TIMEOUT_S = 300.0
 _FUNCTION = re.compile(r"^\s*Function : (\S+)\s*$")
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;\s*/\*")
@@ -36,19 +38,35 @@ def is_code_path(reference: str) -> bool:
     path = Path(reference)
     if path.is_dir():
         return not (path / "run.json").exists() and next(path.rglob("*.cubin"), None) is not None
-    return path.suffix in SUFFIXES
+    return path.suffix in SUFFIXES or (path.is_file() and _starts_with(path, _ELF))
+
+
+def _starts_with(path: Path, magic: bytes) -> bool:
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(len(magic)) == magic
+    return False
 
 
 def disassemble(path: Path) -> Listing:
-    """Returns the instructions of every function by its mangled name; of several targets, also by the target."""
+    """Returns the instructions of every function by its mangled name; of several targets, also by the target.
+
+    Triton's cache may hold a function several times, once for each configuration: they are numbered by their length.
+    """
     files = sorted(path.rglob("*.cubin")) if path.is_dir() else [path]
-    found: dict[tuple[str, str], list[Line]] = {}
+    found: dict[tuple[str, str], list[list[Line]]] = {}
     for file in files:
-        found |= _read(file)
+        for key, lines in _read(file).items():
+            if lines not in (known := found.setdefault(key, [])):
+                known.append(lines)
     targets = {target for target, _ in found}
-    return {
-        name if len(targets) == 1 else f"{name} ({target})": lines for (target, name), lines in found.items()
-    }
+    listing = {}
+    for (target, name), variants in found.items():
+        of_target = f" ({target})" if len(targets) > 1 else ""
+        for number, lines in enumerate(sorted(variants, key=lambda one: (len(one), one)), 1):
+            listing[
+                f"{name}{of_target}" + (f" ({number} of {len(variants)})" if len(variants) > 1 else "")
+            ] = lines
+    return listing
 
 
 def _read(path: Path) -> dict[tuple[str, str], list[Line]]:

@@ -24,7 +24,7 @@ from profiler.present.charts.style import (
     signed_figure,
     texts_beside,
 )
-from profiler.present.documents.comparison import speedup_text
+from profiler.present.documents.comparison import claim_text
 from profiler.text import shortened
 
 _WIDTH = 380
@@ -40,7 +40,7 @@ def comparison_chart(comparison: Comparison) -> ChartType:
         [waterfall_chart(comparison), instructions_chart(comparison)],
     ]
     sides = _sides(comparison)
-    title = speedup_text(comparison.speedup)
+    title = claim_text(comparison.headline)
     return side_by_side(columns, title, [sides, *comparison.comparable.warnings], about=sides)
 
 

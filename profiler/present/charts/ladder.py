@@ -13,6 +13,7 @@ from profiler.analyse.ladder.roofline import Point, Roofline, Stream
 from profiler.catalog.metrics import DURATION
 from profiler.present.charts.style import (
     CATEGORIES,
+    GREY,
     ORANGE,
     PURPLE,
     Record,
@@ -62,7 +63,7 @@ def reference_chart(finding: LadderFinding) -> ChartType | None:
         x=x,
         color=alt.Color(
             "reference:N",
-            scale=alt.Scale(domain=references, range=list(CATEGORIES[: len(references)])),
+            scale=alt.Scale(domain=references, range=[*CATEGORIES, GREY][: len(references)]),
             legend=legend_below("reference") if len(references) > 1 else None,
         ),
     )

@@ -210,7 +210,7 @@ def _numbers(roofline: Roofline, frame: _Frame) -> list[Record]:
             if _apart(at, numbers, _APART) and _apart(at, others, _APART) and _apart(at, lines, _OFF_LINES)
         ]
         nearest = [at for at in free if _apart(at, others, math.dist(at, own) + _NEARER)]
-        chosen = (nearest or free or places)[0]
+        chosen = next(iter(nearest or free), max(places, key=lambda at: _nearest(at, numbers)))
         numbers.append(chosen)
         dx, dy = chosen[0] - own[0], chosen[1] - own[1]
         rows.append({"number": str(point.kernel), "x": x, "y": y, "dx": dx, "dy": dy})
@@ -234,6 +234,11 @@ def _is_beyond(at: _Place, ceiling: tuple[_Place, _Place]) -> bool:
     """Returns whether the place is above the endless line through both ends; pixels grow downwards."""
     (left, left_down), (right, right_down) = ceiling
     return at[1] < left_down + (right_down - left_down) * (at[0] - left) / (right - left)
+
+
+def _nearest(at: _Place, others: Iterable[_Place]) -> float:
+    """Returns how far the nearest of the others is."""
+    return min((math.dist(at, other) for other in others), default=math.inf)
 
 
 def _apart(at: _Place, others: Iterable[_Place], pixels: float) -> bool:

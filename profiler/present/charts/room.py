@@ -19,6 +19,7 @@ _FIGURES = 44  # room for the figures of a vertical axis
 _NARROWEST = 60
 _HIGHER = 1.6  # rows on a phone, with their names above the marks
 _ABOVE = -14
+_LONGEST_OF_TWO = 18  # letters of a legend's name that stands beside another on a phone
 _KEPT = ("grid", "title", "labelFont", "labelFontSize")  # of the axis of names, on a phone
 
 
@@ -120,7 +121,10 @@ def _without_columns(part: Any) -> Any:
         return part
     changed = {name: _without_columns(value) for name, value in part.items() if name != "values"}
     if isinstance(part.get("legend"), dict):
-        changed["legend"] = {name: value for name, value in part["legend"].items() if name != "columns"}
+        legend = {name: value for name, value in part["legend"].items() if name != "columns"}
+        names = part.get("scale", {}).get("domain", ())
+        is_long = any(len(str(name)) > _LONGEST_OF_TWO for name in names)
+        changed["legend"] = legend | {"columns": 1} if is_long else legend
     if part.get("type") == "nominal" and "axis" in part:
         changed["axis"] = {name: value for name, value in (part["axis"] or {}).items() if name in _KEPT}
     return {**changed, **({"values": part["values"]} if "values" in part else {})}

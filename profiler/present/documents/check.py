@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from profiler.analyse.causes.cause import Headline
 from profiler.analyse.check import CheckFinding, MetricCheck, Outcome, PairCheck
 from profiler.analyse.findings import REASONS
 from profiler.present.document import (
@@ -19,6 +20,7 @@ from profiler.present.document import (
     Text,
     Tone,
 )
+from profiler.present.documents.parts.causes import headline_blocks
 from profiler.text import counted, duration, number, relative, shortened
 
 _COLUMNS = (
@@ -70,7 +72,17 @@ def check_document(finding: CheckFinding) -> Document:
 
 
 def sentence(finding: CheckFinding) -> str:
-    """Returns the outcome in one line."""
+    """Returns the outcome in one line, with the number of kernels that are gone."""
+    gone = len(finding.gone)
+    lost = (
+        f"; {counted(gone, 'kernel', 'kernels')} of the baseline {'is' if gone == 1 else 'are'} gone"
+        if gone
+        else ""
+    )
+    return f"{_outcome(finding)}{lost}"
+
+
+def _outcome(finding: CheckFinding) -> str:
     pairs = finding.pairs
     bad = [shortened(pair.name, _NAME_WIDTH) for pair in pairs if pair.outcome == finding.outcome]
     named = f": {', '.join(bad[:3])}{f' and {len(bad) - 3} more' if len(bad) > 3 else ''}"
@@ -79,7 +91,9 @@ def sentence(finding: CheckFinding) -> str:
         if alike == len(pairs):  # a change that records no new run is no regression
             return "passed: nothing was recorded anew, so nothing was checked"
         left_out = f"; {alike} of {len(pairs)} not checked, {_ITSELF}" if alike else ""
-        return f"passed: no regression in {counted(len(pairs) - alike, 'kernel', 'kernels')}{left_out}"
+        accepted = any(one.accepted for pair in pairs for one in pair.checks)
+        but = " but those accepted" if accepted else ""
+        return f"passed: no regression{but} in {counted(len(pairs) - alike, 'kernel', 'kernels')}{left_out}"
     kernels = f"{len(bad)} of {counted(len(pairs), 'kernel', 'kernels')}"
     if finding.outcome == "regression":
         return f"regression in {kernels}{named}"
@@ -89,12 +103,11 @@ def sentence(finding: CheckFinding) -> str:
 
 
 def _reasons(finding: CheckFinding) -> Section:
-    """Returns why each kernel got worse, and what to change; the rest of many are only in the JSON."""
-    worse = [pair for pair in finding.pairs if pair.why][:_MOST_NAMED]
+    """Returns how much slower each kernel got, why, and what to change; the rest of many are only in the JSON."""
     lines: list[Block] = []
-    for pair in worse:
+    for pair in [pair for pair in finding.pairs if pair.what][:_MOST_NAMED]:
         name = f"{pair_name(pair)}: " if len(finding.pairs) > 1 else ""
-        lines += [Text(f"Why: {name}{pair.why}"), *([Text(f"Next: {pair.next}")] if pair.next else [])]
+        lines += headline_blocks(Headline(f"{name}{pair.what}", pair.why, pair.next))
     return lines
 
 
@@ -130,7 +143,9 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
     if one is None:
         return (pair_name(pair), "", "", "", "", "", "", "not comparable")
     metric = f"{one.metric} (unprofiled)" if one.basis == "unprofiled" else one.metric
-    reason = "" if one.outcome == "passed" else REASONS[one.reason]
+    reason = f"accepted by {one.accepted}" if one.accepted else ""
+    if one.outcome != "passed":
+        reason = REASONS[one.reason]
     return (
         pair_name(pair),
         metric,
@@ -169,7 +184,8 @@ def _notes(finding: CheckFinding) -> list[str]:
     for warning, names in cautions.items():
         which = "" if len(names) == len(finding.pairs) else f"{', '.join(names)}: "
         notes.append(f"caution: {which}{warning}")
-    return [*notes, *finding.notes]
+    gone = [f"in the baseline only, so not checked: {one}" for one in finding.gone]
+    return [*notes, *gone, *finding.notes]
 
 
 def _record(pair: PairCheck, one: MetricCheck | None) -> Sequence[Plain]:

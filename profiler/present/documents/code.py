@@ -34,6 +34,7 @@ from profiler.text import number, shortened
 
 _NAME_WIDTH = 100
 _WORD_BITS = 32
+_MOST_OPCODES = 6
 
 
 def code_document(view: View, *, listing: bool = False) -> Document:
@@ -62,7 +63,44 @@ def _sections(code: MachineCode, about: Sequence[str | list[str]], body: CodeBlo
         [figures_table(code, titles if len(titles) > 1 else ("",))],
         load_blocks(code),
         [body],
+        _overhead(code, titles if len(titles) > 1 else ("count",)),
     ]
+
+
+def _overhead(code: MachineCode, titles: Sequence[str]) -> Section:
+    """Returns the instructions beside the loads and the arithmetic by their kind, the most first."""
+    sides = [{one.kind: one for one in sheet.overhead} for sheet in code.kernels]
+    kinds = sorted(
+        {kind for side in sides for kind in side},
+        key=lambda kind: -max(side[kind].count for side in sides if kind in side),
+    )
+    steps = [sheet.steps if code.per == "step" and sheet.steps else 1 for sheet in code.kernels]
+    columns = [
+        Column(f"overhead per {UNIT_TEXT[code.per]}"),
+        *(Column(title, "number", missing="-") for title in titles),
+        Column("opcodes", prose=True),
+    ]
+    rows = []
+    for kind in kinds:
+        found = [(side.get(kind), n) for side, n in zip(sides, steps, strict=True)]
+        counts = [one.count / n if one else None for one, n in found]
+        rows.append(
+            Row((kind, *counts, _opcode_counts([(one.opcodes if one else [], n) for one, n in found])))
+        )
+    return [Table(columns, rows)] if rows else []
+
+
+def _opcode_counts(sides: Sequence[tuple[Sequence[LoopInstruction], int]]) -> str:
+    """Returns `MOV 4, CS2R 2`, the most first; of two sides `MOV 4 -> 2`."""
+    counts = [{one.opcode: one.count / steps for one in opcodes} for opcodes, steps in sides]
+    names = list(dict.fromkeys(name for side in counts for name in side))
+    names.sort(key=lambda name: -max(side.get(name, 0.0) for side in counts))
+    more = f" and {len(names) - _MOST_OPCODES} more" if len(names) > _MOST_OPCODES else ""
+    texts = [
+        f"{name} {' -> '.join(number(side.get(name, 0.0)) for side in counts)}"
+        for name in names[:_MOST_OPCODES]
+    ]
+    return f"{', '.join(texts)}{more}"
 
 
 def changes_document(code: MachineCode) -> Document:
@@ -80,6 +118,9 @@ def _about(sheet: LoopSheet) -> list[str]:
 
 
 def scope_text(sheet: LoopSheet) -> str:
+    if sheet.executed_pct is None:
+        span = f"{sheet.start:#x} to {sheet.end:#x}"
+        return f"the loop from {span}" if sheet.scope == "loop" else f"the whole function, {span}"
     share = f"{number(sheet.executed_pct)} % of all executed"
     if sheet.scope == "function":
         place = f" from {sheet.place}" if sheet.place else ""

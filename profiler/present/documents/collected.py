@@ -10,7 +10,7 @@ from profiler.analyse.recording.overview import summarise_rung, times_of
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import Kernel, Ladder, size_text
-from profiler.catalog.metrics import HEADLINE
+from profiler.catalog.metrics import DURATION, HEADLINE
 from profiler.present.document import Column, Document, Kind, Records
 from profiler.present.documents.parts.rows import rows_document
 from profiler.present.documents.rungs import Record
@@ -53,6 +53,8 @@ def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None
     manifest = run.manifest
     timings = run.table("timings")
     summary = None
+    duration_ns = _mean(profile, DURATION)
+    alone_ns = None if manifest.has_counters else duration_ns
     if timings.num_rows:
         summary = summarise_rung(kernel, manifest.workload or {}, *times_of(timings))
     return (
@@ -61,12 +63,12 @@ def collected_row(status: str, run: Run, profile: Profile, kernel: Kernel | None
         profile.kernel if len(manifest.kernels) > 1 else "",
         size_text(manifest.workload or {}),
         profile.launches,
-        summary.median_ns if summary else None,
+        summary.median_ns if summary else alone_ns,
         summary.gflops if summary else None,
         summary.gbytes_per_s if summary else None,
         summary.reference_pct if summary else None,
         summary.best_pct if summary else None,
-        _mean(profile, HEADLINE[0]),
+        duration_ns if alone_ns is None else None,
         *(_mean(profile, name) for name in _METRICS),
         manifest.run_id,
     )

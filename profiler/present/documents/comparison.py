@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
+from profiler.analyse.causes.cause import Headline
 from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.findings import (
     REASONS,
@@ -16,7 +17,6 @@ from profiler.analyse.findings import (
     MetricDelta,
     Opcode,
     Side,
-    Speedup,
     VerdictName,
 )
 from profiler.catalog.ladders.ladder import size_text
@@ -53,6 +53,7 @@ _NAME_WIDTH = 100
 _OTHER_METRICS = 12
 _OPCODES = 12
 _OPENING = 2  # sections: the answer, and what to doubt in it
+_NO_DURATION = "No duration was recorded on both sides, so no speedup can be given."
 _SPEEDUP = "speedup_ratio"
 # Fields of a `TimingSummary`, with their units; those that neither side has are left out.
 _FIGURES = {
@@ -143,7 +144,7 @@ def comparison_document(
 
 def _heading(comparison: Comparison) -> list[Section]:
     headline = comparison.headline
-    what = Text(headline.what if headline else speedup_text(comparison.speedup), strong=True)
+    what = Text(claim_text(headline), strong=True)
     cautions = [Caution(one) for one in comparison.comparable.warnings]
     return [[what, *why_and_next(headline)], cautions]
 
@@ -163,25 +164,9 @@ def _side(side: Side) -> list[str]:
     ]
 
 
-def speedup_text(speedup: Speedup | None) -> str:
-    """Returns the speedup, how sure it is, and which clock measured it."""
-    if speedup is None:
-        return "No duration was recorded on both sides, so no speedup can be given"
-    basis = "timed without the profiler" if speedup.basis == "unprofiled" else "by profiled duration"
-    if speedup.ci is not None and speedup.ci[0] <= 1 <= speedup.ci[1] and speedup.ci != (1, 1):
-        low, high = speedup.ci
-        return f"Which is faster is not certain: the second is {low:.3f} to {high:.3f}x as fast (95 % interval, {basis})"
-    faster = speedup.ratio if speedup.ratio >= 1 else 1 / speedup.ratio
-    if speedup.ratio == 1:
-        verdict = "The same duration"
-    else:
-        which = "second" if speedup.ratio > 1 else "first"
-        verdict = f"The {which} is {faster:.3f}x as fast"
-    bounds = ""
-    if speedup.ci is not None and speedup.ci != (1, 1):
-        low, high = sorted(speedup.ci if speedup.ratio >= 1 else (1 / bound for bound in speedup.ci))
-        bounds = f", 95 % interval {low:.3f} to {high:.3f}"
-    return f"{verdict} ({basis}{bounds})"
+def claim_text(headline: Headline | None) -> str:
+    """Returns the first sentence of a comparison."""
+    return headline.what if headline else _NO_DURATION
 
 
 # Metrics

@@ -7,7 +7,7 @@ from profiler.catalog.ladders.ladder import Claim, size_text
 from profiler.present.document import Column, Document, Plain, Records, Row, Table, Text, Tone
 from profiler.present.documents.comparison import VERDICT_MARK
 from profiler.present.documents.ladder import caution_lines
-from profiler.text import number
+from profiler.text import number, short_gpu
 
 IDEA_COLUMNS = (
     Column("rung", "number"),
@@ -74,11 +74,6 @@ def _claimed(one: Idea) -> str:
     text = f"{number(one.published.ratio)}x on {short_gpu(one.published.gpu)}"
     goes = "faster" if one.published.ratio > 1 else "slower"
     return text if one.claim == goes or one.claim is None else f"{text}: {_CLAIMS[one.claim]}"
-
-
-def short_gpu(name: str) -> str:
-    """Returns the GPU's name without the maker and brand, which say nothing about the chip."""
-    return name.removeprefix("NVIDIA ").removeprefix("GeForce ")
 
 
 def step_text(one: Idea) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from profiler.analyse.ladder.ideas import Idea
-from profiler.analyse.ladder.ladder import HEADLINES, LadderFinding, RungFinding
+from profiler.analyse.ladder.ladder import HEADLINES, LadderElsewhere, LadderFinding, RungFinding
 from profiler.catalog.ladders.ladder import size_text, spans_text
 from profiler.present.document import (
     Cell,
@@ -23,6 +23,7 @@ from profiler.present.document import (
     Value,
 )
 from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
+from profiler.present.documents.parts.causes import headline_blocks
 from profiler.present.documents.parts.ladder_columns import counter_columns, counter_legend
 
 _WORK_STAYS = 100  # stays longer than any counter in a narrow window
@@ -34,7 +35,10 @@ def ladder_document(finding: LadderFinding, others: Sequence[str]) -> Document:
     more = f"; and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
     stored = [Text(f"also stored: {'; '.join(others[:_MOST_OTHERS])}{more}", wraps=False)] if others else []
     notes = map(Text, ladder_notes(finding))
-    sections: list[Section] = [stored, [rungs_table(finding)], [*notes, *counter_legend(finding)]]
+    opening = headline_blocks(finding.headline)
+    elsewhere = [_elsewhere(finding, one) for one in finding.elsewhere]
+    legend: Section = [*notes, *counter_legend(finding)]
+    sections: list[Section] = [opening, [rungs_table(finding)], *elsewhere, legend, stored]
     return Document(ladder_heading(finding), sections, _records(finding), titled=True)
 
 
@@ -45,6 +49,27 @@ def rungs_table(finding: LadderFinding) -> Table:
         for rung in finding.kernels
     ]
     return Table(_columns(finding), rows)
+
+
+def _elsewhere(finding: LadderFinding, there: LadderElsewhere) -> Section:
+    """Returns the same rungs on another GPU: their times, their work per second and their speed beside the reference there."""
+    computes = _work_title(finding) == "GFLOP/s"
+    names = {one.kernel: one.name for one in finding.kernels}
+    names |= {one.kernel: one.name for one in finding.missing}
+    columns = (
+        *(Column("rung", "number"), Column("name"), Column("time", "duration")),
+        *(Column(_work_title(finding), "number"), Column("% ref", "tenths"), Column("% best", "tenths")),
+    )
+    rows = [
+        Row(
+            (
+                *(one.kernel, names.get(one.kernel, ""), one.duration_ns),
+                *(one.gflops if computes else one.gbytes_per_s, one.reference_pct, one.best_pct),
+            )
+        )
+        for one in there.kernels
+    ]
+    return [Text(f"On {there.gpu}:"), Table(columns, rows, drops_empty=True)]
 
 
 def _columns(finding: LadderFinding) -> list[Column]:

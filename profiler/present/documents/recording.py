@@ -12,7 +12,7 @@ from profiler.analyse.recording.index import IndexEntry, plain_name
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.overview import HotLine, Recording, Sheet, SheetMetric, SheetRule, TimingSheet
 from profiler.catalog.ladders.ladder import size_text
-from profiler.catalog.metrics import DURATION, HEADLINE
+from profiler.catalog.metrics import DURATION, HEADLINE, TIMED_ALONE
 from profiler.present.document import (
     Caution,
     Column,
@@ -199,9 +199,10 @@ def _metric_cells(metric: SheetMetric) -> tuple[Value, ...]:
 
 
 def profiled_facts(sheet: Sheet | None) -> list[Fact]:
-    """Returns the time under the profiler, if it was recorded."""
+    """Returns the time of a launch, if it was recorded, and whether it was profiled or timed alone."""
     time_ns = profiled_duration_ns(sheet)
-    return [("profiled", duration(time_ns))] if time_ns else []
+    alone = sheet is not None and any(one.ncu == TIMED_ALONE for one in sheet.metrics)
+    return [("timed" if alone else "profiled", duration(time_ns))] if time_ns else []
 
 
 def profiled_duration_ns(sheet: Sheet | None) -> float | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from profiler.analyse.code.machine_code import View
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.ladder.roofline import Roofline
+from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.report import KernelFindings, PairFindings
 from profiler.catalog.metrics import DURATION
@@ -27,9 +28,9 @@ from profiler.present.document import (
     under,
 )
 from profiler.present.documents.code import code_sections
-from profiler.present.documents.comparison import comparison_document, speedup_text
+from profiler.present.documents.comparison import claim_text, comparison_document
 from profiler.present.documents.ladder import ladder_document
-from profiler.present.documents.parts.causes import why_and_next
+from profiler.present.documents.parts.causes import headline_blocks, why_and_next
 from profiler.present.documents.parts.source_rows import LoopSource, source_code
 from profiler.present.documents.recording import (
     kernel_sections,
@@ -39,21 +40,21 @@ from profiler.present.documents.recording import (
     timing_facts,
     timing_section,
 )
-from profiler.text import duration, shortened
+from profiler.text import shortened
 
 _NAME_WIDTH = 80
 _RECORDING_COLUMNS = (
     Column("view", "number"),
     Column("recording", folds=True),
-    Column("kernel", folds=True),
     Column("share, %", "tenths", bars=True),
     Column("total", "duration"),
-    Column("GPU"),
-    Column("launches", "number"),
     Column("time", "duration"),
     Column("profiled", "duration"),
-    Column("top cause"),
     Column("step", "ratio"),
+    Column("top cause"),
+    Column("GPU"),
+    Column("launches", "number"),
+    Column("kernel", folds=True),
 )
 _REFUSED = "The two were not measured alike, so they are not compared."
 
@@ -62,40 +63,22 @@ def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairF
     """Returns the recordings that a user named, each with its step from the one before."""
     after = {pair.after: pair for pair in pairs}
     many_gpus = len({_gpu(one) for one in kernels}) > 1
-    times = {one.anchor: _total_ns(one) for one in kernels} if not pairs else {}
-    total_ns = sum(times.values())
-    ranked = sorted(kernels, key=lambda one: -times.get(one.anchor, 0.0))
-    rows = []
-    for one in ranked:
-        time_ns = times.get(one.anchor) or None
-        share = 100 * time_ns / total_ns if time_ns else None
-        figures = _recording(one, share, time_ns, many_gpus=many_gpus)
-        rows.append(Row((*figures, _step(after.get(one.anchor)))))
+    sheets = [one.sheet for one in kernels if one.sheet and not pairs]
+    index = index_of(sheets)
+    entries = {one.kernel: (rank, one) for rank, one in enumerate(index)}
+    indexed = [(*entries.get(one.sheet.kernel if one.sheet else "", (0, None)), one) for one in kernels]
+    rows = [
+        Row(_recording(one, entry, _step(after.get(one.anchor)), many_gpus=many_gpus))
+        for _, entry, one in sorted(indexed, key=lambda one: one[0])
+    ]
     table = Table(_RECORDING_COLUMNS, rows, drops_empty=True)
-    return Document("At a glance", [_where_time_goes(ranked, times, total_ns), [table]])
-
-
-def _total_ns(found: KernelFindings) -> float:
-    """Returns the time of all launches under the profiler; 0 if it is not known."""
-    return (profiled_duration_ns(found.sheet) or 0.0) * found.sheet.launches if found.sheet else 0.0
-
-
-def _where_time_goes(
-    ranked: Sequence[KernelFindings], times: Mapping[str, float], total_ns: float
-) -> Section:
-    """Returns which kernel takes most of the time, why it does, and what to do next."""
-    if not total_ns:
-        return []
-    first = ranked[0]
-    share = 100 * times[first.anchor] / total_ns
-    claim = f"{first.name} takes {share:.0f} % of the {duration(total_ns)} that {len(ranked)} kernels take under the profiler"
-    return [Text(claim, strong=True), *why_and_next(first.sheet.headline if first.sheet else None)]
-
-
-def last_step_section(pair: PairFindings) -> Section:
-    """Returns what the last step of a ladder did, why, and what to do next."""
-    headline = pair.comparison.headline if pair.comparison else None
-    return [Text(headline.what, strong=True), *why_and_next(headline)] if headline else []
+    answer = None
+    if pairs:
+        answer = pairs[-1].comparison.headline if pairs[-1].comparison else pairs[-1].headline
+    elif kernels:
+        run = kernels[0].run
+        answer = headline_of_index(run.label, index, sheets, has_counters=run.manifest.has_counters)
+    return Document("At a glance", [headline_blocks(answer), [table]])
 
 
 def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Sequence[str]) -> Document:
@@ -108,12 +91,13 @@ def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Seq
         *([Chart("roofline_chart", roofline, otherwise="roofline_sentence")] if roofline else []),
         Chart("profiler_effect_chart", sheet.ladder),
     ]
-    sections = [[Chart("reference_chart", sheet.ladder)], *document.sections, charts]
+    answer, *others_sections = document.sections
+    sections = [answer, [Chart("reference_chart", sheet.ladder)], *others_sections, charts]
     return replace(document, title="The ladder at a glance", sections=sections)
 
 
 def _recording(
-    found: KernelFindings, share: float | None, total_ns: float | None, *, many_gpus: bool
+    found: KernelFindings, entry: IndexEntry | None, step: Linked | None, *, many_gpus: bool
 ) -> tuple[str | float | Linked | None, ...]:
     """Returns the row of one recording. The GPU of all of them stands above the views, so only differing ones are repeated."""
     sheet = found.sheet
@@ -121,14 +105,15 @@ def _recording(
     return (
         Linked(found.anchor, found.anchor),
         Linked(shortened(found.name, _NAME_WIDTH), found.anchor),
-        kernel if kernel != found.name else "",
-        share,
-        total_ns,
-        _gpu(found) if many_gpus else "",
-        sheet.launches if sheet else None,
+        entry.share_pct if entry else None,
+        entry.total_ns if entry else None,
         (found.timing.timing.median_ns or None) if found.timing else None,
         profiled_duration_ns(sheet) or None,
+        step,
         sheet.causes[0].cause if sheet and sheet.causes else "",
+        _gpu(found) if many_gpus else "",
+        sheet.launches if sheet else None,
+        kernel if kernel != found.name else "",
     )
 
 
@@ -138,7 +123,7 @@ def _gpu(found: KernelFindings) -> str:
 
 def _step(pair: PairFindings | None) -> Linked | None:
     """Returns the speedup over the recording that this one is compared with."""
-    speedup = pair and (pair.comparison.speedup if pair.comparison else pair.speedup)
+    speedup = pair.comparison.speedup if pair and pair.comparison else None
     return Linked(speedup.ratio, f"{pair.before}-{pair.after}") if pair and speedup else None
 
 
@@ -187,9 +172,10 @@ def pair_document(
     title = f"{before.name} → {after.name}"
     times: Section = [Heading("Duration and useful work"), _times(before, after)]
     if pair.comparison is None:
-        claim = Text(_REFUSED if pair.refused else speedup_text(pair.speedup), strong=True)
+        claim = Text(_REFUSED if pair.refused else claim_text(pair.headline), strong=True)
         reasons = [Text(one) for one in pair.refused]
-        return Document(title, [[claim, *map(Caution, pair.warnings)], reasons, times])
+        opening = [claim, *why_and_next(pair.headline), *map(Caution, pair.warnings)]
+        return Document(title, [opening, reasons, times])
     document = comparison_document(pair.comparison, drawn=headline, code=pair.code)
     claim_section, sides, *others = document.sections
     source = _source_section([before, after], pair.code)

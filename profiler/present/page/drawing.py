@@ -20,9 +20,8 @@ from typing import Any, Literal
 
 from pebble import ProcessPool
 
+from profiler.machine import available_cores, leave_with_parent, require_memory
 from profiler.present.render.html import Picture
-from profiler.store.limits import require_memory
-from profiler.store.reports.sandbox import available_cores, leave_with_parent
 
 _MOST_PROCESSES = 4
 _LEAST_MEMORY_MIB = 64 << 10  # addresses that V8, in which Vega runs, reserves and hardly uses

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from profiler.catalog.ladders.ladder import size_text
 from profiler.present.document import Chart, Document, Facts, charts_of
+from profiler.present.documents.parts.causes import headline_blocks
 from profiler.present.documents.report import (
     kernel_document,
-    last_step_section,
     overview_document,
     pair_document,
     recordings_document,
@@ -95,7 +95,8 @@ def draw_page(report: Report, drawing: Drawing) -> Page:
         pairs.append(drawn(View(anchor, "pair", document, after.idea, pair.before, pair.after)))
     if overview is not None and compared:
         document = overview.document
-        sections = [last_step_section(compared[-1]), *document.sections]
+        last = compared[-1].comparison  # of the last step
+        sections = [headline_blocks(last.headline if last else None), *document.sections]
         overview = dataclasses.replace(overview, document=replace(document, sections=sections))
     elif overview is None:
         overview = View("ladder", "ladder", recordings_document(list(found.values()), compared))

@@ -36,8 +36,8 @@ _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[munμ]?s|[kMG]?Hz|[kMGT]?(?:B|FLOP)
 
 
 def text_html(text: str) -> Markup:
-    """Returns a text with its `code` marked, in which no line ends between a figure and its unit."""
-    shown = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", printable(text))
+    """Returns a text with its `code` marked, in which no line ends between a figure and its unit, or within an arrow."""
+    shown = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", printable(text).replace(" -> ", " → "))
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(shown))))
 
 
@@ -60,7 +60,8 @@ def table_html(table: Table, heading: str, views: Collection[str]) -> Markup:
     is_judged = any(column.judges for column in columns)
     pinned = 2 if columns[0].kind == "number" else 1  # a number and a name
     heads = "".join(
-        f'<th scope="col"{_classes(column)}>{escape(column.title or "value")}</th>' for column in columns
+        f'<th scope="col"{_classes(column)}>{escape(printable(column.title or "value"))}</th>'
+        for column in columns
     )
     rows = []
     for row, row_texts in zip(table.rows, texts, strict=True):

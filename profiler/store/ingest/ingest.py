@@ -12,14 +12,16 @@ from threading import Event, Lock
 from types import TracebackType
 
 from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreLocked, StoreNotWritable
+from profiler.machine import available_cores
 from profiler.store.reports.identity import REPORT_SUFFIX
 from profiler.store.reports.locate import RemoteReport, Report, fetch
 from profiler.store.reports.request import AlreadyStored, Request, stem_of
-from profiler.store.reports.sandbox import Extracted, Sandbox, available_cores, outcome
+from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
 from profiler.store.runs.commit import storage_error
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_id import HASH_CHARACTERS, path_name
 from profiler.store.runs.run_store import RunStore
+from profiler.store.tables.launch_choice import ALL_LAUNCHES, LaunchChoice
 
 _FETCHERS = 8  # at most so many reports from URLs are on the disk at a time
 
@@ -32,6 +34,7 @@ class IngestOptions:
     copy: bool = True
     jobs: int | None = None
     timeout_s: float | None = None
+    choice: LaunchChoice = ALL_LAUNCHES
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ def request_for(
         kernel=options.kernel,
         copy=options.copy,
         stored_hashes=stored_hashes,
+        choice=options.choice,
     )
     if isinstance(report, Path) and not copied:
         return replace(request, reports=(report,))

@@ -68,7 +68,7 @@ class JoinedFooter:
 
 
 def read_footer(data: bytes) -> Struct:
-    """Decode the footer of a whole Parquet file; ValueError when there is none."""
+    """Decode the footer of a whole Parquet file; ValueError when there is none that can be joined."""
     if len(data) < _TAIL_BYTES or data[-4:] != MAGIC:
         raise ValueError("not a Parquet file")
     (length,) = struct.unpack_from("<I", data, len(data) - _TAIL_BYTES)
@@ -76,8 +76,9 @@ def read_footer(data: bytes) -> Struct:
     if start < 0:
         raise ValueError("its footer is cut off")
     try:
-        return decode_struct(BytesIO(data[start:]))
-    except ValueError as error:
+        JoinedFooter().append(decode_struct(BytesIO(data[start:])), 0)
+        return decode_struct(BytesIO(data[start:]))  # again, since joining changes it
+    except (ValueError, LookupError, TypeError) as error:
         raise ValueError(f"its footer cannot be read: {error}") from error
 
 

@@ -19,15 +19,17 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
 from profiler.errors import RunDamaged
+from profiler.store.remote.bounds import MOST_AHEAD_BYTES
 from profiler.store.remote.places import Piece, Place, sha256_of
 from profiler.store.runs.file_names import report_suffix, table_file
 from profiler.store.runs.files import RunFiles
-from profiler.store.runs.manifest import StoredReport
+from profiler.store.runs.manifest import Count, StoredReport
 from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import TABLES
@@ -42,8 +44,8 @@ _PART = 4  # whoever needs more than every fourth line reads the whole file at o
 class ManifestLine(msgspec.Struct, frozen=True, array_like=True):
     """The place of a run's line in `manifests.jsonl`, and its hash."""
 
-    offset: int
-    length: int
+    offset: Count
+    length: Count
     sha256: str
 
 
@@ -62,10 +64,10 @@ class PackIndex(msgspec.Struct, frozen=True):
 class TableExtent(msgspec.Struct, frozen=True, array_like=True):
     """The place of a run's table in the pack's file: its range of bytes and of row groups."""
 
-    offset: int
-    length: int
-    first_group: int
-    groups: int
+    offset: Count
+    length: Count
+    first_group: Count
+    groups: Count
 
 
 @decodable
@@ -116,6 +118,10 @@ class Pack:
         odd = [run_id for run_id in index.runs if RunId.parse(run_id) is None] or index.files.keys() ^ names
         for one in odd:
             raise RunDamaged(f"{place.shown(file)}: not the index of a pack: {one!r} is out of place")
+        lines = sorted((line.offset, line.length) for line in index.runs.values())
+        if any(start + length > following for (start, length), (following, _) in pairwise(lines)):
+            # A million runs that share one long line would take a million times its memory.
+            raise RunDamaged(f"{place.shown(file)}: not the index of a pack: its lines overlap")
         return cls(place, name, index)
 
     @property
@@ -132,7 +138,7 @@ class Pack:
             found = {one: whole[line.offset : line.offset + line.length] for one, line in wanted.items()}
         else:
             pieces = [(file, line.offset, line.offset + line.length) for line in wanted.values()]
-            for one, data in zip(wanted, self.place.read_all(pieces), strict=True):
+            for one, data in zip(wanted, self.place.read_all(pieces, MOST_AHEAD_BYTES), strict=True):
                 if isinstance(data, OSError):
                     raise data
                 found[one] = data

@@ -52,7 +52,7 @@ class PackWriter:
         text, found = _one_line(manifest), dict[str, tuple[bytes, Struct]]()
         for table, stored in run.manifest.tables.items():
             if self._tables[table].place_of(stored.sha256) is None:
-                data = run.table_bytes(table)
+                data = run.readable_bytes(table)
                 try:
                     found[table] = data, read_footer(data)
                 except ValueError as error:

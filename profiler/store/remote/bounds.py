@@ -6,20 +6,30 @@ A server may send without end, whatever it was asked for and whatever it announc
 from __future__ import annotations
 
 import errno
+import re
+import shutil
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from profiler.errors import DiskFull
+
 if TYPE_CHECKING:
+    from aiohttp import ClientResponse
     from fsspec.callbacks import Callback  # type: ignore[import-untyped]
 
 MOST_FILE_BYTES = 16 << 30  # of a report or of a table of a pack, which is copied piece by piece
 _MOST_BYTES = 4 << 30  # of a table or of the lines of a pack, which is read as a whole
 _MOST_OTHER_BYTES = 64 << 20  # of anything else: a manifest, an index, a listing
+MOST_AHEAD_BYTES = 64 << 20  # of each of the files that are read at once; a larger one is read alone
+MOST_HELD_BYTES = 4 << 30  # of all of these together
+_FREE_BYTES, _FREE_PART = 1 << 30, 10  # what copies leave free: a gigabyte, or a tenth of a small disk
 
 
-def most_bytes(name: str) -> int:
-    """Return how large a file with this name may be that is read as a whole."""
-    return _MOST_BYTES if name.endswith((".parquet", ".jsonl")) else _MOST_OTHER_BYTES
+def most_bytes(name: str, most: int | None = None) -> int:
+    """Return how large a file with this name may be that is read as a whole, and at most as large as `most`."""
+    largest = _MOST_BYTES if name.endswith((".parquet", ".jsonl")) else _MOST_OTHER_BYTES
+    return largest if most is None else min(largest, most)
 
 
 class FileTooLarge(OSError):
@@ -33,13 +43,19 @@ class FileTooLarge(OSError):
         return (FileTooLarge, (self.most,))
 
 
-def bounded_copy() -> Callback:
-    """Return what a file system reports its progress to, and which stops it when the file is too large."""
+def bounded_copy(folder: Path) -> Callback:
+    """Return what a file system reports its progress to, and which stops it when the file is too large.
+
+    Many files may be below that: it also stops one that would leave too little of the disk with `folder`.
+    """
     from fsspec.callbacks import Callback
 
     def stop(size: int | None, value: int, **_: object) -> None:
         if max(size or 0, value) > MOST_FILE_BYTES:
             raise FileTooLarge(MOST_FILE_BYTES)
+        disk = shutil.disk_usage(folder)
+        if disk.free < min(_FREE_BYTES, disk.total // _FREE_PART):
+            raise DiskFull(f"{folder}: copies of files at a URL would fill the disk")
 
     return Callback(hooks={"bound": stop})
 
@@ -53,7 +69,7 @@ def bounded_response() -> type[Any]:
         async def read(self) -> bytes:
             if self._body is None:
                 asked = self.history[0] if self.history else self
-                most, pieces, count = most_bytes(asked.url.path), [], 0
+                most, pieces, count = most_bytes(asked.url.path, _end_asked(asked)), [], 0
                 async for piece in self.content.iter_any():
                     pieces.append(piece)
                     count += len(piece)
@@ -64,3 +80,9 @@ def bounded_response() -> type[Any]:
             return await super().read()
 
     return Bounded
+
+
+def _end_asked(response: ClientResponse) -> int | None:
+    """Return where the request's range of bytes ends; a server that ignores it sends the file from its start."""
+    asked = re.fullmatch(r"bytes=\d+-(\d+)", response.request_info.headers.get("Range", ""))
+    return int(asked[1]) + 1 if asked else None

@@ -10,18 +10,19 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from glob import has_magic
 from pathlib import Path
 from typing import Any
 
 from profiler.errors import RemoteFailed
-from profiler.store.remote.bounds import FileTooLarge, bounded_copy, most_bytes
+from profiler.store.remote.bounds import MOST_HELD_BYTES, FileTooLarge, bounded_copy, most_bytes
 from profiler.store.remote.files import error_text, open_filesystem, public_url, remote_errors
 from profiler.store.remote.places import Location, Piece, inside, state_folder, stays_inside
 
 _AT_ONCE = 64
 _DEEPEST = 6  # `damaged/2/pack-…/reports/…`, and one more
+_MOST_NAMES, _LONGEST_NAME = 1_000_000, 4096
 
 
 class ObjectPlace:
@@ -56,8 +57,9 @@ class ObjectPlace:
             self._system.invalidate_cache()
             # Only some file systems can search by the start of a name; the others list all.
             prefix = {"prefix": start} if start and self._creates_only else {}
+            find = self._find_on_web if self._is_web else partial(self._system.find, detail=True, **prefix)
             try:
-                found = self._system.find(folder.rstrip("/"), detail=True, **prefix, **self._depth)
+                found = find(folder.rstrip("/"))
             except FileNotFoundError as error:  # an empty place gives an empty listing
                 raise self._no_bucket(error) from error
             sizes = {
@@ -77,18 +79,25 @@ class ObjectPlace:
             raise found
         return found
 
-    def read_all(self, pieces: Sequence[Piece]) -> list[bytes | OSError]:
-        if not pieces:
-            return []
+    def read_all(self, pieces: Sequence[Piece], most: int | None = None) -> list[bytes | OSError]:
+        found: list[bytes | OSError] = []
+        held = 0
+        for start in range(0, len(pieces), _AT_ONCE):
+            some = pieces[start : start + _AT_ONCE]
+            found += self._read_some(some, most) if held <= MOST_HELD_BYTES else map(_too_much, some)
+            held += sum(len(one) for one in found[start:] if isinstance(one, bytes))
+        return found
+
+    def _read_some(self, pieces: Sequence[Piece], most: int | None) -> list[bytes | OSError]:
         with self._explained():
             answers = self._system.cat_ranges(
                 [self._path(name) for name, _, _ in pieces],
                 [start for _, start, _ in pieces],
-                [self._end(*piece) for piece in pieces],
+                [self._end(*piece, most) for piece in pieces],
                 on_error="return",
                 batch_size=_AT_ONCE,
             )
-            return [self._answer(piece, answer) for piece, answer in zip(pieces, answers, strict=True)]
+            return [self._answer(piece, answer, most) for piece, answer in zip(pieces, answers, strict=True)]
 
     def file(self, name: str) -> Path:
         target = self._copy_of(name)
@@ -96,7 +105,7 @@ class ObjectPlace:
             target.parent.mkdir(parents=True, exist_ok=True)
             aside = target.with_name(f"{target.name}.part")
             with self._explained():
-                self._system.get_file(self._path(name), str(aside), callback=bounded_copy())
+                self._system.get_file(self._path(name), str(aside), callback=bounded_copy(aside.parent))
             aside.rename(target)
         return target
 
@@ -213,10 +222,17 @@ class ObjectPlace:
     def _is_web(self) -> bool:
         return not {"http", "https"}.isdisjoint((self._system.protocol, *self._system.protocol))
 
-    @property
-    def _depth(self) -> dict[str, int]:
-        """How deep to search: a web server may list folders in folders without end."""
-        return {"maxdepth": _DEEPEST} if self._is_web else {}
+    def _find_on_web(self, folder: str) -> dict[str, dict[str, Any]]:
+        """Return what a web server lists, by URL. It may list folders in folders and names without end."""
+        found: dict[str, dict[str, Any]] = {}
+        for _, folders, files in self._system.walk(folder, maxdepth=_DEEPEST, detail=True):
+            entries = (*folders.values(), *files.values())
+            found |= {one["name"]: one for one in entries if len(one["name"]) <= _LONGEST_NAME}
+            if len(found) > _MOST_NAMES:
+                raise RemoteFailed(
+                    f"{self.root}: more than {_MOST_NAMES:,} files and folders are listed there"
+                )
+        return {name: entry for name, entry in found.items() if entry["type"] != "directory"}
 
     def _require_answer(self, folder: str) -> None:
         """Raise RemoteFailed when a web server has no such folder or does not answer, which `find` hides."""
@@ -230,14 +246,14 @@ class ObjectPlace:
     def _path(self, name: str) -> str:
         return f"{self._connected[1]}/{inside(name)}"
 
-    def _end(self, name: str, start: int | None, end: int | None) -> int | None:
+    def _end(self, name: str, start: int | None, end: int | None, most: int | None) -> int | None:
         """Return where to stop: at the latest one byte after what a file may have. A web server may ignore it."""
-        beyond = (start or 0) + most_bytes(name) + 1
+        beyond = (start or 0) + most_bytes(name, most) + 1
         if end is None:
-            return None if self._is_web else beyond
+            return None if self._is_web and most is None else beyond
         return min(end, beyond)
 
-    def _answer(self, piece: Piece, answer: bytes | Exception) -> bytes | OSError:
+    def _answer(self, piece: Piece, answer: bytes | Exception, most: int | None) -> bytes | OSError:
         if isinstance(answer, FileTooLarge) or (
             isinstance(answer, FileNotFoundError) and not _is_bucket_missing(answer)
         ):
@@ -246,8 +262,8 @@ class ObjectPlace:
             if piece[2] is None and _is_empty_file(answer):
                 return b""
             raise answer
-        most = most_bytes(piece[0])
-        return bytes(answer) if len(answer) <= most else FileTooLarge(most)
+        largest = most_bytes(piece[0], most)
+        return bytes(answer) if len(answer) <= largest else FileTooLarge(largest)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -265,6 +281,10 @@ class ObjectPlace:
             f"{self.root}: there is no such bucket ({error_text(self._url, error)})",
             remedy="Check the URL of --runs and the endpoint (AWS_ENDPOINT_URL), or create the bucket.",
         )
+
+
+def _too_much(_: Piece) -> OSError:
+    return FileTooLarge(MOST_HELD_BYTES)
 
 
 def _is_bucket_missing(error: FileNotFoundError) -> bool:

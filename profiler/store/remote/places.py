@@ -69,8 +69,8 @@ class Place(Protocol):
 
     def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes: ...
 
-    def read_all(self, pieces: Sequence[Piece]) -> list[bytes | OSError]:
-        """Read several pieces at once; a piece that cannot be read is returned as its error."""
+    def read_all(self, pieces: Sequence[Piece], most: int | None = None) -> list[bytes | OSError]:
+        """Read several pieces at once; a piece that cannot be read, or is larger than `most`, is returned as its error."""
 
     def file(self, name: str) -> Path:
         """A file of this machine with the same content."""
@@ -116,7 +116,7 @@ class FolderPlace:
             file.seek(start)
             return file.read(end - start)
 
-    def read_all(self, pieces: Sequence[Piece]) -> list[bytes | OSError]:
+    def read_all(self, pieces: Sequence[Piece], most: int | None = None) -> list[bytes | OSError]:  # noqa: ARG002 - nothing is read ahead here
         found: list[bytes | OSError] = []
         for piece in pieces:
             try:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import asdict
 
-from profiler.errors import MetricsMissing, ReportDamaged, ReportError
+from profiler.errors import KernelNotFound, MetricsMissing, ReportDamaged, ReportError
 from profiler.store.reports.contained_reader import decode_contained
 from profiler.store.reports.controls import derive_controls
 from profiler.store.reports.envelope import Envelope
@@ -43,12 +43,15 @@ from profiler.store.runs.manifest import (
 from profiler.store.runs.run_id import RunId, content_sha256
 from profiler.store.tables.columns import TableBuilder, labels_of
 from profiler.store.tables.contradictions import find_contradictions
+from profiler.store.tables.launch_choice import rows_of_launches
 from profiler.store.tables.schema import SCHEMA_VERSION
+from profiler.text import shortened
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _SCRATCH = "unpacked-"
+_MOST_NAMES, _NAME_WIDTH = 20, 100
 
 
 def extract_report(request: Request) -> Manifest | AlreadyStored:
@@ -75,7 +78,8 @@ def _identified(path: Path, scratch: Path) -> ReportFile:
 
 def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | AlreadyStored:
     hashes = [file.sha256 for file in files]
-    sha256 = content_sha256([request.collected.key, *hashes] if request.collected else hashes)
+    key = request.collected.key if request.collected else str(request.choice)
+    sha256 = content_sha256([key, *hashes] if key else hashes)
     run_id = RunId.make(files[0].envelope.created, request.run_name(), sha256)
     if run_id.hash in request.stored_hashes:
         return AlreadyStored(sha256)
@@ -84,6 +88,8 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
         decoded.tables["timings"] = _timings(request, str(run_id))
         _require_consistent(files, decoded)
         missing = _missing_metrics(request, decoded)
+        if str(request.choice):
+            _keep_chosen(request, decoded)
         tables = {name: write_table(request.folder, name, table) for name, table in decoded.tables.items()}
         reports = [_keep_report(request, file, process) for process, file in enumerate(files)]
     finally:
@@ -95,6 +101,22 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
     )
     flush(write_manifest(manifest, request.folder))
     return manifest
+
+
+def _keep_chosen(request: Request, decoded: Decoded) -> None:
+    """Keep the launches that were asked for alone."""
+    table = decoded.tables["launches"]
+    try:
+        launches = request.choice.launches(table)
+    except ValueError as error:
+        raise KernelNotFound(str(error)) from None
+    if not launches:
+        names = dict.fromkeys(labels_of(table, "kernel"))
+        raise KernelNotFound(
+            f"{request.report}: no launch of {request.choice}",
+            details=[f"  {shortened(name or '', _NAME_WIDTH)}" for name in list(names)[:_MOST_NAMES]],
+        )
+    decoded.tables.update({name: rows_of_launches(one, launches) for name, one in decoded.tables.items()})
 
 
 def _counter(request: Request, files: Sequence[ReportFile]) -> Callable[[], None]:
@@ -196,6 +218,7 @@ def _manifest(
         preset=collected.preset if collected else None,
         metrics=list(collected.metrics) if collected else [],
         unread=str(request.omitted),
+        part=str(request.choice),
         clock_control=controls.clock,
         cache_control=controls.cache,
         replay_mode=controls.replay,

@@ -260,12 +260,11 @@ class _Decoder:
             mangled=action.name(action.NameBase_MANGLED),
             gpu=launch.values.get("device__attribute_display_name", _NOTHING)[1],
             compute_capability=None if None in capability else f"{capability[0]}.{capability[1]}",
-            grid_x=integer("launch__grid_dim_x"),
-            grid_y=integer("launch__grid_dim_y"),
-            grid_z=integer("launch__grid_dim_z"),
-            block_x=integer("launch__block_dim_x"),
-            block_y=integer("launch__block_dim_y"),
-            block_z=integer("launch__block_dim_z"),
+            **{
+                f"{what}_{axis}": integer(f"launch__{what}_dim_{axis}")
+                for what in ("grid", "block")
+                for axis in "xyz"
+            },
             registers=integer("launch__registers_per_thread"),
             shared_static_bytes=integer("launch__shared_mem_per_block_static"),
             shared_dynamic_bytes=integer("launch__shared_mem_per_block_dynamic"),

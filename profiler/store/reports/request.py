@@ -15,6 +15,7 @@ from profiler.errors import ProfError
 from profiler.store.reports.identity import REPORT_SUFFIX
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import preset_name, rung_name
+from profiler.store.tables.launch_choice import ALL_LAUNCHES, LaunchChoice
 
 OUT_OF_MEMORY, OUT_OF_FILES = 112, 113  # exit codes of a process that reads; nothing else uses them
 
@@ -49,6 +50,7 @@ class ProcessFacts(msgspec.Struct, frozen=True):
     clocks: list[ClockSample] = []
     relative_error: float | None = None  # of the output of the last timed launch
     worst_element: float | None = None
+    kernels: list[str] = []  # of a function: those that its calls launched, each with its configuration
 
 
 class CollectionFacts(msgspec.Struct, frozen=True):
@@ -103,6 +105,7 @@ class Request:
     shown: str | None = None
     reference: str | None = None
     omitted: Omitted = Omitted.NOTHING
+    choice: LaunchChoice = ALL_LAUNCHES
     count: Path | None = None  # a file for the number of launches that were read, and of all
 
     @property

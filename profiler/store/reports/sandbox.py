@@ -33,6 +33,7 @@ import pebble.pool.process
 from pebble import ProcessExpired, ProcessPool
 
 from profiler.errors import InternalError, ProfError, ReaderFailed, ResourcesShort
+from profiler.machine import available_cores, leave_with_parent, physical_memory_bytes
 from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, AlreadyStored, Request
 from profiler.store.runs.manifest import Manifest
 
@@ -95,7 +96,7 @@ class Sandbox:
         self, workers: int | None = None, timeout_s: float | None = None, memory_bytes: int | None = None
     ) -> None:
         """`memory_bytes` limits each reader; without it, all of the machine's memory does."""
-        physical = _physical_memory_bytes()
+        physical = physical_memory_bytes()
         most_bytes = min(memory_bytes + _NEVER_TOUCHED_BYTES, physical) if memory_bytes else physical
         self.workers = workers or available_cores()
         self._timeout_s = timeout_s
@@ -107,6 +108,11 @@ class Sandbox:
             initializer=_enter_worker,
             initargs=[most_bytes],
         )
+
+    def warm_up(self) -> None:
+        """Starts a reader, so that the first report need not wait for what it imports."""
+        with _interrupts_held(), _ending_held():
+            self._pool.schedule(int)
 
     def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
         limit = timeout_s or self._timeout_s or sum(map(default_timeout_s, request.reports))
@@ -182,13 +188,6 @@ def _is_crash(error: BaseException) -> bool:
     A reader that the system killed for its memory does not count, and is not tried again.
     """
     return isinstance(error, ProcessExpired) and -error.exitcode in _CRASHES
-
-
-def available_cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS
-        return os.cpu_count() or 1
 
 
 def default_timeout_s(report: Path) -> float:
@@ -282,15 +281,3 @@ def _limit(what: int, limit: int) -> None:
         _, hard = resource.getrlimit(what)
         lower = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(what, (lower, lower))
-
-
-def leave_with_parent() -> None:
-    """End this process when its parent is gone; a thread of each reader runs this."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _physical_memory_bytes() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -139,8 +139,9 @@ class Staging:
         """
         aside = next(one for one in map(self.root.joinpath, damaged_folders()) if not (one / name).exists())
         try:
-            make_shared_folder(self.root / DAMAGED_FOLDER, self.root)
-            make_shared_folder(aside, self.root)
+            for folder in (self.root / DAMAGED_FOLDER, aside):
+                make_shared_folder(folder, self.root)
+                flush(folder.parent)  # or a power failure could take the folder away with the run in it
             reason = aside / f"{name}.txt"
             reason.write_text(f"{why}\n", encoding="utf-8")
             flush(reason)

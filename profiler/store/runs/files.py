@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from profiler.errors import RunDamaged
+from profiler.store.remote.bounds import MOST_AHEAD_BYTES
 from profiler.store.remote.places import Location, Piece, Place
 from profiler.store.runs.manifest import StoredReport, StoredTable
 
@@ -104,7 +105,7 @@ def read_ahead(runs: Sequence[RunFiles], table: str | None = None) -> None:
         files._ahead = {}
     if not wanted:
         return
-    found = runs[0].place.read_all([piece for _, _, piece in wanted])
+    found = runs[0].place.read_all([piece for _, _, piece in wanted], MOST_AHEAD_BYTES)
     for (files, name, _), data in zip(wanted, found, strict=True):
         if isinstance(data, bytes) and files._ahead is not None:
             files._ahead[name] = data

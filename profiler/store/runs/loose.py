@@ -11,7 +11,6 @@ import hashlib
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,7 +18,8 @@ import msgspec
 from msgspec.structs import replace
 
 from profiler.errors import ReportError, ReportNotFound, RunUnusable
-from profiler.store.cache import Cache
+from profiler.machine import available_cores
+from profiler.store.cache import Cache, hash_of_code
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.reports.request import stem_of
 from profiler.store.runs.manifest import Manifest, StoredReport, read_manifest
@@ -123,19 +123,9 @@ def _is_off() -> bool:
 
 def _key(sha256: str, path: Path) -> str:
     """Returns the name under which a report with this hash is kept: the hash of all that its tables depend on."""
-    basis = (sha256, stem_of(path.name), version("ncu-report"), str(SCHEMA_VERSION), _code_sha256())
+    code = hash_of_code(*(Path(__file__).parent.parent / room for room in ("reports", "tables")))
+    basis = (sha256, stem_of(path.name), version("ncu-report"), str(SCHEMA_VERSION), code)
     return hashlib.sha256("\0".join(basis).encode(errors="surrogatepass")).hexdigest()
-
-
-@cache
-def _code_sha256() -> str:
-    """Returns the hash of the code that reads reports and makes tables, which is more exact than the version of prof."""
-    store = Path(__file__).parent.parent
-    digest = hashlib.sha256()
-    for folder in ("reports", "tables"):
-        for file in sorted((store / folder).glob("*.py")):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()
 
 
 def _in_memory(path: Path, folder: Path, manifest: Manifest) -> Run:
@@ -153,7 +143,7 @@ def _read_reports(paths: Sequence[Path], progress: Callable[[str], None]) -> lis
     from concurrent.futures import wait
 
     from profiler.store.reports.request import AlreadyStored, Request
-    from profiler.store.reports.sandbox import Sandbox, available_cores, outcome
+    from profiler.store.reports.sandbox import Sandbox, outcome
 
     with scratch_folder() as scratch:
         folders = [scratch / str(index) for index in range(len(paths))]

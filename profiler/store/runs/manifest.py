@@ -123,6 +123,7 @@ class Manifest(msgspec.Struct, frozen=True):
     metrics: list[str] = []  # the metrics that prof asked for by name
     missing_metrics: list[str] = []  # metrics of the preset that this GPU or this ncu lacks
     unread: str = ""  # what was left out because NVIDIA's reader crashed on it, in words
+    part: str = ""  # the launches that were kept of the report, in words; empty for all
     clock_control: str = "unknown"
     cache_control: str = "unknown"
     replay_mode: str = "unknown"
@@ -144,6 +145,11 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def is_profiled(self) -> bool:
+        """Returns True if launches were recorded, with counters or with their times alone."""
+        return bool(self.kernels)
+
+    @property
+    def has_counters(self) -> bool:
         return bool(self.reports)
 
     @property

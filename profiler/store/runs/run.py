@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from profiler.errors import ReportError, ReportUnreadable, RunDamaged, RunUnreadable
+from profiler.errors import ReportError, ReportNotFound, ReportUnreadable, RunDamaged, RunUnreadable
 from profiler.store.remote.places import FolderPlace, Location, unreadable
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.files import FolderFiles, RunFiles
@@ -37,6 +37,9 @@ class Run:
     manifest: Manifest
     stored: bool = True
     times_from: Run | None = None  # the run whose times without the profiler stand for its own
+    reports_gone: list[str] = field(
+        default_factory=list
+    )  # stored reports that were looked for and are missing
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
     _files: RunFiles | None = field(default=None, repr=False)
     _find_again: Callable[[], RunFiles] | None = field(default=None, repr=False)
@@ -60,7 +63,7 @@ class Run:
 
     def table(self, name: str) -> pa.Table:
         if name not in self._tables:
-            self._tables[name] = self._read_table(name)
+            self._tables[name] = self._decoded(name, self.table_bytes(name))
         return self._tables[name]
 
     def with_times_of(self, timed: Run) -> Run:
@@ -77,15 +80,21 @@ class Run:
         for name in self.manifest.tables:
             self.table_bytes(name)
 
-    def verify_reports(self, *, left_elsewhere: bool = True) -> None:
+    def verify_reports(self, *, left_elsewhere: bool = True, may_be_gone: bool = False) -> None:
         """Raise RunDamaged unless the stored reports are as recorded, and the `left_elsewhere` ones that
-        still exist too.
+        still exist too. A stored report that `may_be_gone` is noted in `reports_gone` instead.
         """
         if self.is_far:
             self._fetch_reports()
         for report in self.manifest.reports:
             if left_elsewhere or report.file is not None:
-                self.verify_report(report)
+                try:
+                    self.verify_report(report)
+                except RunDamaged as error:
+                    missing = isinstance(error.__cause__, (FileNotFoundError, ReportNotFound))
+                    if not (may_be_gone and missing and report.file is not None):
+                        raise
+                    self.reports_gone.append(self.files.shown(report.file))
 
     def forget_reports(self) -> None:
         """Remove the copies on this machine of reports at a URL."""
@@ -102,6 +111,12 @@ class Run:
     def table_bytes(self, name: str) -> bytes:
         """The Parquet file of a table; RunDamaged unless it is as recorded."""
         return self._reading_table(name, lambda: self.files.table(name))
+
+    def readable_bytes(self, name: str) -> bytes:
+        """The Parquet file of a table; RunDamaged unless it is as recorded, and can be read."""
+        data = self.table_bytes(name)
+        self._decoded(name, data)
+        return data
 
     @property
     def is_far(self) -> bool:
@@ -142,9 +157,9 @@ class Run:
         if actual != report.sha256:
             raise RunDamaged(f"{shown}: the run's report is not the one recorded (its SHA-256 differs)")
 
-    def _read_table(self, name: str) -> pa.Table:
+    def _decoded(self, name: str, data: bytes) -> pa.Table:
         where, rows = self.files.shown_table(name), self.manifest.tables[name].rows
-        table = read_table(self.table_bytes(name), arrow_schema(name), rows, where)
+        table = read_table(data, arrow_schema(name), rows, where)
         return check_table(upgraded(table, name), name, where)
 
     def _reading_table(self, name: str, read: Callable[[], _Read]) -> _Read:

@@ -1,11 +1,13 @@
-"""Stores timings without a profile as a run: it has all tables, and only `timings` has rows.
+"""Stores times without counters as a run, which is committed like any other.
 
-It is committed like any run. Its id ends in a hash of everything measured, since there is no report to hash.
+Of a rung or a function only the table `timings` has rows. Of a program each launch has its shape in `launches`, and its
+duration in `metrics`. The id ends in a hash of everything measured, since there is no report to hash.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,13 +16,34 @@ from typing import Any
 
 import msgspec
 
+from profiler.catalog.metrics import TIMED_ALONE
 from profiler.store.reports.request import Timing
 from profiler.store.runs.commit import Staging, flush, storage_error, write_table
-from profiler.store.runs.manifest import Manifest, Provenance, prof_version, write_manifest
+from profiler.store.runs.manifest import KernelCount, Manifest, Provenance, prof_version, write_manifest
 from profiler.store.runs.run_id import RunId, timed_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.columns import TableBuilder
 from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
+
+
+class TimedLaunch(msgspec.Struct, frozen=True):
+    """A launch of a program: its time on the GPU, and the shape that it was launched in."""
+
+    process: int
+    kernel: str
+    function: str
+    mangled: str
+    start_ns: int
+    ns: int
+    grid_x: int
+    grid_y: int
+    grid_z: int
+    block_x: int
+    block_y: int
+    block_z: int
+    shared_static_bytes: int
+    shared_dynamic_bytes: int
+    registers: int
 
 
 @dataclass(frozen=True)
@@ -29,7 +52,7 @@ class Unprofiled:
 
     ladder: str  # empty for a function, which is no rung
     kernel: int
-    workload: dict[str, int]
+    workload: dict[str, int] | None
     recorded: datetime
     gpu: str
     command_line: str
@@ -61,7 +84,8 @@ class Unprofiled:
 class TimedRun(Unprofiled):
     timings: Sequence[Timing]
     collection: str | None = None
-    function: str = ""  # the name of the run of a function
+    function: str = ""  # the name of the run of a function or of a program
+    launches: Sequence[TimedLaunch] = ()
 
 
 def commit_timings(store: RunStore, timed: Iterable[TimedRun]) -> list[str]:
@@ -87,7 +111,17 @@ def _fill(folder: Path, timed: TimedRun) -> Manifest:
     builders = {name: TableBuilder(name, str(run_id)) for name in TABLES}
     for timing in timed.timings:
         builders["timings"].append(**msgspec.structs.asdict(timing))
+    for number, launch in enumerate(timed.launches):
+        shape = msgspec.structs.asdict(launch)
+        builders["launches"].append(
+            **shape, launch=number, range=0, workload="kernel", gpu=timed.gpu, nvtx=[]
+        )
+        builders["metrics"].append(
+            launch=number, metric=TIMED_ALONE, value=float(launch.ns), unit="ns", kind="uint64"
+        )
     tables = {name: write_table(folder, name, builder.finish()) for name, builder in builders.items()}
-    manifest = Manifest(tables=tables, collection=timed.collection, **timed.facts(run_id, sha256))
+    counted = Counter(launch.kernel for launch in timed.launches)
+    facts = timed.facts(run_id, sha256) | {"kernels": [KernelCount(*one) for one in counted.items()]}
+    manifest = Manifest(tables=tables, collection=timed.collection, **facts)
     flush(write_manifest(manifest, folder))
     return manifest

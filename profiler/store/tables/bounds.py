@@ -25,6 +25,7 @@ _MOST_RATIO = 1000  # the tables in the runs of this repository reach 131
 _MOST_BYTES = 16 << 30
 _BYTES_A_VALUE = 8
 _MOST_HEADER_BYTES = 1 << 16
+_MOST_PAGES = 1_000_000  # whose headers take some 20 s to read; a page usually has 1 MiB
 # Of a page's header: its size once decompressed, its size in the file, and what follows for each kind of page,
 # whose first field is the number of values.
 _PLAIN_BYTES, _STORED_BYTES, _KINDS, _VALUES = 2, 3, (5, 7, 8), 1
@@ -34,6 +35,7 @@ _PLAIN_BYTES, _STORED_BYTES, _KINDS, _VALUES = 2, 3, (5, 7, 8), 1
 class Decoded:
     """The bytes that row groups take in the file, in memory, and in memory with the text of lists written out."""
 
+    pages: int = 0
     stored: int = 0
     plain: int = 0
     with_text: int = 0
@@ -60,6 +62,7 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str) -> pa.Tabl
         ]
         file = pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=texts)
         table = file.read()
+        table.validate(full=True)  # a column may have fewer values than the others, or codes of no text
         for index, name in enumerate(table.column_names):
             column, kind = table.column(index), schema.field(name).type if name in schema.names else None
             if kind is not None and not pa.types.is_dictionary(column.type) and column.type != kind:
@@ -79,9 +82,12 @@ def require_bounded(
     metadata: pq.FileMetaData, data: memoryview, rows: int, where: str, groups: Iterable[int] | None = None
 ) -> Decoded:
     """Return what these row groups decode to; RunDamaged if that is too much, or if they have other rows than recorded."""
-    chosen = [
-        metadata.row_group(one) for one in (range(metadata.num_row_groups) if groups is None else groups)
-    ]
+    try:
+        chosen = [
+            metadata.row_group(one) for one in (range(metadata.num_row_groups) if groups is None else groups)
+        ]
+    except (IndexError, OverflowError) as error:
+        raise RunDamaged(f"{where}: its row groups are not there: {error}") from error
     if (stated := sum(group.num_rows for group in chosen)) != rows:
         raise RunDamaged(f"{where}: {stated} rows, and {rows} were recorded")
     decoded = Decoded()
@@ -111,6 +117,9 @@ def _add(decoded: Decoded, chunk: pq.ColumnChunkMetaData, data: memoryview) -> N
         here = sum(header[kind][1][_VALUES][1] for kind in _KINDS if kind in header)
         if min(plain, stored, here) < 0:
             raise ValueError("a negative size")
+        decoded.pages += 1
+        if decoded.pages > _MOST_PAGES:
+            raise ValueError("too many pages")
         decoded.plain += plain + here * _BYTES_A_VALUE
         values, largest = values + here, max(largest, plain)
         position += stream.tell() + stored

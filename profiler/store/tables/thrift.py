@@ -12,6 +12,7 @@ from typing import Any
 _STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, STRUCT = 0, 1, 2, 3, 7, 8, 12
 _INTEGERS, _LISTS = (4, 5, 6), (9, 10)
 I64, LIST = 6, 9
+_MOST_SHIFT = 63
 _LONG = 0x0F  # in a list's header: its length follows
 
 # A struct: its fields by number, each with its type. A list is a pair: the elements' type, and the elements.
@@ -81,6 +82,8 @@ def _varint(stream: BytesIO) -> int:
     while (byte := _take(stream, 1)[0]) & 0x80:
         value |= (byte & 0x7F) << shift
         shift += 7
+        if shift > _MOST_SHIFT:
+            raise ValueError("a number of more than 64 bits")
     return value | byte << shift
 
 

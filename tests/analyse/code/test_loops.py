@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from profiler.analyse.code.code import Code, Instruction, read_code
-from profiler.analyse.code.loops import find_hot_loop, find_loops
+from profiler.analyse.code.loops import find_hot_loop, find_loops, weighted_by_structure
 from profiler.store.tables.instruction_text import opcode_of
 
 
@@ -187,3 +187,36 @@ def test_the_k_loop_of_a_matrix_product_is_inside_the_loop_over_slabs(store, nam
 @pytest.mark.parametrize("kernel", ["scale", "offset", "calls_a_function"])
 def test_a_kernel_that_only_calls_has_no_loop(store, kernel):
     assert find_hot_loop(code_in(store, "several", kernel)) is None
+
+
+# Where nothing was counted
+
+
+def test_the_loop_found_by_structure_is_the_one_that_the_counts_show(shipped_runs):
+    """So it is in every rung of the GEMM ladder; other kernels may have a loop that is rarely entered."""
+    rungs = [f"gemm-{number}" for number in range(1, 15)]
+    runs = [
+        shipped_runs.find(name, "gemm")
+        for name in rungs
+        if any(one.name == name for one in shipped_runs.ids())
+    ]
+    assert len(runs) > 10
+    for run in runs:
+        code = read_code(run, run.manifest.kernels[0].name)
+        counted, found = find_hot_loop(code), find_hot_loop(weighted_by_structure(code))
+        assert [one and (one[1].start, one[1].end) for one in (found,)] == [
+            (counted[1].start, counted[1].end)
+        ], run.label
+
+
+def test_a_loop_that_waits_out_of_line_is_no_nest():
+    lines = ["MOV R0, RZ", "FFMA R1, R1, R1, R1", "SYNCS P0, [R2]", "@!P0 BRA 0x70", "FFMA R1, R1, R1, R1", "BRA 0x10",
+             "EXIT", "SYNCS P0, [R2]", "BRA 0x40", "BRA 0x90"]  # fmt: skip
+    code = weighted_by_structure(code_of(function(*((None, line) for line in lines))))
+    assert [one.executed for one in code.functions[0]] == [1, 10, 10, 10, 10, 10, 1, 1, 1, 0]
+
+
+def test_tensor_cores_decide_which_loop_counts():
+    lines = ["HGMMA R0, R1, R2", "BRA 0x0", *["FADD R3, R3, R3"] * 15, "BRA 0x20", "EXIT"]
+    _, loop = find_hot_loop(weighted_by_structure(code_of(function(*((None, line) for line in lines)))))
+    assert (loop.start, loop.end) == (0x0, 0x10)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analyse.code.opcodes import compare_opcodes, derive_from_opcodes, is_plumbing, width_bits
+from profiler.analyse.code.opcodes import (
+    compare_opcodes,
+    derive_from_opcodes,
+    is_plumbing,
+    overhead_kind,
+    width_bits,
+)
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
@@ -83,6 +89,23 @@ def test_an_instruction_that_moves_no_register_to_or_from_memory_has_no_width(op
 def test_plumbing_is_what_a_loop_costs_and_not_what_it_is_for(telling, opcodes):
     assert {opcode: is_plumbing(opcode) for opcode in opcodes.split()} == dict.fromkeys(
         opcodes.split(), not telling
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "opcodes"),
+    [
+        ("moves", "MOV UMOV IMAD.MOV.U32 CS2R S2R LDC.64 R2UR"),
+        ("address and integer arithmetic", "IMAD.WIDE.U32 IADD3.X UIADD3.64 LEA.HI.X LOP3.LUT SHF.R.U32.HI"),
+        ("comparisons and selects", "ISETP.GE.AND USEL PLOP3.LUT VIMNMX"),
+        ("conversions", "I2F.U32.RP F2I.FTZ I2FP.F32.S32 F2FP.BF16.F32.PACK_AB FRND.FLOOR"),
+        ("branches", "BRA BRA.U.ANY EXIT BSSY NOP"),
+        (None, "LDS.128 FFMA MUFU.EX2 BAR.SYNC IDP.4A FADD"),
+    ],
+)
+def test_overhead_is_named_by_its_kind(kind, opcodes):
+    assert {opcode: overhead_kind(opcode) for opcode in opcodes.split()} == dict.fromkeys(
+        opcodes.split(), kind
     )
 
 

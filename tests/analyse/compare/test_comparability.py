@@ -38,8 +38,10 @@ def pair(make_run):
     def profiles(launch=None, fields=None, launches=2):
         metrics = {"gpu__time_duration.sum": 100.0}
         plain = [{"kernel": "k", "process": process, "metrics": metrics} for process in range(launches)]
-        one = make_run(*plain)
-        other = make_run(*({**here, **(launch or {})} for here in plain), **(fields or {}))
+        one = make_run(*plain, ladder="made", kernel=1)
+        other = make_run(
+            *({**here, **(launch or {})} for here in plain), ladder="made", kernel=2, **(fields or {})
+        )
         return profile_kernel(one, "k"), profile_kernel(other, "k")
 
     return profiles

@@ -176,7 +176,7 @@ def test_a_metric_of_one_side_only_is_listed_as_missing_and_not_compared(profile
 
 def test_two_recordings_are_compared_under_a_name_that_both_hold(profile_of):
     """Two names of one metric may differ in what they count: each is compared with itself alone."""
-    newest, older = BY_NAME["duration_ns"].ncu
+    newest, older, _ = BY_NAME["duration_ns"].ncu
     both = profile_of({newest: 120.0, older: 100.0})
     old, new = profile_of({older: 100.0}), profile_of({newest: 120.0})
     (delta,) = compare_profiles(both, old).metrics

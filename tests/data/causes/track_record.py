@@ -64,8 +64,10 @@ def unpack(packs: Iterable[str], folder: Path, names: Collection[str] | None = N
             for member in packed:
                 kernel = member.name.removesuffix(".ncu-rep")
                 if names is None or kernel in names:
-                    packed.extract(member, folder, filter="data")
-                    found[kernel] = folder / member.name
+                    content = packed.extractfile(member)
+                    assert content is not None
+                    found[kernel] = folder / Path(member.name).name
+                    found[kernel].write_bytes(content.read())
     return found
 
 

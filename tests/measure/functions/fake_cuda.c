@@ -1,7 +1,9 @@
 // A GPU driver and CUPTI in one library, for machines without a GPU. `launch` stands for a kernel's launch: it takes
 // `ns` of a clock that only launches move. CUPTI's part hands the launches on as activity records, like the real one.
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct { uint32_t kind; uint8_t pad[2]; uint16_t registers; uint64_t pad2; uint64_t start, end; uint64_t pad3;
@@ -26,6 +28,7 @@ void launch(const char *name, uint64_t ns, int grid) {
 
 int cuptiActivityRegisterCallbacks(void *a, void *b) { request = a; complete = b; return 0; }
 int cuptiActivityEnable(uint32_t kind) { listening = 1; return 0; }
+int cuptiActivityDisable(uint32_t kind) { listening = 0; return 0; }
 int cuptiGetResultString(int code, const char **text) { *text = "failed"; return 0; }
 int cuptiActivityFlushAll(uint32_t flag) {
     if (!count) return 0;
@@ -44,7 +47,13 @@ int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record) {
     return 0;
 }
 
-int cuInit(unsigned flags) { return 0; }
+// Like the driver, it loads what CUDA_INJECTION64_PATH names when it is initialized.
+int cuInit(unsigned flags) {
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    void *injected = path ? dlopen(path, RTLD_NOW) : 0;
+    if (injected) ((int (*)(void))dlsym(injected, "InitializeInjection"))();
+    return 0;
+}
 int cuCtxGetCurrent(void **context) { *context = (void *)1; return 0; }
 int cuCtxGetDevice(int *device) { *device = 0; return 0; }
 int cuDeviceGetAttribute(int *value, int what, int device) { *value = 50 << 20; return 0; }

@@ -173,8 +173,8 @@ print(sorted(found.chart().to_dict()["encoding"]))
         ("hangs, x, timeout_s=2", "ProgramTimedOut: hangs did not end within 2 s and was killed"),
         ("restless, x", "after 2000 calls it still does not launch the same kernels in 5 calls in a row"),
         (
-            "fast, open(__file__)",
-            "fast: argument 1 cannot be copied to a fresh process: TypeError: cannot pickle",
+            "fast, open(__file__)",  # measured in this process, where it fails too
+            "fast cannot be measured: it raised TypeError after 0 s",
         ),
         (
             "fast, x, kernel='triple'",
@@ -184,6 +184,62 @@ print(sorted(found.chart().to_dict()["encoding"]))
 )
 def test_what_cannot_be_measured_is_one_message_and_nothing_stored(measuring, call, message):
     assert message in measuring.error(f"prof.measure({call}, {BRIEF})")
+
+
+def test_a_function_that_cannot_be_sent_is_measured_in_this_process(measuring):
+    text = f"""
+import threading
+lock = threading.Lock()
+def make():
+    held = lock  # a closure over what cannot be copied
+    def guarded(x):
+        with held:
+            launch("double_kernel", 1000)
+        return x * 2
+    return guarded
+a = prof.measure(make(), x, reference=double, {BRIEF})
+print(a.ns, *a.cautions)
+b = prof.measure(make(), x, reference=double, name="again", {BRIEF})
+print(prof.compare(a, b).speedup.ratio)
+try:
+    prof.measure(make(), x, reference=lambda x: x, {BRIEF})
+except Exception as error:
+    print(error.message)
+"""
+    found = measuring.run(text)
+    assert found.returncode == 0, found.stderr
+    lines = found.stdout.splitlines()[1:]
+    assert lines[0].startswith(
+        "1000.0 measured in this process alone, without counters, because the function"
+    )
+    assert lines[1] == "1.0"
+    assert lines[2].startswith("guarded computes a wrong result: relative error ")
+    run = measuring.runs.open(measuring.runs.ids()[0])
+    times = run.to_pandas("timings")
+    assert list(times.process) == [0] * 6  # as many repeats as two processes make
+    assert list(times.reference_ns) == [2100.0] * 6
+
+
+def test_processes_that_ran_other_configurations_are_a_caution(measuring):
+    text = f"""
+import os
+def choosy(x):
+    launch("tuned_kernel", 1000, os.getpid())  # an autotuner may choose in each process anew
+    launch("other_kernel", 100)
+    return x
+a = prof.measure(choosy, x, reference=lambda x: x, profile=False, {BRIEF})
+b = prof.measure(fast, x, reference=double, profile=False, {BRIEF})
+print(a.cautions, b.cautions)
+"""
+    found = measuring.run(text)
+    assert found.returncode == 0, found.stderr
+    said = found.stdout.splitlines()[-1]
+    assert said.startswith(
+        "('the processes that were timed ran other configurations of its kernels: tuned_kernel (grid "
+    )
+    assert said.count("tuned_kernel") == 2
+    assert "other_kernel" not in said
+    assert said.endswith(") ()")
 
 
 def test_a_wrong_result_is_measured_if_asked(measuring):

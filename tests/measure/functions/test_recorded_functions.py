@@ -1,4 +1,4 @@
-"""Functions that were measured on an H200: one with a hundred configurations, and one twice."""
+"""Functions that were measured on an H200: autotuned ones, one twice, and two that were collected as programs too."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import profiler
+from profiler.analyse.compare.changes import judge_speedup
 from profiler.catalog.metrics import DURATION
+from profiler.measure.functions.measure import profiled_configurations, unlike_configurations
 
 RUNS = Path(__file__).parents[2] / "data" / "functions"
 
@@ -46,3 +48,26 @@ def test_two_identical_functions_are_the_same_within_their_noise(runs):
     low, high = found.speedup.ci
     assert low < 1 < high
     assert DURATION not in [delta.name for delta in found.metrics if delta.verdict in ("better", "worse")]
+
+
+def test_two_versions_of_a_matmul_are_compared(runs):
+    found = profiler.compare(runs["small_tiles"], runs["matmul"])
+    assert found.speedup.basis == "unprofiled"
+    assert found.speedup.ci[0] > 2.5
+    assert "too-little-reuse" in found.headline.why
+
+
+def test_another_configuration_in_another_process_is_a_caution(runs):
+    (caution,) = unlike_configurations("profiled", profiled_configurations(runs["matmul"]))
+    assert caution.count("matmul_kernel (grid ") == 2
+    assert not list(unlike_configurations("profiled", profiled_configurations(runs["small_tiles"])))
+
+
+@pytest.mark.parametrize(("before", "after"), [("strided", "coalesced"), ("coalesced", "strided")])
+def test_a_function_gets_the_verdicts_of_the_program_that_launches_its_kernel(runs, before, after):
+    measured, collected = (profiler.compare(runs[f"{how}-{before}"], runs[f"{how}-{after}"]) for how in "mc")
+    assert judge_speedup(measured.speedup) == judge_speedup(collected.speedup) != "unclear"
+    verdicts, others = ({one.name: one.verdict for one in side.metrics} for side in (measured, collected))
+    assert len(verdicts) > 50
+    assert verdicts == others
+    assert [one.cause for one in measured.causes] == [one.cause for one in collected.causes]

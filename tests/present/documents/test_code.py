@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from profiler.analyse.code.machine_code import count_side_by_side, view_machine_code
 from profiler.analyse.recording.profile import profile_kernel
-from profiler.present.document import Document, Records
+from profiler.present.document import Document, Records, Table
 from profiler.present.documents.code import changes_document, code_document, figures_table, side_titles
 from profiler.present.documents.parts.code_rows import count_code, count_records
 from profiler.present.render.csv import records_csv
@@ -155,6 +155,24 @@ def test_addresses_counters_and_moves_are_one_row(view):
     assert "IADD3" not in text
 
 
+def test_the_overhead_of_a_loop_is_listed_by_kind_with_its_opcodes(view):
+    (table,) = (
+        block
+        for section in code_document(view).sections
+        for block in section
+        if isinstance(block, Table) and block.columns[0].title.startswith("overhead")
+    )
+    kinds = {row.values[0]: row.values[1:] for row in table.rows}
+    assert {"address and integer arithmetic", "moves", "branches"} <= kinds.keys()
+    for kind, (before, after, opcodes) in kinds.items():
+        sides = [
+            sum(one.count for one in sheet.overhead if one.kind == kind) / sheet.steps
+            for sheet in view.finding.kernels
+        ]
+        assert [before or 0.0, after or 0.0] == pytest.approx(sides)
+        assert "->" in opcodes
+
+
 def test_a_stretch_of_plumbing_alone_is_no_stretch_of_its_own(view):
     stretches = count_side_by_side(view.regions)
     rules = [line for line in counts_text(view).splitlines() if "┼" in line]
@@ -236,5 +254,5 @@ def test_one_kernel_alone_has_plain_names(view):
 def test_markdown_is_tables_and_sentences(view):
     text = document_markdown(code_document(view))
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
-    assert sum(token.type == "table_open" for token in tokens) == 3
+    assert sum(token.type == "table_open" for token in tokens) == 4
     assert "* A operand: 8 LDS -&gt; 2 LDS.128 per k-step" in text

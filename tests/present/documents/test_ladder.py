@@ -191,12 +191,12 @@ def test_columns_that_nothing_fills_are_left_out():
 
 def test_other_workloads_that_are_stored_are_named():
     page = text(ladder(rung(1)), others=["NVIDIA H200, m=1024", "NVIDIA A100, m=4096"])
-    assert "also stored: NVIDIA H200, m=1024; NVIDIA A100, m=4096\n" in page
+    assert page.endswith("also stored: NVIDIA H200, m=1024; NVIDIA A100, m=4096")
 
 
 def test_of_many_other_workloads_the_first_are_named_and_the_rest_counted():
     page = text(ladder(rung(1)), others=[f"NVIDIA H200, m={size}" for size in range(20)])
-    assert "NVIDIA H200, m=5; and 14 more\n" in page
+    assert page.endswith("NVIDIA H200, m=5; and 14 more")
     assert "m=6" not in page
 
 

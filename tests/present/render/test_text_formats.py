@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
-from profiler.present.document import Records
+from profiler.present.document import Column, Records, Row, Table
 from profiler.present.render.csv import records_csv
+from profiler.present.render.html_table import table_html
 from profiler.present.render.json import to_json
 from profiler.present.render.markdown import markdown_table, markdown_text
 from profiler.text import printable
@@ -132,3 +133,11 @@ def test_text_outside_of_a_table_is_text_as_well(text):
 def test_github_makes_no_link_of_an_address_in_a_name(address):
     assert "://" not in markdown_text(address)
     assert "www." not in markdown_text(address)
+
+
+def test_a_page_shows_the_name_of_a_file_over_a_column_as_printable_text():
+    """Two reports that are compared may have any names, and each heads a column."""
+    table = Table([Column("metric"), Column("mine\x1b]0;x\x07\u202e.ncu-rep")], [Row(["time", "1 ms"])])
+    html = str(table_html(table, "compared", ()))
+    assert "mine\\x1b]0;x\\x07\\u202e.ncu-rep</th>" in html
+    assert all(character == "\n" or character.isprintable() for character in html.replace("\xa0", " "))

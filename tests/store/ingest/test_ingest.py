@@ -11,6 +11,7 @@ import pytest
 
 from profiler.errors import (
     IngestIncomplete,
+    KernelNotFound,
     NotAReport,
     ReportDamaged,
     ReportEmpty,
@@ -26,6 +27,7 @@ from profiler.store.reports.identity import pack_report, sha256_of_report
 from profiler.store.reports.locate import find_reports
 from profiler.store.reports.request import Request
 from profiler.store.runs.run_store import RunStore
+from profiler.store.tables.launch_choice import LaunchChoice
 
 SMALL = ("graph", "range", "hostile")
 
@@ -400,3 +402,39 @@ def test_a_file_in_place_of_the_runs_folder_is_refused(folder: Path, tmp_path: P
     assert done.returncode == StoreError.exit_code
     assert f"{tmp_path / 'runs'}: not a folder of runs" in done.stderr
     assert (tmp_path / "runs").read_text() == "a file"
+
+
+# A choice of launches
+
+
+def chosen(report: Path, store: RunStore, **choice: str) -> Ingested:
+    (outcome,) = ingest_reports([report], store, IngestOptions(choice=LaunchChoice(**choice)))
+    return outcome
+
+
+def test_the_launches_asked_for_are_a_run_of_their_own_beside_the_whole_report(reports, tmp_path):
+    store, report = RunStore(tmp_path / "runs"), reports / "several.ncu-rep"
+    some, same, others, whole = (
+        chosen(report, store, **choice)
+        for choice in ({"kernels": "offset"}, {"kernels": "offset"}, {"kernels": "scale"}, {})
+    )
+    assert [one.status for one in (some, same, others, whole)] == ["stored", "known", "stored", "stored"]
+    assert len({some.run_id, others.run_id, whole.run_id}) == 3
+    run, all_of_it = store.open(some.run_id), store.open(whole.run_id)
+    assert [kernel.name for kernel in run.manifest.kernels] == ["offset(float *, float)"]
+    assert (run.manifest.part, all_of_it.manifest.part) == ("kernels that match 'offset'", "")
+    launches = set(run.table("launches").column("launch").to_pylist())
+    for name in ("metrics", "instances", "instructions", "rules"):
+        rows = [row for row in all_of_it.table(name).to_pylist() if row["launch"] in launches]
+        without_id = [{**row, "run_id": some.run_id} for row in rows]
+        assert run.table(name).to_pylist() == without_id
+    run.verify()
+
+
+def test_a_choice_that_means_no_launch_names_the_kernels_and_stores_nothing(reports, tmp_path):
+    store = RunStore(tmp_path / "runs")
+    for choice in ({"kernels": "no_such_kernel"}, {"nvtx": "no such range"}):
+        outcome = chosen(reports / "several.ncu-rep", store, **choice)
+        assert isinstance(outcome.error, KernelNotFound)
+        assert "  offset(float *, float)" in outcome.error.details
+    assert store.ids() == []

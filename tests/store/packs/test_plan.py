@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import struct
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -17,15 +18,18 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from msgspec.structs import replace
 
 from profiler.errors import CompactBusy, ProfError, RunDamaged
-from profiler.store.packs.layout import PackedFiles, is_pack
+from profiler.store.packs.footers import read_footer
+from profiler.store.packs.layout import PackedFiles, is_pack, pack_name
 from profiler.store.packs.plan import Limits, alone, compact, plan_packs
 from profiler.store.packs.publish import stored_files
+from profiler.store.query import run_query
 from profiler.store.remote.places import Location
 from profiler.store.runs.manifest import Manifest, StoredReport, write_manifest
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.seal import sealed
 from profiler.store.tables.schema import TABLES
+from profiler.store.tables.thrift import encode_struct
 
 NAMES = count()
 FEW = 9  # runs; the fewest that are packed are eight
@@ -460,6 +464,86 @@ def test_a_damaged_run_stays_as_it_is_and_is_told(make_runs, prof_here):
     assert "metrics.parquet: the table is not the one recorded" in result.stderr
     assert "report.ncu-rep.zst: the run's report is not there" in result.stderr
     assert sorted(loose(RunStore(store.root))) == sorted([damaged.name, gone.name])
+
+
+def forge(pack: Path, index: dict) -> None:
+    """Write an index that somebody else made, with the hash that it needs."""
+    data = json.dumps(index).encode()
+    (pack / "pack.json").write_bytes(data)
+    pack.rename(pack.with_name(pack_name(pack.name.split("-")[1], data)))
+
+
+def test_lines_of_a_pack_that_overlap_are_refused(make_runs):
+    """A million runs in an index that share one long line would take a million times its memory."""
+    store = packed(make_runs(FEW))
+    (pack,) = store.root.glob("pack-*")
+    index = json.loads((pack / "pack.json").read_bytes())
+    forge(pack, index | {"runs": dict.fromkeys(index["runs"], min(index["runs"].values()))})
+
+    again = RunStore(store.root)
+    assert again.ids() == []
+    with pytest.raises(RunDamaged, match="its lines overlap"):
+        again.require_whole()
+
+
+@pytest.mark.parametrize("first_group", [-8, 1000, 1 << 40])
+def test_row_groups_of_a_pack_that_are_not_there_are_one_damaged_run(make_runs, first_group):
+    store = packed(make_runs(FEW))
+    (pack,) = store.root.glob("pack-*")
+    index, (*lines, last) = json.loads((pack / "pack.json").read_bytes()), read_lines(pack)
+    run_id = max(index["runs"], key=index["runs"].get)
+    changed = json.loads(last)
+    changed["tables"]["metrics"][2] = first_group
+    last = json.dumps(changed).encode() + b"\n"
+    index["runs"][run_id][1:] = [len(last), hashlib.sha256(last).hexdigest()]
+    (pack / "manifests.jsonl").write_bytes(b"".join([*lines, last]))
+    forge(pack, index)
+
+    again = RunStore(store.root)
+    assert len(run_query(again, "select distinct run_id from metrics")[1]) == FEW - 1
+    assert list(again.left_out) == [run_id]
+
+
+def read_lines(pack: Path) -> list[bytes]:
+    return (pack / "manifests.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def bloom_filter_at_a_text(data: bytes) -> bytes:
+    """The offset of a Bloom filter is a text: Arrow ignores it, and no offset can be added to it."""
+    footer = read_footer(data)
+    for group in footer[4][1][1]:  # the numbers are those of parquet.thrift
+        for chunk in group[1][1][1]:
+            chunk[3][1][14] = (8, b"text")
+    out = encode_struct(footer)
+    return data[: -8 - int.from_bytes(data[-8:-4], "little")] + out + struct.pack("<I", len(out)) + b"PAR1"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        lambda _: b"no table",
+        lambda _: b"PAR1\x00\x01\x00\x00\x00PAR1",
+        lambda _: b"PAR1\x15" + b"\xff" * 99 + b"\x00\x00" + struct.pack("<I", 102) + b"PAR1",
+        bloom_filter_at_a_text,
+    ],
+    ids=["no Parquet", "an empty footer", "a number without end", "an offset that is text"],
+)
+def test_a_table_that_cannot_be_read_never_gets_into_a_pack(make_runs, odd):
+    """Its hash is right, because somebody made it so. In a pack, it would take the tables of all other runs with it."""
+    store = make_runs(FEW + 1)
+    run = store.open(store.ids()[3])
+    stored = run.manifest.tables["metrics"]
+    data = odd((run.path / stored.file).read_bytes())
+    (run.path / stored.file).write_bytes(data)
+    table = replace(stored, sha256=hashlib.sha256(data).hexdigest())
+    write_manifest(replace(run.manifest, tables=run.manifest.tables | {"metrics": table}), run.path)
+
+    done = compact(store, plan_packs(store))
+    assert (done.packed, len(done.damaged)) == (FEW, 1)
+    assert isinstance(done.damaged[0], RunDamaged)
+    assert (run.path / stored.file).read_bytes() == data
+    again = RunStore(store.root)
+    assert len(run_query(again, "select distinct run_id from metrics")[1]) >= FEW
 
 
 @pytest.mark.parametrize("file", ["pack.json", "manifests.jsonl", "metrics.parquet"])

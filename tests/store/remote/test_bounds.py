@@ -5,6 +5,7 @@ The sizes are made small here, so that a test takes no gigabytes.
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,8 +16,8 @@ from typing import Any, ClassVar
 import fsspec
 import pytest
 
-from profiler.errors import ProfError, RemoteFailed, ReportTooLarge, RunDamaged
-from profiler.store.remote import bounds
+from profiler.errors import DiskFull, ProfError, RemoteFailed, ReportTooLarge, RunDamaged
+from profiler.store.remote import bounds, objects
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.reports.locate import RemoteReport, fetch
 from profiler.store.runs.manifest import MANIFEST_FILE
@@ -32,7 +33,7 @@ class Endless(BaseHTTPRequestHandler):
 
     listing = f'<a href="{RUN}/">{RUN}</a>'
     headers_sent: ClassVar[dict[str, str]] = {}
-    sent = 0
+    sent = asked = 0
 
     def do_HEAD(self) -> None:
         self.send_response(200)
@@ -42,8 +43,9 @@ class Endless(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         kind = type(self)
+        kind.asked += 1
         self.send_response(200)
-        is_folder = self.path.endswith(("/", "/runs")) or self.path.endswith(RUN)
+        is_folder = "." not in self.path.rpartition("/")[2]
         self.send_header("Content-Type", "text/html" if is_folder else "application/octet-stream")
         self.end_headers()
         if is_folder and kind.listing:
@@ -121,6 +123,7 @@ def test_folders_in_folders_without_end_are_searched_to_a_depth(server):
     url, handler = server
     handler.listing = '<a href="again/">again</a>'
     assert RunStore(url).ids() == []
+    assert handler.asked < 10
 
 
 @pytest.mark.parametrize("announced", [{}, {"Content-Length": "1000"}, {"Content-Length": str(1 << 60)}])
@@ -157,3 +160,49 @@ def test_a_file_of_this_machine_has_the_same_size(tmp_path: Path):
     folder.mkdir()
     (folder / MANIFEST_FILE).write_bytes(b" " * (MOST + 1))
     require_refused(RunStore(tmp_path))
+
+
+def test_names_without_end_are_refused(server, monkeypatch):
+    """Each page is small, and lists folders with pages of their own."""
+    monkeypatch.setattr(objects, "_MOST_NAMES", 100)  # private: a million would take an hour
+    url, handler = server
+    handler.listing = "".join(f'<a href="{number}/">x</a>' for number in range(30))
+    with pytest.raises(RemoteFailed, match="more than 100 files and folders are listed there"):
+        RunStore(url).ids()
+
+
+def test_what_is_read_at_once_is_bounded_together(s3, monkeypatch):
+    """A thousand files, each below the bound of one, would fill the memory. Each may still be read alone."""
+    monkeypatch.setattr(objects, "MOST_HELD_BYTES", MOST)
+    url, names = s3(), [f"{RUN}/{number}.parquet" for number in range(150)]
+    fsspec.filesystem("s3").pipe({f"{url}/{name}": b" " * (MOST // 16) for name in names})
+    place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
+    answers = place.read_all([(name, None, None) for name in names])
+    assert sum(isinstance(one, bytes) for one in answers) == 64  # what one round of requests brings
+    assert {type(one) for one in answers[64:]} == {bounds.FileTooLarge}
+    assert len(place.read(names[-1])) == MOST // 16
+
+
+def test_a_large_file_is_not_read_ahead_of_its_need(server, s3):
+    """Sixty-four tables of four gigabytes, asked for at once, are too much."""
+    place = ObjectPlace(server[0], last_files=(MANIFEST_FILE,))
+    (answer,) = place.read_all([(f"{RUN}/launches.parquet", None, None)], most=1000)
+    assert isinstance(answer, bounds.FileTooLarge)
+    assert answer.most <= 1001  # of four gigabytes
+    bucket = s3()
+    fsspec.filesystem("s3").pipe(f"{bucket}/{RUN}/launches.parquet", b" " * 2000)
+    place = ObjectPlace(bucket, last_files=(MANIFEST_FILE,))
+    (answer,) = place.read_all([(f"{RUN}/launches.parquet", None, None)], most=1000)
+    assert isinstance(answer, bounds.FileTooLarge)
+    assert place.read(f"{RUN}/launches.parquet") == b" " * 2000
+
+
+def test_copies_leave_some_of_the_disk_free(s3, monkeypatch):
+    """Many files, each below the bound of one, would fill the temporary folder."""
+    url = s3()
+    fsspec.filesystem("s3").pipe(f"{url}/{RUN}/report.ncu-rep.zst", b" " * 1000)
+    nearly_full = type(shutil.disk_usage("/"))(100 << 30, 100 << 30, 100 << 20)
+    monkeypatch.setattr(bounds.shutil, "disk_usage", lambda _: nearly_full)
+    place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
+    with pytest.raises(DiskFull, match="copies of files at a URL would fill the disk"):
+        place.file(f"{RUN}/report.ncu-rep.zst")

@@ -15,8 +15,9 @@ from types import ModuleType
 import pytest
 
 from profiler.errors import InternalError, ReaderFailed, ReportNotFound
+from profiler.machine import available_cores
 from profiler.store.reports.request import Request
-from profiler.store.reports.sandbox import Sandbox, available_cores, default_timeout_s, outcome
+from profiler.store.reports.sandbox import Sandbox, default_timeout_s, outcome
 from profiler.store.runs.manifest import MANIFEST_FILE, Manifest
 from profiler.store.runs.run import Run
 

@@ -19,7 +19,9 @@ from profiler.store.packs.footers import JoinedFooter, read_footer
 from profiler.store.query import run_query
 from profiler.store.runs.manifest import encode_manifest, read_manifest
 from profiler.store.runs.run_store import RunStore
+from profiler.store.tables import bounds
 from profiler.store.tables.schema import TABLES, arrow_schema
+from profiler.store.tables.thrift import decode_struct
 
 
 def parquet(table: pa.Table) -> bytes:
@@ -101,11 +103,11 @@ def bombed(request: pytest.FixtureRequest, recorded: RunStore, tmp_path: Path) -
 def test_a_bomb_is_refused_before_it_is_decoded(bombed: tuple[RunStore, str, str]) -> None:
     store, run_id, name = bombed
     (run,) = (run for run in store.open_all(store.ids()) if run.manifest.run_id == run_id)
-    started = time.monotonic()
+    started = time.process_time()
 
     with pytest.raises(RunDamaged, match=r"would decode to|would take more than"):
         run.table(name)
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_a_bomb_leaves_the_other_runs_to_a_query(bombed: tuple[RunStore, str, str]) -> None:
@@ -138,3 +140,18 @@ def test_rows_that_were_not_recorded_are_refused(recorded: RunStore, tmp_path: P
     for name in TABLES:
         with pytest.raises(RunDamaged, match="were recorded"):
             store.open(store.ids()[0]).table(name)
+
+
+def test_pages_without_end_are_refused(recorded: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may be as small as its header, which takes its time to read."""
+    monkeypatch.setattr(bounds, "_MOST_PAGES", 5)  # private: a million would take a while
+    run = recorded.open(recorded.ids()[0])
+    with pytest.raises(RunDamaged, match=r"a page of column .* is malformed"):
+        run.table("timings" if not run.manifest.is_profiled else "metrics")
+
+
+def test_a_number_in_a_footer_has_an_end() -> None:
+    """Adding up the bits of one with a million bytes would take hours."""
+    assert decode_struct(BytesIO(b"\x16" + b"\xff" * 9 + b"\x01\x00"))[1][1] == -(2**63)
+    with pytest.raises(ValueError, match="more than 64 bits"):
+        decode_struct(BytesIO(b"\x16" + b"\xff" * 10 + b"\x01\x00"))

@@ -23,11 +23,12 @@ def provenance_facts(manifest: Manifest, report: Path | str | None = None) -> li
     rows = [
         ("run", f"not stored: {report}" if report is not None else manifest.run_id),
         ("origin", _origin(manifest) if report is None else ""),
+        ("part", manifest.part),
         ("recorded", f"{manifest.recorded} on {', '.join(manifest.gpus) or 'an unknown GPU'}"),
         ("kernel", f"{manifest.ladder} {manifest.kernel}" if manifest.kernel is not None else ""),
         ("workload", size_text(manifest.workload or {})),
         ("verified", _verified(facts)),
-        ("ncu", f"{manifest.ncu_version}, CUDA {manifest.cuda_version}" if manifest.is_profiled else ""),
+        ("ncu", f"{manifest.ncu_version}, CUDA {manifest.cuda_version}" if manifest.has_counters else ""),
         ("measured", _measured(manifest)),
         ("preset", _preset(manifest)),
         ("sections", ", ".join(manifest.sections)),
@@ -53,7 +54,7 @@ def _verified(facts: Provenance) -> str:
 
 
 def _measured(manifest: Manifest) -> str:
-    if not manifest.is_profiled:
+    if not manifest.has_counters:
         return ""
     return (
         f"clock control {manifest.clock_control}, cache control {manifest.cache_control}, "

@@ -1,0 +1,32 @@
+"""Recognises one kernel on two GPUs, which asks what the other GPU changes and not what a change of the code does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from profiler.analyse.causes.evidence.time_shares import derive_figures
+from profiler.analyse.compare.busy import busy_text
+from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
+from profiler.text import short_gpu
+
+
+def find_two_gpus(before: Profile, after: Profile) -> tuple[Profile, Profile] | None:
+    """Returns the profiles with the GPU in each label if they are of one kernel on two GPUs, else None."""
+    if before.gpu == after.gpu or UNKNOWN_GPU in (before.gpu, after.gpu) or not _is_one_kernel(before, after):
+        return None
+    one, other = (replace(side, label=f"{side.label} on {short_gpu(side.gpu)}") for side in (before, after))
+    return one, other
+
+
+def _is_one_kernel(before: Profile, after: Profile) -> bool:
+    """Returns True for two runs of one rung, whatever its library launches on each GPU, and for kernels of one name."""
+    one, other = before.manifest, after.manifest
+    if one.ladder and one.kernel is not None:
+        return (one.ladder, one.kernel) == (other.ladder, other.kernel)
+    return before.kernel == after.kernel
+
+
+def peaks_text(before: Profile, after: Profile) -> str:
+    """Returns how near each side came to the peak of its own GPU, or "" if no counters say it."""
+    busy = busy_text(derive_figures(before), derive_figures(after))
+    return f"{busy} (of each GPU's own peak)" if busy else ""

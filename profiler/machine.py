@@ -1,0 +1,48 @@
+"""Returns what this process may use of the machine, its cores and its memory, and ends it with its parent."""
+
+from __future__ import annotations
+
+import os
+import resource
+
+from profiler.errors import ResourcesShort
+
+_LEAST_MIB = 512  # for NumPy and Arrow
+_FEW_MIB = 4096
+
+
+def require_memory(what: str, least_mib: int = _LEAST_MIB) -> None:
+    """Raise ResourcesShort when this process may use less memory (`ulimit -v`) than that. With little, NumPy gets one thread.
+
+    Native libraries end the process when they get less, some with exit code 1, which means a regression.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return
+    if limit >> 20 < least_mib:
+        raise ResourcesShort(
+            f"{what} needs {least_mib:,} MiB of memory, and this process may use {limit >> 20:,} MiB (ulimit -v)"
+        )
+    if limit >> 20 < _FEW_MIB:  # each thread of OpenBLAS takes memory as soon as NumPy is imported
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def physical_memory_bytes() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def available_cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        return os.cpu_count() or 1
+
+
+def leave_with_parent() -> None:
+    """End this process when its parent is gone; a thread of a child process runs this."""
+    import multiprocessing  # late: every command imports this module
+
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,103 @@
+"""Runs any program and returns every kernel that it launched with its time on the GPU, without counters.
+
+`listener.c` listens inside the program. It is compiled on the spot, so a C compiler is needed, and CUPTI.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from profiler.errors import NothingProfiled, ProgramFailed, ToolNotFound
+from profiler.measure.functions.activity import installed_cupti
+from profiler.measure.functions.kernels import demangled
+from profiler.measure.tools.neutral import neutral_folder
+from profiler.measure.tools.process import command_details, run
+from profiler.store.runs.timed_run import TimedLaunch
+
+_SOURCE = Path(__file__).with_name("listener.c")
+_COMPILERS = ("cc", "gcc", "clang")
+_COMPILE_S = 60.0
+_REFUSED = "! "
+
+
+class Program(NamedTuple):
+    """A program to run: its words, the folder that it starts in, and the seconds that it may take."""
+
+    words: Sequence[str]
+    folder: Path
+    timeout_s: float
+    environment: Mapping[str, str]
+
+
+def listen(program: Program, process: int) -> list[TimedLaunch]:
+    """Runs the program once and returns its launches in the order in which they began."""
+    with neutral_folder() as scratch:
+        library = _compile(scratch)
+        listening = {
+            "CUDA_INJECTION64_PATH": str(library),
+            "PROF_CUPTI": installed_cupti(),
+            "PROF_KERNELS": str(scratch),
+        }
+        finished = run(
+            program.words,
+            timeout_s=program.timeout_s,
+            folder=program.folder,
+            environment={**program.environment, **listening},
+            leash=True,
+        )
+        details = command_details(program.words, finished.stdout, finished.stderr)
+        if finished.exit_code:
+            raise ProgramFailed(
+                f"{program.words[0]} failed ({finished.how})",
+                details=details,
+                remedy="Run the program by hand: it must end with exit code 0.",
+            )
+        lines = [line for path in scratch.glob("*.kernels") for line in path.read_text().splitlines()]
+    if refused := next((line for line in lines if line.startswith(_REFUSED)), None):
+        raise ToolNotFound(
+            f"kernels cannot be listened to: {refused.removeprefix(_REFUSED)}",
+            remedy="Install the CUPTI of a CUDA toolkit that is no newer than the driver.",
+        )
+    if not lines:
+        raise NothingProfiled(f"{program.words[0]} launched no kernel", details=details)
+    return sorted((_launch(line, process) for line in lines), key=lambda one: one.start_ns)
+
+
+def _launch(line: str, process: int) -> TimedLaunch:
+    *figures, mangled = line.split(" ", 11)
+    start, end, *shape = map(int, figures)
+    kernel, function = _names(mangled)
+    return TimedLaunch(process, kernel, function, mangled, start, end - start, *shape)
+
+
+@cache
+def _names(mangled: str) -> tuple[str, str]:
+    """Returns the kernel's name as its source spells it, and the function's own name."""
+    kernel = demangled(mangled)
+    return kernel, kernel.removeprefix("void ").partition("<")[0].partition("(")[0].rpartition("::")[
+        2
+    ] or kernel
+
+
+def _compile(folder: Path) -> Path:
+    compiler = next(filter(None, map(shutil.which, (os.environ.get("CC", "cc"), *_COMPILERS))), None)
+    if compiler is None:
+        raise ToolNotFound(
+            "no C compiler, which times without counters need",
+            remedy="Install gcc or clang, or set CC.",
+        )
+    library = folder / "listener.so"
+    command = [compiler, "-O1", "-shared", "-fPIC", "-o", str(library), str(_SOURCE), "-ldl"]
+    done = run(command, timeout_s=_COMPILE_S)
+    if done.exit_code:
+        raise ToolNotFound(
+            f"{compiler} cannot compile what listens to a program",
+            details=command_details(command, done.stdout, done.stderr),
+            remedy="Check that it compiles C for this machine, or set CC to another compiler.",
+        )
+    return library

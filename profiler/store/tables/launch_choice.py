@@ -1,0 +1,57 @@
+"""Chooses launches of a recording: by the kernel's name, or by the NVTX ranges around them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from profiler.catalog.patterns import search_typed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class LaunchChoice:
+    """Which launches are meant: those of kernels and in NVTX ranges whose names match; None for all."""
+
+    kernels: str | None = None
+    nvtx: str | None = None
+
+    def __str__(self) -> str:
+        named = (("kernels that match", self.kernels), ("NVTX ranges that match", self.nvtx))
+        return " in ".join(f"{what} '{pattern}'" for what, pattern in named if pattern is not None)
+
+    def launches(self, table: pa.Table) -> set[int]:
+        """Returns the numbers of the launches in the table `launches`; raises ValueError for an invalid pattern."""
+        from profiler.store.tables.columns import labels_of
+
+        numbers = table.column("launch").to_pylist()
+        chosen = set(numbers)
+        if self.kernels is not None:
+            names = labels_of(table, "kernel")
+            found = search_typed(self.kernels, [name or "" for name in names])
+            chosen &= {number for number, fits in zip(numbers, found, strict=True) if fits}
+        if self.nvtx is not None:
+            ranges = [
+                [one["name"] or "" for one in around or ()] for around in table.column("nvtx").to_pylist()
+            ]
+            names = list(dict.fromkeys(name for around in ranges for name in around))
+            wanted = {name for name, fits in zip(names, search_typed(self.nvtx, names), strict=True) if fits}
+            chosen &= {number for number, around in zip(numbers, ranges, strict=True) if wanted & set(around)}
+        return chosen
+
+
+ALL_LAUNCHES = LaunchChoice()
+
+
+def rows_of_launches(table: pa.Table, launches: Collection[int]) -> pa.Table:
+    """Returns the rows of these launches; of a table that is not about launches, none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if "launch" not in table.column_names:
+        return table.slice(0, 0)
+    column = table.column("launch")
+    return table.filter(pc.is_in(column, pa.array(sorted(launches), column.type)))

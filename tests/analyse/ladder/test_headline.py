@@ -1,0 +1,58 @@
+"""What a ladder says first: which rung came furthest, by which steps, and what to do next."""
+
+from __future__ import annotations
+
+from profiler.analyse.causes.cause import Cause, Savings
+from profiler.analyse.findings import Speedup
+from profiler.analyse.ladder.headline import furthest_rung, headline_of_ladder
+from profiler.analyse.ladder.ladder import RungFinding
+
+
+def rung(number, ms, before, ratio=None, **fields):
+    verdict = None if ratio is None else ("better" if ratio > 1 else "worse")
+    known = {
+        "kernel": number, "name": f"k{number}", "duration_ns": ms * 1e6, "basis": "unprofiled", "gflops": None,
+        "gbytes_per_s": None, "reference_pct": 100 / ms, "reference": "cuBLAS", "metrics": {}, "before": before,
+        "speedup": None if ratio is None else Speedup(ratio, (ratio, ratio), "unprofiled"), "verdict": verdict,
+        "delta": {}, "refused": [], "warnings": [], "binding": None, "launches": 1, "run_id": "r", "timed_run_id": "t",
+    }  # fmt: skip
+    return RungFinding(**(known | fields))
+
+
+SLOW, TILES, WORSE, BEST = (
+    rung(1, 40.0, None),
+    rung(2, 4.0, 1, 10.0),
+    rung(3, 5.0, 2, 0.8),
+    rung(4, 2.0, 3, 2.5),
+)
+OTHER = rung(5, 0.5, 4, 4.0, reference="cuBLAS bf16", reference_pct=99.0)
+
+
+def headline(rungs, causes=(), ladder="gemm"):
+    return headline_of_ladder(ladder, rungs, furthest_rung(rungs), causes)
+
+
+def test_the_rung_nearest_to_its_reference_is_named_with_the_steps_to_it():
+    said = headline([SLOW, TILES, WORSE, BEST])
+    assert said.what == "k4 (rung 4) reaches 50.0 % of cuBLAS, in 2.000 ms: 20x as fast as k1 (rung 1)."
+    assert said.why == (
+        "The largest gains: k2 (rung 2) 10x, k4 (rung 4) 2.5x. Slower than the rung before: k3 (rung 3) 0.8x."
+    )
+
+
+def test_a_rung_with_another_reference_is_no_part_of_the_climb():
+    assert furthest_rung([SLOW, TILES, OTHER]) is TILES
+    assert "k5" not in headline([SLOW, TILES, OTHER]).why
+
+
+def test_a_ladder_of_one_rung_has_no_headline():
+    assert furthest_rung([SLOW]) is None
+
+
+def test_the_next_step_is_that_of_the_top_cause_and_names_the_ladder():
+    cause = Cause("barriers", "Warps wait.", "Wait less.", Savings(20.0, 30.0), [], {})
+    said = headline([SLOW, TILES], [cause], ladder="sum")
+    assert said.next == (
+        "k2 (rung 2), barriers: Wait less. Likely to save 20 % of the time, and never more than 30 %. "
+        "`prof show 2 --ladder sum` shows all about it."
+    )

@@ -1,0 +1,120 @@
+"""`prof collect --times-only`: the kernels of any program, with their times and without counters, become a run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.needs("cc")
+
+PROGRAM = """
+import ctypes, os, sys
+library = ctypes.CDLL("libcuda.so.1")
+library.cuInit(0)
+if os.environ.get("CHILD") is None and "spawn" in sys.argv:
+    os.environ["CHILD"] = "1"
+    os.spawnv(os.P_WAIT, sys.executable, [sys.executable, *sys.argv])
+for turn in range(4):
+    library.launch(b"_Z3addIfEvPT_i", ctypes.c_uint64(1000 + turn), 8)
+    library.launch(b"triton_scale", ctypes.c_uint64(3000), 4)
+sys.exit(5 if "fails" in sys.argv else 0)
+"""
+
+
+@pytest.fixture
+def collect(measuring):
+    """`collect("--name", "mine", "--", ...)` runs `prof collect --times-only` in a folder with `program.py`."""
+    (measuring.folder / "program.py").write_text(PROGRAM)
+
+    def run(*words, verb=("collect", "--times-only", "--processes", "2")):
+        return subprocess.run(
+            [sys.executable, "-m", "profiler", *verb, *words],
+            cwd=measuring.folder, env=measuring.environment, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+MINE = ("--name", "mine", "--", sys.executable, "program.py")
+
+
+def test_every_kernel_of_a_program_is_timed(collect, measuring):
+    done = collect(*MINE)
+    assert done.returncode == 0, done.stderr
+    assert "timed       mine, process 2 of 2: 8 launches" in done.stderr
+    (run_id,) = measuring.runs.ids()
+    run = measuring.runs.open(run_id)
+    kernels = {one.name: one.launches for one in run.manifest.kernels}
+    assert kernels == {"void add<float>(float*, int)": 8, "triton_scale": 8}
+    launches = run.to_pandas("launches")
+    assert list(launches.process) == [0] * 8 + [1] * 8
+    assert set(launches.function) == {"add", "triton_scale"}
+    assert list(launches.grid_x[:2]) == [8, 4]
+    assert list(run.to_pandas("metrics").value[:4]) == [1000, 3000, 1001, 3000]
+    assert run.manifest.provenance.sources.keys() == {"program.py"}
+    assert not run.manifest.has_counters
+    run.verify()
+
+
+def test_its_run_is_shown_compared_and_checked_like_any_other(collect):
+    for name in ("before", "after"):
+        assert collect("--name", name, *MINE[2:]).returncode == 0
+    page = collect("after", verb=["show"])
+    assert "2 kernels take 32.01 us without the profiler in 16 launches" in page.stdout
+    assert (
+        "triton_scale takes 75 % of the time, and no counters were recorded that could say why."
+        in page.stdout
+    )
+    one = json.loads(collect("before", "after", "-k", "add", "--format", "json", verb=["compare"]).stdout)
+    assert (one["speedup"]["basis"], round(one["speedup"]["ratio"], 6)) == ("unprofiled", 1.0)
+    assert collect("--baseline", "before", "after", "-k", "scale", verb=["check"]).returncode == 0
+
+
+def test_a_time_without_the_profiler_is_never_held_against_one_under_it(collect, measuring, reports):
+    assert collect(*MINE).returncode == 0
+    found = collect(
+        "mine", reports / "triton_add_full.ncu-rep", "-k", "add", "--format", "json", verb=["compare"]
+    )
+    assert found.returncode == 0, found.stderr
+    finding = json.loads(found.stdout)
+    assert finding["speedup"] is None
+    assert "duration_ns" not in [one["name"] for one in finding["metrics"]]
+
+
+def test_launches_are_chosen_by_name_and_number(collect, measuring):
+    done = collect("--kernel-regex", "add<float>", "--launch-skip", "1", "--launches", "2", *MINE)
+    assert done.returncode == 0, done.stderr
+    run = measuring.runs.open(measuring.runs.ids()[0])
+    assert list(run.to_pandas("metrics").value) == [1001, 1002] * 2
+
+
+def test_the_processes_that_a_program_starts_are_heard_too(collect, measuring):
+    assert collect(*MINE, "spawn").returncode == 0
+    assert measuring.runs.open(measuring.runs.ids()[0]).manifest.launches == 2 * 16
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ((*MINE, "fails"), 55, "failed (exit code 5)"),
+        (("--name", "mine", "--", "true"), 65, "true launched no kernel"),
+        (("--kernel-regex", "absent", *MINE), 65, "mine: no kernel's name matches 'absent'; launched were:"),
+        (("--kernel-regex", "(", *MINE), 33, "'(' is not a regular expression"),
+        (("--launch-skip", "90", *MINE), 66, "mine: 8 launches match, and 90 of them are skipped"),
+        (("--preset", "full", *MINE), 2, "leave it out with --times-only"),
+        (("--kernel", "6"), 2, "leave it out with --times-only"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_timed_is_one_message_and_nothing_stored(collect, measuring, words, code, message):
+    done = collect(*words)
+    assert (done.returncode, message in done.stderr) == (code, True), done.stderr
+    assert not measuring.runs.ids()
+
+
+def test_without_a_compiler_it_says_what_it_needs(collect, measuring, tmp_path):
+    measuring.environment["PATH"] = measuring.environment["PATH"].split(":")[0]
+    done = collect(*MINE)
+    assert (done.returncode, "no C compiler, which times without counters need" in done.stderr) == (51, True)
