@@ -7,22 +7,10 @@
 //      elements 512 b .. + 511     | 8 bytes | 8 bytes |
 //
 // Any n. Refuses arrays that are not aligned to 8 bytes: there a 64-bit access is an error.
-#include "copy.cuh"
+#include "vector.cuh"
 
-constexpr int THREADS = 256;
+__global__ void __launch_bounds__(THREADS) copy_02_float2(harness::Map<float> map) { copy_by<float2>(map); }
 
-__global__ void __launch_bounds__(THREADS) copy_02_float2(harness::Map<float> map) {
-    const size_t i = blockIdx.x * size_t(THREADS) + threadIdx.x;
-    const size_t vectors = map.n / 2;
-    if (i < vectors) reinterpret_cast<float2*>(map.out)[i] = reinterpret_cast<const float2*>(map.in)[i];
-    const size_t rest = vectors * 2 + i;  // the tail, by the first thread of the grid
-    if (rest < map.n) map.out[rest] = map.in[rest];
-}
-
-bool launch(const harness::Map<float>& map) {
-    if (!harness::is_aligned(map.in, sizeof(float2)) || !harness::is_aligned(map.out, sizeof(float2))) return false;
-    copy_02_float2<<<harness::blocks_for(map.n / 2, THREADS), THREADS>>>(map);
-    return true;
-}
+bool launch(const harness::Map<float>& map) { return launch_by<float2>(copy_02_float2, map); }
 
 int main(int argc, char** argv) { return harness::run<Task>(argc, argv, {"02_float2", launch}); }

@@ -7,22 +7,10 @@
 //      elements 1024 b .. + 1023   | 16 bytes | 16 bytes |
 //
 // Any n. Refuses arrays that are not aligned to 16 bytes.
-#include "copy.cuh"
+#include "vector.cuh"
 
-constexpr int THREADS = 256;
+__global__ void __launch_bounds__(THREADS) copy_03_float4(harness::Map<float> map) { copy_by<float4>(map); }
 
-__global__ void __launch_bounds__(THREADS) copy_03_float4(harness::Map<float> map) {
-    const size_t i = blockIdx.x * size_t(THREADS) + threadIdx.x;
-    const size_t vectors = map.n / 4;
-    if (i < vectors) reinterpret_cast<float4*>(map.out)[i] = reinterpret_cast<const float4*>(map.in)[i];
-    const size_t rest = vectors * 4 + i;  // the tail, by the first threads of the grid
-    if (rest < map.n) map.out[rest] = map.in[rest];
-}
-
-bool launch(const harness::Map<float>& map) {
-    if (!harness::is_aligned(map.in, sizeof(float4)) || !harness::is_aligned(map.out, sizeof(float4))) return false;
-    copy_03_float4<<<harness::blocks_for(map.n / 4, THREADS), THREADS>>>(map);
-    return true;
-}
+bool launch(const harness::Map<float>& map) { return launch_by<float4>(copy_03_float4, map); }
 
 int main(int argc, char** argv) { return harness::run<Task>(argc, argv, {"03_float4", launch}); }

@@ -12,10 +12,9 @@
 // Traffic: a row that several tokens ask for is read once; the order costs 32 bytes a token, most of them in the L2.
 // Any width and alignment, as rung 2. The order is kept where the unfused rung has its rows in between; where that is too small
 // for it, a few narrow rows, or off the alignment of a word, tokens are taken as they come.
-#include "embedding_rmsnorm.cuh"
+#include "one_pass.cuh"
 
 constexpr uint32_t BUCKETS = 1024;
-constexpr int VECTORS = 4, MOST_THREADS = 1024;
 
 // `counts` has an element a bucket, each of the others one a token.
 struct Order {
@@ -62,10 +61,6 @@ void put_in_order(const harness::Lookup<__half>& lookup, const Order& order) {
     CUDA_CHECK(cudaMemsetAsync(order.counts, 0, BUCKETS * sizeof(uint32_t)));
     count_tokens<<<blocks, BUCKETS>>>(lookup, order, shift);
     place_tokens<<<blocks, BUCKETS>>>(lookup, order, shift);
-}
-
-__device__ void write_zeros(__half* row, uint32_t hidden) {
-    for (uint32_t i = threadIdx.x; i < hidden; i += blockDim.x) row[i] = __half(0.0f);
 }
 
 // The block's id is of token `tokens[blockIdx.x]`; without `tokens`, of its own.

@@ -17,12 +17,22 @@ struct Delivery {
 
     // By one thread. Addresses and size are multiples of 16 bytes.
     __device__ __forceinline__ void fetch(void* to_shared, const void* from, uint32_t bytes) {
+        const uint32_t at = expect(bytes);
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+                     "r"(shared_address(to_shared)), "l"(from), "r"(bytes), "r"(at) : "memory");
+    }
+    // The same with a policy for the L2.
+    __device__ __forceinline__ void fetch(void* to_shared, const void* from, uint32_t bytes, uint64_t policy) {
+        const uint32_t at = expect(bytes);
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::
+                     "r"(shared_address(to_shared)), "l"(from), "r"(bytes), "r"(at), "l"(policy) : "memory");
+    }
+    __device__ __forceinline__ uint32_t expect(uint32_t bytes) {
         const uint32_t at = shared_address(&barrier);
         asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(at) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(at), "r"(bytes) : "memory");
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-                     "r"(shared_address(to_shared)), "l"(from), "r"(bytes), "r"(at) : "memory");
+        return at;
     }
     // By every thread that reads what came.
     __device__ __forceinline__ void wait() {
@@ -30,6 +40,11 @@ struct Delivery {
                      "@!done bra again;\n}" ::"r"(shared_address(&barrier)) : "memory");
     }
 };
+
+// Asks for a row's way into the L2, where its lines leave by the policy. By one thread; 16 bytes as above.
+__device__ __forceinline__ void prefetch_bulk(const void* from, uint32_t bytes, uint64_t policy) {
+    asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], %1, %2;" ::"l"(from), "r"(bytes), "l"(policy) : "memory");
+}
 
 #endif
 

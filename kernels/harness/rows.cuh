@@ -1,11 +1,11 @@
-// The task of the ladders that normalise each row of a matrix by its own statistics: layer norm, RMSNorm.
+// The task of the ladders that normalise each row of a matrix by its own statistics: layer norm, RMSNorm, softmax.
 // A ladder says what it computes:
 //
-//     struct RmsNorm {
+//     struct RmsNorm : harness::OfMoments {                            // or statistics of its own, and a `spread` of the data
 //         using Element = __half;
 //         static constexpr const char* precision = "fp16";
 //         static constexpr double threshold = 0x1p-11;                 // of the error, see compare_rows
-//         static constexpr int vectors = 1;                            // gamma alone, or gamma and beta
+//         static constexpr int vectors = 1;                            // none, gamma alone, or gamma and beta
 //         static std::vector<Parameter> workload();                    // "rows", "hidden" and what else there is
 //         static __device__ Term expected(double x, const Moments& of_row, double gamma, double beta);
 //     };
@@ -23,7 +23,7 @@
 
 namespace harness {
 
-// Row r starts at r * hidden, in `in` and in `out`. gamma and beta have one element a column; beta is null without it.
+// Row r starts at r * hidden, in `in` and in `out`. gamma and beta have one element a column, and are null where there is none.
 template <class Element>
 struct Rows {
     size_t rows;
@@ -38,14 +38,15 @@ struct Moments {
     __device__ double mean_square() const { return variance + mean * mean; }
 };
 
-// Rows of eight scales, so that some are small enough for epsilon to count, and four distances of the mean from zero.
+// Rows of eight scales, so that some are small enough for epsilon to count, and four distances of the mean from zero: up to
+// four times `spread`.
 template <class Element>
-__global__ void fill_rows(Element* out, size_t rows, uint32_t hidden, uint64_t seed) {
+__global__ void fill_rows(Element* out, size_t rows, uint32_t hidden, uint64_t seed, float spread = 1) {
     const size_t count = rows * hidden;
     for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x) {
         const unsigned kind = unsigned(i / hidden % 32);
         const float uniform = float(random_bits(seed, i) >> 40) * 0x1p-23f - 1.0f;
-        out[i] = Element(ldexpf(uniform + float(kind / 8), -int(kind % 8)));
+        out[i] = Element(spread * ldexpf(uniform + float(kind / 8), -int(kind % 8)));
     }
 }
 
@@ -56,31 +57,46 @@ struct RowsDifference {
 
 constexpr int COMPARE_THREADS = 256;
 
+// By a block of COMPARE_THREADS.
+template <class Element>
+__device__ Moments moments_of(const Element* in, uint32_t hidden) {
+    __shared__ double sums[2][COMPARE_THREADS / 32];
+    double sum = 0, squares = 0;
+    for (uint32_t i = threadIdx.x; i < hidden; i += COMPARE_THREADS) sum += double(float(in[i]));
+    const double mean = block_sum<COMPARE_THREADS>(sum, sums[0]) / double(hidden);
+    for (uint32_t i = threadIdx.x; i < hidden; i += COMPARE_THREADS) {
+        const double distance = double(float(in[i])) - mean;
+        squares += distance * distance;
+    }
+    return {mean, block_sum<COMPARE_THREADS>(squares, sums[1]) / double(hidden)};
+}
+
+struct OfMoments {
+    static constexpr float spread = 1;
+    template <class Element>
+    static __device__ Moments statistics(const Element* in, uint32_t hidden) {
+        return moments_of(in, hidden);
+    }
+};
+
 // The error of a row: the norm of the differences by the norm of the magnitudes. The worst row is what counts.
 template <class Operation, class Element>
 __global__ void __launch_bounds__(COMPARE_THREADS) compare_rows(Rows<Element> all, RowsDifference* out) {
-    __shared__ double sums[4][COMPARE_THREADS / 32];
-    const double hidden = all.hidden;
+    __shared__ double sums[2][COMPARE_THREADS / 32];
     for (size_t row = blockIdx.x; row < all.rows; row += gridDim.x) {
         const Element* in = all.in + row * all.hidden;
-        double sum = 0, squares = 0, difference_squared = 0, magnitude_squared = 0;
-        for (uint32_t i = threadIdx.x; i < all.hidden; i += COMPARE_THREADS) sum += double(float(in[i]));
-        const double mean = block_sum<COMPARE_THREADS>(sum, sums[0]) / hidden;
+        double difference_squared = 0, magnitude_squared = 0;
+        const auto of_row = Operation::statistics(in, all.hidden);
         for (uint32_t i = threadIdx.x; i < all.hidden; i += COMPARE_THREADS) {
-            const double distance = double(float(in[i])) - mean;
-            squares += distance * distance;
-        }
-        const Moments moments = {mean, block_sum<COMPARE_THREADS>(squares, sums[1]) / hidden};
-        for (uint32_t i = threadIdx.x; i < all.hidden; i += COMPARE_THREADS) {
-            const double gamma = double(float(all.gamma[i])), beta = all.beta ? double(float(all.beta[i])) : 0.0;
-            const Term expected = Operation::expected(double(float(in[i])), moments, gamma, beta);
+            const double gamma = all.gamma ? double(float(all.gamma[i])) : 1.0, beta = all.beta ? double(float(all.beta[i])) : 0.0;
+            const Term expected = Operation::expected(double(float(in[i])), of_row, gamma, beta);
             const double value = double(float(all.out[row * all.hidden + i]));
             if (!isfinite(value)) atomicAdd(&out->not_finite, 1ull);
             difference_squared += (value - expected.value) * (value - expected.value);
             magnitude_squared += expected.magnitude * expected.magnitude;
         }
-        difference_squared = block_sum<COMPARE_THREADS>(difference_squared, sums[2]);
-        magnitude_squared = block_sum<COMPARE_THREADS>(magnitude_squared, sums[3]);
+        difference_squared = block_sum<COMPARE_THREADS>(difference_squared, sums[0]);
+        magnitude_squared = block_sum<COMPARE_THREADS>(magnitude_squared, sums[1]);
         const double error = magnitude_squared > 0 ? sqrt(difference_squared / magnitude_squared) : sqrt(difference_squared);
         if (threadIdx.x == 0) atomicMax(&out->worst, (unsigned long long)__double_as_longlong(error));
     }
@@ -145,7 +161,7 @@ class Normalization {
         in_.fill(options.seed);
         gamma_.fill(options.seed + 1);
         beta_.fill(options.seed + 2);
-        fill_rows<<<1024, 256>>>(in_.at(offset_), rows_, hidden_, options.seed);
+        fill_rows<<<1024, 256>>>(in_.at(offset_), rows_, hidden_, options.seed, Operation::spread);
         CUDA_CHECK(cudaGetLastError());
         out_.poison();
     }
@@ -172,7 +188,8 @@ class Normalization {
 
   private:
     Rows<Element> arguments(const RowsCase& one) const {
-        return {one.rows, one.hidden, in_.at(one.in_offset), gamma_.at(one.vector_offset),
+        return {one.rows, one.hidden, in_.at(one.in_offset),
+                Operation::vectors > 0 ? gamma_.at(one.vector_offset) : nullptr,
                 Operation::vectors > 1 ? beta_.at(one.vector_offset) : nullptr, out_.at(one.out_offset)};
     }
 

@@ -10,29 +10,8 @@
 // Traffic: 4 bytes read and 4 written an element, once; gamma and beta come from the caches. No hints before sm_80.
 // Any alignment: elements instead of vectors where those do not suit. Refuses rows too wide for the registers of 1024
 // threads with eight vectors each: 32768 floats, or 8192 where vectors do not suit.
+#include "../harness/policy.cuh"
 #include "layernorm.cuh"
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-__device__ __forceinline__ uint64_t evict_last() {
-    uint64_t policy;
-    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-    return policy;
-}
-__device__ __forceinline__ float load_to_keep(const float* from) {
-    float v;
-    asm volatile("ld.global.L1::evict_last.L2::cache_hint.f32 %0, [%1], %2;" : "=f"(v) : "l"(from), "l"(evict_last()));
-    return v;
-}
-__device__ __forceinline__ float4 load_to_keep(const float4* from) {
-    float4 v;
-    asm volatile("ld.global.L1::evict_last.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(from), "l"(evict_last()));
-    return v;
-}
-#else
-template <class Vector>
-__device__ Vector load_to_keep(const Vector* from) { return *from; }
-#endif
 
 template <class Vector, int THREADS, int COUNT>
 __global__ void __launch_bounds__(THREADS) layernorm_08_kept_in_l2(Rows rows) {
@@ -47,7 +26,7 @@ __global__ void __launch_bounds__(THREADS) layernorm_08_kept_in_l2(Rows rows) {
     float sum = 0, squares = 0;
 #pragma unroll
     for (int k = 0; k < COUNT; ++k)
-        if (threadIdx.x + k * THREADS < vectors) v[k] = load_to_keep(in + threadIdx.x + k * THREADS);
+        if (threadIdx.x + k * THREADS < vectors) v[k] = harness::load_to_keep(in + threadIdx.x + k * THREADS);
 #pragma unroll
     for (int k = 0; k < COUNT; ++k)
         if (threadIdx.x + k * THREADS < vectors) sum += sum_of(v[k]);

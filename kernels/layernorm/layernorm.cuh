@@ -6,7 +6,7 @@
 
 constexpr float EPSILON = 1e-5f;
 
-struct LayerNorm {
+struct LayerNorm : harness::OfMoments {
     using Element = float;
     static constexpr const char* precision = "fp32";
     static constexpr double threshold = 0x1p-20;  // sixteen roundings of FP32

@@ -13,12 +13,17 @@ __global__ void __launch_bounds__(VECTORS == 2 ? 768 : 1024) rmsnorm_03_bulk_row
     normalise_at_once<VECTORS>(rows.in + row, rows.gamma, rows.out + row, rows.hidden);
 }
 
-template <int VECTORS, class Element>
-bool normalise_at_once_by(const harness::Rows<Element>& rows, unsigned most_threads) {
-    const unsigned threads = threads_of_row(rows.hidden, VECTORS);
+// By the kernel for two vectors a thread, or that for four. False for rows that no vector suits, or that no block holds.
+template <class Element>
+bool normalise_at_once_by(void (*by_two)(harness::Rows<Element>), void (*by_four)(harness::Rows<Element>), const harness::Rows<Element>& rows) {
+    if (rows.hidden % 8 || !harness::is_aligned(rows.in, 16) || !harness::is_aligned(rows.gamma, 16) || !harness::is_aligned(rows.out, 16))
+        return false;
+    const bool two = threads_of_row(rows.hidden, 2) <= 768;
+    const auto kernel = two ? by_two : by_four;
+    const unsigned threads = threads_of_row(rows.hidden, two ? 2 : 4);
     const size_t row_bytes = rows.hidden * sizeof(Element);
-    if (threads > most_threads || !allow_shared(rmsnorm_03_bulk_row<VECTORS, Element>, row_bytes)) return false;
-    rmsnorm_03_bulk_row<VECTORS><<<harness::blocks_for(rows.rows, 1), threads, row_bytes>>>(rows);
+    if (threads > 1024 || !allow_shared(kernel, row_bytes)) return false;
+    kernel<<<harness::blocks_for(rows.rows, 1), threads, row_bytes>>>(rows);
     return true;
 }
 
@@ -31,8 +36,6 @@ __global__ void __launch_bounds__(256) rmsnorm_03_two_passes(harness::Rows<Eleme
 
 template <class Element>
 void normalise_rows(const harness::Rows<Element>& rows) {
-    const bool vectors = rows.hidden % 8 == 0 && harness::is_aligned(rows.in, 16) && harness::is_aligned(rows.gamma, 16) &&
-                         harness::is_aligned(rows.out, 16);
-    if (vectors && (normalise_at_once_by<2>(rows, 768) || normalise_at_once_by<4>(rows, 1024))) return;
+    if (normalise_at_once_by(rmsnorm_03_bulk_row<2, Element>, rmsnorm_03_bulk_row<4, Element>, rows)) return;
     rmsnorm_03_two_passes<<<harness::blocks_for(rows.rows, 1), 256>>>(rows);
 }

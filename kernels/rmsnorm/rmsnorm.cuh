@@ -9,7 +9,7 @@
 template <class Element>
 struct RmsNorm;
 
-struct RmsNormTask {
+struct RmsNormTask : harness::OfMoments {
     static constexpr int vectors = 1;
     static std::vector<harness::Parameter> workload() {
         return {{"rows", 131072}, {"hidden", 4096, 1, 1u << 24}, {"bf16", 0, 0, 1}};

@@ -9,6 +9,7 @@
 
 #include "../harness/bulk.cuh"
 #include "../harness/failure.cuh"
+#include "../harness/policy.cuh"
 #include "../harness/reduce.cuh"
 
 constexpr float EPSILON = 1e-6f;
@@ -77,8 +78,9 @@ __device__ __forceinline__ void normalise_in_two_passes(const Element* in, const
 }
 
 // A multiple of eight elements, at most 8 * VECTORS a thread; `in`, `gamma` and `out` aligned to 16 bytes. The row arrives by
-// one bulk copy in the block's dynamic shared memory, of `hidden` elements; GPUs before Hopper read it from where it is.
-template <int VECTORS, class Element>
+// one bulk copy in the block's dynamic shared memory, of `hidden` elements; GPUs before Hopper read it from where it is. A row
+// that is KEPT asks the L2 to let it go last.
+template <int VECTORS, bool KEPT = false, class Element>
 __device__ __forceinline__ void normalise_at_once(const Element* in, const Element* gamma, Element* out, uint32_t hidden) {
     __shared__ float sums[32];
     const uint32_t vectors = hidden / 8;
@@ -89,7 +91,10 @@ __device__ __forceinline__ void normalise_at_once(const Element* in, const Eleme
 #ifdef HARNESS_BULK_COPIES
     extern __shared__ __align__(128) uint4 stage[];
     __shared__ harness::Delivery delivery;
-    if (threadIdx.x == 0) delivery.fetch(stage, row, hidden * sizeof(Element));
+    if (threadIdx.x == 0) {
+        if constexpr (KEPT) delivery.fetch(stage, row, hidden * sizeof(Element), harness::leave_last());
+        else delivery.fetch(stage, row, hidden * sizeof(Element));
+    }
     __syncthreads();
 #endif
     // Asked for before the row is here: nobody waits for it later.

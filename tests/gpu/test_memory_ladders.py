@@ -24,7 +24,7 @@ from profiler.measure.tools.toolchain import find_gpu, find_toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
-SMALL = {"n": 70_001, "rows": 37, "tokens": 37, "hidden": 1000, "vocab": 500}
+SMALL = {"n": 70_001, "rows": 37, "columns": 100, "tokens": 37, "hidden": 1000, "vocab": 500}
 DONE, UNSUPPORTED = 0, 3
 
 Binaries = Callable[[str], dict[str, Path]]

@@ -31,7 +31,8 @@ RUNGS = [
     if kernel.name.startswith("torch_")
 ]
 MEMORY_BOUND = {
-    "copy", "relu", "relu-fp16", "gelu", "scale", "sum", "layernorm", "embedding", "rmsnorm", "embedding-rmsnorm",
+    "copy", "relu", "relu-fp16", "gelu", "scale", "sum", "layernorm", "embedding", "rmsnorm", "embedding-rmsnorm", "softmax",
+    "transpose",
 }  # fmt: skip
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
