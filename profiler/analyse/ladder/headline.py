@@ -15,13 +15,20 @@ _MOST_STEPS = 3
 
 
 def furthest_rung(rungs: Sequence[RungFinding]) -> RungFinding | None:
-    """Returns the rung that comes furthest of those measured like the first: against its reference, or else the fastest."""
+    """Returns the rung that comes furthest: against the reference of the first, or else the fastest.
+
+    All rungs on the way to it have that reference. One that leaves for another precision and comes back climbed elsewhere.
+    """
     timed = [rung for rung in rungs if rung.duration_ns]
     climbed = [rung for rung in timed if rung.before is not None]
     if not climbed:
         return None
     first = next((rung for rung in timed if rung.kernel == climbed[0].before), climbed[0])
-    alike = [rung for rung in climbed if (rung.reference, rung.basis) == (first.reference, first.basis)]
+    alike = [
+        rung
+        for rung in climbed
+        if all((one.reference, one.basis) == (first.reference, first.basis) for one in _path(rungs, rung))
+    ]
     return max(alike or climbed, key=lambda rung: (rung.strongest[0], -(rung.duration_ns or 0.0)))
 
 
