@@ -14,7 +14,9 @@ def kept_in_l2(machine_code, ladder_name: str):
     return machine_code(ladder_name, number)
 
 
-@pytest.mark.parametrize("ladder", ["copy", "relu", "relu-fp16", "gelu", "scale", "layernorm", "softmax", "transpose"])
+@pytest.mark.parametrize(
+    "ladder", ["copy", "relu", "relu-fp16", "gelu", "scale", "layernorm", "softmax", "transpose"]
+)
 def test_loads_of_vectors_leave_the_caches_last(machine_code, ladder: str) -> None:
     opcodes = kept_in_l2(machine_code, ladder).opcodes
     assert opcodes["LDG.E.EL.128"] > 0
