@@ -273,6 +273,12 @@ def test_lanes_are_idle_where_more_than_a_few_do_nothing(acting, found):
     assert names(lanes.detect_idle_lanes, evidence_of("FADD R4, R4, R6", "EXIT", facts=facts)) == found
 
 
+def test_no_lane_is_idle_in_what_the_tensor_pipe_multiplies():
+    facts = {place: {"lanes": 24.0, "acting": 24.0} for place in range(2)}
+    (candidate,) = lanes.detect_idle_lanes(evidence_of("HGMMA.64x256x16.F32.BF16 R4", "EXIT", facts=facts))
+    assert candidate.effect.resources["tensor"] == 0
+
+
 def test_two_sides_of_a_branch_that_share_a_warp_diverge():
     acting = (32.0, 20.0, 12.0, 32.0)
     facts = {place: {"lanes": count, "acting": count} for place, count in enumerate(acting)}

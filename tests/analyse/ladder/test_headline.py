@@ -45,6 +45,11 @@ def test_a_rung_with_another_reference_is_no_part_of_the_climb():
     assert "k5" not in headline([SLOW, TILES, OTHER]).why
 
 
+def test_a_rung_that_was_reached_over_another_reference_is_no_part_of_the_climb():
+    back = rung(6, 0.4, 5, 1.25)
+    assert furthest_rung([SLOW, TILES, OTHER, back]) is TILES
+
+
 def test_a_ladder_of_one_rung_has_no_headline():
     assert furthest_rung([SLOW]) is None
 
