@@ -103,7 +103,7 @@ def test_a_notebook_starts_from_the_reports_that_were_named(prof_here, reports, 
     assert "exists already" in again.stderr
     shown = executed(tmp_path / "gemm_6.ipynb")
     for words in (
-        "gemm_6.ncu-rep is 1.879x as fast as gemm_5.ncu-rep",
+        "gemm_6 is 1.879x as fast as gemm_5",
         "Next: ",
         "four-way confirmed",
         "13 % fewer",

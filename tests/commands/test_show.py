@@ -110,8 +110,8 @@ def test_every_kernel_of_a_report_has_a_sheet_and_a_pattern_chooses(prof_here, s
 
 
 def test_a_loose_report_is_shown_like_a_stored_one(prof_here, shipped, reports):
-    loose = json.loads(prof_here("show", reports / "gemm_6.ncu-rep", "--format", "json").stdout)
-    stored = json.loads(shipped("show", "textbook-6", "--format", "json").stdout)
+    loose = json.loads(prof_here("show", reports / "gemm_6.ncu-rep", "--full", "--format", "json").stdout)
+    stored = json.loads(shipped("show", "textbook-6", "--full", "--format", "json").stdout)
     assert loose["kernels"] == stored["kernels"]
 
 

@@ -66,7 +66,7 @@ class Overhead(Struct, frozen=True):
 
     kind: str
     count: float
-    opcodes: Annotated[list[LoopInstruction], Importance(90, each=2)]
+    opcodes: Annotated[dict[str, float], Importance(90, each=2)]
 
 
 class LoopSheet(Struct, frozen=True):
@@ -238,7 +238,7 @@ def group_overhead(counts: Iterable[OpcodeCount]) -> list[Overhead]:
     for one in counts:
         if kind := overhead_kind(one.opcode):
             kinds.setdefault(kind, {})[one.opcode] = one.count
-    found = [Overhead(kind, sum(members.values()), by_count(members)) for kind, members in kinds.items()]
+    found = [Overhead(kind, sum(members.values()), members) for kind, members in kinds.items()]
     return sorted(found, key=lambda one: -one.count)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from profiler.analyse.code.hot_loop import LoopSheet
 from profiler.analyse.code.machine_code import (
@@ -85,16 +85,16 @@ def _overhead(code: MachineCode, titles: Sequence[str]) -> Section:
         found = [(side.get(kind), n) for side, n in zip(sides, steps, strict=True)]
         counts = [one.count / n if one else None for one, n in found]
         rows.append(
-            Row((kind, *counts, _opcode_counts([(one.opcodes if one else [], n) for one, n in found])))
+            Row((kind, *counts, _opcode_counts([(one.opcodes if one else {}, n) for one, n in found])))
         )
     return [Table(columns, rows)] if rows else []
 
 
-def _opcode_counts(sides: Sequence[tuple[Sequence[LoopInstruction], int]]) -> str:
+def _opcode_counts(sides: Sequence[tuple[Mapping[str, float], int]]) -> str:
     """Returns `MOV 4, CS2R 2`, the most first; of two sides `MOV 4 -> 2`."""
-    counts = [{one.opcode: one.count / steps for one in opcodes} for opcodes, steps in sides]
+    counts = [{name: count / steps for name, count in opcodes.items()} for opcodes, steps in sides]
     names = list(dict.fromkeys(name for side in counts for name in side))
-    names.sort(key=lambda name: -max(side.get(name, 0.0) for side in counts))
+    names.sort(key=lambda name: (-max(side.get(name, 0.0) for side in counts), name))
     more = f" and {len(names) - _MOST_OPCODES} more" if len(names) > _MOST_OPCODES else ""
     texts = [
         f"{name} {' -> '.join(number(side.get(name, 0.0)) for side in counts)}"
