@@ -74,7 +74,7 @@ def _overhead(code: MachineCode, titles: Sequence[str]) -> Section:
         {kind for side in sides for kind in side},
         key=lambda kind: -max(side[kind].count for side in sides if kind in side),
     )
-    steps = [sheet.steps if code.per == "step" and sheet.steps else 1 for sheet in code.kernels]
+    steps = _divisors(code)
     columns = [
         Column(f"overhead per {UNIT_TEXT[code.per]}"),
         *(Column(title, "number", missing="-") for title in titles),
@@ -157,11 +157,10 @@ def figures_title(code: MachineCode) -> str:
 
 def figures(code: MachineCode) -> list[tuple[str, list[float | None]]]:
     """Returns each figure with its value on each side, leaving out figures that no side has."""
-    by_step = code.per == "step"
     sheets = code.kernels
     unit = UNIT_TEXT[code.per]
     turn = "iteration" if sheets[0].scope == "loop" else "warp"
-    steps = [sheet.steps if by_step and sheet.steps else 1 for sheet in sheets]
+    steps = _divisors(code)
     shared = [sheet.shared for sheet in sheets]
     rows: list[tuple[str, list[float | None]]] = [
         (f"instructions per {turn}", [sheet.instructions for sheet in sheets]),
@@ -175,6 +174,11 @@ def figures(code: MachineCode) -> list[tuple[str, list[float | None]]]:
         ("FMAs per shared element of 4 bytes", [one.fmas_per_word or None if one else None for one in shared]),
     ]  # fmt: skip
     return [(name, values) for name, values in rows if any(value is not None for value in values)]
+
+
+def _divisors(code: MachineCode) -> list[int]:
+    """Returns the k-steps of each side's loop that its counts are divided by; 1 if they are not given per k-step."""
+    return [sheet.steps if code.per == "step" and sheet.steps else 1 for sheet in code.kernels]
 
 
 # The loads of the operands

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from profiler.analyse.ladder.ideas import Idea
-from profiler.analyse.ladder.ladder import HEADLINES, LadderElsewhere, LadderFinding, RungFinding
+from profiler.analyse.ladder.ladder import (
+    HEADLINES,
+    LadderElsewhere,
+    LadderFinding,
+    RungElsewhere,
+    RungFinding,
+)
 from profiler.catalog.ladders.ladder import size_text, spans_text
 from profiler.present.document import (
     Cell,
@@ -53,22 +59,15 @@ def rungs_table(finding: LadderFinding) -> Table:
 
 def _elsewhere(finding: LadderFinding, there: LadderElsewhere) -> Section:
     """Returns the same rungs on another GPU: their times, their work per second and their speed beside the reference there."""
-    computes = _work_title(finding) == "GFLOP/s"
     names = {one.kernel: one.name for one in finding.kernels}
     names |= {one.kernel: one.name for one in finding.missing}
-    columns = (
-        *(Column("rung", "number"), Column("name"), Column("time", "duration")),
-        *(Column(_work_title(finding), "number"), Column("% ref", "tenths"), Column("% best", "tenths")),
-    )
+    fixed = [Column("rung", "number"), Column("name"), Column("time", "duration")]
+    work = Column(_work_title(finding), "number")
+    columns = [*fixed, work, Column("% ref", "tenths"), Column("% best", "tenths")]
     rows = [
-        Row(
-            (
-                *(one.kernel, names.get(one.kernel, ""), one.duration_ns),
-                *(one.gflops if computes else one.gbytes_per_s, one.reference_pct, one.best_pct),
-            )
-        )
+        Row((one.kernel, names.get(one.kernel, ""), one.duration_ns, _work(one, finding), one.reference_pct, one.best_pct))
         for one in there.kernels
-    ]
+    ]  # fmt: skip
     return [Text(f"On {there.gpu}:"), Table(columns, rows, drops_empty=True)]
 
 
@@ -83,10 +82,9 @@ def _columns(finding: LadderFinding) -> list[Column]:
 
 
 def _values(rung: RungFinding, finding: LadderFinding) -> list[Cell]:
-    work = rung.gflops if _work_title(finding) == "GFLOP/s" else rung.gbytes_per_s
     own, pair = str(rung.kernel), f"{rung.before}-{rung.kernel}"
     values: list[Cell] = [Linked(rung.kernel, own), Linked(rung.name, own), _time(rung, finding)]
-    values += [work] if _has_work(finding) else []
+    values += [_work(rung, finding)] if _has_work(finding) else []
     values += [
         rung.reference_pct,
         *([rung.best_pct] if _has_best(finding) else []),
@@ -102,6 +100,10 @@ def _has_best(finding: LadderFinding) -> bool:
 
 def _has_binding(finding: LadderFinding) -> bool:
     return any(rung.binding for rung in finding.kernels)
+
+
+def _work(rung: RungFinding | RungElsewhere, finding: LadderFinding) -> float | None:
+    return rung.gflops if _work_title(finding) == "GFLOP/s" else rung.gbytes_per_s
 
 
 def _work_title(finding: LadderFinding) -> str:
