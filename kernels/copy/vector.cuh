@@ -1,5 +1,5 @@
-// One thread copies one vector; the elements behind the last whole one are copied by the first threads of the grid. What rungs 2
-// and 3 do, and some of ../copy-variants: a rung's file has a kernel of its own name.
+// One thread copies one vector; the elements behind the last whole one are copied by the first threads of the grid. Rungs 2 and 3
+// and some of ../copy-variants call it from a kernel of their own name; rung 9 has the launch alone from here.
 // Any n. Refuses arrays that are not aligned to the vector.
 #pragma once
 

@@ -1,5 +1,5 @@
-// A row gathered and normalised in one pass: the shape of a block, and the way of what no vector suits. A rung has a kernel of its
-// own for the rest.
+// A row gathered and normalised in one pass, for rungs 2, 7 and 8, each of which calls it from a kernel of its own name. Rows that
+// no vector suits are read twice, by the same kernel for all rungs.
 #pragma once
 
 #include "embedding_rmsnorm.cuh"

@@ -99,7 +99,7 @@ class Proposals {
         using Ask = Asked<Element, Result>;
         CUBLAS_CHECK(cublasLtCreate(&handle_));
         CUBLAS_CHECK(cublasLtMatmulDescCreate(&product_, Ask::compute, CUDA_R_32F));
-        if (g.B_BY_COLUMNS) {  // our kernels never leave the sums that the tensor cores keep, so neither need cuBLAS
+        if (g.B_BY_COLUMNS) {  // FP8. Rung 17 adds up in the tensor cores alone, so cuBLAS may do so too
             const cublasOperation_t transposed = CUBLAS_OP_T;
             const int8_t fast = 1;
             CUBLAS_CHECK(cublasLtMatmulDescSetAttribute(product_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));

@@ -18,7 +18,7 @@ static_assert(BM == 64 * CONSUMERS && BN == 256, "each consumer issues wgmma of 
 template <class Element>
 constexpr int BK = ROW_BYTES / sizeof(Element);
 
-// How the copy engine fetches A, and B: of BF16 in boxes of 64 columns, of E4M3, which lies by columns, as it fetches A.
+// Maps for the copy engine. B comes in boxes of 64 columns if it is BF16; E4M3 lies by columns, and comes as A does.
 template <class Element, class Result>
 CUtensorMap map_of_a(const harness::Gemm<Element, Result>& g) {
     return harness::tensor_map(g.a, g.m, g.k, BM, BK<Element>, CU_TENSOR_MAP_SWIZZLE_128B);

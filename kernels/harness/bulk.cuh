@@ -41,7 +41,7 @@ struct Delivery {
     }
 };
 
-// Asks for a row's way into the L2, where its lines leave by the policy. By one thread; 16 bytes as above.
+// Asks the L2 to fetch a row and to keep its lines by the policy. By one thread. Address and size are multiples of 16 bytes.
 __device__ __forceinline__ void prefetch_bulk(const void* from, uint32_t bytes, uint64_t policy) {
     asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], %1, %2;" ::"l"(from), "r"(bytes), "l"(policy) : "memory");
 }

@@ -1,4 +1,4 @@
-// What an access may ask of the L2 for the lines that it touches: sm_80 and later.
+// Loads that ask the caches to keep the lines that they bring: sm_80 and later.
 #pragma once
 
 #include <cstdint>

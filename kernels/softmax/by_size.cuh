@@ -1,4 +1,4 @@
-// A row in the registers of a warp or of a block, whichever its width fills: rungs 5 and 6.
+// A row in the registers of a warp or of a block, whichever its width fills: rungs 5 and 9.
 #pragma once
 
 #include "../harness/policy.cuh"

@@ -84,7 +84,7 @@ __device__ __forceinline__ float4 exp_below(float4 v, float shift) {
 __device__ __forceinline__ float scaled(float v, float by) { return v * by; }
 __device__ __forceinline__ float4 scaled(float4 v, float by) { return make_float4(v.x * by, v.y * by, v.z * by, v.w * by); }
 
-// Of the vectors that a thread holds, `count` of which are of the row: leaves their exponentials in their place.
+// The part of a row that a thread holds in its first `count` vectors. Leaves each element's exponential in its place.
 template <int COUNT, class Vector>
 __device__ __forceinline__ Part part_of(Vector (&v)[COUNT], int count) {
     Part part = no_part();
@@ -99,7 +99,7 @@ __device__ __forceinline__ Part part_of(Vector (&v)[COUNT], int count) {
     return part;
 }
 
-// Whether every row of both arrays can be accessed by 128 bits.
+// True if every row of both arrays can be accessed by 128 bits.
 inline bool suits_float4(const Rows& rows) {
     return rows.hidden % 4 == 0 && harness::is_aligned(rows.in, 16) && harness::is_aligned(rows.out, 16);
 }

@@ -1,4 +1,4 @@
-// Softmax of rows that are read twice: rung 2, and the rows of rung 5 that are too wide for its registers.
+// Softmax of rows that are read twice: rung 2, and the rows of rungs 5 and 9 that are too wide for registers.
 #pragma once
 
 #include "softmax.cuh"

@@ -115,7 +115,7 @@ class Transposition {
     std::unique_ptr<harness::CopyReference> reference_;
 };
 
-// What rungs 2 to 6 have in common: a block moves a square tile, in the order in which the input's tiles lie.
+// Rungs 2 to 6 and 10: a block moves a square tile, in the order in which the input's tiles lie.
 struct Tile {
     uint32_t row, column;  // of its first element in the input
 };
@@ -132,7 +132,7 @@ unsigned blocks_of_tiles(const Matrix& matrix) {
     return harness::blocks_for(across * down, 1);
 }
 
-// Whether every row of both matrices can be accessed by 128 bits.
+// True if every row of both matrices can be accessed by 128 bits.
 inline bool suits_float4(const Matrix& matrix) {
     return matrix.rows % 4 == 0 && matrix.columns % 4 == 0 && harness::is_aligned(matrix.in, 16) &&
            harness::is_aligned(matrix.out, 16);
