@@ -277,9 +277,9 @@ def one_file_of(rungs: Sequence[Kernel]) -> str:
 
 
 def whole_source(path: Path) -> str:
-    """The text of a source, with the header in its place that holds its `main`: several rungs share one, and set its macros.
+    """Returns a source's text with the header that holds `main` in place of its include, as rungs share it and set its macros.
 
-    Its other headers are named by their whole paths.
+    It includes its other headers by their whole paths.
     """
 
     def included(match: re.Match[str]) -> str:

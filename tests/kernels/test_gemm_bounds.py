@@ -66,7 +66,7 @@ def test_one_wrong_element_is_caught(judged, precision: str, error: str) -> None
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_wrong_row_and_a_wrong_tile_are_caught_element_by_element(judged, precision: str) -> None:
-    """Of the row, an element may happen to be nearly that of the row below; in FP8, also one of the tile nearly zero."""
+    """An element of the wrong row may happen to be nearly the right one; in FP8, one of the wrong tile may be nearly zero."""
     in_fp8 = precision == "e4m3 to bf16"
     assert all(row["wrong"] >= (0.9 if in_fp8 else 0.95) * ROW for row in of(judged, precision, "row"))
     assert all(row["wrong"] >= (0.85 if in_fp8 else 1) * TILE for row in of(judged, precision, "tile"))

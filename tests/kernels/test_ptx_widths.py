@@ -1,4 +1,4 @@
-"""What claim G13 rests on: how wide the PTX of a rung reads shared memory, where its machine code reads otherwise."""
+"""Claim G13: the PTX of a rung reads shared memory by other widths than its machine code."""
 
 from __future__ import annotations
 
