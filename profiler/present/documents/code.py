@@ -72,7 +72,7 @@ def _overhead(code: MachineCode, titles: Sequence[str]) -> Section:
     sides = [{one.kind: one for one in sheet.overhead} for sheet in code.kernels]
     kinds = sorted(
         {kind for side in sides for kind in side},
-        key=lambda kind: -max(side[kind].count for side in sides if kind in side),
+        key=lambda kind: (-max(side[kind].count for side in sides if kind in side), kind),
     )
     steps = _divisors(code)
     columns = [
