@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from profiler.ask.collect import find_collected
 from profiler.catalog.presets import find_preset
 from profiler.commands.measuring.collect_devices import CollectDevices, open_devices
 from profiler.commands.measuring.collect_progress import CollectProgress
@@ -309,6 +308,8 @@ def _collect(
 
 
 def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], settings: VerbSettings) -> None:
+    from profiler.ask.collect import find_collected  # which imports what finds causes
+
     rows, manifests = [], []
     collected = find_collected(store, [outcome.run_id for outcome in outcomes], settings)
     for outcome, found in zip(outcomes, collected, strict=True):
