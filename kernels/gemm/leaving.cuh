@@ -7,6 +7,16 @@
 constexpr int C_COLUMNS = ROW_BYTES / 2, C_BOXES = BN / C_COLUMNS, C_BOX_BYTES = 16 * ROW_BYTES;  // of a warp's boxes
 
 #if TARGET_HAS_WGMMA
+// By tanh, as networks compute it and cublasLt does.
+__device__ __forceinline__ float gelu(float x) {
+    float t;
+    asm("tanh.approx.f32 %0, %1;" : "=f"(t) : "f"(x * (0.79788456f + 0.035677408f * x * x)));
+#ifdef NOGELU
+    return x;
+#endif
+    return 0.5f * x * t + 0.5f * x;
+}
+
 struct LeavingTile {
     const CUtensorMap* c_map;
     __nv_bfloat162 packed[BN / 4];
@@ -20,6 +30,39 @@ struct LeavingTile {
         wgmma_settle(sum);
 #pragma unroll
         for (int i = 0; i < BN / 4; ++i) packed[i] = __floats2bfloat162_rn(sum[2 * i], sum[2 * i + 1]);
+        row0 = row, col0 = col;
+    }
+
+    // A layer's bias of this lane's columns, on its way into registers whose sums have left.
+    __device__ __forceinline__ void fetch_bias(const __nv_bfloat16* bias, int col, int n) {
+        const int first = col + threadIdx.x % 4 * 2, valid = n - first;
+        const auto from = reinterpret_cast<const __nv_bfloat162*>(bias + first);
+#pragma unroll
+        for (int j = 0; j < BN / 8; ++j) packed[BN / 8 + j] = 8 * j < valid ? from[4 * j] : __nv_bfloat162{};
+    }
+
+    template <int HALF>
+    __device__ __forceinline__ void take_half(float (&sum)[64]) {
+        wgmma_settle(sum);
+#pragma unroll
+        for (int j = 0; j < BN / 16; ++j) {
+            const float2 bias = __bfloat1622float2(packed[BN / 8 + HALF * BN / 16 + j]);
+#pragma unroll
+            for (int i = 2 * j; i < 2 * j + 2; ++i)
+                packed[HALF * BN / 8 + i] = __floats2bfloat162_rn(gelu(sum[2 * i] + bias.x), gelu(sum[2 * i + 1] + bias.y));
+        }
+    }
+
+    // As take, of GELU(sum + bias). Eight columns of sums take the place of bias that was read before.
+    __device__ __forceinline__ void take_activated(float (&sum)[128], int row, int col) {
+        wgmma_settle(sum);
+#pragma unroll
+        for (int j = 0; j < BN / 8; ++j) {
+            const float2 bias = __bfloat1622float2(packed[BN / 8 + j]);
+#pragma unroll
+            for (int i = 2 * j; i < 2 * j + 2; ++i)
+                packed[i] = __floats2bfloat162_rn(gelu(sum[2 * i] + bias.x), gelu(sum[2 * i + 1] + bias.y));
+        }
         row0 = row, col0 = col;
     }
 
