@@ -6,14 +6,14 @@
 
 constexpr int C_COLUMNS = ROW_BYTES / 2, C_BOXES = BN / C_COLUMNS, C_BOX_BYTES = 16 * ROW_BYTES;  // of a warp's boxes
 
+constexpr int LEAVING_BYTES = RING_BYTES + CONSUMERS * 4 * 2 * C_BOX_BYTES + BARRIER_BYTES + 1024;  // of shared memory
+static_assert(LEAVING_BYTES <= 227 * 1024, "a Hopper block has at most 227 KB of shared memory");
+
 #if TARGET_HAS_WGMMA
 // By tanh, as networks compute it and cublasLt does.
 __device__ __forceinline__ float gelu(float x) {
     float t;
     asm("tanh.approx.f32 %0, %1;" : "=f"(t) : "f"(x * (0.79788456f + 0.035677408f * x * x)));
-#ifdef NOGELU
-    return x;
-#endif
     return 0.5f * x * t + 0.5f * x;
 }
 
@@ -26,13 +26,6 @@ struct LeavingTile {
 
     __device__ __forceinline__ bool waits() const { return col0 >= 0; }
 
-    __device__ __forceinline__ void take(float (&sum)[128], int row, int col) {
-        wgmma_settle(sum);
-#pragma unroll
-        for (int i = 0; i < BN / 4; ++i) packed[i] = __floats2bfloat162_rn(sum[2 * i], sum[2 * i + 1]);
-        row0 = row, col0 = col;
-    }
-
     // A layer's bias of this lane's columns, on its way into registers whose sums have left.
     __device__ __forceinline__ void fetch_bias(const __nv_bfloat16* bias, int col, int n) {
         const int first = col + threadIdx.x % 4 * 2, valid = n - first;
@@ -41,27 +34,18 @@ struct LeavingTile {
         for (int j = 0; j < BN / 8; ++j) packed[BN / 8 + j] = 8 * j < valid ? from[4 * j] : __nv_bfloat162{};
     }
 
-    template <int HALF>
-    __device__ __forceinline__ void take_half(float (&sum)[64]) {
-        wgmma_settle(sum);
-#pragma unroll
-        for (int j = 0; j < BN / 16; ++j) {
-            const float2 bias = __bfloat1622float2(packed[BN / 8 + HALF * BN / 16 + j]);
-#pragma unroll
-            for (int i = 2 * j; i < 2 * j + 2; ++i)
-                packed[HALF * BN / 8 + i] = __floats2bfloat162_rn(gelu(sum[2 * i] + bias.x), gelu(sum[2 * i + 1] + bias.y));
-        }
-    }
-
-    // As take, of GELU(sum + bias). Eight columns of sums take the place of bias that was read before.
-    __device__ __forceinline__ void take_activated(float (&sum)[128], int row, int col) {
+    // Packs the sums, or GELU(sum + bias) of them. Eight columns at a time take the place of bias that was read before.
+    template <bool LAYER>
+    __device__ __forceinline__ void take(float (&sum)[128], int row, int col) {
         wgmma_settle(sum);
 #pragma unroll
         for (int j = 0; j < BN / 8; ++j) {
-            const float2 bias = __bfloat1622float2(packed[BN / 8 + j]);
+            float2 bias;
+            if (LAYER) bias = __bfloat1622float2(packed[BN / 8 + j]);
 #pragma unroll
             for (int i = 2 * j; i < 2 * j + 2; ++i)
-                packed[i] = __floats2bfloat162_rn(gelu(sum[2 * i] + bias.x), gelu(sum[2 * i + 1] + bias.y));
+                packed[i] = LAYER ? __floats2bfloat162_rn(gelu(sum[2 * i] + bias.x), gelu(sum[2 * i + 1] + bias.y))
+                                  : __floats2bfloat162_rn(sum[2 * i], sum[2 * i + 1]);
         }
         row0 = row, col0 = col;
     }
@@ -86,4 +70,55 @@ struct LeavingTile {
         }
     }
 };
+
+// What a block does: the producer fetches, the consumers multiply, and send a tile of C away while they multiply the next one.
+template <bool LAYER, class Element>
+__device__ __forceinline__ void multiply(const Tiles<Element>& tiles, const CUtensorMap& a_map, const CUtensorMap& b_map,
+                                         const CUtensorMap& c_map, const bf16* bias = nullptr) {
+    extern __shared__ uint8_t shared[];
+    const uint32_t slabs = (shared_address(shared) + 1023) & ~1023u, cs = slabs + RING_BYTES;
+    Ring<Element> ring(slabs, cs + CONSUMERS * 4 * 2 * C_BOX_BYTES);
+    if (threadIdx.x == 0) {
+        ring.init();
+        for (const CUtensorMap* map : {&a_map, &b_map, &c_map}) prefetch_map(map);
+    }
+    cluster_sync();
+    if (threadIdx.x < 128) {
+        give_registers<40>();
+        if (threadIdx.x == 0) {
+            tiles.each([&](int tile) {
+                const int2 origin = tiles.origin(tile);
+                for (int slab = 0; slab < tiles.slabs; ++slab) ring.fetch(a_map, b_map, tiles.rank, origin, slab);
+            });
+            ring.drain();
+        }
+    } else {
+        take_registers<232>();
+        const int consumer = threadIdx.x / 128 - 1, warp = threadIdx.x / 32 - 4, lane = threadIdx.x % 32;
+        const uint32_t boxes = cs + warp * 2 * C_BOX_BYTES;
+        LeavingTile leaving(&c_map);
+        tiles.each([&](int tile) {
+            float sum[128];
+            for (int slab = 0; slab < tiles.slabs; ++slab) {
+                ring.multiply(sum, consumer, slab > 0);
+                if (leaving.waits() && slab < C_BOXES) {
+#pragma unroll
+                    for (int box = 0; box < C_BOXES; ++box)
+                        if (slab == box) leaving.send(boxes, box);
+                }
+                if (LAYER && slab == C_BOXES) leaving.fetch_bias(bias, tiles.origin(tile).y, tiles.n);
+                ring.release();
+            }
+#pragma unroll
+            for (int box = 0; box < C_BOXES; ++box)  // k was too short for all boxes
+                if (leaving.waits() && tiles.slabs <= box) leaving.send(boxes, box);
+            if (LAYER && tiles.slabs <= C_BOXES) leaving.fetch_bias(bias, tiles.origin(tile).y, tiles.n);
+            const int2 origin = tiles.origin(tile);
+            leaving.take<LAYER>(sum, origin.x + warp * 16, origin.y);
+        });
+#pragma unroll
+        for (int box = 0; box < C_BOXES; ++box) leaving.send(boxes, box);
+        if (lane == 0) store_box_wait_read<0>();
+    }
+}
 #endif
