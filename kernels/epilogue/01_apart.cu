@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(256) epilogue_01_activation(uint4* c, const ui
 #pragma unroll
     for (int pair = 0; pair < 4; ++pair) {
         const float2 x = __bfloat1622float2(pairs[pair]), b = __bfloat1622float2(pairs_of_bias[pair]);
-        pairs[pair] = __floats2bfloat162_rn(gelu(x.x + b.x), gelu(x.y + b.y));
+        pairs[pair] = __floats2bfloat162_rn(gelu_of_twice(0.5f * (x.x + b.x)), gelu_of_twice(0.5f * (x.y + b.y)));
     }
     c[i] = eight;
 #endif

@@ -10,11 +10,19 @@ constexpr int LEAVING_BYTES = RING_BYTES + CONSUMERS * 4 * 2 * C_BOX_BYTES + BAR
 static_assert(LEAVING_BYTES <= 227 * 1024, "a Hopper block has at most 227 KB of shared memory");
 
 #if TARGET_HAS_WGMMA
-// By tanh, as networks compute it and cublasLt does.
-__device__ __forceinline__ float gelu(float x) {
+// GELU(2 y), by tanh, as networks compute it and cublasLt does.
+__device__ __forceinline__ float gelu_of_twice(float y) {
     float t;
-    asm("tanh.approx.f32 %0, %1;" : "=f"(t) : "f"(x * (0.79788456f + 0.035677408f * x * x)));
-    return 0.5f * x * t + 0.5f * x;
+    asm("tanh.approx.f32 %0, %1;" : "=f"(t) : "f"(y * (1.5957691f + 0.28541926f * y * y)));
+    return y * t + y;
+}
+
+// A pair of columns, or zeros where `valid` has come to `past`. Branches around single loads would cost more than the loads.
+__device__ __forceinline__ __nv_bfloat162 load_pair(const __nv_bfloat162* from, int valid, int past) {
+    uint32_t pair;
+    asm volatile("{\n.reg .pred there;\nsetp.gt.s32 there, %2, %3;\nmov.b32 %0, 0;\n@there ld.global.nc.b32 %0, [%1];\n}"
+                 : "=r"(pair) : "l"(from), "r"(valid), "r"(past));
+    return reinterpret_cast<const __nv_bfloat162&>(pair);
 }
 
 struct LeavingTile {
@@ -28,10 +36,10 @@ struct LeavingTile {
 
     // A layer's bias of this lane's columns, on its way into registers whose sums have left.
     __device__ __forceinline__ void fetch_bias(const __nv_bfloat16* bias, int col, int n) {
-        const int first = col + threadIdx.x % 4 * 2, valid = n - first;
-        const auto from = reinterpret_cast<const __nv_bfloat162*>(bias + first);
+        const int valid = n - col;  // in blocks of eight columns: all or none
+        const auto from = reinterpret_cast<const __nv_bfloat162*>(bias + col + threadIdx.x % 4 * 2);
 #pragma unroll
-        for (int j = 0; j < BN / 8; ++j) packed[BN / 8 + j] = 8 * j < valid ? from[4 * j] : __nv_bfloat162{};
+        for (int j = 0; j < BN / 8; ++j) packed[BN / 8 + j] = load_pair(from + 4 * j, valid, 8 * j);
     }
 
     // Packs the sums, or GELU(sum + bias) of them. Eight columns at a time take the place of bias that was read before.
@@ -41,10 +49,10 @@ struct LeavingTile {
 #pragma unroll
         for (int j = 0; j < BN / 8; ++j) {
             float2 bias;
-            if (LAYER) bias = __bfloat1622float2(packed[BN / 8 + j]);
+            if (LAYER) bias = __bfloat1622float2(__hmul2(packed[BN / 8 + j], __float2bfloat162_rn(0.5f)));  // exact
 #pragma unroll
             for (int i = 2 * j; i < 2 * j + 2; ++i)
-                packed[i] = LAYER ? __floats2bfloat162_rn(gelu(sum[2 * i] + bias.x), gelu(sum[2 * i + 1] + bias.y))
+                packed[i] = LAYER ? __floats2bfloat162_rn(gelu_of_twice(0.5f * sum[2 * i] + bias.x), gelu_of_twice(0.5f * sum[2 * i + 1] + bias.y))
                                   : __floats2bfloat162_rn(sum[2 * i], sum[2 * i + 1]);
         }
         row0 = row, col0 = col;
