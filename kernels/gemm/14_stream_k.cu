@@ -14,6 +14,7 @@
 // Nobody waits for a block that may never start: all sharers fit the GPU at once, and sums come from those that were launched earlier.
 // Traffic per element: somewhat more from memory than in rung 9, whose blocks are all at the same k; and for each share at most one tile
 // of partial sums there and back, through the L2.
+// Where C has few rows, a tile has 16 instead of 64.
 // Rows of B and C that are multiples of 16 bytes go by 16 bytes also where tiles overhang.
 #include "device.cuh"
 #include "harness.cuh"

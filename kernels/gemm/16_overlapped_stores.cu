@@ -4,7 +4,7 @@
 // nobody multiplies. Here a lane packs its 128 sums into 64 registers, starts the next tile, and lays a box down under each of
 // its first four slabs. And the blocks of a cluster no longer meet at the end, with a fence of memory: a block may end as soon as its
 // producer has seen that nobody will count down its barriers any more.
-// Expect: the tensor pipe busy between tiles too.
+// Expect: the tensor pipe busy between tiles too. `multiply` is in leaving.cuh, since rung 17 does the same.
 //
 //       tensor cores   | tile 0 ............ |p| tile 1 ................... |p| tile 2         p: packs
 //       copy engine                              C of tile 0: 0, 1, 2, 3       C of tile 1: ...

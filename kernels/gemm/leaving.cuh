@@ -1,5 +1,6 @@
-// A tile of C on its way out, for rungs 16 and 17: its sums wait in registers, packed to BF16, until a warp lays them down in
-// shared memory, one box of 16 x 64 after the other, and the copy engine fetches them there.
+// Rungs 16 and 17, and a layer of a neural network (../epilogue): a tile of C on its way out, and what a block does. The sums of a tile
+// wait in registers, packed to BF16, until a warp lays them down in shared memory, one box of 16 x 64 after the other, and the copy engine
+// fetches them there.
 #pragma once
 
 #include "slabs.cuh"
