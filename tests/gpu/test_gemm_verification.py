@@ -54,7 +54,9 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
     folder = tmp_path_factory.mktemp("planted")
     source = os.path.relpath(ROOT / "tests/gpu/planted.cu", folder)
     kernels = [
-        KERNEL.format(number=number, name=name, source=source, element=element, result=result, layer=int(name == LAYER))
+        KERNEL.format(
+            number=number, name=name, source=source, element=element, result=result, layer=int(name == LAYER)
+        )
         for number, (name, (element, result)) in enumerate([*TYPES.items(), (LAYER, TYPES["bf16_out"])])
     ]
     (folder / "ladder.toml").write_text("\n".join([LADDER, *kernels]))
@@ -80,7 +82,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
 @pytest.mark.parametrize("name", [*TYPES, LAYER])
 def test_each_planted_error_is_caught(planted: Planted, name: str, size: int) -> None:
     errors = ("none", "element", "product", "row", "tile")
-    if name == LAYER or (name, size) == ("fp8", 8192):  # sums of FP8 may be off by 2, more than the largest product, 1
+    # At 8192, sums of FP8 may be off by 2, which is more than the largest product, 1.
+    if name == LAYER or (name, size) == ("fp8", 8192):
         errors = ("none", "row", "tile")
     with ThreadPoolExecutor(len(errors)) as pool:
         done = list(pool.map(lambda error: planted(name, error, "check", size=size), errors))
