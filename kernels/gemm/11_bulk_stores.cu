@@ -2,7 +2,8 @@
 //
 // Change from rung 10: there, each warp stored 8 rows of 32 bytes at a time, 4096 passes through the L1 for a tile, and the tensor
 // cores waited. Here a warp lays 16 x 32 elements down in shared memory and one lane hands them to the copy engine
-// as one box, while the warp fills the other of its two boxes.
+// as one box, while the warp fills the other of its two boxes. And the blocks of a cluster no longer meet at the end, with a fence of
+// memory: a block may end as soon as its producer has seen that nobody will count down its barriers any more.
 // Expect: fewer LSU instructions and L1 wavefronts for the same bytes; the tensor pipe busier, most where tiles are few per SM.
 //
 //       warp: 16 x 256 of C in registers                 shared memory            C

@@ -2,8 +2,7 @@
 //
 // Change from rung 15: there, between two tiles, both consumers lay their sums down box by box and wait for the copy engine, and
 // nobody multiplies. Here a lane packs its 128 sums into 64 registers, starts the next tile, and lays a box down under each of
-// its first four slabs. And the blocks of a cluster no longer meet at the end, with a fence of memory: a block may end as soon as its
-// producer has seen that nobody will count down its barriers any more.
+// its first four slabs.
 // Expect: the tensor pipe busy between tiles too. `multiply` is in leaving.cuh, since rung 17 does the same.
 //
 //       tensor cores   | tile 0 ............ |p| tile 1 ................... |p| tile 2         p: packs
