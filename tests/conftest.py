@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import forked
 import pytest
 from hypothesis import settings
 from msgspec.structs import replace
@@ -313,7 +314,7 @@ def prof() -> Prof:
 
     def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
         command = prof_command(*arguments)
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
+        return forked.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
 
     return run
 

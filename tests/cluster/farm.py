@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+import forked
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ class Farm:
             self.furnish_host(name, gpus)
         log = self.folder / f"{name}.log"
         with log.open("wb") as out:
-            process = subprocess.Popen(
+            process = forked.Popen(
                 [sys.executable, "-c", PROF, "worker", address, "--name", name, *words], cwd=place, stdout=out, stderr=out,
                 env={**self.environment(place), **(environment or {})}, start_new_session=True,
             )  # fmt: skip
@@ -137,7 +138,7 @@ class Farm:
     def start(self, runs: Path, *more: object) -> subprocess.Popen[str]:
         """A client in a process of its own."""
         words = [str(word) for word in self.words(runs, *more)]
-        process = subprocess.Popen(
+        process = forked.Popen(
             [sys.executable, "-c", PROF, *words], cwd=self.client, env=self.environment(self.client),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip

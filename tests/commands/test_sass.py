@@ -13,6 +13,7 @@ import sys
 import time
 
 import jsonschema
+import forked
 import pytest
 
 START = [sys.executable, "-c", "from profiler.cli import main; main()"]
@@ -228,7 +229,7 @@ def test_an_interrupted_reveal_leaves_the_terminal_as_it_was(recorded):
 @pytest.mark.parametrize("given", [subprocess.DEVNULL, subprocess.PIPE], ids=["null", "pipe"])
 def test_the_reveal_waits_for_nobody_where_there_is_no_keyboard(recorded, given):
     command = [*START, "--runs", str(recorded.root), "sass", "5", "6", "--reveal"]
-    with subprocess.Popen(
+    with forked.Popen(
         command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:
         out = child.stdout.read()
