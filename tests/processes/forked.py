@@ -36,17 +36,40 @@ _IMPORTED = (
 )  # fmt: skip
 _SUBREAPER = 36  # Linux's PR_SET_CHILD_SUBREAPER
 _READ_AT_START = ("LANG", "LC_", "LD_", "PYTHON")  # variables that the loader and an interpreter read
-_SET_LATER = ("LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE")  # of these, what `_become` does again
+_SET_LATER = (
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "PYTHONDONTWRITEBYTECODE",
+)  # of these, what `_become` does again
 
 
 class Popen(subprocess.Popen[Any]):
-    def _execute_child(self, *parts: Any) -> None:  # private: all but the start itself is wanted as it is
-        (words, executable, preexec, _, pass_fds, cwd, env, _, _, shell, *pipes, _, gid, gids, uid, umask, leads, group) = parts
+    def _execute_child(self, *parts: Any) -> None:
+        (
+            words,
+            executable,
+            preexec,
+            _,
+            pass_fds,
+            cwd,
+            env,
+            _,
+            _,
+            shell,
+            *pipes,
+            _,
+            gid,
+            gids,
+            uid,
+            umask,
+            leads,
+            group,
+        ) = parts
         environment = dict(os.environ if env is None else env)
         plain = (executable, preexec, pass_fds, shell) == (None, None, (), False)
         ours = (gid, gids, uid, umask, group) == (None, None, None, -1, -1)
         if not (plain and ours and _is_forkable(words, environment)):
-            super()._execute_child(*parts)
+            super()._execute_child(*parts)  # private: all of `subprocess` but the start is wanted as it is
             return
         job = _Job([os.fspath(word) for word in words[1:]], os.path.abspath(cwd or "."), environment, leads)
         streams = (pipes[0], pipes[3], pipes[5])
@@ -99,7 +122,9 @@ class _Origin:
         self._socket, theirs = socket.socketpair()
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         command = [sys.executable, __file__, str(theirs.fileno())]
-        self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=environment)
+        self._process = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=environment
+        )
         theirs.close()
 
     def fork(self, job: _Job, streams: list[int]) -> int:
@@ -222,8 +247,8 @@ if __name__ == "__main__":
             raise
         _code = _end.code or 0
     # The interpreter's own end takes apart all that is imported, which takes longer than the fork.
-    threading._shutdown()  # private: waits for threads, as the interpreter does
-    atexit._run_exitfuncs()
+    threading._shutdown()  # private: waits for the threads, as the interpreter does
+    atexit._run_exitfuncs()  # private: the interpreter calls these next
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(_code & 0xFF)
