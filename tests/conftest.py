@@ -20,9 +20,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import forked
 import pyarrow as pa
 import pyarrow.parquet as pq
-import forked
 import pytest
 from hypothesis import settings
 from msgspec.structs import replace
@@ -279,6 +279,13 @@ def reader() -> Iterator[Sandbox]:
         for module in ("reports.sandbox", "ingest.ingest"):
             patch.setattr(f"profiler.store.{module}.Sandbox", lambda *_, **__: nullcontext(sandbox))
         yield sandbox
+
+
+@pytest.fixture(scope="session", autouse=True)
+def dask() -> Iterator[None]:
+    """Dask's workers in processes of this host need not import Dask again."""
+    with forked.forked_workers():
+        yield
 
 
 @pytest.fixture(scope="session")

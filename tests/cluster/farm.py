@@ -15,9 +15,10 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-import forked
 from pathlib import Path
 from typing import Any
+
+import forked
 
 from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.run_store import Run, RunStore

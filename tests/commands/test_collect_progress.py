@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import re
-import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -20,8 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import jsonschema
 import forked
+import jsonschema
 import pytest
 from anyio.from_thread import start_blocking_portal
 

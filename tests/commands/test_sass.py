@@ -12,8 +12,8 @@ import subprocess
 import sys
 import time
 
-import jsonschema
 import forked
+import jsonschema
 import pytest
 
 START = [sys.executable, "-c", "from profiler.cli import main; main()"]

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import forked
+import jsonschema
 import pytest
 
 from profiler.store.runs.run_store import RunStore

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import fcntl
 import gc
 import importlib
 import json
@@ -21,9 +22,11 @@ import tempfile
 import threading
 import time
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from glob import glob
+from multiprocessing import popen_spawn_posix, util
 from typing import Any, NamedTuple
 
 # What takes most of the time of most processes.
@@ -71,7 +74,9 @@ class Popen(subprocess.Popen[Any]):
         if not (plain and ours and _is_forkable(words, environment)):
             super()._execute_child(*parts)  # private: all of `subprocess` but the start is wanted as it is
             return
-        job = _Job([os.fspath(word) for word in words[1:]], os.path.abspath(cwd or "."), environment, leads)
+        job = _Job(
+            [os.fspath(word) for word in words[1:]], os.path.abspath(cwd or "."), environment, leads, []
+        )
         streams = (pipes[0], pipes[3], pipes[5])
         self.pid = _origin().fork(job, [default if fd == -1 else fd for default, fd in enumerate(streams)])
         self._child_created = True
@@ -98,11 +103,40 @@ def run(
     return done
 
 
+@contextmanager
+def forked_workers() -> Iterator[None]:
+    """The workers of Dask that this process starts by `multiprocessing` are forked too; all else is spawned as ever."""
+    # private: `multiprocessing` has no place for another way to start
+    launch, spawn, is_dasks = popen_spawn_posix.Popen._launch, util.spawnv_passfds, threading.local()
+
+    def launched(self: Any, process: Any) -> None:
+        is_dasks.now = (
+            getattr(process._target, "__module__", "") == "distributed.process"
+        )  # private: as above
+        launch(self, process)
+
+    def spawned(path: Any, words: Any, passed: Any) -> int:
+        if not getattr(is_dasks, "now", False) or not any(
+            "spawn_main" in os.fsdecode(word) for word in words
+        ):
+            return spawn(path, words, passed)
+        command = [os.fsdecode(word) for word in words]
+        job = _Job(command[command.index("-c") :], os.getcwd(), dict(os.environ), False, sorted(passed))
+        return _origin().fork(job, [0, 1, 2])
+
+    popen_spawn_posix.Popen._launch, util.spawnv_passfds = launched, spawned  # private: as above
+    try:
+        yield
+    finally:
+        popen_spawn_posix.Popen._launch, util.spawnv_passfds = launch, spawn  # private: as above
+
+
 class _Job(NamedTuple):
     words: list[str]  # after the interpreter
     folder: str
     environment: dict[str, str]
     leads: bool  # a session of its own
+    passed: list[int]  # what it finds open beside its streams, under these numbers
 
 
 def _is_forkable(words: Any, environment: Mapping[str, str]) -> bool:
@@ -134,7 +168,7 @@ class _Origin:
             request.seek(0)
             _adopt(True)
             try:
-                socket.send_fds(self._socket, [b"?"], [request.fileno(), *streams])
+                socket.send_fds(self._socket, [b"?"], [request.fileno(), *streams, *job.passed])
                 return int(self._socket.recv(32))
             finally:
                 _adopt(False)
@@ -161,7 +195,7 @@ def _adopt(orphans: bool) -> None:
 def _serve(asked: socket.socket) -> _Job:
     """Returns in each process that was forked what it is to do."""
     while True:
-        message, descriptors, *_ = socket.recv_fds(asked, 1, 4)
+        message, descriptors, *_ = socket.recv_fds(asked, 1, 64)
         if not message:
             os._exit(0)
         heard, says = os.pipe()
@@ -174,9 +208,7 @@ def _serve(asked: socket.socket) -> _Job:
                     time.sleep(0.0005)
                 with os.fdopen(descriptors[0], "rb", closefd=False) as request:
                     job = _Job(*json.loads(request.read().decode("utf-8", "surrogateescape")))
-                for stream, descriptor in enumerate(descriptors[1:]):
-                    os.dup2(descriptor, stream)
-                os.closerange(3, 1 << 16)
+                _keep(dict(zip((0, 1, 2, *job.passed), descriptors[1:], strict=True)))
                 return job
             os.write(says, str(child).encode())
             os._exit(0)
@@ -185,6 +217,16 @@ def _serve(asked: socket.socket) -> _Job:
         asked.sendall(os.read(heard, 32))
         for descriptor in (heard, *descriptors):
             os.close(descriptor)
+
+
+def _keep(wanted: Mapping[int, int]) -> None:
+    """Leaves open what is wanted, under the numbers wanted, and nothing else."""
+    above = max(wanted) + 1
+    moved = {number: fcntl.fcntl(descriptor, fcntl.F_DUPFD, above) for number, descriptor in wanted.items()}
+    os.closerange(0, above)
+    for number, descriptor in moved.items():
+        os.dup2(descriptor, number)
+    os.closerange(above, 1 << 16)
 
 
 def _become(job: _Job) -> None:
@@ -212,7 +254,9 @@ def _open_streams() -> None:
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         old = getattr(sys, name)
         by_line = 1 if name == "stderr" or os.isatty(number) else -1
-        new = open(number, mode, buffering=by_line, encoding=old.encoding, errors=old.errors, closefd=False)
+        new = open(  # noqa: SIM115 - it stays open
+            number, mode, buffering=by_line, encoding=old.encoding, errors=old.errors, closefd=False
+        )
         setattr(sys, name, new)
         setattr(sys, f"__{name}__", new)
 
