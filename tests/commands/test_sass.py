@@ -158,7 +158,7 @@ class Terminal:
         self._ours, theirs = pty.openpty()
         subprocess.run(["stty", "cols", str(width)], stdin=theirs, check=True)
         env = {**os.environ, "TERM": "xterm-256color", **environment}
-        self.child = subprocess.Popen(
+        self.child = forked.Popen(
             [sys.executable, "-c", _ON_ITS_TERMINAL, *map(str, arguments)],
             stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True,
         )  # fmt: skip

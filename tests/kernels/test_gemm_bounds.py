@@ -35,7 +35,9 @@ def judged(
         timeout_s=300,
     )
     assert built.exit_code == 0, built.stderr
-    return [json.loads(line) for line in run([str(binary), str(request.param)], timeout_s=120).stdout.splitlines()]
+    return [
+        json.loads(line) for line in run([str(binary), str(request.param)], timeout_s=120).stdout.splitlines()
+    ]
 
 
 def of(judged: list[dict[str, Any]], precision: str, error: str) -> Iterator[dict[str, Any]]:
