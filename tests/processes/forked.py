@@ -110,18 +110,16 @@ def forked_workers() -> Iterator[None]:
     launch, spawn, is_dasks = popen_spawn_posix.Popen._launch, util.spawnv_passfds, threading.local()
 
     def launched(self: Any, process: Any) -> None:
-        is_dasks.now = (
-            getattr(process._target, "__module__", "") == "distributed.process"
-        )  # private: as above
+        target = process._target  # private: as above
+        is_dasks.now = getattr(target, "__module__", "") == "distributed.process"
         launch(self, process)
 
     def spawned(path: Any, words: Any, passed: Any) -> int:
-        if not getattr(is_dasks, "now", False) or not any(
-            "spawn_main" in os.fsdecode(word) for word in words
-        ):
+        command = [os.fsdecode(word) for word in words if word not in ("-B", b"-B")]
+        is_worker = getattr(is_dasks, "now", False) and "spawn_main" in command[2]
+        if not (is_worker and _is_forkable(command, os.environ)):
             return spawn(path, words, passed)
-        command = [os.fsdecode(word) for word in words]
-        job = _Job(command[command.index("-c") :], os.getcwd(), dict(os.environ), False, sorted(passed))
+        job = _Job(command[1:], os.getcwd(), dict(os.environ), False, sorted(passed))
         return _origin().fork(job, [0, 1, 2])
 
     popen_spawn_posix.Popen._launch, util.spawnv_passfds = launched, spawned  # private: as above
@@ -143,15 +141,18 @@ def _is_forkable(words: Any, environment: Mapping[str, str]) -> bool:
     if isinstance(words, str) or len(words) < 2 or words[0] != sys.executable:
         return False
     first = os.fspath(words[1])
-    read = {name for name in environment.keys() | os.environ.keys() if name.startswith(_READ_AT_START)}
-    same = all(environment.get(name) == os.environ.get(name) for name in read.difference(_SET_LATER))
-    return same and os.geteuid() == os.getuid() and (first in ("-c", "-m") or not first.startswith("-"))
+    if os.geteuid() != os.getuid() or (first.startswith("-") and first not in ("-c", "-m")):
+        return False
+    started = _origin().environment
+    read = {name for name in environment.keys() | started.keys() if name.startswith(_READ_AT_START)}
+    return all(environment.get(name) == started.get(name) for name in read.difference(_SET_LATER))
 
 
 class _Origin:
     """The process that others are forked from."""
 
     def __init__(self) -> None:
+        self.environment = dict(os.environ)
         self._lock = threading.Lock()
         self._socket, theirs = socket.socketpair()
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
