@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import forked
 import jsonschema
 import pytest
 from anyio.from_thread import start_blocking_portal
@@ -551,7 +552,7 @@ def test_overlong_references_are_refused(ask):
 
 
 def start(runs, **options):
-    return subprocess.Popen(
+    return forked.Popen(
         [sys.executable, "-c", START, "--runs", str(runs), "mcp"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
     )  # fmt: skip

@@ -65,7 +65,7 @@ def commit(place: Place, reports: Path) -> None:
 def ingest(place: Place, reports: Path) -> None:
     with RunStore(place).staging() as staging:
         folder = staging.folder()
-        extracted = extract_report(Request((reports / "triton_add_full.ncu-rep",), folder))
+        extracted = extract_report(Request((reports / "range.ncu-rep",), folder))
         staging.commit(folder, extracted.run_id)  # type: ignore[union-attr]
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 from profiler.store.runs.run_store import RunStore
@@ -100,7 +101,7 @@ class Machine:
     def run(self, text: str, name: str = "script.py", **environment: str) -> subprocess.CompletedProcess[str]:
         """Runs the functions above, followed by `text`, as a script."""
         (self.folder / name).write_text(SCRIPT + text)
-        return subprocess.run(
+        return forked.run(
             [sys.executable, name],
             cwd=self.folder,
             env={**self.environment, **environment},
@@ -128,7 +129,7 @@ def fake_cuda(tmp_path_factory: pytest.TempPathFactory, needs) -> Path:
     folder = tmp_path_factory.mktemp("cuda")
     library = folder / "libcuda.so.1"
     subprocess.run(
-        [needs("cc"), "-shared", "-fPIC", "-o", library, HERE / "fake_cuda.c"],
+        [needs("cc"), "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", library, HERE / "fake_cuda.c"],
         check=True,
         capture_output=True,
     )

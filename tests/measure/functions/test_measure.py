@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
+import forked
 import pytest
 
 pytestmark = pytest.mark.needs("cc")
@@ -91,7 +91,7 @@ def test_a_function_in_the_cells_of_a_notebook_is_measured(measuring):
         "shell = InteractiveShell.instance()\n"
         f"for cell in {cells!r}:\n    shell.run_cell(cell, store_history=True)\n"
     )
-    found = subprocess.run(
+    found = forked.run(
         [sys.executable, script], cwd=measuring.folder, env=measuring.environment,
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip

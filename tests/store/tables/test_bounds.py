@@ -27,7 +27,7 @@ from profiler.store.tables.thrift import decode_struct
 
 def parquet(table: pa.Table) -> bytes:
     sink = BytesIO()
-    pq.write_table(table, sink, compression="zstd")
+    pq.write_table(table, sink, compression="zstd", write_statistics=False)  # which take most of the time
     return sink.getvalue()
 
 
@@ -45,13 +45,13 @@ def a_million_rows(name: str, **columns: pa.Array) -> pa.Table:
 
 
 @cache
-def a_billion_equal_values() -> tuple[str, bytes, int]:
-    """The row group of a million equal rows, which the footer lists a thousand times."""
+def equal_values_without_end() -> tuple[str, bytes, int]:
+    """The row group of a million equal rows, which the footer lists a hundred times."""
     data = parquet(a_million_rows("timings"))
     footer = JoinedFooter()
-    for _ in range(1000):
+    for _ in range(100):
         footer.append(read_footer(data), 0)
-    return "timings", data + footer.encode(), 10**9
+    return "timings", data + footer.encode(), 10**8
 
 
 @cache
@@ -85,7 +85,7 @@ def a_list_of_one_long_text() -> tuple[str, bytes, int]:
     return "instructions", parquet(pa.table(row | {"stalls": stalls}, schema=typed)), 1
 
 
-BOMBS = [a_billion_equal_values, a_page_without_end, a_list_of_one_long_text]
+BOMBS = [equal_values_without_end, a_page_without_end, a_list_of_one_long_text]
 
 
 @pytest.fixture(params=BOMBS, ids=lambda bomb: bomb.__name__)
