@@ -9,9 +9,7 @@ from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.ladder.climb import Climb, LadderSheet, derive_ladder_sheet
-from profiler.analyse.ladder.deltas import delta_rows
 from profiler.analyse.ladder.headline import furthest_rung, headline_of_ladder
-from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
 from profiler.analyse.ladder.ladder import (
     LadderFinding,
     LadderView,
@@ -73,17 +71,17 @@ def find_climb(
         raise next(iter(unclear.values()))
     steps = derive_steps(ladder, rungs)
     finding = derive_ladder(ladder, conditions, rungs, steps, view, diagnose_once)
+    same_work = [one for one in meant if one.workload == conditions.workload and one != conditions]
+    elsewhere = [
+        derive_ladder(ladder, one, gather_rungs(ladder, groups[one]), (), finding.view, diagnose=None)
+        for one in same_work
+    ]
     finding = replace(
         finding,
         missing=_missing(store, ladder, rungs, unclear, groups),
         headline=_headline(ladder, finding, rungs),
+        elsewhere=[on_another_gpu(one) for one in elsewhere],
     )
-    same_work = [one for one in meant if one.workload == conditions.workload and one != conditions]
-    elsewhere = []
-    for other in same_work:
-        there = gather_rungs(ladder, groups[other])
-        elsewhere.append(derive_ladder(ladder, other, there, (), finding.view, diagnose=None))
-    finding = replace(finding, elsewhere=list(map(on_another_gpu, elsewhere)))
     others = [str(one) for one in groups if one != conditions and one not in same_work]
     return Climb(ladder, conditions, rungs, steps, finding, others)
 
@@ -134,21 +132,6 @@ def _absence(
         return f"no run with the default preset; there is {', '.join(stored)}"
     needed = f"; it is built only where there is {' and '.join(kernel.needs)}" if kernel.needs else ""
     return f"no run is stored{needed}"
-
-
-def find_sheet(climb: Climb) -> LadderSheet:
-    """Returns the ladder with the stall reasons of every rung and the changes of every step."""
-    return derive_ladder_sheet(climb)
-
-
-def find_ideas(climb: Climb) -> IdeasFinding:
-    """Returns the measured gain of each idea of the ladder, beside the claimed one."""
-    return derive_ideas(climb)
-
-
-def find_deltas(climb: Climb) -> list[dict[str, object]]:
-    """Returns every metric's change in every step."""
-    return delta_rows(climb.finding, climb.steps)
 
 
 def find_overview(climb: Climb, settings: Settings) -> tuple[LadderSheet, Roofline, list[LadderFinding]]:
