@@ -9,7 +9,7 @@ A page marks what is generated. `<!-- end -->` closes a block, and its first lin
     <!-- output: prof compare 5 6 | first 20 lines -->      its first lines, long ones shortened; a last line counts the rest
     <!-- ladder: copy -->      one row a rung, as recorded, beside what was published
     <!-- shapes: gemm -->      some rungs of a ladder at the shapes of `runs/shapes`
-    <!-- ideas -->             every step of every ladder about which somebody claimed something
+    <!-- ideas -->             every step about which somebody claimed something, of the ladders that move bytes
     <!-- best -->              the fastest rung of every ladder that moves bytes, beside PyTorch
     <!-- claims: gemm -->      what was published about these kernels, with the verdict of the recorded runs
     <!-- commands -->          the help of every verb
