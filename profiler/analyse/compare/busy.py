@@ -27,7 +27,7 @@ def busiest_of(before: Figures, after: Figures) -> tuple[str, str]:
     return first, second
 
 
-def busy_text(before: Figures, after: Figures, both: str = "both before and after") -> str:
+def busy_text(before: Figures, after: Figures, *, both: str = "both before and after") -> str:
     """Returns how busy the busiest resource of each side was, in percent of the peak of the GPU that it ran on."""
     first, second = busiest_of(before, after)
     if not (first and second):
