@@ -227,6 +227,11 @@ def test_a_check_of_one_gpu_against_another_is_refused(ask, two_gpus):
 
 def test_a_check_takes_the_runs_of_one_gpu(prof_here, two_gpus, tmp_path):
     shutil.copytree(two_gpus.root, tmp_path / "runs")
+    refused = prof_here(
+        "--runs", tmp_path / "runs", "check", "--baseline", two_gpus.root, "--gpu", "a100", cwd=ROOT
+    )
+    assert refused.returncode == 21
+    assert "on a GPU called 'a100'" in refused.stderr
     for gpu, names in (("h200", {"gemm-4", "gemm-5", "gemm-6"}), ("h100", {"gemm-5", "gemm-6"})):
         words = ("check", "--baseline", two_gpus.root, "--gpu", gpu, "--format", "json")
         pairs = json.loads(prof_here("--runs", tmp_path / "runs", *words, cwd=ROOT).stdout)["pairs"]
