@@ -13,6 +13,7 @@ from profiler.analyse.ladder.climb import Climb
 from profiler.analyse.ladder.ideas import derive_ideas
 from profiler.analyse.ladder.ladder import RungFinding, choose_view
 from profiler.analyse.ladder.rungs import Rung
+from profiler.analyse.recording.doubts import mostly_reads
 from profiler.analyse.recording.overview import times_of
 from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.ask.ladder import find_climb
@@ -30,7 +31,6 @@ ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "runs"
 SIZES, SHOWN_SIZE = (1024, 2048, 4096, 8192), 4096
 _TORCH = ("torch_eager", "torch_compile", "torch_autotuned")
-_MOSTLY_READS = 1.5  # times as many bytes as it writes
 # The ordering of rung 5 gains by ids that repeat, and is no lookup as PyTorch does it (NOTES.md).
 _OTHER_WORK = {("embedding-rmsnorm", 5)}
 
@@ -185,10 +185,8 @@ def best_table(kernels: Path, store: RunStore) -> str:
 
 def _of_reading(climb: Climb, best: RungFinding, kernels: Path, store: RunStore) -> str:
     """The speed in percent of the ceiling of device memory that is only read, for a rung that reads more than it writes."""
-    (series,) = [rung.profile.series for rung in climb.rungs if rung.kernel.number == best.kernel]
-    if not {"dram_bytes_read", "dram_bytes_written"} <= series.keys():
-        return ""
-    if series["dram_bytes_read"].mean < _MOSTLY_READS * series["dram_bytes_written"].mean:
+    (profile,) = [rung.profile for rung in climb.rungs if rung.kernel.number == best.kernel]
+    if not mostly_reads(profile):
         return ""
     ceilings = recorded_climb(kernels / "ceilings" / LADDER_FILE, store.root).finding.kernels
     dram = next(one.gbytes_per_s for one in ceilings if one.name == "dram")

@@ -18,6 +18,8 @@ _MOST_NAMED = 5
 # Without a profiler, a kernel by itself takes as long as under it, to a few percent. What is timed and takes over
 # a tenth longer than the kernel profiled is more than that kernel.
 _WHOLE_STEP = 0.9
+_MOSTLY_READS = 1.5  # times as many bytes as it writes
+_PASSED_PCT = 101.0
 _STEADY_CLOCK = 0.98  # the least clock by the greatest
 
 
@@ -48,6 +50,22 @@ def _gaps(profile: Profile) -> list[str]:
     }
     missing |= {f"{names[ncu]} ({ncu})": count for ncu, count in profile.numberless.items() if ncu in names}
     return [f"{name} in {count} of {profile.launches}" for name, count in missing.items() if count]
+
+
+def find_passed_copy(profile: Profile, reference: str, reference_pct: float | None) -> list[str]:
+    """Says of a kernel that is faster than a copy that it mostly reads, which memory does faster."""
+    passes = reference.startswith("cudaMemcpy") and (reference_pct or 0.0) > _PASSED_PCT
+    return (
+        [f"it mostly reads, so it can pass {reference}, which writes half of them"]
+        if passes and mostly_reads(profile)
+        else []
+    )
+
+
+def mostly_reads(profile: Profile) -> bool:
+    """Returns whether a kernel reads well over as many bytes of device memory as it writes."""
+    read, written = (profile.series.get(name) for name in ("dram_bytes_read", "dram_bytes_written"))
+    return bool(read and written and read.values.mean() > _MOSTLY_READS * written.values.mean())
 
 
 def _moved_clock(profile: Profile) -> list[str]:
