@@ -146,9 +146,9 @@ def ladder(
 
     Uses the runs of this `workload` and this `gpu`, a part of its name; by default those that most rungs have.
     """
-    from profiler.analyse.ladder.climb import derive_ladder_sheet
+    from profiler.ask.ladder import find_sheet
 
-    return derive_ladder_sheet(_climb(name, runs, workload, gpu))
+    return find_sheet(_climb(name, runs, workload, gpu))
 
 
 def roofline(

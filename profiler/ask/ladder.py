@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.ladder.climb import Climb, LadderSheet, derive_ladder_sheet
+from profiler.analyse.ladder.deltas import delta_rows
 from profiler.analyse.ladder.headline import furthest_rung, headline_of_ladder
+from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
 from profiler.analyse.ladder.ladder import (
     LadderFinding,
     LadderView,
@@ -132,6 +134,21 @@ def _absence(
         return f"no run with the default preset; there is {', '.join(stored)}"
     needed = f"; it is built only where there is {' and '.join(kernel.needs)}" if kernel.needs else ""
     return f"no run is stored{needed}"
+
+
+def find_sheet(climb: Climb) -> LadderSheet:
+    """Returns the ladder with the stall reasons of every rung and the changes of every step."""
+    return derive_ladder_sheet(climb)
+
+
+def find_ideas(climb: Climb) -> IdeasFinding:
+    """Returns the measured gain of each idea of the ladder, beside the claimed one."""
+    return derive_ideas(climb)
+
+
+def find_deltas(climb: Climb) -> list[dict[str, object]]:
+    """Returns every metric's change in every step."""
+    return delta_rows(climb.finding, climb.steps)
 
 
 def find_overview(climb: Climb, settings: Settings) -> tuple[LadderSheet, Roofline, list[LadderFinding]]:

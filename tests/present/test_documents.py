@@ -12,11 +12,10 @@ from typing import Any, get_args
 import pytest
 from markdown_it import MarkdownIt
 
-from profiler.analyse.ladder.ideas import derive_ideas
 from profiler.ask.check import check
 from profiler.ask.code import find_machine_code
 from profiler.ask.compare import compare
-from profiler.ask.ladder import climb_ladder
+from profiler.ask.ladder import climb_ladder, find_ideas
 from profiler.ask.named.settings import Settings
 from profiler.ask.report import report_ladder, report_named
 from profiler.ask.show import show
@@ -249,7 +248,7 @@ KINDS: dict[str, Callable[[Asked], Document]] = {
     "recording of times": lambda asked: shown(asked, "gemm-6-timed"),
     "ladder that computes": lambda asked: laddered(asked, "gemm"),
     "ladder that moves bytes": lambda asked: laddered(asked, "copy"),
-    "ideas": lambda asked: ideas_document(derive_ideas(climb_ladder(asked.settings("copy")))),
+    "ideas": lambda asked: ideas_document(find_ideas(climb_ladder(asked.settings("copy")))),
     "code": lambda asked: code_document(find_machine_code("5", "6", asked.settings())),
     "listing of code": lambda asked: code_document(find_machine_code("6", None, asked.settings()), listing=True),
     "recordings of a report": lambda asked: reported(asked, "recordings"),

@@ -18,13 +18,13 @@ from msgspec import Meta, Struct
 from profiler.analyse.code.machine_code import MachineCode
 from profiler.analyse.findings import SCHEMA_VERSION, Comparison, Comparisons, LeftOut
 from profiler.analyse.importance import Importance
-from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
+from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.analyse.listing import Listing
 from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.ask.code import find_machine_code
 from profiler.ask.compare import compare
-from profiler.ask.ladder import climb_ladder
+from profiler.ask.ladder import climb_ladder, find_ideas
 from profiler.ask.listing import list_stored
 from profiler.ask.show import show
 from profiler.catalog.patterns import MOST_CHARACTERS
@@ -202,7 +202,7 @@ def _compare(given: CompareInput, settings: VerbSettings) -> str:
 
 def _ladder(given: LadderInput, settings: VerbSettings) -> str:
     climb = climb_ladder(settings, given.size, given.set_param, given.view)
-    return json_answer(derive_ideas(climb) if given.ideas else climb.finding, given.full)
+    return json_answer(find_ideas(climb) if given.ideas else climb.finding, given.full)
 
 
 def _show(given: ShowInput, settings: VerbSettings) -> str:

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from profiler.analyse.ladder.deltas import delta_rows
-from profiler.analyse.ladder.ideas import IdeasFinding, derive_ideas
+from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
-from profiler.ask.ladder import climb_ladder, find_overview
+from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview
 from profiler.commands.shared.chart_file import chart_file
 from profiler.commands.shared.files import check_ending, report_written, write_whole
 from profiler.commands.shared.options import (
@@ -112,13 +111,13 @@ def ladder(
     settings = settings_of(context, runs, ladder, format, gpu)
     climb = climb_ladder(settings, size, set_param, view)
     if output is not None:
-        write_whole(deltas_parquet(delta_rows(climb.finding, climb.steps)), output)
+        write_whole(deltas_parquet(find_deltas(climb)), output)
     if picture is not None:
         from profiler.present.charts import ladder_chart
 
         picture.write(ladder_chart(*find_overview(climb, settings), climb.ladder.published))
     if ideas:
-        found = derive_ideas(climb)
+        found = find_ideas(climb)
         print_answer(found, lambda: [ideas_document(found)], settings.format, full=full, brief=brief)
     else:
         print_answer(
