@@ -6,9 +6,9 @@ The list is closed and its names are stable, because scripts and agents rely on 
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
+from profiler.catalog.metrics import nearest_hint
 from profiler.errors import CauseNotFound
 
 # What a kernel needs whatever its code looks like: its arithmetic, and its data once from device memory.
@@ -356,5 +356,4 @@ BY_NAME = {kind.name: kind for kind in CAUSES}
 def find_cause(name: str) -> CauseKind:
     if name in BY_NAME:
         return BY_NAME[name]
-    near = difflib.get_close_matches(name, BY_NAME, n=1)
-    raise CauseNotFound(f"no cause '{name}'" + (f"; nearest: {near[0]}" if near else ""))
+    raise CauseNotFound(f"no cause '{name}'{nearest_hint(name, list(BY_NAME))}")

@@ -19,9 +19,10 @@ import pytest
 
 from profiler.errors import QueryFailed, RunDamaged
 from profiler.present.render.json import to_json
-from profiler.store.query import describe_tables, open_query, run_query
+from profiler.store.query import describe_tables, open_query
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import TABLES
+from tests.store.sql import run_query
 
 
 def test_every_table_can_be_asked_and_joined_with_the_runs(store: RunStore) -> None:

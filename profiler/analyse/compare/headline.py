@@ -20,11 +20,13 @@ _MOST_FACTORS = 2
 _NOTABLE_PCT = 5.0
 # What a factor is called when it makes the second side faster, and slower.
 _FACTORS = {
-    "instructions": ("{:.0f} % fewer instructions", "{:.0f} % more instructions"),
-    "wait_per_issue": ("warps wait {:.0f} % less between instructions", "warps wait {:.0f} % longer between instructions"),
+    "instructions": ("{:.0f} % fewer instructions", "{:,.0f} % more instructions"),
+    "wait_per_issue": ("{:,.0f} % shorter waits between instructions", "{:,.0f} % longer waits between instructions"),
     "warps_in_use": ("{:.0f} % more warps in use", "{:.0f} % fewer warps in use"),
+    "tensor_work": ("{:.0f} % fewer cycles of work for the tensor pipe", "{:,.0f} % more cycles of work for the tensor pipe"),
     "tensor_pipe_pct": ("the tensor pipe {:.0f} % busier", "the tensor pipe {:.0f} % less busy"),
-    "sm_active": ("SMs idle less ({:.0f} %)", "SMs idle more ({:.0f} %)"),
+    "cycles": ("{:.0f} % fewer cycles", "{:,.0f} % more cycles"),
+    "sm_active": ("SMs {:.0f} % more active", "SMs {:.0f} % less active"),
     "clock": ("a {:.0f} % faster clock", "a {:.0f} % slower clock"),
     "bandwidth": ("{:.0f} % more bandwidth", "{:.0f} % less bandwidth"),
     "moved_per_useful_byte": ("{:.0f} % fewer bytes for the same data", "{:.0f} % more bytes for the same data"),

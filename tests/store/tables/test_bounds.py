@@ -17,12 +17,12 @@ import pytest
 from profiler.errors import RunDamaged
 from profiler.store.fsck import Examined, examine
 from profiler.store.packs.footers import JoinedFooter, read_footer
-from profiler.store.query import run_query
 from profiler.store.runs.manifest import encode_manifest, read_manifest
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables import bounds
 from profiler.store.tables.schema import TABLES, arrow_schema
 from profiler.store.tables.thrift import decode_struct
+from tests.store.sql import run_query
 
 
 def parquet(table: pa.Table) -> bytes:
