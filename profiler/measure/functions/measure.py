@@ -117,8 +117,6 @@ def measure_function(
         device = FunctionDevice(
             gpu, _ncu(plan, cautions), {"PYTHONPATH": _python_path()}, call if lacking else None
         )
-        if device.ncu.version:
-            sandbox.warm_up()  # while the function compiles, and nothing is timed
         job = replace(_job(plan, folder), environment=device.environment)
         with _explained():
             found = _survey(device, job, plan)
@@ -251,6 +249,8 @@ def _collect(
                 for process in range(plan.processes):
                     one.time(process, _SILENT)
                     one.profile(process, _SILENT)
+                    if one.reports and not process:
+                        sandbox.warm_up(one.reports[0])  # while the next process imports and compiles
                 cautions += unlike_configurations("timed", [facts.kernels for facts in one.facts])
                 one.submit(sandbox, staging)
                 return one.commit(staging)
