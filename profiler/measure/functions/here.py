@@ -28,8 +28,8 @@ class FunctionDevice(LocalDevice):
             return run_program(job, mode, timeout_s, accept)
         words = program_command(job, mode)[3:]
         out, error, started = io.StringIO(), io.StringIO(), time.monotonic()
-        with redirect_stdout(out), redirect_stderr(error):
-            code = child.main(words, self.call)
+        with redirect_stdout(error), redirect_stderr(error):
+            code = child.main(words, out, self.call)
         with suppress(CuptiMissing):
             listener().stop()
         finished = Finished(tuple(words), code, out.getvalue(), error.getvalue(), time.monotonic() - started)

@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 # What users write, but for `launch`: it stands for the launch of a kernel.
 SCRIPT = '''
 import ctypes
+import os
 import time
 import numpy as np
 import profiler as prof
@@ -63,6 +64,18 @@ def nothing(x):
 
 def raises(x):
     raise ValueError("no such thing")
+
+def exits(x):
+    raise SystemExit("enough")
+
+def crashes(x):
+    os.abort()
+
+def chatty(x):
+    print("{not JSON")
+    print('{"kernel_ns": 5}')
+    launch("double_kernel", 1000)
+    return x * 2
 
 def hangs(x):
     time.sleep(600)

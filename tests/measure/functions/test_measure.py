@@ -170,6 +170,12 @@ print(sorted(found.chart().to_dict()["encoding"]))
             "nothing cannot be measured: it launches no kernel: once it is settled, a call does nothing",
         ),
         ("raises, x", "raises cannot be measured: it raised ValueError after 0 s: no such thing"),
+        ("exits, x", "exits cannot be measured: it raised SystemExit after 0 s: enough"),
+        ("crashes, x", "crashes cannot be measured: its process died: ended by SIGABRT"),
+        (
+            "fast, x, reference=raises",
+            "fast cannot be measured: its reference raised ValueError: no such thing",
+        ),
         ("hangs, x, timeout_s=2", "ProgramTimedOut: hangs did not end within 2 s and was killed"),
         ("restless, x", "after 2000 calls it still does not launch the same kernels in 5 calls in a row"),
         (
@@ -184,6 +190,25 @@ print(sorted(found.chart().to_dict()["encoding"]))
 )
 def test_what_cannot_be_measured_is_one_message_and_nothing_stored(measuring, call, message):
     assert message in measuring.error(f"prof.measure({call}, {BRIEF})")
+
+
+def test_what_a_function_prints_is_not_taken_for_its_times(measuring):
+    found = measuring.run(f"print(prof.measure(chatty, x, profile=False, {BRIEF}).ns)\n")
+    assert found.stdout.splitlines()[-1] == "1000.0", found.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("processes=0", "ValueError: processes is 0, and must be more than 0"),
+        ("launches=-1", "ValueError: launches is -1, and must be more than 0"),
+        ("over={'n': [1.5]}", "TypeError: 'float' object cannot be interpreted as an integer"),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused_before_anything_runs(measuring, options, message):
+    found = measuring.run(f"prof.measure(fast, x, {options})\n")
+    assert found.stderr.splitlines()[-1] == message
+    assert not measuring.runs.ids()
 
 
 def test_a_function_that_cannot_be_sent_is_measured_in_this_process(measuring):
