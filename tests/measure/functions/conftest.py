@@ -123,10 +123,10 @@ class Machine:
             check=False,
         )
 
-    def error(self, text: str) -> str:
+    def error(self, text: str, before: str = "") -> str:
         """Returns the failure of a measurement, after which nothing is stored."""
         found = self.run(
-            "from profiler.errors import ProfError\n"
+            f"{before}from profiler.errors import ProfError\n"
             f"try:\n    {text}\nexcept ProfError as error:\n    print(type(error).__name__ + ':', error.message)\n"
         )
         assert found.returncode == 0, found.stderr

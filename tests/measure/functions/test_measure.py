@@ -245,6 +245,20 @@ except Exception as error:
     assert list(times.reference_ns) == [2100.0] * 6
 
 
+def test_a_function_that_cannot_be_sent_and_hangs_is_interrupted(measuring):
+    text = """
+import threading
+def make(lock):
+    def hanging(x):
+        with lock:
+            time.sleep(600)
+    return hanging
+hangs_here = [make(threading.Lock())]
+"""
+    message = measuring.error("prof.measure(hangs_here[0], x, timeout_s=2)", before=text)
+    assert message == "ProgramFailed: hanging cannot be measured: it did not return within 2 s"
+
+
 def test_processes_that_ran_other_configurations_are_a_caution(measuring):
     text = f"""
 import os
