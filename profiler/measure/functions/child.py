@@ -1,6 +1,6 @@
 """The program of a fresh process that verifies, times or launches a function; it speaks a rung's protocol.
 
-    python -m profiler.measure.functions.child FOLDER --mode survey|check|time|profile
+    python -m profiler.measure.functions.child FOLDER --mode survey|time|profile
 
 `survey` prints the kernels that one call launches once compilation and autotuning are done, and then verifies. The
 other modes print what `kernels/README.md` asks of a program. A last line `prof: ...` on stderr says what went wrong.
@@ -129,11 +129,10 @@ def survey(call: Call, seed: int) -> Iterator[Line]:
     whole = round(median(busy_ns(work) for work in last))
     yield {"survey": True, "calls": calls, "ns": whole, "kernels": kernels, "runtime": _runtime()}
     if call.reference is not None:
-        yield from check(call, seed)
+        yield _checked(call, seed)
 
 
-def check(call: Call, seed: int) -> Iterator[Line]:
-    """Yields how far the function is from its reference."""
+def _checked(call: Call, seed: int) -> Line:
     from profiler.measure.functions.verify import NotAlike, verify
 
     try:
@@ -141,7 +140,7 @@ def check(call: Call, seed: int) -> Iterator[Line]:
     except NotAlike as error:
         raise Refused(str(error)) from None
     figures = {"relative_error": found.relative_error, "threshold": found.threshold}
-    yield {**figures, "not_finite": found.not_finite, "ok": found.ok}
+    return {**figures, "not_finite": found.not_finite, "ok": found.ok}
 
 
 def time_calls(call: Call, repeats: int, warmup: int) -> Iterator[Line]:
@@ -218,7 +217,7 @@ def main(words: Sequence[str], out: TextIO, call: Call | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="child")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--mode", choices=("survey", "check", "time", "profile"), required=True)
+    parser.add_argument("--mode", choices=("survey", "time", "profile"), required=True)
     for flag, default in (("--seed", 0), ("--repeats", 20), ("--warmup", 5), ("--launches", 5)):
         parser.add_argument(flag, type=int, default=default)
     given = parser.parse_args(words)
@@ -244,8 +243,6 @@ def _lines(given: argparse.Namespace, call: Call) -> Iterator[Line]:
     match given.mode:
         case "survey":
             return survey(call, given.seed)
-        case "check":
-            return check(call, given.seed)
         case "time":
             return time_calls(call, given.repeats, given.warmup)
     return profile(call, given.launches)

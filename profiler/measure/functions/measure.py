@@ -19,7 +19,7 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder, Workload
 from profiler.catalog.presets import find_preset
-from profiler.errors import CountersRefused, ProgramFailed, ResultWrong, ToolNotFound
+from profiler.errors import CountersRefused, ProgramFailed, ProgramTimedOut, ResultWrong, ToolNotFound
 from profiler.measure.collect.collection import Collection, CollectObserver, CollectPlan
 from profiler.measure.collect.target import Target
 from profiler.measure.devices.device import LocalDevice, lock_folder
@@ -320,6 +320,9 @@ def _explained() -> Iterator[None]:
     """Puts the reason that a fresh process gives into the message of its failure."""
     try:
         yield
+    except ProgramTimedOut as error:
+        remedy = "Give it longer with timeout_s=..., or smaller arguments."
+        raise ProgramTimedOut(error.message, details=error.details[1:], remedy=remedy) from None
     except ProgramFailed as error:
         label, _, how = error.message.removesuffix(")").rpartition(" failed (")
         if not label:
