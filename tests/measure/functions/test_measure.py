@@ -112,7 +112,8 @@ def test_a_kernel_is_chosen_by_its_name_and_each_kernel_has_its_time(measuring):
 
 def test_arguments_that_are_written_are_verified_over_poison(measuring):
     text = f"prof.measure(into, x, np.zeros_like(x), reference=lambda x, y: x + x, profile=False, {BRIEF})\n"
-    assert measuring.run(text).returncode == 0
+    found = measuring.run(text)
+    assert found.returncode == 0, found.stderr
     assert len(measuring.runs.ids()) == 1
 
 
@@ -283,5 +284,6 @@ print(a.cautions, b.cautions)
 
 def test_a_wrong_result_is_measured_if_asked(measuring):
     text = f"prof.measure(wrong, x, reference=double, verify=False, profile=False, {BRIEF})\n"
-    assert measuring.run(text).returncode == 0
+    found = measuring.run(text)
+    assert found.returncode == 0, found.stderr
     assert measuring.runs.open(measuring.runs.ids()[0]).manifest.provenance.relative_error > 0.1
