@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 # What users write, but for `launch`: it stands for the launch of a kernel.
 SCRIPT = '''
 import ctypes
+import os
 import time
 import numpy as np
 import profiler as prof
@@ -65,6 +66,18 @@ def nothing(x):
 def raises(x):
     raise ValueError("no such thing")
 
+def exits(x):
+    raise SystemExit("enough")
+
+def crashes(x):
+    os.abort()
+
+def chatty(x):
+    print("{not JSON")
+    print('{"kernel_ns": 5}')
+    launch("double_kernel", 1000)
+    return x * 2
+
 def hangs(x):
     time.sleep(600)
 
@@ -111,10 +124,10 @@ class Machine:
             check=False,
         )
 
-    def error(self, text: str) -> str:
+    def error(self, text: str, before: str = "") -> str:
         """Returns the failure of a measurement, after which nothing is stored."""
         found = self.run(
-            "from profiler.errors import ProfError\n"
+            f"{before}from profiler.errors import ProfError\n"
             f"try:\n    {text}\nexcept ProfError as error:\n    print(type(error).__name__ + ':', error.message)\n"
         )
         assert found.returncode == 0, found.stderr
