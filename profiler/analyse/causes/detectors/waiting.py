@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.evidence.time_model import Effect
+from profiler.catalog.metrics import LANES
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 _ENOUGH_LOADS = 4
@@ -19,6 +21,7 @@ _HIDDEN = 7 / 8
 # Volta GPU Architecture via Microbenchmarking", 2018).
 _CACHE_BYTES = 12 * 1024
 _INSTRUCTION_BYTES = 16
+_SCHEDULERS = 4  # of an SM, each with its own warps (CUDA C++ Programming Guide, "Compute Capability")
 
 
 def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
@@ -47,7 +50,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         "asynchronously into a second buffer (cp.async, num_stages) while this one is used.",
         Effect(
             {"l1": evidence.part_of_l1(dict.fromkeys(staged, 1.0))},
-            evidence.waiting_for(fractions, "long_scoreboard") | _barrier_behind(evidence, loads),
+            evidence.waiting_for(fractions, "long_scoreboard") | _barrier_behind(evidence),
         ),
         {site: evidence.charged[site]["long_scoreboard"] for site in loads},
         {"waiting_for_loads_pct": waiting, "loads_under_way": few}
@@ -76,11 +79,12 @@ def _under_way(evidence: Evidence, site: Site) -> int:
     return count
 
 
-def _barrier_behind(evidence: Evidence, loads: Iterable[Site]) -> dict[str, float]:
+def _barrier_behind(evidence: Evidence) -> dict[str, float]:
     """Returns what goes of the waiting at barriers, where warps wait for others that wait for loads."""
-    behind = evidence.time_of(dict.fromkeys(loads, 1.0), "long_scoreboard")
-    barrier = evidence.time_of(dict.fromkeys(evidence.sites, 1.0), "barrier")
-    return {"barrier": 0.5 * behind / (behind + barrier)} if barrier else {}
+    behind = {site: 1.0 - part for site, part in _own_part(evidence).items()}
+    return {
+        reason: _HIDDEN * part for reason, part in evidence.waiting_for(behind, "barrier", "membar").items()
+    }
 
 
 def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
@@ -98,15 +102,18 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
             {"waiting_pct": waiting},
         )
         return
+    # Arithmetic has its result after four cycles: four chains fill them. Units behind a scoreboard take longer.
     results = evidence.of("fp32", "fp64", "special", "integer", "tensor", "conversion")
-    fractions = dict.fromkeys(results, 0.75)
     waiting = 100 * evidence.time_of(dict.fromkeys(results, 1.0), "wait", "short_scoreboard")
     if waiting:
         yield Candidate(
             "dependent-chain",
             f"For {waiting:.0f} % of the time warps wait for the result of the instruction before.",
             "Let each thread work on several independent values (such as four accumulators), so that their latencies overlap.",
-            Effect(waits=evidence.waiting_for(fractions, "wait", "short_scoreboard")),
+            Effect(
+                waits=evidence.waiting_for(dict.fromkeys(results, 1.0), "wait")
+                | evidence.waiting_for(dict.fromkeys(results, 0.75), "short_scoreboard")
+            ),
             {site: evidence.charged[site]["wait"] for site in results},
             {"waiting_pct": waiting},
         )
@@ -118,14 +125,27 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     if not waiting:
         return
     fractions = {site: _HIDDEN * part for site, part in _own_part(evidence).items()}
+    # Barriers keep the warps of a block in step: what these exchange between two of them, all wait for at once.
+    in_step = 1.0 / _blocks_an_sm(evidence)
+    exchanged = evidence.waiting_for(
+        dict.fromkeys(evidence.of(*SHARED), in_step), "short_scoreboard", "mio_throttle"
+    )
     yield Candidate(
         "barriers",
         f"For {100 * waiting:.0f} % of the time warps wait at a barrier for the others of their block.",
         "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks.",
-        Effect(waits=evidence.waiting_for(fractions, "barrier", "membar"), in_step=True),
+        Effect(waits=exchanged | evidence.waiting_for(fractions, "barrier", "membar"), in_step=in_step),
         {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites},
         {"waiting_pct": 100 * waiting},
     )
+
+
+def _blocks_an_sm(evidence: Evidence) -> float:
+    """Returns how many blocks are on an SM at once, on average: barriers keep the warps of one in step, not those of another."""
+    warps, shape = evidence.find("active_warps"), evidence.shape
+    if not warps or shape is None:
+        return 1.0
+    return max(1.0, _SCHEDULERS * warps / math.ceil(math.prod(shape.block) / LANES))
 
 
 def _own_part(evidence: Evidence) -> dict[Site, float]:
