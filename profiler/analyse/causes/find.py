@@ -96,7 +96,8 @@ def find_unseen(evidence: Evidence) -> list[str]:
     elif not evidence.has_costs:
         lacking.append("the sectors and passes of each access (estimated from totals)")
     if not evidence.has_samples:
-        lacking.append("where warps wait (estimated from how often instructions ran)")
+        estimated = " (estimated from how often instructions ran)" if evidence.sites else ""
+        lacking.append(f"where warps wait{estimated}")
     return lacking
 
 
@@ -180,11 +181,21 @@ def _places(evidence: Evidence, weights: Mapping[Site, float]) -> list[Place]:
 
 
 def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
-    """Returns the site, or where its operands come from: CUDA's own headers, whose functions are compiled in, are not to be changed."""
+    """Returns the site, or where its operands come from, or else the nearest code before it.
+
+    CUDA's own headers, whose functions are compiled in, are not to be changed.
+    """
     if not _is_toolkit(site):
         return site
+    function = evidence.by_function[site.function]
+    before = reversed(function[: function.index(site)])
     return next(
-        (one for one in sources_of(evidence, site) if one.instruction.place and not _is_toolkit(one)), site
+        (
+            one
+            for one in (*sources_of(evidence, site), *before)
+            if one.instruction.place and not _is_toolkit(one)
+        ),
+        site,
     )
 
 

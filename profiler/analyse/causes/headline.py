@@ -66,7 +66,7 @@ def place_text(place: Place) -> str:
     return (
         f"{place.file}:{place.line}"
         if place.file and place.line
-        else f"{place.opcode} at offset {place.offset:#x}"
+        else f"offset {place.offset:#x} ({place.opcode})"
     )
 
 

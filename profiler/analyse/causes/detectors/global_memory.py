@@ -186,7 +186,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     where = "shared" if all(site.kind == "shared atomic" for site in sites) else "global"
     yield Candidate(
         "atomic-contention",
-        f"For {waiting:.0f} % of the time warps wait for atomics in {where} memory"
+        f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
         + (", which are retried in a loop." if loops else "."),
         "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and "
         "update global memory once a block.",

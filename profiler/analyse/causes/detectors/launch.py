@@ -187,7 +187,7 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         waits = dict.fromkeys(waits, max(share, _missing_warps(evidence)))
     yield Candidate(
         name,
-        f"An SM holds {limit:.0f} % of the warps that it could: {_limit_text(evidence, name)}.",
+        f"With {_limit_text(evidence, name)}, an SM holds {limit:.0f} % of the warps that it could.",
         _LIMIT_ADVICE[name],
         Effect(waits=waits),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], **_limit_figure(evidence, name)},

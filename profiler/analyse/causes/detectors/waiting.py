@@ -44,7 +44,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     )
     yield Candidate(
         "loads-not-overlapped",
-        f"For {waiting:.0f} % of the time warps wait for loads from global memory; a warp has about {few:.0f} of them under way"
+        f"Warps spend {waiting:.0f} % of their time waiting for loads from global memory; each has about {few:.0f} of them under way"
         + (f", and a scheduler {warps:.0f} warps." if warps else "."),
         "Issue several independent loads before the first use: unroll the loop, load the next tile into registers, or copy it "
         "asynchronously into a second buffer (cp.async, num_stages) while this one is used.",
@@ -93,7 +93,7 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
     if chased and waiting:
         yield Candidate(
             "dependent-chain",
-            f"Each of these loads takes its address from the one before it; warps wait for them {waiting:.0f} % of the time.",
+            f"Each of these loads takes its address from the one before it; warps spend {waiting:.0f} % of their time waiting for them.",
             "Follow several chains in each thread, or store the data so that addresses are known ahead (an array instead of a list).",
             Effect(
                 waits=evidence.waiting_for(dict.fromkeys(chased, 0.75), "long_scoreboard", "short_scoreboard")
@@ -108,7 +108,7 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
     if waiting:
         yield Candidate(
             "dependent-chain",
-            f"For {waiting:.0f} % of the time warps wait for the result of the instruction before.",
+            f"Warps spend {waiting:.0f} % of their time waiting for the result of the instruction before.",
             "Let each thread work on several independent values (such as four accumulators), so that their latencies overlap.",
             Effect(
                 waits=evidence.waiting_for(dict.fromkeys(results, 1.0), "wait")
@@ -132,7 +132,7 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     )
     yield Candidate(
         "barriers",
-        f"For {100 * waiting:.0f} % of the time warps wait at a barrier for the others of their block.",
+        f"Warps spend {100 * waiting:.0f} % of their time at barriers, waiting for the others of their block.",
         "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks.",
         Effect(waits=exchanged | evidence.waiting_for(fractions, "barrier", "membar"), in_step=in_step),
         {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites},
@@ -183,7 +183,7 @@ def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
     if waiting and size > _CACHE_BYTES:
         yield Candidate(
             "instruction-cache-misses",
-            f"For {waiting:.0f} % of the time warps wait for instructions: {size / 1024:.0f} KiB of code are executed.",
+            f"Warps spend {waiting:.0f} % of their time waiting for instructions: {size / 1024:.0f} KiB of code are executed.",
             "Unroll less (`#pragma unroll 4`), share code between branches, and keep rare cases out of the loop.",
             Effect(waits=evidence.waiting_for(dict.fromkeys(evidence.sites, _HIDDEN), "no_instruction")),
             {site: evidence.charged[site]["no_instruction"] for site in evidence.sites},

@@ -147,9 +147,9 @@ class Evidence:
         return {reason: part / total[reason] for reason, part in gone.items() if total[reason]}
 
     def time_of(self, fractions: Mapping[Site, float], *reasons: str) -> float:
-        """Returns the share of the kernel's time in which it waits for these parts of the sites."""
+        """Returns the part of its warps' time in which they wait for these parts of the sites."""
         waits = self.waiting_for(fractions, *reasons)
-        return sum(self.model.wait_share(reason) * part for reason, part in waits.items())
+        return sum(self.model.life_share(reason) * part for reason, part in waits.items())
 
     def without(self, fractions: Mapping[Site, float]) -> Effect:
         """Returns the effect of executing these parts of the sites no more."""

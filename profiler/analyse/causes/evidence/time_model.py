@@ -83,6 +83,11 @@ class TimeModel:
         """Returns the share of the kernel's time in which the busiest resource idles for these reasons."""
         return self.exposed * sum(self.waits.get(reason, 0.0) for reason in reasons)
 
+    def life_share(self, *reasons: str) -> float:
+        """Returns the part of a warp's time, from its start to its end, in which it waits for these reasons."""
+        waiting = sum(self.waits.get(reason, 0.0) for reason in reasons)
+        return (1.0 - self.issuing) * waiting / (1.0 - self.waits.get(NO_WARP, 0.0) or 1.0)
+
     def saved(self, effect: Effect) -> float:
         """Estimates the fraction of the time that a change saves."""
         busiest, share = self.busiest
