@@ -59,6 +59,11 @@ def test_what_is_left_of_the_busiest_unit_is_no_part_of_what_is_saved():
     assert model.saved(Effect(waits={"long_scoreboard": 1.0})) == pytest.approx(0.4)
 
 
+def test_a_warp_waits_in_the_part_of_its_time_in_which_it_does_not_issue():
+    model = TimeModel({"dram": 0.9}, {"long_scoreboard": 0.4, "barrier": 0.4, "no_warp": 0.2}, issuing=0.2)
+    assert model.life_share("barrier") == pytest.approx(0.8 * 0.4 / 0.8)
+
+
 def test_no_change_shortens_how_a_launch_starts_and_ends():
     waiting = Effect(waits={"long_scoreboard": 1.0})
     long, short = (TimeModel({"dram": 0.6}, {"long_scoreboard": 1.0}, starting=part) for part in (0.0, 0.3))
