@@ -385,12 +385,34 @@ def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
     assert (staged.effect.resources["l1"], used.effect.resources["l1"]) == (1.0, 0.0)
 
 
-def test_dispatch_stalls_at_three_operands_are_register_banks():
-    waits = {0: {"waits": {"dispatch": 9}}}
-    assert names(waiting.detect_register_banks, evidence_of("FFMA R1, R2, R3, R4", facts=waits)) == [
-        "register-bank-conflicts"
-    ]
-    assert names(waiting.detect_register_banks, evidence_of("FADD R1, R2, R3", facts=waits)) == []
+def bank_conflicts(*lines, **facts):
+    return list(
+        waiting.detect_register_banks(evidence_of(*lines, facts={0: facts or {"waits": {"dispatch": 9}}}))
+    )
+
+
+def test_arithmetic_that_reads_one_bank_while_the_other_idles_conflicts():
+    (candidate,) = bank_conflicts("FFMA R0, R2, R4, R0", "FFMA R1, R3, R6, R1")
+    assert candidate.effect.waits == {
+        "dispatch": pytest.approx(1 / 3)
+    }  # of two cycles held back and one, one is spare
+    assert [site.position for site, part in candidate.weights.items() if part] == [0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "FFMA R0, R2, R5, R0",  # three registers of two banks
+        "LOP3.LUT R0, R2, R4, RZ, 0xc0, !PT",  # follows only in the cycle after the next, whatever it reads
+        "IMAD.WIDE R0, R2, R4, R6",  # reads a pair
+    ],
+)
+def test_registers_that_other_names_would_not_read_faster_do_not_conflict(line):
+    assert bank_conflicts(line) == []
+
+
+def test_banks_that_nobody_waits_for_are_no_cause():
+    assert bank_conflicts("FFMA R0, R2, R4, R0", waits={"wait": 9}) == []
 
 
 @pytest.mark.parametrize(("instructions", "found"), [(768, []), (769, ["instruction-cache-misses"])])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.dataflow import feeds_shared_memory, is_chased
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import SHARED, Site
+from profiler.analyse.causes.evidence.sites import SHARED, Kind, Site
 from profiler.analyse.causes.evidence.time_model import Effect
+from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
 from profiler.catalog.metrics import LANES
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
@@ -21,6 +22,9 @@ _HIDDEN = 7 / 8
 # Volta GPU Architecture via Microbenchmarking", 2018).
 _CACHE_BYTES = 12 * 1024
 _INSTRUCTION_BYTES = 16
+# Cycles between two such instructions of a scheduler, whatever they read (CUDA C++ Programming Guide, "Arithmetic Instructions":
+# 128 and 64 results a cycle and SM).
+_RATES: Mapping[Kind, int] = {"fp32": 1, "integer": 2}
 _SCHEDULERS = 4  # of an SM, each with its own warps (CUDA C++ Programming Guide, "Compute Capability")
 
 
@@ -164,17 +168,38 @@ def _own_part(evidence: Evidence) -> dict[Site, float]:
 
 
 def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:
-    sites = [site for site in evidence.of("fp32", "fp64", "integer") if len(site.instruction.operands) >= 4]
-    waiting = 100 * evidence.time_of(dict.fromkeys(sites, 1.0), "dispatch")
-    if waiting:
+    """Names arithmetic that the dispatcher holds back because it reads registers of one bank while the other one idles."""
+    cycles = _read_cycles(evidence)
+    spare = {
+        site: (max(one.taken, rate) - max(one.fewest, rate)) * site.executed
+        for site, one in cycles.items()
+        if (rate := _RATES[site.kind]) < one.taken
+    }
+    held = sum((one.taken - 1) * site.executed for site, one in cycles.items())
+    waiting = 100 * evidence.model.life_share("dispatch")
+    if waiting and any(spare.values()):
+        conflicting = 100 * evidence.share_executed(site for site, part in spare.items() if part)
         yield Candidate(
             "register-bank-conflicts",
-            f"For {waiting:.0f} % of the time the dispatcher holds instructions back whose operands share a register bank.",
-            "Change the order of the products or the tile of a thread, so that the compiler assigns other registers; compare the machine code.",
-            Effect(waits=evidence.waiting_for(dict.fromkeys(sites, 0.75), "dispatch")),
-            {site: evidence.charged[site]["dispatch"] for site in sites},
-            {"waiting_pct": waiting},
+            f"{conflicting:.0f} % of the executed instructions read several registers of one bank, which delivers one a cycle; warps spend "
+            f"{waiting:.0f} % of their time held back at dispatch.",
+            "Change the order of the products, so that consecutive ones share an operand, or the tile of a thread, so that the compiler "
+            "assigns other registers; compare the machine code.",
+            Effect(waits={"dispatch": sum(spare.values()) / held}),
+            spare,
+            {"conflicting_pct": conflicting, "waiting_pct": waiting},
         )
+
+
+def _read_cycles(evidence: Evidence) -> dict[Site, ReadCycles]:
+    """Returns the cycles in which single-precision and integer instructions read their registers; others read pairs and vectors."""
+    code = evidence.profile.code
+    counted = [list(count_read_cycles(function)) for function in code.functions] if code else []
+    return {
+        site: counted[site.function][site.position]
+        for site in evidence.of(*_RATES)
+        if ".WIDE" not in site.opcode and ".64" not in site.opcode
+    }
 
 
 def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
