@@ -141,7 +141,8 @@ def main() -> None:
         ("multiply_one_bank", "multiply_two_banks"),
         ("multiply_three_alike", "multiply_three_apart"),
     ):
-        assert numpy.isfinite(sums[one]).all() and len(numpy.unique(sums[one])) > 1000, one
+        assert numpy.isfinite(sums[one]).all(), one
+        assert len(numpy.unique(sums[one])) > 1000, one
         assert (sums[one] == sums[other]).all(), other
     for name, time in times.items():
         print(f"{name},{time:.2f}")
