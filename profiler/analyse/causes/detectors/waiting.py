@@ -129,10 +129,13 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     if not waiting:
         return
     fractions = {site: _HIDDEN * part for site, part in _own_part(evidence).items()}
-    # Barriers keep the warps of a block in step: what these exchange between two of them, all wait for at once.
+    # Barriers keep the warps of a block in step: for what these load first after one, they all wait at once. An operation has two
+    # operands; with more loads behind a barrier, warps drift apart.
     in_step = 1.0 / _blocks_an_sm(evidence)
+    operations = sum(site.executed for site in evidence.of("shared load")) / 2
+    first = min(1.0, sum(site.executed for site in sites) / operations) if operations else 1.0
     exchanged = evidence.waiting_for(
-        dict.fromkeys(evidence.of(*SHARED), in_step), "short_scoreboard", "mio_throttle"
+        dict.fromkeys(evidence.of(*SHARED), in_step * first), "short_scoreboard", "mio_throttle"
     )
     yield Candidate(
         "barriers",
