@@ -173,24 +173,26 @@ def _own_part(evidence: Evidence) -> dict[Site, float]:
 def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:
     """Names arithmetic that the dispatcher holds back because it reads registers of one bank while the other one idles."""
     cycles = _read_cycles(evidence)
+    executed = sum(site.executed for site in cycles)
+    held = sum((one.taken - 1) * site.executed for site, one in cycles.items())
     spare = {
         site: (max(one.taken, rate) - max(one.fewest, rate)) * site.executed
         for site, one in cycles.items()
         if (rate := _RATES[site.kind]) < one.taken
     }
-    held = sum((one.taken - 1) * site.executed for site, one in cycles.items())
     waiting = 100 * evidence.model.life_share("dispatch")
     if waiting and any(spare.values()):
-        conflicting = 100 * evidence.share_executed(site for site, part in spare.items() if part)
+        taken = 1 + held / executed
+        fewest = taken - sum(spare.values()) / executed
         yield Candidate(
             "register-bank-conflicts",
-            f"{conflicting:.0f} % of the executed instructions read several registers of one bank, which delivers one a cycle; warps spend "
-            f"{waiting:.0f} % of their time held back at dispatch.",
+            f"Arithmetic takes {taken:.2f} cycles an instruction to read its registers, where {fewest:.2f} would do if both banks held as many; "
+            f"warps spend {waiting:.0f} % of their time held back at dispatch.",
             "Change the order of the products, so that consecutive ones share an operand, or the tile of a thread, so that the compiler "
             "assigns other registers; compare the machine code.",
-            Effect(waits={"dispatch": sum(spare.values()) / held}),
+            Effect(waits={"dispatch": (taken - fewest) / (taken - 1)}),
             spare,
-            {"conflicting_pct": conflicting, "waiting_pct": waiting},
+            {"read_cycles": taken, "fewest_read_cycles": fewest, "waiting_pct": waiting},
         )
 
 
