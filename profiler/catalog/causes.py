@@ -224,9 +224,9 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "register-bank-conflicts",
             "Operands of one instruction lie in the same register bank, so that it is dispatched later.",
-            "Dispatch stalls at instructions with three register operands.",
+            "Dispatch stalls, and instructions that read several even or several odd registers at once.",
             "A hand-written tile whose accumulators and operands share banks.",
-            "Change the order of the products or the shape of the tile, so that the compiler can assign other registers.",
+            "Let consecutive products share an operand, or change the shape of the tile, so that the compiler can assign other registers.",
             ("dram", "fma", "tensor", "fp64", "issue"),
         ),
         (
