@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from glob import has_magic
 from pathlib import Path
 from typing import Any
@@ -51,27 +51,28 @@ class ObjectPlace:
         return list(self.files(start))
 
     def files(self, start: str = "") -> dict[str, int]:
-        """The names of all files that begin with `start`, with their sizes in bytes."""
+        """The names of all files that begin with `start`, with their sizes in bytes.
+
+        Leaves out names that prof cannot have given, and stops at more than it would ever give.
+        """
+        folder, sizes = f"{self._connected[1]}/", dict[str, int]()
         with self._explained():
-            folder = f"{self._connected[1]}/"
             self._system.invalidate_cache()
-            # Only some file systems can search by the start of a name; the others list all.
-            prefix = {"prefix": start} if start and self._creates_only else {}
-            find = self._find_on_web if self._is_web else partial(self._system.find, detail=True, **prefix)
             try:
-                found = find(folder.rstrip("/"))
+                for number, entry in enumerate(self._listed(folder, start)):
+                    if number >= _MOST_NAMES:
+                        raise RemoteFailed(
+                            f"{self.root}: more than {_MOST_NAMES:,} files and folders are listed there"
+                        )
+                    name = entry["name"].removeprefix(folder)
+                    is_ours = entry["type"] != "directory" and _is_name(name) and entry["name"] != name
+                    if is_ours and name.startswith(start):
+                        sizes[name] = entry.get("size", 0)
             except FileNotFoundError as error:  # an empty place gives an empty listing
                 raise self._no_bucket(error) from error
-            sizes = {
-                path.removeprefix(folder): entry.get("size", 0)
-                for path, entry in found.items()
-                if path.startswith(folder)
-            }
             if not sizes:
                 self._require_answer(folder)
-            return {
-                name: size for name, size in sizes.items() if name.startswith(start) and stays_inside(name)
-            }
+            return sizes
 
     def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:
         (found,) = self.read_all([(name, start, end)])
@@ -222,17 +223,24 @@ class ObjectPlace:
     def _is_web(self) -> bool:
         return not {"http", "https"}.isdisjoint((self._system.protocol, *self._system.protocol))
 
-    def _find_on_web(self, folder: str) -> dict[str, dict[str, Any]]:
-        """Return what a web server lists, by URL. It may list folders in folders and names without end."""
-        found: dict[str, dict[str, Any]] = {}
-        for _, folders, files in self._system.walk(folder, maxdepth=_DEEPEST, detail=True):
-            entries = (*folders.values(), *files.values())
-            found |= {one["name"]: one for one in entries if len(one["name"]) <= _LONGEST_NAME}
-            if len(found) > _MOST_NAMES:
-                raise RemoteFailed(
-                    f"{self.root}: more than {_MOST_NAMES:,} files and folders are listed there"
+    def _listed(self, folder: str, start: str) -> Iterator[dict[str, Any]]:
+        """Yield what is in the folder while it is listed: somebody else may have put names without end there."""
+        if self._is_web:
+            for _, folders, files in self._system.walk(folder.rstrip("/"), maxdepth=_DEEPEST, detail=True):
+                yield from (*folders.values(), *files.values())
+        elif self._creates_only:
+            bucket, _, key = folder.partition("/")
+            more: dict[str, str] | None = {}
+            while more is not None:  # `find` would hold all names, and each of the folders in them
+                page = self._system.call_s3(
+                    "list_objects_v2", self._system.req_kw, Bucket=bucket, Prefix=f"{key}{start}", **more
                 )
-        return {name: entry for name, entry in found.items() if entry["type"] != "directory"}
+                for one in page.get("Contents", ()):
+                    yield {"name": f"{bucket}/{one['Key']}", "size": one["Size"], "type": "file"}
+                token = page.get("NextContinuationToken")
+                more = {"ContinuationToken": token} if token else None
+        else:  # these list as a whole
+            yield from self._system.find(folder.rstrip("/"), detail=True).values()
 
     def _require_answer(self, folder: str) -> None:
         """Raise RemoteFailed when a web server has no such folder or does not answer, which `find` hides."""
@@ -281,6 +289,10 @@ class ObjectPlace:
             f"{self.root}: there is no such bucket ({error_text(self._url, error)})",
             remedy="Check the URL of --runs and the endpoint (AWS_ENDPOINT_URL), or create the bucket.",
         )
+
+
+def _is_name(name: str) -> bool:
+    return stays_inside(name) and name.count("/") < _DEEPEST and len(name) <= _LONGEST_NAME
 
 
 def _too_much(_: Piece) -> OSError:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import fsspec
 import pytest
+from s3fs import S3FileSystem
 
 from profiler.errors import DiskFull, ProfError, RemoteFailed, ReportTooLarge, RunDamaged
 from profiler.store.remote import bounds, objects
@@ -169,6 +170,41 @@ def test_names_without_end_are_refused(server, monkeypatch):
     handler.listing = "".join(f'<a href="{number}/">x</a>' for number in range(30))
     with pytest.raises(RemoteFailed, match="more than 100 files and folders are listed there"):
         RunStore(url).ids()
+
+
+def test_names_without_end_in_a_bucket_are_refused_before_all_are_listed(s3, monkeypatch):
+    """A bucket answers in pages of a thousand names."""
+    monkeypatch.setattr(objects, "_MOST_NAMES", 1000)  # private: a million would take minutes
+    url = s3()
+    fsspec.filesystem("s3").pipe({f"{url}/{number}/{MANIFEST_FILE}": b"" for number in range(2100)})
+    asked = []
+    call = S3FileSystem.call_s3
+    monkeypatch.setattr(
+        S3FileSystem, "call_s3", lambda *given, **more: asked.append(1) or call(*given, **more)
+    )
+    with pytest.raises(RemoteFailed, match="more than 1,000 files and folders are listed there"):
+        RunStore(url).ids()
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    "name", [f"{RUN}/{'x/' * 400}{MANIFEST_FILE}", f"{RUN}/../{MANIFEST_FILE}", f"{RUN}//x"]
+)
+def test_names_in_a_bucket_that_prof_never_gives_are_left_out(s3, name):
+    url = s3()
+    for one in (name, f"{RUN}/{MANIFEST_FILE}"):
+        fsspec.filesystem("s3").call_s3("put_object", Bucket=url.split("/")[2], Key=f"runs/{one}", Body=b"{}")
+    assert list(ObjectPlace(url, last_files=(MANIFEST_FILE,)).files()) == [f"{RUN}/{MANIFEST_FILE}"]
+
+
+def test_a_bucket_lists_what_begins_alike_on_every_page(s3):
+    url = s3()
+    names = [f"{day}/{number:04}.parquet" for day in ("20261120", "20261121") for number in range(1100)]
+    fsspec.filesystem("s3").pipe({f"{url}/{name}": b"1" for name in names})
+    place = ObjectPlace(url, last_files=(MANIFEST_FILE,))
+    assert place.files() == dict.fromkeys(names, 1)
+    assert place.files("20261121") == dict.fromkeys(names[1100:], 1)
+    assert place.files("20261122") == {}
 
 
 def test_what_is_read_at_once_is_bounded_together(s3, monkeypatch):
