@@ -18,11 +18,12 @@ from typing import Any
 from profiler.errors import RemoteFailed
 from profiler.store.remote.bounds import MOST_HELD_BYTES, FileTooLarge, bounded_copy, most_bytes
 from profiler.store.remote.files import error_text, open_filesystem, public_url, remote_errors
+from profiler.store.remote.listing import is_s3, is_web, list_files
 from profiler.store.remote.places import Location, Piece, inside, state_folder, stays_inside
 
 _AT_ONCE = 64
 _DEEPEST = 6  # `damaged/2/pack-…/reports/…`, and one more
-_MOST_NAMES, _LONGEST_NAME = 1_000_000, 4096
+_LONGEST_NAME = 4096
 
 
 class ObjectPlace:
@@ -59,14 +60,9 @@ class ObjectPlace:
         with self._explained():
             self._system.invalidate_cache()
             try:
-                for number, entry in enumerate(self._listed(folder, start)):
-                    if number >= _MOST_NAMES:
-                        raise RemoteFailed(
-                            f"{self.root}: more than {_MOST_NAMES:,} files and folders are listed there"
-                        )
+                for entry in list_files(self._system, folder, self.root, start, _DEEPEST):
                     name = entry["name"].removeprefix(folder)
-                    is_ours = entry["type"] != "directory" and _is_name(name) and entry["name"] != name
-                    if is_ours and name.startswith(start):
+                    if _is_name(name) and name.startswith(start) and entry["name"].startswith(folder):
                         sizes[name] = entry.get("size", 0)
             except FileNotFoundError as error:  # an empty place gives an empty listing
                 raise self._no_bucket(error) from error
@@ -143,7 +139,7 @@ class ObjectPlace:
     def _create(self, name: str, write: Callable[..., object]) -> bool:
         path = self._path(name)
         with self._explained():
-            if self._creates_only:
+            if is_s3(self._system):
                 try:
                     write(path, mode="create")
                 except FileExistsError:
@@ -215,36 +211,9 @@ class ObjectPlace:
     def _system(self) -> Any:
         return self._connected[0]
 
-    @property
-    def _creates_only(self) -> bool:
-        return "s3" in (self._system.protocol, *self._system.protocol)
-
-    @property
-    def _is_web(self) -> bool:
-        return not {"http", "https"}.isdisjoint((self._system.protocol, *self._system.protocol))
-
-    def _listed(self, folder: str, start: str) -> Iterator[dict[str, Any]]:
-        """Yield what is in the folder while it is listed: somebody else may have put names without end there."""
-        if self._is_web:
-            for _, folders, files in self._system.walk(folder.rstrip("/"), maxdepth=_DEEPEST, detail=True):
-                yield from (*folders.values(), *files.values())
-        elif self._creates_only:
-            bucket, _, key = folder.partition("/")
-            more: dict[str, str] | None = {}
-            while more is not None:  # `find` would hold all names, and each of the folders in them
-                page = self._system.call_s3(
-                    "list_objects_v2", self._system.req_kw, Bucket=bucket, Prefix=f"{key}{start}", **more
-                )
-                for one in page.get("Contents", ()):
-                    yield {"name": f"{bucket}/{one['Key']}", "size": one["Size"], "type": "file"}
-                token = page.get("NextContinuationToken")
-                more = {"ContinuationToken": token} if token else None
-        else:  # these list as a whole
-            yield from self._system.find(folder.rstrip("/"), detail=True).values()
-
     def _require_answer(self, folder: str) -> None:
         """Raise RemoteFailed when a web server has no such folder or does not answer, which `find` hides."""
-        if self._is_web:
+        if is_web(self._system):
             try:
                 with remote_errors(self._url, missing=RemoteFailed):
                     self._system.ls(folder, detail=False)
@@ -258,7 +227,7 @@ class ObjectPlace:
         """Return where to stop: at the latest one byte after what a file may have. A web server may ignore it."""
         beyond = (start or 0) + most_bytes(name, most) + 1
         if end is None:
-            return None if self._is_web and most is None else beyond
+            return None if is_web(self._system) and most is None else beyond
         return min(end, beyond)
 
     def _answer(self, piece: Piece, answer: bytes | Exception, most: int | None) -> bytes | OSError:

@@ -18,9 +18,9 @@ import pytest
 from s3fs import S3FileSystem
 
 from profiler.errors import DiskFull, ProfError, RemoteFailed, ReportTooLarge, RunDamaged
-from profiler.store.remote import bounds, objects
+from profiler.store.remote import bounds, listing, objects
 from profiler.store.remote.objects import ObjectPlace
-from profiler.store.reports.locate import RemoteReport, fetch
+from profiler.store.reports.locate import RemoteReport, fetch, find_reports
 from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run_store import RunStore
 
@@ -165,7 +165,7 @@ def test_a_file_of_this_machine_has_the_same_size(tmp_path: Path):
 
 def test_names_without_end_are_refused(server, monkeypatch):
     """Each page is small, and lists folders with pages of their own."""
-    monkeypatch.setattr(objects, "_MOST_NAMES", 100)  # private: a million would take an hour
+    monkeypatch.setattr(listing, "_MOST_NAMES", 100)  # private: a million would take an hour
     url, handler = server
     handler.listing = "".join(f'<a href="{number}/">x</a>' for number in range(30))
     with pytest.raises(RemoteFailed, match="more than 100 files and folders are listed there"):
@@ -174,7 +174,7 @@ def test_names_without_end_are_refused(server, monkeypatch):
 
 def test_names_without_end_in_a_bucket_are_refused_before_all_are_listed(s3, monkeypatch):
     """A bucket answers in pages of a thousand names."""
-    monkeypatch.setattr(objects, "_MOST_NAMES", 1000)  # private: a million would take minutes
+    monkeypatch.setattr(listing, "_MOST_NAMES", 1000)  # private: a million would take minutes
     url = s3()
     fsspec.filesystem("s3").pipe({f"{url}/{number}/{MANIFEST_FILE}": b"" for number in range(2100)})
     asked = []
@@ -182,9 +182,12 @@ def test_names_without_end_in_a_bucket_are_refused_before_all_are_listed(s3, mon
     monkeypatch.setattr(
         S3FileSystem, "call_s3", lambda *given, **more: asked.append(1) or call(*given, **more)
     )
-    with pytest.raises(RemoteFailed, match="more than 1,000 files and folders are listed there"):
+    with pytest.raises(RemoteFailed, match=f"{url}: more than 1,000 files and folders are listed there"):
         RunStore(url).ids()
-    assert len(asked) == 2
+    (report,) = find_reports([url])
+    with pytest.raises(RemoteFailed, match=f"{url}: more than 1,000 files and folders are listed there"):
+        fetch(report, Path("nowhere"))
+    assert len(asked) == 4
 
 
 @pytest.mark.parametrize(
