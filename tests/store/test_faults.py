@@ -303,7 +303,9 @@ def test_a_sample_of_the_calls_may_fail(name, world, reports):
 
 
 @pytest.mark.campaign
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the power went out in a finalizer
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # the power went out in a finalizer
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_call_may_fail(name, kind, world, reports):
