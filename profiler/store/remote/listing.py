@@ -23,7 +23,7 @@ def list_files(
     Raises RemoteFailed, which names `where`, when more names are listed than prof would give. A web server is searched to a depth.
     """
     entries = _entries(system, folder.rstrip("/"), start, deepest)
-    yield from (entry for entry in islice(entries, _MOST_NAMES) if entry["type"] != "directory")
+    yield from (entry for entry in islice(entries, _MOST_NAMES) if entry.get("type") != "directory")
     if next(entries, None) is not None:
         raise RemoteFailed(f"{where}: more than {_MOST_NAMES:,} files and folders are listed there")
 
@@ -52,4 +52,4 @@ def _entries(system: Any, folder: str, start: str, deepest: int) -> Iterator[dic
             token = page.get("NextContinuationToken")
             more = {"ContinuationToken": token} if token else None
     else:  # these list as a whole
-        yield from system.find(folder, detail=True).values()
+        yield from ({**entry, "name": name} for name, entry in system.find(folder, detail=True).items())
