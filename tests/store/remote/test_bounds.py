@@ -186,7 +186,7 @@ def test_names_without_end_in_a_bucket_are_refused_before_all_are_listed(s3, mon
         RunStore(url).ids()
     (report,) = find_reports([url])
     with pytest.raises(RemoteFailed, match=f"{url}: more than 1,000 files and folders are listed there"):
-        fetch(report, Path("nowhere"))
+        fetch(report, Path("never written"))
     assert len(asked) == 4
 
 
