@@ -58,6 +58,11 @@ class PairFindings:
     warnings: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
 
+    @property
+    def answer(self) -> Headline | None:
+        """What the pair says first, of counters and times or of times alone."""
+        return self.comparison.headline if self.comparison else self.headline
+
 
 @dataclass(frozen=True)
 class Report:

@@ -66,6 +66,13 @@ def sized(make_run, dated, tmp_path):
     return store
 
 
+def test_a_rung_is_called_by_its_number_and_its_time_is_the_one_without_the_profiler(shipped, reports):
+    rung = shipped("show", "6", "--brief").stdout
+    assert re.search(r"^gemm 6 takes 3\.1\d\d ms without the profiler on NVIDIA H200\.", rung, re.M)
+    loose = shipped("show", reports / "gemm_6.ncu-rep", "--brief").stdout
+    assert re.search(r"^void k6<.* takes 4\.047 ms under the profiler on", loose, re.M)
+
+
 def test_of_several_sizes_the_newest_is_shown_and_the_others_are_told(prof_here, sized, tmp_path):
     _, of_2048, *_ = sized(1024, 2048, 1024, 8192)
     show = ("--runs", tmp_path, "show")

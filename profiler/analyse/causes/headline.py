@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from profiler.analyse.causes.cause import Cause, Headline, Place
 from profiler.analyse.causes.find import Diagnosis
@@ -21,18 +22,30 @@ def headline_of(profile: Profile, diagnosis: Diagnosis) -> Headline | None:
     """Returns the headline of one recording; None without a duration."""
     if DURATION not in profile.series:
         return None
-    took = duration(diagnosis.duration_ns or profile.series[DURATION].mean)
-    some = diagnosis.launches and diagnosis.launches < profile.launches
-    of = (
-        f" in the {diagnosis.launches} of its {profile.launches} launches that take most of the time"
-        if some
-        else ""
-    )
-    how = "under" if profile.manifest.has_counters else "without"
-    what = f"{brief_name(profile.kernel, _NAME_WIDTH)} takes {took} {how} the profiler on {profile.gpu}{of}."
+    what = f"{_name(profile)} takes {_time(profile, diagnosis)} on {profile.gpu}."
     if not diagnosis.can_look:
         return Headline(what, NOTHING_RECORDED, "Record it with `prof collect --preset source`.")
     return Headline(what, why_text(diagnosis.causes), next_text(diagnosis.causes))
+
+
+def _name(profile: Profile) -> str:
+    """Returns a rung by its ladder and number, which a reader knows it by, and any other kernel by its own name."""
+    manifest = profile.manifest
+    return profile.label if manifest.kernel is not None else brief_name(profile.kernel, _NAME_WIDTH)
+
+
+def _time(profile: Profile, diagnosis: Diagnosis) -> str:
+    """Returns the time without the profiler, where it was measured; else that of the launches that were diagnosed."""
+    if profile.timings_ns:
+        return f"{duration(median(profile.timings_ns))} without the profiler"
+    took = duration(diagnosis.duration_ns or profile.series[DURATION].mean)
+    some = diagnosis.launches and diagnosis.launches < profile.launches
+    of = (
+        f", in the {diagnosis.launches} of its {profile.launches} launches that take most of the time,"
+        if some
+        else ""
+    )
+    return f"{took} {'under' if profile.manifest.has_counters else 'without'} the profiler{of}"
 
 
 def why_text(causes: Sequence[Cause]) -> str:
@@ -40,7 +53,7 @@ def why_text(causes: Sequence[Cause]) -> str:
         return NOTHING_FOUND
     first = causes[0]
     weak = (
-        "No cause would save 10 % of the time. "
+        "No cause would save 10 % of the time; the largest is "
         if not first.is_ceiling and first.saves_pct.expected < _WEAK_PCT
         else ""
     )

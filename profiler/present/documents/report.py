@@ -74,7 +74,7 @@ def recordings_document(kernels: Sequence[KernelFindings], pairs: Sequence[PairF
     table = Table(_RECORDING_COLUMNS, rows, drops_empty=True)
     answer = None
     if pairs:
-        answer = pairs[-1].comparison.headline if pairs[-1].comparison else pairs[-1].headline
+        answer = pairs[-1].answer
     elif kernels:
         run = kernels[0].run
         answer = headline_of_index(run.label, index, sheets, has_counters=run.manifest.has_counters)

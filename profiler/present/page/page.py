@@ -95,8 +95,7 @@ def draw_page(report: Report, drawing: Drawing) -> Page:
         pairs.append(drawn(View(anchor, "pair", document, after.idea, pair.before, pair.after)))
     if overview is not None and compared:
         document = overview.document
-        last = compared[-1].comparison  # of the last step
-        sections = [headline_blocks(last.headline if last else None), *document.sections]
+        sections = [headline_blocks(compared[-1].answer), *document.sections]  # of the last step
         overview = dataclasses.replace(overview, document=replace(document, sections=sections))
     elif overview is None:
         overview = View("ladder", "ladder", recordings_document(list(found.values()), compared))
